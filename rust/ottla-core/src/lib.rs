@@ -1,0 +1,24 @@
+//! Kafka's record batches: reading, checking, building and auditing, exactly as Kafka does.
+//!
+//! The crate knows no Python, no clock and no global state. Bytes come in, values and faults come
+//! out; whatever the bytes are, nothing panics and nothing is allocated on their word alone.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`error`] | what can be wrong with bytes, as kinds with positions |
+//! | [`limits`] | every bound, with its reason |
+//! | [`varint`], [`attributes`], [`header`], [`record`] | the format of magic 2, bottom up |
+//! | [`legacy`] | message sets of magic 0 and 1 |
+//! | [`compression`] | the four codecs, bounded |
+//! | [`batch`], [`batches`] | one batch of any magic; a buffer of them |
+//! | [`check`] | the levels `crc`, `decode` and `full` |
+//! | [`columns`] | a run of batches as columns |
+//! | [`builder`] | one batch from records or columns |
+//! | [`audit`] | a segment file checked as a whole |
+#![forbid(unsafe_code)]
+
+pub mod attributes;
+pub mod error;
+pub mod header;
+pub mod limits;
+pub mod varint;
