@@ -1,0 +1,47 @@
+//! The fast loops of Ottla, and the only crate of the project with `unsafe` code.
+//!
+//! Every kernel stands behind a safe function that takes a [`Level`], has a naive twin as its oracle in `tests/`, and
+//! never reads a byte outside the slices it is given.
+//!
+//! The kernels know one kind of batch, the *ordinary* one ([`BatchHeader::is_ordinary`]), and answer "yes" or "no": what
+//! they accept is right by every rule, and what they do not accept is not said to be wrong. [`run`](run::run) stops
+//! there, and `ottla-core` judges that batch by the complete rules and names the fault.
+//!
+//! | module | what it gives |
+//! | --- | --- |
+//! | [`level`] | which instructions to use, found at run time |
+//! | [`crc32c`] | the checksum of a batch |
+//! | [`header`] | the 61 bytes before the records |
+//! | [`walk`] | the records of one batch, structure checked |
+//! | [`run`] | consecutive batches: header, checksum and walk of each while it is in cache |
+//! | [`numbers`], [`views`] | columns written during the walk |
+//! | [`build`] | columns to the records of one batch |
+//! | [`gzip`] | libdeflate |
+
+// Loops over bytes live from being inlined into the function of their level.
+#![allow(clippy::inline_always)]
+// Loads and stores are unaligned by name where they may be, and columns are aligned by construction.
+#![allow(clippy::cast_ptr_alignment)]
+
+mod block;
+pub mod build;
+pub mod crc32c;
+pub mod gzip;
+pub mod header;
+pub mod level;
+pub mod numbers;
+pub mod run;
+pub mod views;
+pub mod walk;
+
+pub use crate::block::Column;
+pub use crate::build::{BinaryColumn, Offsets, RecordColumns, RecordsPlan, Validity};
+pub use crate::crc32c::{crc32c, crc32c_at};
+pub use crate::header::{BatchHeader, HEADER_BYTES};
+pub use crate::level::Level;
+pub use crate::numbers::Numbers;
+pub use crate::run::{
+    EachBatch, EachRecord, Nothing, Run, Target, crc_only_run, run, walk_payload,
+};
+pub use crate::views::Views;
+pub use crate::walk::{Record, Sink};
