@@ -1,0 +1,125 @@
+# Every command of the project; `make` alone lists them. Nothing is installed outside $(VENV) and target/.
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 \
+	&& { echo $$python; break; }; done)
+TARGET ?= read
+SECONDS ?= 60
+
+ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find rust \( -name '*.rs' -o -name '*.toml' \) -not -path '*/tests/*')
+PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
+MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
+
+# Every pip, also the one maturin calls, keeps to the pinned versions.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+.PHONY: help demo test test-all check build develop wheel bench bench-guard bench-compare fuzz \
+	ci clean prerequisites
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# The audit's own status is 1 for warnings and 2 for errors: the data has some, and the demo shows them.
+demo: $(VENV)/.release ## from a bare checkout: build, then audit examples/data
+	@$(BIN)/ottla --version
+	@$(BIN)/ottla audit examples/data || { status=$$?; test $$status -eq 1 -o $$status -eq 2 || exit $$status; }
+
+test: $(VENV)/.release $(VENV)/.dev ## the fast tests of both languages
+	cargo test --quiet --locked -p ottla-kernels -p ottla-core
+	$(BIN)/pytest -q
+
+test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
+	cargo test --quiet --locked -p ottla-kernels -p ottla-core
+	$(BIN)/pytest -q -m "" --durations 10
+	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
+
+check: $(VENV)/.release $(VENV)/.dev ## formatters, linters, types, import rules, tidiness
+	cargo fmt --all --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml ottla._engine
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/test_tidy.py
+
+build: $(VENV)/.release ## the extension in place, optimised
+
+develop: $(VENV)/.debug ## the extension in place, with debug assertions
+
+wheel: dist/.built ## the abi3 wheel, in dist/
+
+bench: $(VENV)/.release $(VENV)/.dev ## the speed table, benches/results/ and docs/speed.svg
+	$(BIN)/python -m benches.table
+
+bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer has fallen
+	$(BIN)/python -m benches.guard
+
+bench-compare: $(VENV)/.release $(VENV)/.dev ## this tree against another revision: REV=…
+	$(if $(REV),,$(error name the other revision: make bench-compare REV=HEAD~1))
+	$(BIN)/python -m benches.compare $(REV)
+
+fuzz: ## one fuzz target for a while: TARGET=read SECONDS=60
+	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	cargo +nightly fuzz run $(TARGET) -- -max_total_time=$(SECONDS)
+
+ci: ## what .ci/run calls
+	$(MAKE) check
+	$(MAKE) test-all
+	$(MAKE) bench-guard
+	$(MAKE) demo
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target dist fuzz/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .benchmarks .import_linter_cache benches/results python/ottla/_engine*.so
+	find python tests benches examples -name __pycache__ -type d -exec rm -rf {} +
+
+# One line that names what is missing and what to install.
+define missing
+if ! command -v cc >/dev/null 2>&1; then
+	echo "no C compiler: install gcc or clang, as the command cc";
+elif ! command -v cargo >/dev/null 2>&1 || ! command -v rustc >/dev/null 2>&1; then
+	echo "no Rust: install cargo and rustc 1.90 or newer, for example with rustup";
+elif ! rustc --version | awk '{split($$2, v, "."); exit !(v[1] > 1 || v[2] >= 90)}'; then
+	echo "$$(rustc --version | cut -d ' ' -f 1,2) is too old: install Rust 1.90 or newer, for example with rustup update";
+elif test -z "$(PYTHON)"; then
+	echo "no Python 3.10 or newer as python3 or python3.10 to python3.14: install one";
+elif ! $(PYTHON) -c 'import venv, ensurepip' >/dev/null 2>&1; then
+	echo "$(PYTHON) has no venv module: install it (on Debian and Ubuntu: python3-venv)";
+fi
+endef
+
+prerequisites:
+	$(eval MISSING := $(shell $(missing)))
+	@:$(if $(MISSING),$(error $(MISSING)))
+
+$(VENV)/.base: constraints.txt | prerequisites
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet maturin
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet -r constraints.txt
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
+	$(MATURIN) develop --release --locked --quiet
+	@rm -f $(VENV)/.debug
+	@touch $@
+
+$(VENV)/.debug: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
+	$(MATURIN) develop --locked --quiet
+	@rm -f $(VENV)/.release
+	@touch $@
+
+dist/.built: $(VENV)/.base $(ENGINE_SOURCES) $(PYTHON_SOURCES) README.md | prerequisites
+	rm -rf dist
+	$(MATURIN) build --release --locked --quiet --out dist
+	@touch $@

@@ -1,0 +1,43 @@
+"""Fixtures that several test folders share."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("OTTLA_SHARED", ROOT.parent / "shared"))
+
+# A slow moment of a shared machine is no fault of the code; in CI the same inputs every time.
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs the shared corpora where they are not beside the repository."""
+    if SHARED.is_dir():
+        return
+    skip = pytest.mark.skip(reason=f"needs the corpora in {SHARED} (OTTLA_SHARED names another)")
+    for item in items:
+        if item.get_closest_marker("shared"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Give the root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def demo() -> Path:
+    """Give the log directory of the demo, which a real broker wrote; tests only read it."""
+    return ROOT / "examples" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Give the directory of corpora, vectors and acceptance programs; mark the test `shared`."""
+    return SHARED

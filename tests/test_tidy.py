@@ -1,0 +1,215 @@
+"""The code against its own rules, those that no linter knows."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Bytes of a broker or a fuzzer, kept as they are.
+DATA = ("examples/data/", "fuzz/corpus/")
+# Written by a tool, which names its registry in it.
+LOCKS = ("Cargo.lock",)
+
+
+def tracked() -> list[Path]:
+    """Files of the repository: those git has and those it would add."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    ).stdout.decode()
+    names = sorted(set(listed.split("\0")) - {""})
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+FILES = tracked()
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Name and content of every file somebody wrote by hand."""
+    for path in FILES:
+        name = name_of(path)
+        if name.startswith(DATA):
+            continue
+        try:
+            yield name, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def lines_with(
+    pattern: str, *, suffixes: tuple[str, ...] = (), skip: tuple[str, ...] = ()
+) -> list[str]:
+    """Places where a line matches, as `file:line: text`."""
+    found = []
+    expression = re.compile(pattern)
+    for name, text in texts():
+        if name in skip or (suffixes and not name.endswith(suffixes)):
+            continue
+        found += [
+            f"{name}:{number}: {line.strip()[:120]}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if expression.search(line)
+        ]
+    return found
+
+
+def code_of(text: str) -> Iterator[tuple[int, str]]:
+    """Lines of a Rust file without its comments and without its test module, which is the last."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("#[cfg(test)]"):
+            return
+        code = line.split("//", 1)[0]
+        if code.strip():
+            yield number, code
+
+
+def rust_sources(*crates: str) -> list[Path]:
+    return [
+        path
+        for path in FILES
+        if path.suffix == ".rs"
+        and any(name_of(path).startswith(f"rust/{crate}/src/") for crate in crates)
+        and path.name != "tests.rs"
+    ]
+
+
+def matches_in_rust(pattern: str, *crates: str) -> list[str]:
+    expression = re.compile(pattern)
+    return [
+        f"{name_of(path)}:{number}: {line.strip()}"
+        for path in rust_sources(*crates)
+        for number, line in code_of(path.read_text(encoding="utf-8"))
+        if expression.search(line)
+    ]
+
+
+def python_trees(under: str) -> Iterator[tuple[str, ast.Module]]:
+    for path in FILES:
+        name = name_of(path)
+        if name.startswith(under) and path.suffix == ".py":
+            yield name, ast.parse(path.read_text(encoding="utf-8"), name)
+
+
+def test_the_rules_look_at_real_files() -> None:
+    names = {name_of(path) for path in FILES}
+    assert {"Cargo.toml", "pyproject.toml", "examples/data/meta.properties"} <= names
+    assert rust_sources("ottla-core")
+    assert any(python_trees("python/ottla/"))
+
+
+def test_no_python_line_is_longer_than_100_columns() -> None:
+    assert lines_with(r"^.{101}", suffixes=(".py", ".pyi")) == []
+
+
+def test_nothing_is_left_open_in_a_comment() -> None:
+    this = ("tests/test_tidy.py", "pyproject.toml")
+    assert lines_with(r"\b(TODO|FIXME|XXX|HACK)\b", skip=(*LOCKS, *this)) == []
+
+
+def test_unsafe_code_stands_in_the_kernels_alone() -> None:
+    assert matches_in_rust(r"\bunsafe\b", "ottla-core", "ottla-py") == []
+    core = (ROOT / "rust/ottla-core/src/lib.rs").read_text(encoding="utf-8")
+    glue = (ROOT / "rust/ottla-py/src/lib.rs").read_text(encoding="utf-8")
+    assert "#![forbid(unsafe_code)]" in core
+    assert "#![deny(unsafe_code)]" in glue
+
+
+def test_every_unsafe_block_says_why_it_is_sound() -> None:
+    bare = []
+    for path in rust_sources("ottla-kernels"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, code in code_of("\n".join(lines)):
+            before = lines[max(0, number - 9) : number]
+            if re.search(r"\bunsafe\s*\{", code) and not any("SAFETY:" in near for near in before):
+                bare.append(f"{name_of(path)}:{number}: {code.strip()}")
+    assert bare == []
+
+
+def test_no_rust_code_panics_on_purpose() -> None:
+    pattern = r"\.unwrap\(\)|\.expect\(|\b(panic|unreachable|todo|unimplemented)!"
+    assert matches_in_rust(pattern, "ottla-kernels", "ottla-core", "ottla-py") == []
+
+
+def test_no_file_knows_the_machine_it_was_written_on() -> None:
+    places = "|".join(("wo" + "rk", "ro" + "ot", "ho" + "me"))
+    assert lines_with(rf"(?<![\w.$)/-])/({places})/", skip=LOCKS) == []
+
+
+def test_no_file_names_a_registry() -> None:
+    hosts = r"pypi\.org|pythonhosted\.org|crates\.io/|static\.crates|repo\d?\.maven"
+    options = r"--(extra-)?index-url|--find-links"
+    this = ("tests/test_tidy.py",)
+    assert lines_with(rf"https?://\S*({hosts})|{options}", skip=(*LOCKS, *this)) == []
+
+
+def test_text_ends_with_a_newline_and_has_no_trailing_blanks() -> None:
+    endless = [name for name, text in texts() if text and not text.endswith("\n")]
+    assert endless == []
+    assert lines_with(r"[ \t]+$", suffixes=(".py", ".pyi", ".rs", ".toml", ".md", ".txt")) == []
+
+
+def test_no_folder_is_kept_for_later() -> None:
+    assert [name_of(path) for path in FILES if path.name in {".gitkeep", ".keep"}] == []
+    packages = {path.parent for path in FILES if path.name == "__init__.py"}
+    filled = {path.parent for path in FILES if path.suffix == ".py" and path.name != "__init__.py"}
+    assert sorted(name_of(folder) for folder in packages - filled) == []
+
+
+def test_only_records_and_audit_import_the_engine() -> None:
+    allowed = ("python/ottla/records", "python/ottla/audit/", "python/ottla/__init__.py")
+    importers = []
+    for name, tree in python_trees("python/ottla/"):
+        for node in ast.walk(tree):
+            modules: list[str] = []
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            if "ottla._engine" in modules and not name.startswith(allowed):
+                importers.append(f"{name}:{node.lineno}")
+    assert importers == []
+
+
+def test_the_crates_depend_downwards_only() -> None:
+    kernels = (ROOT / "rust/ottla-kernels/Cargo.toml").read_text(encoding="utf-8")
+    core = (ROOT / "rust/ottla-core/Cargo.toml").read_text(encoding="utf-8")
+    assert "ottla-core" not in kernels.partition("[dependencies]")[2]
+    assert "pyo3" not in kernels + core
+    assert "ottla-py" not in core.partition("[dependencies]")[2]
+
+
+def test_functions_fit_a_screen() -> None:
+    long = [
+        f"{name}:{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for under in ("python/ottla/", "benches/", "examples/")
+        for name, tree in python_trees(under)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= 70
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("under", ["tests/", "benches/"])
+def test_test_names_are_sentences(under: str) -> None:
+    terse = [
+        f"{name}:{node.lineno}: {node.name}"
+        for name, tree in python_trees(under)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and node.name.count("_") < 3
+    ]
+    assert terse == []
