@@ -117,6 +117,8 @@ pub enum ErrorKind {
     TooMany { what: &'static str, declared: u64, limit: u64 },
     /// A batch longer than a bound allows.
     BatchTooLarge { declared: u64, limit: u64 },
+    /// A buffer longer than one call may refer to.
+    BufferTooLarge { size: u64, limit: u64 },
     /// The record count is negative.
     RecordCountNegative { count: i32 },
     /// Bytes are left after the last record counted.
@@ -185,6 +187,7 @@ impl ErrorKind {
             Self::DecompressedTooLarge { .. } => "decompressed-too-large",
             Self::TooMany { .. } => "too-many",
             Self::BatchTooLarge { .. } => "batch-too-large",
+            Self::BufferTooLarge { .. } => "buffer-too-large",
             Self::RecordCountNegative { .. } => "record-count-negative",
             Self::TrailingBytes { .. } => "trailing-bytes",
             Self::FieldOverrun { .. } => "field-overrun",
@@ -228,8 +231,22 @@ impl ErrorKind {
             Self::UnknownCodec { .. } | Self::Undecodable { .. } => Family::Compression,
             Self::DecompressedTooLarge { .. }
             | Self::TooMany { .. }
-            | Self::BatchTooLarge { .. } => Family::Limit,
+            | Self::BatchTooLarge { .. }
+            | Self::BufferTooLarge { .. } => Family::Limit,
             _ => Family::Invalid,
+        }
+    }
+
+    /// The error code a broker would answer with: 2 CORRUPT_MESSAGE, 87 INVALID_RECORD,
+    /// 10 MESSAGE_TOO_LARGE, −1 where Kafka leaks an internal error.
+    pub fn error_code(&self) -> i16 {
+        match (self, self.family()) {
+            (Self::BatchTooLarge { .. }, _) => 10,
+            // zstd is a codec, only not one of magic 0 and 1: Kafka has a check for it.
+            (Self::UnknownCodec { codec: 4, .. }, _) => 87,
+            (_, Family::Corrupt | Family::Truncated) => 2,
+            (_, Family::Compression) => -1,
+            _ => 87,
         }
     }
 
@@ -282,6 +299,9 @@ impl ErrorKind {
             }
             Self::TooMany { declared, limit, .. } | Self::BatchTooLarge { declared, limit } => {
                 pair(&format_args!("at most {limit}"), &declared)
+            }
+            Self::BufferTooLarge { size, limit } => {
+                pair(&format_args!("at most {limit} bytes"), &size)
             }
             Self::RecordCountNegative { count } => pair(&"0 or more", &count),
             Self::TrailingBytes { left } => pair(&"0 bytes", &left),
@@ -363,6 +383,9 @@ impl fmt::Display for ErrorKind {
             }
             Self::TooMany { what, .. } => write!(f, "{found} {what}, expected {expected}"),
             Self::BatchTooLarge { .. } => write!(f, "batch of {found} bytes, expected {expected}"),
+            Self::BufferTooLarge { .. } => {
+                write!(f, "data of {found} bytes, expected {expected}; read it in parts")
+            }
             Self::RecordCountNegative { .. } => write!(f, "record count {found} is negative"),
             Self::TrailingBytes { .. } => write!(f, "{found} bytes left after the last record"),
             Self::FieldOverrun { field, left, .. } => {

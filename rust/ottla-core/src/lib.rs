@@ -18,7 +18,14 @@
 #![forbid(unsafe_code)]
 
 pub mod attributes;
+pub mod batch;
+pub mod batches;
+pub mod check;
+pub mod columns;
+pub mod compression;
 pub mod error;
 pub mod header;
+pub mod legacy;
 pub mod limits;
+pub mod record;
 pub mod varint;

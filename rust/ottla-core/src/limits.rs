@@ -20,6 +20,9 @@ pub const ALWAYS_DECOMPRESSED_BYTES: u64 = 16 << 20;
 /// use, and keeps a record of two-byte headers from becoming gigabytes of objects.
 pub const MAX_HEADERS: u32 = 1 << 20;
 
+/// Faults named of one batch. A batch of a million wrong deltas is one fault to its reader.
+pub const MAX_FAULTS_PER_BATCH: usize = 100;
+
 /// The bounds in force for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

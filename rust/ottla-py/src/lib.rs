@@ -1,1 +1,28 @@
-//! placeholder
+//! The extension module `ottla._engine`: converts between Python and `ottla-core`, decides nothing.
+#![deny(unsafe_code)]
+
+mod bytes;
+mod check;
+mod columns;
+mod errors;
+mod read;
+
+use pyo3::prelude::*;
+
+/// The engine of Ottla.
+#[pymodule(gil_used = false)]
+mod _engine {
+    #[pymodule_export]
+    use crate::check::{check_batches, kernel_level};
+    #[pymodule_export]
+    use crate::columns::{Columns, read_columns};
+    #[pymodule_export]
+    use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
+
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

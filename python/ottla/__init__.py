@@ -1,0 +1,75 @@
+"""Ottla: a record-batch engine for Kafka.
+
+Reading and checking::
+
+    import ottla
+
+    for batch in ottla.read_batches(data):        # headers only, any magic
+        batch.verify()                            # the checksum
+        for record in batch.records():            # inflates and parses
+            print(record.offset, record.key, record.value)
+
+    ottla.check_batches(data)                     # every rule, at the speed of memory
+    columns = ottla.read_columns(data)            # NumPy and Arrow, without a copy
+    result = ottla.audit("/var/lib/kafka")        # a broker's log directory
+"""
+
+from ottla._engine import __version__
+from ottla.audit import AuditResult, Table, audit
+from ottla.errors import (
+    AuditCancelledError,
+    CorruptRecordBatchError,
+    FindingsError,
+    InvalidRecordError,
+    LimitExceededError,
+    MissingDependencyError,
+    OttlaError,
+    RecordBatchError,
+    TruncatedBatchError,
+    UnsupportedCompressionError,
+)
+from ottla.records import (
+    Columns,
+    NewRecord,
+    Record,
+    RecordBatch,
+    build_batch,
+    build_batch_from_columns,
+    build_control_batch,
+    build_message_set,
+    check_batches,
+    columns,
+    read,
+    read_batches,
+    read_columns,
+)
+
+__all__ = [
+    "AuditCancelledError",
+    "AuditResult",
+    "Columns",
+    "CorruptRecordBatchError",
+    "FindingsError",
+    "InvalidRecordError",
+    "LimitExceededError",
+    "MissingDependencyError",
+    "NewRecord",
+    "OttlaError",
+    "Record",
+    "RecordBatch",
+    "RecordBatchError",
+    "Table",
+    "TruncatedBatchError",
+    "UnsupportedCompressionError",
+    "__version__",
+    "audit",
+    "build_batch",
+    "build_batch_from_columns",
+    "build_control_batch",
+    "build_message_set",
+    "check_batches",
+    "columns",
+    "read",
+    "read_batches",
+    "read_columns",
+]

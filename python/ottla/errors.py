@@ -1,0 +1,100 @@
+"""Every exception Ottla raises, in one tree.
+
+Exceptions carry what they know as attributes and can be pickled, so that they cross processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AuditCancelledError",
+    "CorruptRecordBatchError",
+    "FindingsError",
+    "InvalidRecordError",
+    "LimitExceededError",
+    "MissingDependencyError",
+    "OttlaError",
+    "RecordBatchError",
+    "TruncatedBatchError",
+    "UnsupportedCompressionError",
+]
+
+
+class OttlaError(Exception):
+    """Base of everything Ottla raises on purpose."""
+
+
+class RecordBatchError(OttlaError, ValueError):
+    """Bytes that cannot be read or checked as record batches.
+
+    Attributes:
+        kind: stable kebab-case name of the fault, such as ``crc-mismatch``.
+        position: where it shows, in bytes from the start of the data.
+        error_code: what a Kafka broker would answer: 2 CORRUPT_MESSAGE, 87 INVALID_RECORD,
+            10 MESSAGE_TOO_LARGE, -1 UNKNOWN_SERVER_ERROR.
+        record_index: the record to blame within its batch, or ``None``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        kind: str = "",
+        position: int = 0,
+        error_code: int = -1,
+        record_index: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.position = position
+        self.error_code = error_code
+        self.record_index = record_index
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            type(self),
+            (str(self), self.kind, self.position, self.error_code, self.record_index),
+        )
+
+
+class CorruptRecordBatchError(RecordBatchError):
+    """Length, magic, checksum or structure is damaged."""
+
+
+class TruncatedBatchError(CorruptRecordBatchError):
+    """The data end inside a batch: usual for the last batch of a fetch response or an open file."""
+
+
+class InvalidRecordError(RecordBatchError):
+    """Well framed and summed, but against the rules of the format."""
+
+
+class UnsupportedCompressionError(RecordBatchError):
+    """A codec that does not exist or is not allowed here, or a payload its codec refuses."""
+
+
+class LimitExceededError(RecordBatchError):
+    """Input that asks for more than a bound allows."""
+
+
+class AuditCancelledError(OttlaError):
+    """An audit was told to stop before it was done."""
+
+
+class FindingsError(OttlaError):
+    """An audit found what its caller wanted to be told of.
+
+    Attributes:
+        findings: the findings, as dictionaries.
+    """
+
+    def __init__(self, message: str, findings: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.findings = findings or []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.findings))
+
+
+class MissingDependencyError(OttlaError, ImportError):
+    """A call that needs an optional package which is not installed; says which to install."""

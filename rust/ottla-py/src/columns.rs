@@ -1,0 +1,275 @@
+//! A buffer as columns: numbers for NumPy, views for Arrow.
+//!
+//! NumPy takes memory by address (`__array_interface__`) and keeps the object that offered it alive;
+//! Arrow takes it through the C stream interface. Neither is needed to import the module.
+
+use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::check::with_checker;
+use crate::errors::to_python;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, BinaryViewArray, Int64Array, RecordBatch, RecordBatchIterator};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use ottla_core::check::Level;
+use ottla_core::columns::{Read, read_numbers, read_views};
+use ottla_kernels::Numbers;
+use ottla_kernels::views::{Nulls, ViewColumns};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
+use std::sync::{Arc, OnceLock};
+
+/// Reads a buffer of batches as columns, one row a record, as a consumer would get them.
+///
+/// Checksums are verified, payloads inflated, control batches left out; a last batch that the data
+/// cut is left out too. Nothing is copied of an uncompressed batch: rows refer to ``data``.
+///
+/// Args:
+///     data: any bytes-like object below 2 GiB.
+///     views: also make keys and values ready for Arrow; without, only numbers.
+///
+/// Raises:
+///     RecordBatchError: the first batch that a consumer would refuse.
+///
+/// >>> import ottla
+/// >>> columns = ottla.read_columns(ottla.build_batch([ottla.NewRecord(b"k", b"value")]))
+/// >>> columns.offset.tolist(), columns.value_length.tolist()
+/// ([0], [5])
+#[pyfunction]
+#[pyo3(signature = (data, *, views=false))]
+pub(crate) fn read_columns(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    views: bool,
+) -> PyResult<Columns> {
+    let source = bytes_of(data)?;
+    let bytes = source.as_bytes();
+    let numbers = OnceLock::new();
+    let arrow = OnceLock::new();
+    if views {
+        let _ = arrow.set(read_arrow(py, &source)?);
+    } else {
+        let _ = numbers.set(read_owner(py, bytes)?);
+    }
+    Ok(Columns { source: source.unbind(), numbers, arrow })
+}
+
+fn detached<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Send) -> T {
+    if bytes.len() < DETACH_BYTES { work() } else { py.detach(work) }
+}
+
+fn read_owner(py: Python<'_>, bytes: &[u8]) -> PyResult<Arc<Owner>> {
+    let read = detached(py, bytes, || {
+        with_checker(Level::Decode, |checker| read_numbers(checker, bytes))
+    });
+    let Read { columns, inflated } = read.map_err(|error| to_python(py, &error))?;
+    Ok(Arc::new(Owner { numbers: columns, inflated }))
+}
+
+/// Numbers, and the inflated payloads they refer to.
+struct Owner {
+    numbers: Numbers,
+    inflated: Vec<u8>,
+}
+
+/// Records as columns. Rows are records in log order; positions count bytes of the data and on
+/// through :attr:`inflated`, which holds the payloads of compressed batches: position ``p`` is
+/// ``data[p]`` below ``len(data)``, else ``inflated[p - len(data)]``.
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct Columns {
+    source: Py<PyBytes>,
+    numbers: OnceLock<Arc<Owner>>,
+    arrow: OnceLock<RecordBatch>,
+}
+
+impl Columns {
+    fn owner(&self, py: Python<'_>) -> PyResult<&Arc<Owner>> {
+        if let Some(owner) = self.numbers.get() {
+            return Ok(owner);
+        }
+        let owner = read_owner(py, self.source.as_bytes(py))?;
+        Ok(self.numbers.get_or_init(|| owner))
+    }
+
+    fn batch(&self, py: Python<'_>) -> PyResult<&RecordBatch> {
+        if let Some(batch) = self.arrow.get() {
+            return Ok(batch);
+        }
+        let batch = read_arrow(py, self.source.bind(py))?;
+        Ok(self.arrow.get_or_init(|| batch))
+    }
+
+    fn array<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyAny>> {
+        static ASARRAY: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+        let asarray = ASARRAY.import(py, "numpy", "asarray")?;
+        asarray.call1((ColumnMemory { owner: Arc::clone(self.owner(py)?), column },))
+    }
+}
+
+#[pymethods]
+impl Columns {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        match self.arrow.get() {
+            Some(batch) => Ok(batch.num_rows()),
+            None => Ok(self.owner(py)?.numbers.row_count()),
+        }
+    }
+
+    /// Offsets in the log, int64.
+    #[getter]
+    fn offset<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, 0)
+    }
+
+    /// Timestamps in ms since 1970, int64; with LogAppendTime the batch's, with magic 0 −1.
+    #[getter]
+    fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, 1)
+    }
+
+    /// Where keys begin, uint32.
+    #[getter]
+    fn key_position<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, 2)
+    }
+
+    /// Bytes of keys, int32, −1 for null.
+    #[getter]
+    fn key_length<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, 3)
+    }
+
+    /// Where values begin, uint32.
+    #[getter]
+    fn value_position<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, 4)
+    }
+
+    /// Bytes of values, int32, −1 for null.
+    #[getter]
+    fn value_length<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, 5)
+    }
+
+    /// The six arrays: offset, timestamp, key_position, key_length, value_position, value_length.
+    fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let arrays: Vec<_> = (0..6).map(|column| self.array(py, column)).collect::<PyResult<_>>()?;
+        PyTuple::new(py, arrays)
+    }
+
+    /// Payloads of compressed batches, one behind the other.
+    #[getter]
+    fn inflated<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.owner(py)?.inflated))
+    }
+
+    /// The columns offset, timestamp (int64), key and value (binary view) through Arrow's C stream
+    /// interface: ``pyarrow.table(columns)``, ``polars.DataFrame(columns)``, DuckDB.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer ignore what it is asked for; consumers then cast.
+        drop(requested_schema);
+        stream(py, self.batch(py)?.clone())
+    }
+}
+
+/// A batch as the capsule that Arrow's consumers take.
+pub(crate) fn stream(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyCapsule>> {
+    let schema = batch.schema();
+    let reader = RecordBatchIterator::new([Ok::<_, ArrowError>(batch)], schema);
+    let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+}
+
+fn read_arrow(py: Python<'_>, source: &Bound<'_, PyBytes>) -> PyResult<RecordBatch> {
+    let bytes = source.as_bytes();
+    let read = detached(py, bytes, || {
+        let read = with_checker(Level::Decode, |checker| read_views(checker, bytes))?;
+        Ok((read.columns.finish(), read.inflated))
+    });
+    let (columns, inflated) = read.map_err(|error| to_python(py, &error))?;
+    let backed = PyBackedBytes::from(source.clone());
+    arrow_batch(&columns, backed, inflated).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn arrow_batch(
+    columns: &ViewColumns,
+    source: PyBackedBytes,
+    inflated: Vec<u8>,
+) -> Result<RecordBatch, ArrowError> {
+    let rows = columns.row_count;
+    let mut buffers = vec![Buffer::from(Bytes::from_owner(source))];
+    if !inflated.is_empty() {
+        buffers.push(Buffer::from_vec(inflated));
+    }
+    let buffer = |column: &ottla_kernels::Column| {
+        Buffer::from(Bytes::from_owner(column.clone()))
+    };
+    let nulls = |nulls: &Nulls| {
+        nulls.validity.as_ref().map(|bits| {
+            NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits.clone()), 0, rows))
+        })
+    };
+    let numbers = |column| -> ArrayRef {
+        Arc::new(Int64Array::new(ScalarBuffer::new(buffer(column), 0, rows), None))
+    };
+    let views = |column, missing| -> Result<ArrayRef, ArrowError> {
+        let views = ScalarBuffer::<u128>::new(buffer(column), 0, rows);
+        Ok(Arc::new(BinaryViewArray::try_new(views, buffers.clone(), nulls(missing))?))
+    };
+    RecordBatch::try_new(
+        schema(),
+        vec![
+            numbers(&columns.offsets),
+            numbers(&columns.timestamps),
+            views(&columns.keys, &columns.key_nulls)?,
+            views(&columns.values, &columns.value_nulls)?,
+        ],
+    )
+}
+
+fn schema() -> SchemaRef {
+    static SCHEMA: OnceLock<SchemaRef> = OnceLock::new();
+    Arc::clone(SCHEMA.get_or_init(|| {
+        Arc::new(Schema::new(vec![
+            Field::new("offset", DataType::Int64, false),
+            Field::new("timestamp", DataType::Int64, false),
+            Field::new("key", DataType::BinaryView, true),
+            Field::new("value", DataType::BinaryView, true),
+        ]))
+    }))
+}
+
+/// One column's memory, offered to NumPy.
+#[pyclass(frozen, module = "ottla._engine")]
+struct ColumnMemory {
+    owner: Arc<Owner>,
+    column: usize,
+}
+
+#[pymethods]
+impl ColumnMemory {
+    /// NumPy's array interface, version 3.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let numbers = &self.owner.numbers;
+        let kind = match self.column {
+            0 | 1 => "<i8",
+            2 | 4 => "<u4",
+            _ => "<i4",
+        };
+        let interface = pyo3::types::PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (numbers.row_count(),))?;
+        interface.set_item("typestr", kind)?;
+        let address = numbers.column_addresses().get(self.column).copied().unwrap_or_default();
+        interface.set_item("data", (address, true))?;
+        Ok(interface.into_any())
+    }
+}
