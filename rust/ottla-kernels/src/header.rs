@@ -101,17 +101,15 @@ impl BatchHeader {
     /// Whether the kernels take this batch: everything the header alone must say for the batch to be right and plain.
     ///
     /// Uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas that fit the record
-    /// count, a count that fits the bytes; offsets of at least 0 without overflow; a leader epoch of at least −1; producer
-    /// fields all −1 or none negative, and not all −1 for a transaction; for `CreateTime`, timestamps of at least −1 and a
+    /// count, a count that fits the bytes; offsets of at least 0 without overflow; a leader epoch of at least −1; no
+    /// producer id, or producer fields of which none is negative, and these for a transaction; for `CreateTime`, timestamps of at least −1 and a
     /// maximum not before the base.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let idempotent =
             self.producer_id >= 0 && self.producer_epoch >= 0 && self.base_sequence >= 0;
-        let anonymous = self.producer_id == -1
-            && self.producer_epoch == -1
-            && self.base_sequence == -1
-            && self.attributes & TRANSACTIONAL == 0;
+        // Without a producer id the other two mean nothing: some clients leave a sequence of 0 there.
+        let anonymous = self.producer_id == -1 && self.attributes & TRANSACTIONAL == 0;
         let room = self.end - self.records_position();
         self.attributes & !(LOG_APPEND_TIME | TRANSACTIONAL) == 0
             && self.record_count >= 1

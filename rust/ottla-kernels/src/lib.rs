@@ -23,6 +23,8 @@
 // Loads and stores are unaligned by name where they may be, and columns are aligned by construction.
 #![allow(clippy::cast_ptr_alignment)]
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod block;
 pub mod build;
 pub mod crc32c;

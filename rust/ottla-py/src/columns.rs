@@ -7,14 +7,15 @@ use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::check::with_checker;
 use crate::errors::to_python;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, BinaryViewArray, Int64Array, RecordBatch, RecordBatchIterator};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_buffer::Buffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use ottla_core::check::Level;
 use ottla_core::columns::{Read, read_numbers, read_views};
 use ottla_kernels::Numbers;
-use ottla_kernels::views::{Nulls, ViewColumns};
+use ottla_kernels::arrow::ViewArrays;
+use ottla_kernels::views::ViewColumns;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -203,35 +204,19 @@ fn arrow_batch(
     source: PyBackedBytes,
     inflated: Vec<u8>,
 ) -> Result<RecordBatch, ArrowError> {
-    let rows = columns.row_count;
     let mut buffers = vec![Buffer::from(Bytes::from_owner(source))];
     if !inflated.is_empty() {
         buffers.push(Buffer::from_vec(inflated));
     }
-    let buffer = |column: &ottla_kernels::Column| {
-        Buffer::from(Bytes::from_owner(column.clone()))
-    };
-    let nulls = |nulls: &Nulls| {
-        nulls.validity.as_ref().map(|bits| {
-            NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits.clone()), 0, rows))
-        })
-    };
-    let numbers = |column| -> ArrayRef {
-        Arc::new(Int64Array::new(ScalarBuffer::new(buffer(column), 0, rows), None))
-    };
-    let views = |column, missing| -> Result<ArrayRef, ArrowError> {
-        let views = ScalarBuffer::<u128>::new(buffer(column), 0, rows);
-        Ok(Arc::new(BinaryViewArray::try_new(views, buffers.clone(), nulls(missing))?))
-    };
-    RecordBatch::try_new(
-        schema(),
-        vec![
-            numbers(&columns.offsets),
-            numbers(&columns.timestamps),
-            views(&columns.keys, &columns.key_nulls)?,
-            views(&columns.values, &columns.value_nulls)?,
-        ],
-    )
+    let arrays = ViewArrays::new(columns, &buffers)
+        .ok_or_else(|| ArrowError::InvalidArgumentError("a view outside its buffers".into()))?;
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(arrays.offsets),
+        Arc::new(arrays.timestamps),
+        Arc::new(arrays.keys),
+        Arc::new(arrays.values),
+    ];
+    RecordBatch::try_new(schema(), columns)
 }
 
 fn schema() -> SchemaRef {

@@ -6,6 +6,7 @@ mod check;
 mod columns;
 mod errors;
 mod read;
+mod tables;
 
 use pyo3::prelude::*;
 
@@ -18,6 +19,9 @@ mod _engine {
     use crate::columns::{Columns, read_columns};
     #[pymodule_export]
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
+
+    #[pymodule_export]
+    use crate::tables::{TableStream, table_stream};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
