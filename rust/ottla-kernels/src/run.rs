@@ -308,9 +308,13 @@ mod x86 {
             // blocks fits records of up to 128 and of up to 256 bytes, one of three the others: two blocks a step on
             // records of 140 bytes have half of the CRC left when the walk is done.
             // SAFETY: `each_batch` gives the sink of the batch whose shape it is.
-            match body.len().div_ceil(64 * shape.count) {
-                0..=2 | 4 => unsafe { fused::is_right::<_, 2>(data, header, shape, sink) },
-                _ => unsafe { fused::is_right::<_, 3>(data, header, shape, sink) },
+            unsafe {
+                match body.len().div_ceil(64 * shape.count) {
+                    0..=2 => fused::is_right::<_, 2, true>(data, header, shape, sink),
+                    3 => fused::is_right::<_, 3, true>(data, header, shape, sink),
+                    4 => fused::is_right::<_, 2, false>(data, header, shape, sink),
+                    _ => fused::is_right::<_, 3, false>(data, header, shape, sink),
+                }
             }
         })
     }

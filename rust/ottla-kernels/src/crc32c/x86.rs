@@ -262,20 +262,30 @@ impl<const N: usize> Sum<N> {
         self.left
     }
 
-    /// Takes up to `bytes` more, whole steps.
+    /// Takes one step, if any is left.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi2")]
+    pub(crate) fn step(&mut self) {
+        if self.left == 0 {
+            return;
+        }
+        let all = factors(BLOCKS[N - 1]);
+        for (k, register) in self.registers.iter_mut().enumerate() {
+            _mm_prefetch::<_MM_HINT_T0>(self.cursor.wrapping_add(PREFETCH + 64 * k).cast());
+            // SAFETY: `left` bytes are readable, whole steps.
+            *register = unsafe { fold(*register, all, load(self.cursor.add(64 * k))) };
+        }
+        self.cursor = self.cursor.wrapping_add(64 * N);
+        self.left -= 64 * N;
+    }
+
+    /// Takes as many steps as `bytes` are, if so many are left.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi2")]
     pub(crate) fn advance(&mut self, bytes: usize) {
-        let all = factors(BLOCKS[N - 1]);
         let stop = self.left.saturating_sub(bytes);
         while self.left > stop {
-            for (k, register) in self.registers.iter_mut().enumerate() {
-                _mm_prefetch::<_MM_HINT_T0>(self.cursor.wrapping_add(PREFETCH + 64 * k).cast());
-                // SAFETY: `left` bytes are readable, whole steps.
-                *register = unsafe { fold(*register, all, load(self.cursor.add(64 * k))) };
-            }
-            self.cursor = self.cursor.wrapping_add(64 * N);
-            self.left -= 64 * N;
+            self.step();
         }
     }
 

@@ -32,11 +32,6 @@ pub(crate) trait Groups: Copy {
     /// # Safety
     /// The CPU has the instructions used.
     unsafe fn join32(self, word: u32, mask: u32) -> u32;
-    /// The inverse: seven bits of `value` a byte.
-    ///
-    /// # Safety
-    /// The CPU has the instructions used.
-    unsafe fn part(self, value: u64) -> u64;
 }
 
 /// By shifts and masks: any CPU.
@@ -57,12 +52,6 @@ impl Groups for Shifts {
         let x = (x & 0x007f_007f) | (x & 0x7f00_7f00) >> 1;
         (x & 0x3fff) | (x & 0x3fff_0000) >> 2
     }
-    #[inline(always)]
-    unsafe fn part(self, value: u64) -> u64 {
-        let x = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
-        let x = (x & 0x0000_3fff_0000_3fff) | (x & 0x0fff_c000_0fff_c000) << 2;
-        (x & 0x007f_007f_007f_007f) | (x & 0x3f80_3f80_3f80_3f80) << 1
-    }
 }
 
 /// By `pext` and `pdep`.
@@ -81,11 +70,6 @@ impl Groups for Bmi2 {
     #[target_feature(enable = "bmi2")]
     unsafe fn join32(self, word: u32, mask: u32) -> u32 {
         std::arch::x86_64::_pext_u32(word, mask)
-    }
-    #[inline]
-    #[target_feature(enable = "bmi2")]
-    unsafe fn part(self, value: u64) -> u64 {
-        std::arch::x86_64::_pdep_u64(value, PAYLOAD)
     }
 }
 
@@ -187,33 +171,44 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
     next == end
 }
 
-/// Offset deltas whose varints have the same size: below 64, below 8192, below 2^20 ….
+/// The offset delta that the next record must have, as the bytes of its varint. All bits are one up: they are compared
+/// with a word whose bit 0 is the last of the time delta.
 #[derive(Clone, Copy)]
-struct OffsetSegment {
+struct KnownOffset {
     bytes: u32,
-    /// The bits of the varint, one bit up: in a word whose bit 0 is the last of the time delta.
+    varint: u64,
+    /// The bits of the varint, and those that say whether it goes on.
     mask: u64,
-    /// The continuation bits of the varint.
     continues: u64,
     /// The highest place of the time delta's last bit that leaves room for the offset delta and one byte of key length in
     /// a word.
     last_stop: u32,
 }
 
-impl OffsetSegment {
+impl KnownOffset {
+    /// The first offset delta whose varint has `bytes` bytes: 0, 64, 8192, 2^20 ….
     #[inline(always)]
-    fn new(bytes: u32) -> OffsetSegment {
+    fn first_of(bytes: u32) -> KnownOffset {
         let bits = 8 * bytes;
-        OffsetSegment {
+        let continues = (CONTINUES & ((1 << (bits - 8)) - 1)) << 1;
+        let leading = if bytes == 1 { 0 } else { 1 << (bits - 8) };
+        KnownOffset {
             bytes,
+            varint: leading << 1 | continues,
             mask: ((1 << bits) - 1) << 1,
-            continues: CONTINUES & ((1 << (bits - 8)) - 1),
+            continues,
             last_stop: 55 - bits,
         }
     }
+
+    /// One more: zigzag makes it two. A carry runs through the bits that say "goes on", which then are set again.
+    #[inline(always)]
+    fn increment(&mut self) {
+        self.varint = (self.varint + (2 << 1)) | self.continues;
+    }
 }
 
-/// Record `index` at `position`, if it is usual and right.
+/// The record at `position`, if it is usual and right.
 ///
 /// # Safety
 /// `position + REACH` and `end` are at most the size of `data`; the CPU has the instructions of `groups`.
@@ -223,8 +218,7 @@ unsafe fn usual_record<G: Groups>(
     data: &[u8],
     position: usize,
     end: usize,
-    index: usize,
-    segment: OffsetSegment,
+    offset: KnownOffset,
     max_zigzag: u64,
 ) -> Option<Record> {
     let bytes = data.as_ptr();
@@ -253,20 +247,18 @@ unsafe fn usual_record<G: Groups>(
     // SAFETY: the caller promises the instructions.
     let timestamp = unsafe { groups.join(word, (stops ^ stops.wrapping_sub(1)) & PAYLOAD) };
     let after_timestamp = word >> (stop & 63);
-    // SAFETY: the caller promises the instructions.
-    let known_offset = (unsafe { groups.part((index as u64) << 1) } | segment.continues) << 1;
-    let key_length = (after_timestamp >> (8 * segment.bytes + 1)) as u32 & 0xff;
-    let key_position = attributes + (stop >> 3) as usize + segment.bytes as usize + 3;
+    let key_length = (after_timestamp >> (8 * offset.bytes + 1)) as u32 & 0xff;
+    let key_position = attributes + (stop >> 3) as usize + offset.bytes as usize + 3;
     let value = key_position + (key_length >> 1) as usize;
     if record_end > end
-        || stop > segment.last_stop
-        || (after_timestamp ^ known_offset) & segment.mask != 0
+        || stop > offset.last_stop
+        || (after_timestamp ^ offset.varint) & offset.mask != 0
         || timestamp > max_zigzag
     {
         return None;
     }
     // A negative record length; a key length that is negative, but for null, or has two bytes.
-    if (length | key_length) & 0x81 != 0 && (length & 1 != 0 || key_length != 1) {
+    if (length & 1 | key_length) & 0x81 != 0 && (length & 1 != 0 || key_length != 1) {
         return None;
     }
     // Room for the value length. It takes less than 4 bytes when the value is short.
@@ -275,7 +267,7 @@ unsafe fn usual_record<G: Groups>(
     }
     // SAFETY: `value + 4` is at most `record_end`, which is at most `end`, or at most the size of `data`.
     let word = unsafe { load4(bytes.add(value)) };
-    let stops = !word & CONTINUES as u32;
+    let stops = opaque((!word & CONTINUES as u32) as usize) as u32;
     // SAFETY: the caller promises the instructions.
     let value_length =
         unsafe { groups.join32(word, (stops ^ stops.wrapping_sub(1)) & PAYLOAD as u32) };
@@ -324,23 +316,19 @@ pub(crate) unsafe fn walk<G: Groups, S: Sink>(
         count,
         max_delta,
     } = shape;
-    let max_zigzag = if max_delta == i64::MAX {
-        u64::MAX
-    } else {
-        (max_delta as u64) << 1
-    };
-    let size = data.len();
+    let max_zigzag = (max_delta as u64) << 1;
+    let last_usual = data.len().checked_sub(REACH);
     let (mut position, mut index, mut offset_bytes) = (records, 0, 1);
     while index < count {
-        let segment = OffsetSegment::new(offset_bytes);
+        let mut offset = KnownOffset::first_of(offset_bytes);
         let segment_end = count.min(1 << (7 * offset_bytes - 1));
         while index < segment_end {
             before_each();
-            let usual = if position + REACH > size {
+            let usual = if last_usual.is_none_or(|last| position > last) {
                 None
             } else {
                 // SAFETY: just compared; the rest is promised by the caller.
-                unsafe { usual_record(groups, data, position, end, index, segment, max_zigzag) }
+                unsafe { usual_record(groups, data, position, end, offset, max_zigzag) }
             };
             let record = match usual {
                 Some(record) => record,
@@ -355,8 +343,70 @@ pub(crate) unsafe fn walk<G: Groups, S: Sink>(
             unsafe { sink.put(data, index, record) };
             position = record.end;
             index += 1;
+            offset.increment();
         }
         offset_bytes += 1;
     }
     position == end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn varint(value: u64) -> Vec<u8> {
+        let (mut bytes, mut rest) = (vec![], value << 1);
+        while rest > 0x7f {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes
+    }
+
+    #[test]
+    fn the_known_offset_is_the_varint_of_every_index() {
+        let mut index = 0;
+        for bytes in 1..=4 {
+            let mut offset = KnownOffset::first_of(bytes);
+            while index < 1 << (7 * bytes - 1) {
+                let wanted = varint(index);
+                let found = (offset.varint >> 1).to_le_bytes();
+                assert_eq!(found[..bytes as usize], wanted, "index {index}");
+                assert_eq!(offset.varint & !offset.mask, 0, "index {index}");
+                offset.increment();
+                index += 1;
+                if bytes > 3 && index % 1000 == 1 {
+                    break;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn groups_are_joined_alike_by_shifts_and_by_pext() {
+        let mut word = 1u64;
+        for _ in 0..10_000 {
+            word = word
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            for bytes in 1..=8 {
+                let mask = PAYLOAD >> (64 - 8 * bytes);
+                let groups = (0..bytes).map(|k| (word >> (8 * k) & 0x7f) << (7 * k));
+                let wanted = groups.fold(0, |joined, group| joined | group);
+                // SAFETY: shifts need no instruction.
+                assert_eq!(unsafe { Shifts.join(word, mask) }, wanted);
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("bmi2") {
+                    // SAFETY: just asked for.
+                    assert_eq!(unsafe { Bmi2.join(word, mask) }, wanted);
+                }
+                if bytes <= 4 {
+                    // SAFETY: shifts need no instruction.
+                    let found = unsafe { Shifts.join32(word as u32, mask as u32) };
+                    assert_eq!(u64::from(found), wanted);
+                }
+            }
+        }
+    }
 }

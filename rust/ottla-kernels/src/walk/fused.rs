@@ -5,7 +5,7 @@ use crate::crc32c::x86::Sum;
 use crate::header::{BatchHeader, CRC_FROM};
 
 /// Whether the records of a batch and its CRC are right. A step of the CRC is `N` blocks of 64 bytes; before each record
-/// run as many steps as the batch has on average, so that both end together.
+/// run as many steps as the batch has on average, so that both end together: `ONE` says that this is one.
 ///
 /// # Safety
 /// `header` was parsed from `data` and is ordinary, `shape` is its shape, and `sink` was made for it.
@@ -13,7 +13,7 @@ use crate::header::{BatchHeader, CRC_FROM};
 #[target_feature(
     enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt"
 )]
-pub(crate) unsafe fn is_right<S: Sink, const N: usize>(
+pub(crate) unsafe fn is_right<S: Sink, const N: usize, const ONE: bool>(
     data: &[u8],
     header: &BatchHeader,
     shape: Shape,
@@ -24,7 +24,8 @@ pub(crate) unsafe fn is_right<S: Sink, const N: usize>(
     let mut sum = unsafe { Sum::<N>::begin(data.as_ptr().add(from), header.end - from) };
     let step = 64 * N;
     let stride = step * sum.left().div_ceil(step * shape.count);
+    let before_each = || if ONE { sum.step() } else { sum.advance(stride) };
     // SAFETY: as the caller promises; this function has the features.
-    let walked = unsafe { fast::walk(fast::Bmi2, data, shape, sink, || sum.advance(stride)) };
+    let walked = unsafe { fast::walk(fast::Bmi2, data, shape, sink, before_each) };
     walked && sum.finish() == header.crc
 }
