@@ -1,0 +1,90 @@
+"""The audit of logs on disk: is this log sound, and if not, what is wrong, where, and what to do.
+
+`inventory` says what lies there, `plan` what to scan, `run` scans it, `result` holds what was found
+and `explain` tells what it means.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from ottla.audit.findings import SEVERITIES, Finding, Severity
+from ottla.audit.inventory import Source, take_inventory
+from ottla.audit.plan import make_plan
+from ottla.audit.result import AuditResult, Summary, make_result
+from ottla.audit.run import Progress, default_threads, run_plan
+from ottla.audit.tables import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AuditResult",
+    "Column",
+    "Finding",
+    "Level",
+    "Progress",
+    "Severity",
+    "Source",
+    "Summary",
+    "Table",
+    "audit",
+]
+
+Level = Literal["crc", "decode", "full"]
+"""`crc` never looks inside a batch, `decode` inflates and reads its records, `full` holds them
+against every rule of the format."""
+
+
+def audit(
+    source: Source | Sequence[Source],
+    *,
+    topics: Sequence[str] | None = None,
+    level: Level = "full",
+    threads: int | None = None,
+    fail_on: Severity = "error",
+    progress: Progress | None = None,
+    max_mb_per_s: float | None = None,
+) -> AuditResult:
+    """Audits a broker's log directory, a partition directory, segment files, or several of these.
+
+    Nothing is written, and what cannot be read is a finding (`unreadable`), not an exception.
+
+        >>> import ottla
+        >>> result = ottla.audit("examples/data", topics=["orders"])
+        >>> result.summary.partitions, result.exit_code
+        (2, 0)
+
+    Args:
+        source: one path or several; a directory that holds log directories will do.
+        topics: patterns as of the shell (``orders-*``) of the topics to audit; all by default.
+        level: how deep to look.
+        threads: files scanned at once; by default one for every core this process may use.
+        fail_on: the severity from which `AuditResult.raise_for_findings` raises.
+        progress: called with the bytes read and the bytes to be read, by one thread at a time.
+        max_mb_per_s: bound on what all threads together read a second, in 10⁶ bytes.
+
+    Raises:
+        ValueError: an argument is out of its range.
+        KeyboardInterrupt: on Ctrl-C, within moments.
+    """
+    if level not in get_args(Level):
+        raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
+    if fail_on not in SEVERITIES:
+        raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}, not at least 1")
+    if max_mb_per_s is not None and not max_mb_per_s > 0:
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
+    sources = (
+        [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
+    )
+    plan = make_plan(take_inventory(sources), tuple(topics or ()))
+    outcome = run_plan(
+        plan,
+        level=level,
+        threads=threads or default_threads(),
+        max_mb_per_s=max_mb_per_s,
+        progress=progress,
+    )
+    return make_result(plan, outcome, level=level, fail_on=fail_on)

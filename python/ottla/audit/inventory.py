@@ -1,0 +1,509 @@
+"""What lies under the given paths: log directories, partitions, files, and what each file is.
+
+Only names, types and sizes are looked at here; nothing is opened. Names are bytes from the
+operating system and stay bytes, because a name need not be UTF-8; `display` makes text of them.
+What a broker's log directory holds, and how its names are built, is Kafka's `LogManager` and
+`LocalLog`; a name that fits none of it is listed as unknown and never stops anything.
+
+A directory is known by what it holds, not by its name alone: `broker-1` may be partition 1 of topic
+`broker` or a broker's log directory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Source = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+FileKind = Literal[
+    "segment",
+    "offset-index",
+    "time-index",
+    "transaction-index",
+    "producer-snapshot",
+    "leader-epoch-checkpoint",
+    "partition-metadata",
+    "metadata-snapshot",
+    "quorum-state",
+    "offset-checkpoint",
+    "meta-properties",
+    "clean-shutdown",
+    "lock",
+    "directory",
+    "unknown",
+]
+FileState = Literal["live", "deleted", "swap", "cleaned", "temporary"]
+PartitionState = Literal["live", "delete", "future", "stray"]
+
+MAX_OFFSET = 2**63 - 1
+MAX_PARTITION = 2**31 - 1
+
+# Directories between a given path and a log directory under it: /data → host → disk → kafka-logs.
+MAX_DEPTH = 3
+
+RECOVERY_POINTS = b"recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = b"log-start-offset-checkpoint"
+HIGH_WATERMARKS = b"replication-offset-checkpoint"
+CLEANER_OFFSETS = b"cleaner-offset-checkpoint"
+META_PROPERTIES = b"meta.properties"
+
+_LOG_DIRECTORY_FILES: dict[bytes, FileKind] = {
+    META_PROPERTIES: "meta-properties",
+    b".kafka_cleanshutdown": "clean-shutdown",
+    RECOVERY_POINTS: "offset-checkpoint",
+    LOG_START_OFFSETS: "offset-checkpoint",
+    HIGH_WATERMARKS: "offset-checkpoint",
+    CLEANER_OFFSETS: "offset-checkpoint",
+    b"bootstrap.checkpoint": "metadata-snapshot",
+    b".lock": "lock",
+}
+# A `.lock` alone says nothing: other programs leave such files too.
+_MARKS = frozenset(_LOG_DIRECTORY_FILES) - {b".lock"}
+_PARTITION_FILES: dict[bytes, FileKind] = {
+    b"leader-epoch-checkpoint": "leader-epoch-checkpoint",
+    b"partition.metadata": "partition-metadata",
+    b"quorum-state": "quorum-state",
+}
+_SEGMENT_FILES: dict[bytes, FileKind] = {
+    b"log": "segment",
+    b"index": "offset-index",
+    b"timeindex": "time-index",
+    b"txnindex": "transaction-index",
+    b"snapshot": "producer-snapshot",
+}
+_SUFFIXES: dict[bytes, FileState] = {
+    b"": "live",
+    b".deleted": "deleted",
+    b".swap": "swap",
+    b".cleaned": "cleaned",
+    b".part": "temporary",
+}
+_SEGMENT_FILE = re.compile(
+    rb"(\d{1,20})\.(log|index|timeindex|txnindex|snapshot)(|\.deleted|\.swap|\.cleaned)", re.ASCII
+)
+_METADATA_SNAPSHOT = re.compile(rb"(\d{1,20})-\d{1,10}\.checkpoint(|\.deleted|\.part)", re.ASCII)
+# Kafka writes 20 digits and reads any number. A directory is known by the former: a `2024.log` is
+# nobody's segment.
+_AS_KAFKA_WRITES = re.compile(rb"\d{20}(-\d{10})?\.[a-z]", re.ASCII)
+_PARTITION_DIRECTORY = re.compile(
+    rb"(.+)-(\d{1,10})(?:\.[0-9a-f]{32}-(delete|future|stray))?", re.ASCII | re.DOTALL
+)
+# In `-delete` and `-stray` names Kafka cuts the topic so that the whole fits 255 characters.
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file: where it is, what its name says it is, and why it cannot be read if it cannot."""
+
+    directory: bytes
+    name: bytes
+    kind: FileKind
+    state: FileState = "live"
+    size: int = 0
+    base_offset: int | None = None
+    fault: str | None = None
+
+    @property
+    def path(self) -> bytes:
+        """What to open."""
+        return os.path.join(self.directory, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One directory of segments, or the segments of one that were asked for by name."""
+
+    directory: bytes
+    topic: str | None
+    partition: int | None
+    state: PartitionState
+    files: tuple[FileEntry, ...]
+    live_base_offsets: tuple[int, ...]
+    """Of every live segment in the directory, asked for or not: a segment's neighbours."""
+    log_directory: bytes | None = None
+    is_whole: bool = True
+    """False when only some files were asked for."""
+
+    @property
+    def segments(self) -> tuple[FileEntry, ...]:
+        """The live segments, in the order of their offsets."""
+        return tuple(f for f in self.files if f.kind == "segment" and f.state == "live")
+
+    def next_base_offset(self, segment: FileEntry) -> int | None:
+        """The base offset of the segment after this one, None for the active segment."""
+        if segment.base_offset is None:
+            return None
+        after = bisect_right(self.live_base_offsets, segment.base_offset)
+        return self.live_base_offsets[after] if after < len(self.live_base_offsets) else None
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """One of a broker's `log.dirs`: its own files, without the partitions'."""
+
+    path: bytes
+    files: tuple[FileEntry, ...]
+
+    @property
+    def is_cleanly_shut_down(self) -> bool:
+        """Whether the broker left its mark of a clean stop."""
+        return any(f.kind == "clean-shutdown" for f in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something asked for that cannot be audited, and why."""
+
+    path: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All that was found, in the order of the sources; partitions by name within a directory."""
+
+    base: bytes
+    """The directory that displayed names are relative to; `/` when the sources share no other."""
+    log_directories: tuple[LogDirectory, ...]
+    partitions: tuple[Partition, ...]
+    unreadable: tuple[Unreadable, ...]
+
+    def display(self, path: bytes) -> str:
+        """A path as shown to people: relative to the audited directory, printable."""
+        if self.base == b"/":
+            return display(path)
+        return display(path.removeprefix(os.path.join(self.base, b"")))
+
+
+def display(name: bytes) -> str:
+    r"""A file name as printable text: what is no UTF-8, or no printable character, as ``\xNN``.
+
+    >>> display(b"orders-0"), display(b"caf\xe9\n")
+    ('orders-0', 'caf\\xe9\\x0a')
+    """
+    text = name.decode("utf-8", "backslashreplace")
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else "".join(f"\\x{b:02x}" for b in c.encode()) for c in text
+    )
+
+
+def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
+    """Topic, partition and state that a directory name tells, None when it is no partition's.
+
+    >>> parse_partition_name(b"page-views-12")
+    ('page-views', 12, 'live')
+    >>> parse_partition_name(b"lost+found") is None
+    True
+    """
+    match = _PARTITION_DIRECTORY.fullmatch(name)
+    if match is None or int(match[2]) > MAX_PARTITION:
+        return None
+    states: dict[bytes | None, PartitionState] = {
+        None: "live",
+        b"delete": "delete",
+        b"future": "future",
+        b"stray": "stray",
+    }
+    return display(match[1]), int(match[2]), states[match[3]]
+
+
+def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
+    """Kind, state and base offset that a file name tells.
+
+    >>> classify(b"00000000000000000042.log.deleted")
+    ('segment', 'deleted', 42)
+    """
+    if (match := _SEGMENT_FILE.fullmatch(name)) and int(match[1]) <= MAX_OFFSET:
+        return _SEGMENT_FILES[match[2]], _SUFFIXES[match[3]], int(match[1])
+    if (match := _METADATA_SNAPSHOT.fullmatch(name)) and int(match[1]) <= MAX_OFFSET:
+        return "metadata-snapshot", _SUFFIXES[match[2]], int(match[1])
+    stem = name.removesuffix(b".tmp")
+    kind = _PARTITION_FILES.get(stem) or _LOG_DIRECTORY_FILES.get(stem) or "unknown"
+    return kind, "live" if stem == name else "temporary", None
+
+
+def take_inventory(sources: Sequence[Source]) -> Inventory:
+    """Lists everything under the sources: log directories, partitions, files, in any mixture.
+
+    A source that is missing or unreadable, or holds nothing of Kafka's, is in `unreadable`; the
+    others are listed all the same.
+
+    >>> take_inventory(["nowhere"]).unreadable[0].reason
+    'no such file or directory'
+    """
+    listing = _Listing()
+    paths = [os.path.abspath(os.fsencode(source)) for source in sources]
+    # Directories first: a file named beside its directory is then known to be listed.
+    listing.add_files([path for path in paths if not listing.add_directory(path)])
+    return Inventory(
+        base=os.path.commonpath(listing.bases) if listing.bases else b"/",
+        log_directories=tuple(listing.log_directories),
+        partitions=tuple(listing.partitions),
+        unreadable=tuple(listing.unreadable),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A directory entry with its type settled; a link stands for what it leads to."""
+
+    name: bytes
+    path: bytes
+    is_directory: bool
+    size: int
+    # Device and inode.
+    identity: tuple[int, int]
+    fault: str | None
+
+
+@dataclass(slots=True)
+class _Listing:
+    """The inventory while it grows."""
+
+    log_directories: list[LogDirectory] = field(default_factory=list)
+    partitions: list[Partition] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    bases: list[bytes] = field(default_factory=list)
+    # Device and inode of every directory listed, so that links cannot lead in circles and a
+    # directory given twice is audited once.
+    seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def add_directory(self, path: bytes) -> bool:
+        """Lists a source; False for a regular file, whose turn comes later."""
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            self._cannot_read(path, _reason(error, path))
+            return True
+        if stat.S_ISREG(status.st_mode):
+            return False
+        if not stat.S_ISDIR(status.st_mode):
+            self._cannot_read(path, f"{_type_name(status.st_mode)}, not a file or a directory")
+            return True
+        identity = (status.st_dev, status.st_ino)
+        is_repeated = identity in self.seen
+        partition_count = len(self.partitions)
+        others = len(self.log_directories) + len(self.unreadable)
+        children = self._list(path, identity)
+        if children is not None:
+            if not children and parse_partition_name(os.path.basename(path)):
+                self._add_partition(path, children, None)
+            else:
+                self._walk(path, children, depth=0)
+        if (
+            not is_repeated
+            and partition_count == len(self.partitions)
+            and others == len(self.log_directories) + len(self.unreadable)
+        ):
+            holds = "no log directory, partition or segment file" if children else "nothing"
+            self._cannot_read(path, f"the directory holds {holds}")
+            return True
+        is_partition = any(p.directory == path for p in self.partitions[partition_count:])
+        self.bases.append(os.path.dirname(path) if is_partition else path)
+        return True
+
+    def add_files(self, paths: Sequence[bytes]) -> None:
+        """Lists files asked for by name, those of one directory as one partition."""
+        by_directory: dict[bytes, dict[bytes, None]] = {}
+        for path in paths:
+            directory, name = os.path.split(path)
+            by_directory.setdefault(directory, {})[name] = None
+        for directory, names in by_directory.items():
+            self._add_named(directory, list(names))
+
+    def _add_named(self, directory: bytes, names: Sequence[bytes]) -> None:
+        parsed = parse_partition_name(os.path.basename(directory))
+        if any(p.directory == directory for p in self.partitions):
+            return
+        children = {c.name: c for c in _children(directory, only=names)}
+        files = []
+        for name in names:
+            entry = _file_entry(directory, children[name])
+            if entry.kind == "unknown":
+                # Bytes of any name may be records: a copied segment, captured batches.
+                entry = FileEntry(directory, name, "segment", size=entry.size, fault=entry.fault)
+            if entry.kind in ("segment", "metadata-snapshot"):
+                files.append(entry)
+            else:
+                kind = entry.kind.replace("-", " ")
+                self._cannot_read(
+                    entry.path, f"{kind}, not a segment: name its .log file or the directory"
+                )
+        if not files:
+            return
+        self.bases.append(os.path.dirname(directory) if parsed else directory)
+        try:
+            siblings = [_file_entry(directory, c) for c in _children(directory)]
+        except OSError:
+            siblings = files
+        topic, partition, state = parsed or (None, None, "live")
+        self.partitions.append(
+            Partition(
+                directory=directory,
+                topic=topic,
+                partition=partition,
+                state=state,
+                files=_in_order(files),
+                live_base_offsets=_live_base_offsets(siblings),
+                is_whole=False,
+            )
+        )
+
+    def _walk(self, path: bytes, children: Sequence[_Child], depth: int) -> None:
+        """Lists a directory by what it holds: a partition, a log directory, or some of those."""
+        is_log_directory = any(c.name in _MARKS for c in children if not c.is_directory)
+        if not is_log_directory and _holds_partition(children):
+            self._add_partition(path, children, None)
+            return
+        partition_count = len(self.partitions)
+        others = [
+            child
+            for child in children
+            if not (child.is_directory and self._add_child(path, child, is_log_directory, depth))
+        ]
+        has_partitions = any(p.log_directory == path for p in self.partitions[partition_count:])
+        if is_log_directory or has_partitions:
+            files = _in_order([_file_entry(path, child) for child in others])
+            self.log_directories.append(LogDirectory(path, files))
+
+    def _add_child(self, parent: bytes, child: _Child, is_log_directory: bool, depth: int) -> bool:
+        """Lists a directory inside another; False when it is nothing of Kafka's."""
+        is_partition = parse_partition_name(child.name) is not None
+        if child.identity in self.seen:
+            return True
+        try:
+            children = _children(child.path)
+        except OSError as error:
+            if is_partition or not (is_log_directory or child.name == b"lost+found"):
+                self._cannot_read(child.path, _reason(error, child.path))
+                return True
+            return False
+        self.seen.add(child.identity)
+        if any(c.name in _MARKS for c in children if not c.is_directory):
+            self._walk(child.path, children, depth + 1)
+        elif _holds_partition(children) or (is_log_directory and is_partition):
+            self._add_partition(child.path, children, parent)
+        elif not is_log_directory and depth < MAX_DEPTH:
+            self._walk(child.path, children, depth + 1)
+        else:
+            return False
+        return True
+
+    def _add_partition(
+        self, path: bytes, children: Sequence[_Child], log_directory: bytes | None
+    ) -> None:
+        topic, partition, state = parse_partition_name(os.path.basename(path)) or (
+            None,
+            None,
+            "live",
+        )
+        files = _in_order([_file_entry(path, child) for child in children])
+        self.partitions.append(
+            Partition(
+                directory=path,
+                topic=topic,
+                partition=partition,
+                state=state,
+                files=files,
+                live_base_offsets=_live_base_offsets(files),
+                log_directory=log_directory,
+            )
+        )
+
+    def _list(self, path: bytes, identity: tuple[int, int]) -> list[_Child] | None:
+        if identity in self.seen:
+            return None
+        self.seen.add(identity)
+        try:
+            return _children(path)
+        except OSError as error:
+            self._cannot_read(path, _reason(error, path))
+            return None
+
+    def _cannot_read(self, path: bytes, reason: str) -> None:
+        self.unreadable.append(Unreadable(path, reason))
+
+
+def _children(directory: bytes, only: Sequence[bytes] | None = None) -> list[_Child]:
+    """The entries of a directory by name; OSError when the directory itself cannot be read."""
+    if only is not None:
+        return [_child(name, os.path.join(directory, name)) for name in only]
+    with os.scandir(directory) as entries:
+        return sorted((_child(e.name, e.path) for e in entries), key=lambda child: child.name)
+
+
+def _child(name: bytes, path: bytes) -> _Child:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return _Child(name, path, False, 0, (0, 0), _reason(error, path))  # noqa: FBT003
+    is_directory = stat.S_ISDIR(status.st_mode)
+    is_file = stat.S_ISREG(status.st_mode)
+    return _Child(
+        name,
+        path,
+        is_directory,
+        status.st_size if is_file else 0,
+        (status.st_dev, status.st_ino),
+        None if is_file else f"{_type_name(status.st_mode)}, not a file",
+    )
+
+
+def _file_entry(directory: bytes, child: _Child) -> FileEntry:
+    kind, state, base_offset = classify(child.name)
+    if child.is_directory and kind == "unknown":
+        return FileEntry(directory, child.name, "directory")
+    return FileEntry(directory, child.name, kind, state, child.size, base_offset, child.fault)
+
+
+def _holds_partition(children: Sequence[_Child]) -> bool:
+    return any(
+        child.name in _PARTITION_FILES or _AS_KAFKA_WRITES.match(child.name)
+        for child in children
+        if not child.is_directory
+    )
+
+
+def _in_order(files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
+    """Segments by offset, however many digits their names have; the rest by name."""
+    return tuple(sorted(files, key=lambda f: (f.base_offset is None, f.base_offset or 0, f.name)))
+
+
+def _live_base_offsets(files: Sequence[FileEntry]) -> tuple[int, ...]:
+    return tuple(
+        sorted(
+            {
+                f.base_offset
+                for f in files
+                if f.kind == "segment" and f.state == "live" and f.base_offset is not None
+            }
+        )
+    )
+
+
+def _reason(error: OSError, path: bytes) -> str:
+    if isinstance(error, FileNotFoundError) and os.path.islink(path):
+        return f"broken link to {display(os.readlink(path))}"
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
+
+
+def _type_name(mode: int) -> str:
+    names = (
+        (stat.S_ISDIR, "a directory"),
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a character device"),
+        (stat.S_ISBLK, "a block device"),
+    )
+    return next((name for is_type, name in names if is_type(mode)), "a special file")

@@ -1,0 +1,148 @@
+"""Which files to scan, in which order, and which of them make one log.
+
+The plan is data: threads (`run`) or executors of a cluster carry it out alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ottla.audit.inventory import FileEntry, Inventory, LogDirectory, Partition
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """One file to be scanned from start to end."""
+
+    file: FileEntry
+    base_offset: int | None
+    next_base_offset: int | None
+    is_active: bool
+    log: int
+    """Index into `Plan.logs`."""
+    index: int
+    """Index into the files of that log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Files that follow each other and are judged together: sequences, transactions, gaps.
+
+    Usually all live segments of a partition; fewer when only some were asked for. Files that are no
+    part of the live log, such as `.swap` segments and snapshots, are each judged alone.
+    """
+
+    partition: Partition | None
+    files: tuple[FileEntry, ...]
+    is_whole: bool
+    """All live segments of a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything to be scanned, the largest file first: the last thread to end ends early."""
+
+    inventory: Inventory
+    log_directories: tuple[LogDirectory, ...]
+    partitions: tuple[Partition, ...]
+    logs: tuple[Log, ...]
+    tasks: tuple[ScanTask, ...]
+    unmatched_topics: tuple[str, ...]
+    """Patterns that no topic matched."""
+
+    @property
+    def byte_count(self) -> int:
+        """Bytes to be read."""
+        return sum(task.file.size for task in self.tasks)
+
+
+def make_plan(inventory: Inventory, topics: Sequence[str] = ()) -> Plan:
+    """Plans the audit of an inventory, of the topics that match a pattern if there are any.
+
+    Directories scheduled for deletion and files that are leftovers are listed and not scanned:
+    Kafka removes them. A `.swap` segment is scanned, because Kafka will put it in place.
+    """
+    partitions = tuple(p for p in inventory.partitions if _matches(p, topics))
+    directories = () if topics else inventory.log_directories
+    logs: list[Log] = []
+    for partition in partitions:
+        if partition.state != "delete":
+            logs.extend(_logs(partition))
+    for directory in directories:
+        logs.extend(
+            Log(None, (file,), is_whole=False)
+            for file in directory.files
+            if file.kind == "metadata-snapshot" and file.state == "live"
+        )
+    tasks = [
+        _task(file, log, log_index, file_index)
+        for log_index, log in enumerate(logs)
+        for file_index, file in enumerate(log.files)
+        if file.fault is None
+    ]
+    tasks.sort(key=lambda task: task.file.size, reverse=True)
+    names = {p.topic for p in inventory.partitions if p.topic is not None}
+    return Plan(
+        inventory=inventory,
+        log_directories=directories,
+        partitions=partitions,
+        logs=tuple(logs),
+        tasks=tuple(tasks),
+        unmatched_topics=tuple(
+            pattern for pattern in topics if not any(fnmatchcase(n, pattern) for n in names)
+        ),
+    )
+
+
+def _matches(partition: Partition, topics: Sequence[str]) -> bool:
+    if not topics:
+        return True
+    return partition.topic is not None and any(fnmatchcase(partition.topic, t) for t in topics)
+
+
+def _logs(partition: Partition) -> list[Log]:
+    live = [f for f in partition.segments if f.base_offset is not None]
+    runs: list[list[FileEntry]] = []
+    if live:
+        runs.append([live[0]])
+    for before, after in pairwise(live):
+        if partition.next_base_offset(before) in (after.base_offset, before.base_offset):
+            runs[-1].append(after)
+        else:
+            runs.append([after])
+    logs = [
+        Log(partition, tuple(run), is_whole=len(run) == len(partition.live_base_offsets))
+        for run in runs
+    ]
+    scanned_alone = (
+        ("live", "swap") if partition.is_whole else ("live", "swap", "cleaned", "deleted")
+    )
+    logs.extend(
+        Log(partition, (file,), is_whole=False)
+        for file in partition.files
+        if file.state in scanned_alone
+        and (
+            file.kind == "metadata-snapshot"
+            or (file.kind == "segment" and (file.state != "live" or file.base_offset is None))
+        )
+    )
+    return logs
+
+
+def _task(file: FileEntry, log: Log, log_index: int, file_index: int) -> ScanTask:
+    is_live = file.kind == "segment" and file.state == "live"
+    next_base_offset = log.partition.next_base_offset(file) if log.partition and is_live else None
+    return ScanTask(
+        file=file,
+        base_offset=file.base_offset if file.kind == "segment" else None,
+        next_base_offset=next_base_offset,
+        is_active=is_live and next_base_offset is None,
+        log=log_index,
+        index=file_index,
+    )

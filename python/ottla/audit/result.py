@@ -1,0 +1,334 @@
+"""What an audit gives back: a verdict, numbers, and tables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+from ottla.audit.findings import (
+    SEVERITIES,
+    UNREADABLE,
+    Finding,
+    Severity,
+    severity_counts,
+)
+from ottla.audit.inventory import FileEntry, Partition, display
+from ottla.audit.segment import batch_chunks, record_chunks
+from ottla.audit.tables import (
+    FINDINGS,
+    PRODUCERS,
+    TRANSACTIONS,
+    Column,
+    Row,
+    Table,
+    arrow_stream,
+    json_line,
+)
+from ottla.errors import FindingsError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ottla.audit.plan import Plan
+    from ottla.audit.run import Outcome
+
+Format = Literal["jsonl", "parquet"]
+
+# Names of tables that are written out by `save` and `json_chunks` unasked.
+SAVED_TABLES = ("files", "batches", "findings", "transactions", "producers")
+JSON_TABLES = ("findings", "transactions", "producers", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The audit in numbers."""
+
+    files: int
+    """Segments and snapshots that were read."""
+    partitions: int
+    batches: int
+    records: int
+    bytes: int
+    findings: dict[Severity, int]
+    """How many of each severity."""
+    not_read: int
+    """Things asked for that could not be read."""
+    exit_code: int
+    """Status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not all read."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """The result of an audit.
+
+    `files`, `findings`, `transactions` and `producers` are in memory; `batches` and `records` are
+    read from the files when they are used. `docs/tables.md` tells every column.
+    """
+
+    summary: Summary
+    files: Table
+    batches: Table
+    records: Table
+    findings: Table
+    transactions: Table
+    producers: Table
+    directory: str
+    """What the names of files are relative to."""
+    level: str
+    fail_on: Severity
+    elapsed_s: float
+
+    @property
+    def exit_code(self) -> int:
+        """Status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not read."""
+        return self.summary.exit_code
+
+    def raise_for_findings(self) -> None:
+        """Raises when there is a finding as grave as `fail_on`, or something was not read.
+
+        Raises:
+            FindingsError: with these findings.
+        """
+        grave = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
+        findings = [f for f in self.findings if f["severity"] in grave]
+        if findings:
+            more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+            first = findings[0]
+            place = f" in {first['file']}" if first["file"] else ""
+            raise FindingsError(f"{first['name']}{place}: {first['message']}{more}", findings)
+
+    def save(
+        self,
+        directory: str | os.PathLike[str],
+        format: Format = "jsonl",  # noqa: A002
+        *,
+        records: bool = False,
+    ) -> None:
+        """Writes every table as a file into a new directory, and `summary.json`.
+
+        The directory appears whole or not at all. `records` is written on request only: it is as
+        large as the log.
+
+        Raises:
+            FileExistsError: the directory exists and is not empty.
+            MissingDependencyError: Parquet was asked for without pyarrow.
+        """
+        save(self, directory, (format,), records=records)
+
+    def json_chunks(self) -> Iterator[str]:
+        """The result as one JSON object, piece by piece, without `batches` and `records`."""
+        from ottla import __version__
+
+        yield f'{{"version": {json.dumps(__version__)},\n "summary": '
+        yield json.dumps(asdict(self.summary))
+        for name in JSON_TABLES:
+            table: Table = getattr(self, name)
+            yield f',\n "{name}": ['
+            for number, row in enumerate(table.rows()):
+                yield ("\n  " if number == 0 else ",\n  ") + json_line(table.columns, row)
+            yield "]"
+        yield "}\n"
+
+
+def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) -> AuditResult:
+    """Puts the outcome of a run into tables."""
+    counts = severity_counts(outcome.findings)
+    not_read = sum(f.name == UNREADABLE for f in outcome.findings)
+    places = _scanned_places(plan, outcome)
+    summary = Summary(
+        files=len(outcome.files),
+        partitions=sum(p.state != "delete" for p in plan.partitions),
+        batches=sum(f.batches for f in outcome.files.values()),
+        records=sum(f.records for f in outcome.files.values()),
+        bytes=sum(f.size for f in outcome.files.values()),
+        findings=counts,
+        not_read=not_read,
+        exit_code=_exit_code(counts, not_read),
+    )
+    return AuditResult(
+        summary=summary,
+        files=Table.of_rows("files", list(_file_rows(plan, outcome))),
+        batches=_segment_table("batches", batch_chunks, places),
+        records=_segment_table("records", record_chunks, places),
+        findings=Table.of_rows("findings", _finding_rows(outcome.findings)),
+        transactions=Table.of_rows(
+            "transactions", _engine_rows(outcome.transactions, TRANSACTIONS)
+        ),
+        producers=Table.of_rows("producers", _engine_rows(outcome.producers, PRODUCERS)),
+        directory=display(plan.inventory.base),
+        level=level,
+        fail_on=fail_on,
+        elapsed_s=outcome.elapsed_s,
+    )
+
+
+def save(
+    result: AuditResult,
+    directory: str | os.PathLike[str],
+    formats: Sequence[Format],
+    *,
+    records: bool = False,
+) -> None:
+    """`AuditResult.save` in several formats side by side."""
+    target = os.path.abspath(directory)
+    check_target(target)
+    if "parquet" in formats:
+        check_parquet()
+    tables = [getattr(result, name) for name in SAVED_TABLES]
+    if records:
+        tables.append(result.records)
+    partial = _make_partial(target)
+    try:
+        for table in tables:
+            if "jsonl" in formats:
+                _write_jsonl(table, os.path.join(partial, f"{table.name}.jsonl"))
+            if "parquet" in formats:
+                _write_parquet(table, os.path.join(partial, f"{table.name}.parquet"))
+        with open(os.path.join(partial, "summary.json"), "w", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(result.summary), indent=2) + "\n")
+        os.rename(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def check_target(directory: str | os.PathLike[str]) -> None:
+    """Raises FileExistsError when results cannot go there because something lies there."""
+    if os.path.isdir(directory) and not os.listdir(directory):
+        return
+    if os.path.lexists(directory):
+        raise FileExistsError(f"{os.fspath(directory)} exists: give a new or an empty directory")
+
+
+def check_parquet() -> None:
+    """Raises MissingDependencyError when Parquet cannot be written."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Parquet needs pyarrow: pip install 'ottla[arrow]', or write jsonl"
+        ) from error
+
+
+def _exit_code(counts: dict[Severity, int], not_read: int) -> int:
+    if not_read:
+        return 3
+    if counts["error"]:
+        return 2
+    return 1 if counts["warning"] else 0
+
+
+def _make_partial(target: str) -> str:
+    """An empty directory beside the target, of a name that says what it is."""
+    parent, name = os.path.split(target)
+    os.makedirs(parent, exist_ok=True)
+    numbers = itertools.count()
+    while True:
+        partial = os.path.join(parent, f".{name}.partial-{os.getpid()}-{next(numbers)}")
+        try:
+            os.mkdir(partial)
+        except FileExistsError:
+            continue
+        return partial
+
+
+def _write_jsonl(table: Table, path: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        for chunk in table.chunks():
+            file.writelines(json_line(table.columns, row) + "\n" for row in chunk)
+
+
+def _write_parquet(table: Table, path: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.table(arrow_stream(table.columns, [])).schema
+    with pq.ParquetWriter(path, schema) as writer:
+        for chunk in table.chunks():
+            writer.write_table(pa.table(arrow_stream(table.columns, chunk)))
+
+
+def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:
+    for partition in plan.partitions:
+        for file in partition.files:
+            yield _file_row(plan, outcome, file, partition)
+    for directory in plan.log_directories:
+        for file in directory.files:
+            yield _file_row(plan, outcome, file, None)
+
+
+def _file_row(plan: Plan, outcome: Outcome, file: FileEntry, partition: Partition | None) -> Row:
+    scanned = outcome.files.get(file.path)
+    return (
+        plan.inventory.display(file.path),
+        partition.topic if partition else None,
+        partition.partition if partition else None,
+        file.kind,
+        file.state,
+        partition.state if partition else None,
+        file.size,
+        file.base_offset,
+        scanned is not None,
+        scanned.batches if scanned else None,
+        scanned.records if scanned else None,
+        scanned.first_offset if scanned else None,
+        scanned.next_offset if scanned else None,
+        scanned.min_timestamp if scanned else None,
+        scanned.max_timestamp if scanned else None,
+        scanned.magics if scanned else None,
+        scanned.codecs if scanned else None,
+        file.fault or outcome.reasons.get(file.path),
+    )
+
+
+def _finding_rows(findings: Iterable[Finding]) -> list[Row]:
+    values = attrgetter(*(column.name for column in FINDINGS))
+    return [values(finding) for finding in findings]
+
+
+def _engine_rows(
+    rows: Iterable[tuple[Partition, Mapping[str, Any]]], columns: Sequence[Column]
+) -> list[Row]:
+    """Rows of the engine, which knows no names of partitions, with theirs."""
+    named = (
+        {**row, "topic": partition.topic, "partition": partition.partition}
+        for partition, row in rows
+    )
+    return [tuple(row[column.name] for column in columns) for row in named]
+
+
+def _segment_table(
+    name: str,
+    read: Callable[[bytes], Iterator[list[Row]]],
+    files: Sequence[tuple[bytes, Row]],
+) -> Table:
+    """A table that reads the files when it is read, a bounded piece at a time."""
+
+    def chunks() -> Iterator[Sequence[Row]]:
+        for path, place in files:
+            for rows in read(path):
+                yield [place + row for row in rows]
+
+    return Table(name, chunks)
+
+
+def _scanned_places(plan: Plan, outcome: Outcome) -> list[tuple[bytes, Row]]:
+    """Path of every scanned file, with file, topic and partition as the tables name them."""
+    return [
+        (
+            file.path,
+            (
+                plan.inventory.display(file.path),
+                log.partition.topic if log.partition else None,
+                log.partition.partition if log.partition else None,
+            ),
+        )
+        for log in plan.logs
+        for file in log.files
+        if file.path in outcome.files
+    ]

@@ -1,0 +1,359 @@
+"""Carries a plan out with threads: the only module of the audit with threads and a clock.
+
+Each thread takes the next file and lets the engine scan it without the interpreter's lock. What a
+file leaves behind is its row and its findings; when the last file of a log is done, the log is
+merged (sequences, transactions and gaps across files) and the engine's state of it is let go.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ottla import _engine
+from ottla.audit import sidefiles
+from ottla.audit.findings import UNREADABLE, Finding, from_engine
+from ottla.errors import AuditCancelledError
+
+if TYPE_CHECKING:
+    from ottla.audit.inventory import FileEntry, Inventory, Partition
+    from ottla.audit.plan import Log, Plan, ScanTask
+
+Progress = Callable[[int, int], object]
+"""Called with the bytes read so far and the bytes to be read, by one thread at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedFile:
+    """What the scan of one file says about it as a whole."""
+
+    size: int
+    batches: int
+    records: int
+    first_offset: int | None
+    next_offset: int | None
+    min_timestamp: int | None
+    max_timestamp: int | None
+    magics: tuple[int, ...]
+    codecs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the run of a plan has shown."""
+
+    files: Mapping[bytes, ScannedFile]
+    """By path; a file that could not be read is not there."""
+    reasons: Mapping[bytes, str]
+    """Why a file could not be read, by path."""
+    findings: tuple[Finding, ...]
+    """By file and position."""
+    transactions: tuple[tuple[Partition, Mapping[str, Any]], ...]
+    producers: tuple[tuple[Partition, Mapping[str, Any]], ...]
+    elapsed_s: float
+
+
+def default_threads() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    level: str,
+    threads: int,
+    max_mb_per_s: float | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Scans every file of the plan.
+
+    Args:
+        plan: what to scan.
+        level: ``crc``, ``decode`` or ``full``.
+        threads: how many files are scanned at once.
+        max_mb_per_s: bound on the bytes read a second by all threads together, in 10⁶ bytes.
+        progress: told how far the run is, at least every 8 MiB a thread.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C, as soon as each thread is through its current 8 MiB.
+    """
+    return _Run(plan, level, max_mb_per_s, progress).outcome(threads)
+
+
+@dataclass(slots=True)
+class _LogState:
+    """A log on its way: the scans of its files, by index, until all are there."""
+
+    pending: int
+    scans: dict[int, Any] = field(default_factory=dict)
+
+
+class _Throttle:
+    """Lets bytes pass at a rate: each amount pushes the moment of the next one back."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        self._bytes_per_s = bytes_per_s
+        self._lock = threading.Lock()
+        self._free_at = time.monotonic()
+
+    def delay_s(self, size: int) -> float:
+        """How long to wait after having read so many bytes."""
+        with self._lock:
+            now = time.monotonic()
+            self._free_at = max(self._free_at, now) + size / self._bytes_per_s
+            return self._free_at - now
+
+
+class _Run:
+    def __init__(
+        self, plan: Plan, level: str, max_mb_per_s: float | None, progress: Progress | None
+    ) -> None:
+        self._plan = plan
+        self._level = level
+        self._throttle = None if max_mb_per_s is None else _Throttle(max_mb_per_s * 1e6)
+        self._progress = progress
+        self._now_ms = time.time_ns() // 1_000_000
+        self._lock = threading.Lock()
+        self._progress_lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._tasks = iter(plan.tasks)
+        self._read = 0
+        self._total = plan.byte_count
+        self._files: dict[bytes, ScannedFile] = {}
+        self._reasons: dict[bytes, str] = {}
+        self._findings: list[Finding] = []
+        self._transactions: dict[int, list[Mapping[str, Any]]] = {}
+        self._producers: dict[int, list[Mapping[str, Any]]] = {}
+        self._ranges: dict[bytes, sidefiles.LogRange] = {}
+        counts = dict.fromkeys(range(len(plan.logs)), 0)
+        for task in plan.tasks:
+            counts[task.log] += 1
+        self._logs = {index: _LogState(count) for index, count in counts.items()}
+
+    def outcome(self, threads: int) -> Outcome:
+        start = time.monotonic()
+        self._scan_all(min(threads, max(1, len(self._plan.tasks))))
+        self._findings += self._around_the_segments()
+        self._findings.sort(
+            key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name)
+        )
+        return Outcome(
+            files=self._files,
+            reasons=self._reasons,
+            findings=tuple(self._findings),
+            transactions=self._by_partition(self._transactions),
+            producers=self._by_partition(self._producers),
+            elapsed_s=time.monotonic() - start,
+        )
+
+    def _by_partition(
+        self, rows: Mapping[int, Sequence[Mapping[str, Any]]]
+    ) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
+        return tuple(
+            (partition, row)
+            for index in sorted(rows)
+            if (partition := self._plan.logs[index].partition) is not None
+            for row in rows[index]
+        )
+
+    def _scan_all(self, threads: int) -> None:
+        with ThreadPoolExecutor(threads, thread_name_prefix="ottla-audit") as executor:
+            futures = [executor.submit(self._work) for _ in range(threads)]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                # Reached by Ctrl-C and by a fault in a thread: the others stop at the next window.
+                self._cancelled.set()
+        for future in futures:
+            future.result()
+
+    def _work(self) -> None:
+        try:
+            while not self._cancelled.is_set():
+                with self._lock:
+                    task = next(self._tasks, None)
+                if task is None:
+                    return
+                self._scan(task)
+        except AuditCancelledError:
+            if not self._cancelled.is_set():
+                raise
+        except BaseException:
+            self._cancelled.set()
+            raise
+
+    def _scan(self, task: ScanTask) -> None:
+        file = task.file
+        reported = 0
+
+        def advance(read: int) -> bool:
+            nonlocal reported
+            self._advance(read - reported)
+            reported = read
+            return not self._cancelled.is_set()
+
+        scan = None
+        try:
+            scan = _engine.scan_segment(
+                file.path,
+                base_offset=task.base_offset,
+                next_base_offset=task.next_base_offset,
+                is_active=task.is_active,
+                level=self._level,
+                now_ms=self._now_ms,
+                progress=advance,
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            with self._lock:
+                self._reasons[file.path] = reason[:1].lower() + reason[1:]
+        else:
+            advance(scan.bytes)
+        self._report(file.size - reported)
+        self._keep(task, scan)
+
+    def _advance(self, size: int) -> None:
+        """Counts bytes read, and waits where they came too fast."""
+        self._report(size)
+        if self._throttle is not None:
+            self._cancelled.wait(self._throttle.delay_s(size))
+
+    def _report(self, size: int) -> None:
+        if self._progress is not None and size:
+            with self._progress_lock:
+                self._read += size
+                self._progress(self._read, self._total)
+
+    def _keep(self, task: ScanTask, scan: Any | None) -> None:
+        """Keeps the scan of a file until its log is complete, then merges the log."""
+        state = self._logs[task.log]
+        log = self._plan.logs[task.log]
+        with self._lock:
+            if scan is not None:
+                state.scans[task.index] = scan
+            state.pending -= 1
+            if state.pending:
+                return
+            del self._logs[task.log]
+        self._merge(task.log, log, state.scans)
+
+    def _merge(self, index: int, log: Log, scans: Mapping[int, Any]) -> None:
+        """Judges the files of a log together, and keeps what remains of them."""
+        inventory = self._plan.inventory
+        findings: list[Finding] = []
+        transactions: list[Mapping[str, Any]] = []
+        producers: list[Mapping[str, Any]] = []
+        runs = list(_unbroken(log.files, scans))
+        for run in runs:
+            merged = _engine.merge_partition(
+                [(inventory.display(file.path), scan) for file, scan in run]
+            )
+            findings += (_named(finding, log.partition) for finding in merged.findings)
+            transactions += merged.transactions
+            producers += merged.producers
+        for file, scan in (pair for run in runs for pair in run):
+            if file.base_offset is None and not scan.batches and scan.bytes:
+                # A file of another kind, named by mistake.
+                reason = f"no log: not one record batch in its {scan.bytes:,} bytes"
+                with self._lock:
+                    self._reasons[file.path] = reason
+        with self._lock:
+            for file, scan in (pair for run in runs for pair in run):
+                self._files[file.path] = ScannedFile(
+                    size=scan.bytes,
+                    batches=scan.batches,
+                    records=scan.records,
+                    first_offset=scan.first_offset,
+                    next_offset=scan.next_offset,
+                    min_timestamp=scan.min_timestamp,
+                    max_timestamp=scan.max_timestamp,
+                    magics=tuple(scan.magics),
+                    codecs=tuple(scan.codecs),
+                )
+            self._findings += findings
+            self._transactions[index] = transactions
+            self._producers[index] = producers
+            if log.is_whole and log.partition and len(scans) == len(log.files):
+                start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
+                if start_offset is not None and end_offset is not None:
+                    self._ranges[log.partition.directory] = sidefiles.LogRange(
+                        start_offset, end_offset
+                    )
+
+    def _around_the_segments(self) -> Iterable[Finding]:
+        """What the names and the small files tell, and what could not be read."""
+        plan = self._plan
+        yield from _unread(plan, self._reasons)
+        for partition in plan.partitions:
+            log = self._ranges.get(partition.directory)
+            if partition.is_whole:
+                yield from sidefiles.check_partition(partition, plan.inventory, log)
+        yield from sidefiles.check_topic_ids(plan.partitions, plan.inventory)
+        for directory in plan.log_directories:
+            yield from sidefiles.check_log_directory(directory, plan.inventory, self._ranges)
+
+
+def _unbroken(
+    files: Sequence[FileEntry], scans: Mapping[int, Any]
+) -> Iterable[Sequence[tuple[FileEntry, Any]]]:
+    """The scanned files in runs without an unread file between: its offsets are not missing."""
+    run: list[tuple[FileEntry, Any]] = []
+    for index, file in enumerate(files):
+        if index in scans:
+            run.append((file, scans[index]))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _named(finding: Mapping[str, Any], partition: Partition | None) -> Finding:
+    return from_engine(
+        finding,
+        file=finding["file"],
+        topic=partition.topic if partition else None,
+        partition=partition.partition if partition else None,
+    )
+
+
+def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[Finding]:
+    inventory = plan.inventory
+    for unreadable in inventory.unreadable:
+        yield _unreadable(inventory, unreadable.path, unreadable.reason, None)
+    for log in plan.logs:
+        for file in log.files:
+            reason = file.fault or reasons.get(file.path)
+            if reason is not None:
+                yield _unreadable(inventory, file.path, reason, log.partition)
+    for pattern in plan.unmatched_topics:
+        yield Finding(
+            name=UNREADABLE,
+            severity="error",
+            file=None,
+            topic=pattern,
+            partition=None,
+            message=f"no topic matches {pattern!r}",
+        )
+
+
+def _unreadable(
+    inventory: Inventory, path: bytes, reason: str, partition: Partition | None
+) -> Finding:
+    name = inventory.display(path)
+    return Finding(
+        name=UNREADABLE,
+        severity="error",
+        file=name,
+        topic=partition.topic if partition else None,
+        partition=partition.partition if partition else None,
+        message=f"{name}: {reason}",
+    )

@@ -1,0 +1,70 @@
+"""Reading one file again, batch by batch or record by record, in pieces that fit in memory.
+
+The audit keeps no batches and no records. The tables of them, and `ottla inspect`, come here.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from ottla import _engine
+from ottla.audit.tables import BATCHES, FILE_COLUMNS, RECORDS, Column, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+BATCH_COLUMNS: tuple[Column, ...] = BATCHES[FILE_COLUMNS:]
+"""Of the rows of `batch_chunks`."""
+
+RECORD_COLUMNS: tuple[Column, ...] = RECORDS[FILE_COLUMNS:]
+"""Of the rows of `record_chunks`."""
+
+# Rows read from a file at a time. Records carry their values, which may be large.
+BATCHES_AT_ONCE = 16_384
+RECORDS_AT_ONCE = 1_024
+
+
+def _in_order(columns: Sequence[Column], engine_columns: Sequence[str]) -> Any:
+    return itemgetter(*(engine_columns.index(column.name) for column in columns))
+
+
+def batch_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
+    """The batches of a file from a position on, as rows of `BATCH_COLUMNS`; damage is skipped.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    in_order = _in_order(BATCH_COLUMNS, _engine.SEGMENT_BATCH_COLUMNS)
+    following: int | None = position
+    while following is not None:
+        rows, following = _engine.segment_batches(path, following, BATCHES_AT_ONCE)
+        yield [in_order(row) for row in rows]
+
+
+def record_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
+    """The records of a file from a batch on, as rows of `RECORD_COLUMNS`; damage is skipped.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    in_order = _in_order(RECORD_COLUMNS, _engine.SEGMENT_RECORD_COLUMNS)
+    following: int | None = position
+    while following is not None:
+        rows, following = _engine.segment_records(path, following, RECORDS_AT_ONCE)
+        yield [in_order(row) for row in rows]
+
+
+def find_offset(path: bytes, offset: int) -> int | None:
+    """Position of the first batch that ends at or after an offset, None when there is none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    names = [column.name for column in BATCH_COLUMNS]
+    position, last_offset = names.index("position"), names.index("last_offset")
+    for chunk in batch_chunks(path):
+        for row in chunk:
+            if row[last_offset] >= offset:
+                return int(row[position])
+    return None

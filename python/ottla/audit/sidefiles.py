@@ -1,0 +1,375 @@
+"""The small text files of a broker beside its segments: what they say, and whether it can be true.
+
+Kafka's `CheckpointFile`, `LeaderEpochCheckpointFile`, `PartitionMetadataFile` and
+`MetaPropertiesEnsemble` write them. They are read leniently: what cannot be parsed is a finding,
+and the rest of the directory is audited all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ottla.audit.findings import Finding
+from ottla.audit.inventory import (
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    MAX_OFFSET,
+    META_PROPERTIES,
+    RECOVERY_POINTS,
+    FileEntry,
+    Inventory,
+    LogDirectory,
+    Partition,
+    display,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+Parsed = TypeVar("Parsed")
+
+# The checkpoints of a broker with 200,000 partitions stay below 20 MiB.
+MAX_FILE_BYTES = 64 << 20
+
+# Of a line quoted in a finding.
+SHOWN_CHARACTERS = 60
+
+_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_NO_TOPIC_ID = "A" * 22
+
+_MEANING = {
+    RECOVERY_POINTS: "recovery point",
+    LOG_START_OFFSETS: "log start offset",
+    HIGH_WATERMARKS: "high watermark",
+}
+
+
+class SideFileError(ValueError):
+    """Text that is not what the file should hold."""
+
+    def __init__(self, message: str, expected: str, found: str) -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.found = found
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """Where a partition's log starts and ends, as its segments tell."""
+
+    start_offset: int
+    end_offset: int
+
+
+def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
+    r"""Offsets by topic and partition of a checkpoint file, version 0. An empty file holds none.
+
+    >>> parse_offset_checkpoint(b"0\n1\norders 3 42\n")
+    {('orders', 3): 42}
+
+    Raises:
+        SideFileError: the version, the count or an entry is not as Kafka writes it.
+    """
+    entries = {}
+    for number, fields in _checkpoint_entries(data, ("topic", "partition", "offset")):
+        topic, partition, offset = fields
+        entries[topic, _integer(partition, number)] = _integer(offset, number)
+    return entries
+
+
+def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
+    r"""Epochs and their start offsets of a `leader-epoch-checkpoint`, both strictly increasing.
+
+    >>> parse_leader_epochs(b"0\n2\n0 0\n2 79\n")
+    [(0, 0), (2, 79)]
+
+    Raises:
+        SideFileError: the version, the count, an entry or the order is not as Kafka writes it.
+    """
+    entries: list[tuple[int, int]] = []
+    for number, (epoch, offset) in _checkpoint_entries(data, ("epoch", "start offset")):
+        entry = _integer(epoch, number), _integer(offset, number)
+        if entries and (entry[0] <= entries[-1][0] or entry[1] <= entries[-1][1]):
+            raise SideFileError(
+                f"line {number} does not increase",
+                f"an epoch above {entries[-1][0]} starting after {entries[-1][1]}",
+                f"epoch {entry[0]} starting at {entry[1]}",
+            )
+        entries.append(entry)
+    return entries
+
+
+def parse_partition_metadata(data: bytes) -> str:
+    """The topic id of a `partition.metadata`.
+
+    Raises:
+        SideFileError: no version, or no topic id of 22 base64url characters other than zero.
+    """
+    fields = _properties(data, ":")
+    if not _is_number(fields.get("version", "")):
+        raise SideFileError("no version", "version: 0", fields.get("version", "none"))
+    topic_id = fields.get("topic_id", "")
+    if not _TOPIC_ID.fullmatch(topic_id) or topic_id == _NO_TOPIC_ID:
+        raise SideFileError("no topic id", "topic_id: 22 base64url characters", topic_id or "none")
+    return topic_id
+
+
+def parse_meta_properties(data: bytes) -> dict[str, str]:
+    """The properties of a log directory: version, cluster.id, node.id or broker.id, directory.id.
+
+    Raises:
+        SideFileError: no version that Kafka knows, or no number of the broker.
+    """
+    fields = _properties(data, "=")
+    version = fields.get("version", "none")
+    if version not in ("0", "1"):
+        raise SideFileError("unknown version", "version=0 or version=1", version)
+    key = "broker.id" if version == "0" else "node.id"
+    if not _is_number(fields.get(key, "")):
+        raise SideFileError(f"no {key}", f"{key}=a number", fields.get(key, "none"))
+    return fields
+
+
+def check_log_directory(
+    directory: LogDirectory, inventory: Inventory, ranges: Mapping[bytes, LogRange]
+) -> Iterable[Finding]:
+    """Findings about the checkpoints and `meta.properties` of one log directory.
+
+    Args:
+        directory: the log directory.
+        inventory: what it was found in.
+        ranges: start and end of the partitions whose every segment was read, by directory.
+    """
+    for file in directory.files:
+        name = display(file.name)
+        if file.name == META_PROPERTIES:
+            yield from _fault(file, inventory, "metadata-mismatch", parse_meta_properties)[1]
+        elif file.kind == "offset-checkpoint" and file.state == "live":
+            offsets, faults = _fault(
+                file, inventory, "checkpoint-mismatch", parse_offset_checkpoint
+            )
+            yield from faults
+            meaning = _MEANING.get(file.name)
+            if offsets is None or meaning is None:
+                continue
+            for partition in inventory.partitions:
+                if partition.log_directory != directory.path or partition.state != "live":
+                    continue
+                log = ranges.get(partition.directory)
+                offset = offsets.get((partition.topic or "", partition.partition or 0))
+                if log is None or offset is None or offset <= log.end_offset:
+                    continue
+                yield Finding(
+                    name="checkpoint-mismatch",
+                    severity="warning",
+                    file=inventory.display(file.path),
+                    topic=partition.topic,
+                    partition=partition.partition,
+                    message=f"{name} says {meaning} {offset} of"
+                    f" {partition.topic}-{partition.partition}, whose log ends at"
+                    f" {log.end_offset}: the last {offset - log.end_offset} offsets are gone",
+                    first_offset=log.end_offset,
+                    last_offset=offset - 1,
+                    expected=f"at most {log.end_offset}",
+                    found=str(offset),
+                )
+
+
+def check_partition(
+    partition: Partition, inventory: Inventory, log: LogRange | None
+) -> Iterable[Finding]:
+    """Findings about the files beside the segments of one partition."""
+    names = {file.name for file in partition.files}
+    for file in partition.files:
+        yield from _about_name(file, names, partition, inventory)
+        if file.state != "live":
+            continue
+        if file.kind == "partition-metadata":
+            yield from _fault(
+                file, inventory, "metadata-mismatch", parse_partition_metadata, partition
+            )[1]
+        elif file.kind == "leader-epoch-checkpoint":
+            epochs, faults = _fault(
+                file, inventory, "epoch-checkpoint-mismatch", parse_leader_epochs, partition
+            )
+            yield from faults
+            if not epochs or log is None or epochs[-1][1] <= log.end_offset:
+                continue
+            epoch, start_offset = epochs[-1]
+            yield Finding(
+                name="epoch-checkpoint-mismatch",
+                severity="info",
+                file=inventory.display(file.path),
+                topic=partition.topic,
+                partition=partition.partition,
+                message=f"epoch {epoch} starts at {start_offset}, beyond the end of the log at"
+                f" {log.end_offset}; Kafka drops it when it loads the log",
+                first_offset=start_offset,
+                expected=f"at most {log.end_offset}",
+                found=str(start_offset),
+            )
+
+
+def _about_name(
+    file: FileEntry, names: AbstractSet[bytes], partition: Partition, inventory: Inventory
+) -> Iterable[Finding]:
+    """What a file's name alone tells: no part of Kafka's, left over, without its indexes."""
+    findings = []
+    if file.kind in ("unknown", "directory"):
+        findings.append(("unknown-file", "Kafka puts no such file here"))
+    elif file.state != "live":
+        findings.append(("leftover-file", f"a {file.state} file of an operation that did not end"))
+    elif file.kind == "segment" and partition.is_whole and partition.state != "delete":
+        stem = file.name.removesuffix(b".log")
+        findings += [
+            ("index-missing", f"the segment has no .{suffix.decode()}")
+            for suffix in (b"index", b"timeindex")
+            if stem + b"." + suffix not in names
+        ]
+    for name, message in findings:
+        yield Finding(
+            name=name,
+            severity="info",
+            file=inventory.display(file.path),
+            topic=partition.topic,
+            partition=partition.partition,
+            message=message,
+        )
+
+
+def check_topic_ids(partitions: Sequence[Partition], inventory: Inventory) -> Iterable[Finding]:
+    """A finding for every partition whose topic id is not that of the first one of its topic.
+
+    Within one log directory only: another cluster may have a topic of the same name.
+    """
+    first: dict[tuple[bytes | None, str], tuple[str, str]] = {}
+    for partition in partitions:
+        if partition.state != "live" or partition.topic is None:
+            continue
+        for file in partition.files:
+            if file.kind != "partition-metadata" or file.state != "live":
+                continue
+            topic_id = _fault(file, inventory, "metadata-mismatch", parse_partition_metadata)[0]
+            if topic_id is None:
+                continue
+            name = inventory.display(file.path)
+            key = partition.log_directory, partition.topic
+            other_id, other_name = first.setdefault(key, (topic_id, name))
+            if topic_id != other_id:
+                yield Finding(
+                    name="metadata-mismatch",
+                    severity="warning",
+                    file=name,
+                    topic=partition.topic,
+                    partition=partition.partition,
+                    message=f"topic id {topic_id}, but {other_name} says {other_id}: the two"
+                    " directories were not made for one topic",
+                    expected=other_id,
+                    found=topic_id,
+                )
+
+
+def read_side_file(file: FileEntry) -> bytes:
+    """The bytes of a small file.
+
+    Raises:
+        SideFileError: it is larger than any such file.
+        OSError: it cannot be read.
+    """
+    if file.fault is not None:
+        raise SideFileError(f"cannot be read: {file.fault}", "a file", file.fault)
+    # A name may have become a FIFO since it was listed; that must not block the audit.
+    descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as opened:
+        data = opened.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise SideFileError("too large", f"at most {MAX_FILE_BYTES} bytes", "more")
+    return data
+
+
+def _fault(
+    file: FileEntry,
+    inventory: Inventory,
+    name: str,
+    parse: Callable[[bytes], Parsed],
+    partition: Partition | None = None,
+) -> tuple[Parsed | None, list[Finding]]:
+    """What a file says, or why nothing can be said."""
+    try:
+        return parse(read_side_file(file)), []
+    except SideFileError as error:
+        message, expected, found = str(error), error.expected, error.found
+    except OSError as error:
+        message, expected, found = f"cannot be read: {error.strerror}", "a readable file", "none"
+    finding = Finding(
+        name=name,
+        severity="warning",
+        file=inventory.display(file.path),
+        topic=partition.topic if partition else None,
+        partition=partition.partition if partition else None,
+        message=f"{display(file.name)}: {message}",
+        expected=expected,
+        found=found,
+    )
+    return None, [finding]
+
+
+def _checkpoint_entries(data: bytes, fields: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
+    """The numbered lines of a checkpoint file after its version and count, split into fields."""
+    lines = _text(data).splitlines()
+    if not lines:
+        return
+    version, counted, *rest = *lines, ""
+    if version.strip() != "0":
+        raise SideFileError("unknown version", "version 0", _shown(version))
+    if not _is_number(counted.strip()):
+        raise SideFileError("line 2 is no count", "the number of entries", _shown(counted))
+    count = int(counted)
+    entries = [(number, line) for number, line in enumerate(rest, 3) if line.strip()]
+    if len(entries) != count:
+        raise SideFileError("the count is wrong", f"{count} entries", f"{len(entries)} entries")
+    for number, line in entries:
+        parts = line.split()
+        if len(parts) != len(fields):
+            raise SideFileError(f"line {number}", " ".join(fields), _shown(line))
+        yield number, parts
+
+
+def _integer(text: str, number: int) -> int:
+    digits = text.removeprefix("-")
+    if not _is_number(digits):
+        raise SideFileError(f"line {number} holds no number", "a number", _shown(text))
+    return int(text)
+
+
+def _is_number(digits: str) -> bool:
+    """Whether this is a decimal number that fits 64 bits."""
+    is_decimal = digits.isascii() and digits.isdecimal()
+    return is_decimal and len(digits) <= len(str(MAX_OFFSET)) and int(digits) <= MAX_OFFSET
+
+
+def _properties(data: bytes, separator: str) -> dict[str, str]:
+    pairs = (
+        line.split(separator, 1)
+        for line in _text(data).splitlines()
+        if separator in line and not line.lstrip().startswith(("#", "!"))
+    )
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        found = f"byte {data[error.start]:#04x} at position {error.start}"
+        raise SideFileError("no text", "UTF-8 text", found) from None
+
+
+def _shown(text: str) -> str:
+    """A line as a finding quotes it: printable and short."""
+    shown = display(text.encode())
+    return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."

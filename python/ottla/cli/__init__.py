@@ -1,0 +1,85 @@
+"""The command line: one module per verb, and the one place where errors become exit statuses.
+
+| status | |
+| --- | --- |
+| 0, 1, 2 | of `ottla audit`: nothing worse than info, warnings, errors |
+| 3 | something asked for could not be read or written; wins over 0 to 2 |
+| 64 | the command line was used wrongly |
+| 130 | Ctrl-C |
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla import __version__
+from ottla.cli.audit import audit
+from ottla.cli.explain import explain
+from ottla.cli.inspect import inspect
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main", "run"]
+
+USAGE_ERROR = 64
+NOT_READ = 3
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def ottla() -> None:
+    """Reads, checks and audits the record batches of Kafka."""
+
+
+for verb in (audit, inspect, explain):
+    ottla.add_command(verb)
+
+
+def main() -> None:
+    """The `ottla` program."""
+    # A name or a record may hold characters that the terminal's encoding lacks.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    status = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_stdout()
+    sys.exit(status)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs a command line, without the program's name; its exit status."""
+    try:
+        # Not `ottla.main`, which has exit statuses of its own.
+        with ottla.make_context("ottla", list(arguments)) as context:
+            status = ottla.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        error.show()
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        click.echo("ottla: interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`).
+        _discard_stdout()
+        return 0
+    except OSError as error:
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)!s}: "
+        click.echo(f"ottla: {place}{error.strerror or error}", err=True)
+        return NOT_READ
+    return status if isinstance(status, int) else 0
+
+
+def _discard_stdout() -> None:
+    """Sends what is still buffered to nowhere, so that the interpreter's last flush is quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

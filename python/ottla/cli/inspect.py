@@ -1,0 +1,178 @@
+"""`ottla inspect`: the batches or records of one file, as kafka-dump-log prints them, readable."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from ottla.audit.inventory import classify, display
+from ottla.audit.segment import (
+    BATCH_COLUMNS,
+    RECORD_COLUMNS,
+    batch_chunks,
+    find_offset,
+    record_chunks,
+)
+from ottla.audit.tables import Column, Row, json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+CURRENT_MAGIC = 2
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--records", is_flag=True, help="Records instead of batches.")
+@click.option("--offset", type=click.IntRange(min=0), help="Start at this offset of the log.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="Text to read, or one JSON object a line with the columns of the tables.",
+)
+def inspect(file: str, records: bool, offset: int | None, form: Literal["text", "jsonl"]) -> int:
+    """Prints the batches of a segment, or its records.
+
+    Bytes that are no batch are passed over; what is wrong with them, `ottla audit` tells.
+
+    Exit status: 0, or 3 when the file cannot be read or the offset is not in it.
+    """
+    path = os.fsencode(file)
+    reason = _unfit(path)
+    position: int | None = 0
+    if reason is None and offset is not None:
+        position = find_offset(path, offset)
+        reason = f"offset {offset} is beyond its last batch" if position is None else None
+    if reason is not None or position is None:
+        click.echo(f"ottla: {display(path)}: {reason}", err=True)
+        return 3
+    columns = RECORD_COLUMNS if records else BATCH_COLUMNS
+    chunks = record_chunks(path, position) if records else batch_chunks(path, position)
+    rows: Iterator[Row] = (row for chunk in chunks for row in chunk)
+    if records and offset is not None:
+        rows = _from_offset(rows, offset)
+    if form == "jsonl":
+        lines: Iterable[str] = (json_line(columns, row) for row in rows)
+    elif records:
+        lines = _record_lines(_as_dicts(columns, rows))
+    else:
+        lines = _batch_lines(_as_dicts(columns, rows), position)
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+def _unfit(path: bytes) -> str | None:
+    """Why a file cannot be inspected. A FIFO must not even be opened: that would wait for ever."""
+    mode = os.stat(path).st_mode
+    kind = classify(os.path.basename(path))[0]
+    if stat.S_ISDIR(mode):
+        return "a directory: name a segment in it, or use `ottla audit`"
+    if not stat.S_ISREG(mode):
+        return "not a file"
+    if kind not in ("segment", "metadata-snapshot", "unknown"):
+        return f"{kind.replace('-', ' ')}, not a segment: name its .log file"
+    return None
+
+
+def _as_dicts(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    names = [column.name for column in columns]
+    return (dict(zip(names, row, strict=True)) for row in rows)
+
+
+def _from_offset(rows: Iterable[Row], offset: int) -> Iterator[Row]:
+    """Leaves out what comes before the offset in its batch; later rows pass, whatever they say."""
+    index = [column.name for column in RECORD_COLUMNS].index("offset")
+    has_begun = False
+    for row in rows:
+        has_begun = has_begun or row[index] >= offset
+        if has_begun:
+            yield row
+
+
+def _batch_lines(batches: Iterable[dict[str, Any]], position: int) -> Iterator[str]:
+    yield (
+        f"{'position':>10} {'size':>8} {'offsets':<23} {'records':>7} {'codec':<6}"
+        f" {'max timestamp':<24} what"
+    )
+    for batch in batches:
+        if batch["position"] != position:
+            yield f"{position:>10} {batch['position'] - position:>8} no batch"
+        position = batch["position"] + batch["size"]
+        offsets = _span(batch["base_offset"], batch["last_offset"])
+        count = "-" if batch["record_count"] is None else batch["record_count"]
+        yield (
+            f"{batch['position']:>10} {batch['size']:>8} {offsets:<23} {count:>7}"
+            f" {batch['compression']:<6} {_time(batch['max_timestamp']):<24} {_traits(batch)}"
+        ).rstrip()
+
+
+def _traits(batch: dict[str, Any]) -> str:
+    """What is not the same in every batch."""
+    traits = []
+    if batch["is_valid"] is False:
+        traits.append("CRC MISMATCH")
+    if batch["magic"] != CURRENT_MAGIC:
+        traits.append(f"magic {batch['magic']}")
+    if batch["is_control"]:
+        traits.append("control")
+    if batch["is_transactional"]:
+        traits.append("transactional")
+    if batch["timestamp_type"] == "LogAppendTime":
+        traits.append("LogAppendTime")
+    if batch["producer_id"] is not None and batch["producer_id"] >= 0:
+        traits.append(f"producer {batch['producer_id']}/{batch['producer_epoch']}")
+    if batch["base_sequence"] is not None and batch["base_sequence"] >= 0:
+        traits.append(f"seq {_span(batch['base_sequence'], batch['last_sequence'])}")
+    if batch["partition_leader_epoch"]:
+        traits.append(f"leader epoch {batch['partition_leader_epoch']}")
+    if batch["delete_horizon_ms"] is not None:
+        traits.append(f"delete horizon {_time(batch['delete_horizon_ms'])}")
+    return " ".join(traits)
+
+
+def _record_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for record in records:
+        parts = [f"{record['offset']:>10}", f"{_time(record['timestamp']):<24}"]
+        if record["control"] is not None:
+            parts.append(f"control {record['control']}")
+        else:
+            parts += [f"key={_value(record['key'])}", f"value={_value(record['value'])}"]
+        if record["headers"]:
+            pairs = (f"{_value(key)}: {_value(value)}" for key, value in record["headers"])
+            parts.append(f"headers={{{', '.join(pairs)}}}")
+        if record["sequence"] is not None and record["sequence"] >= 0:
+            parts.append(f"seq {record['sequence']}")
+        yield " ".join(parts)
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}..{last}"
+
+
+def _value(value: bytes | str | None) -> str:
+    if value is None:
+        return "null"
+    text = value if isinstance(value, str) else display(value)
+    return f'"{text}"'
+
+
+def _time(timestamp: int | None) -> str:
+    """A timestamp in ISO 8601, or as a number where no calendar has it."""
+    if timestamp is None or timestamp == -1:
+        return "-"
+    try:
+        return (
+            f"{_EPOCH + timedelta(milliseconds=timestamp):%Y-%m-%dT%H:%M:%S.}{timestamp % 1000:03}Z"
+        )
+    except OverflowError:
+        return f"{timestamp} ms"

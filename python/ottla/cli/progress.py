@@ -1,0 +1,67 @@
+"""The progress bar of `ottla audit`, on standard error."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+    from typing_extensions import Self
+
+# Audits shorter than this show no bar: it would only flash.
+SHOWN_AFTER_S = 0.5
+
+
+class ProgressBar:
+    """A callback for `ottla.audit` that draws what it is told."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, read: int, total: int) -> None:
+        """Shows how many of the bytes are read."""
+        if self._bar is None:
+            if time.monotonic() - self._start < SHOWN_AFTER_S:
+                return
+            self._bar = _bar()
+            self._task = self._bar.add_task("audit", total=total)
+            self._bar.start()
+        if self._task is not None:
+            self._bar.update(self._task, completed=read)
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    return Progress(
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -1,0 +1,219 @@
+"""The result of an audit as text: the verdict first, then what matters, worst first.
+
+A log directory may hold thousands of partitions and findings, a screen holds two dozen lines. So
+topics with findings come first, findings of one kind stand together, and what is left out is
+counted. Piped, the text is the same without colours, and names of files are never cut.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import textwrap
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ottla.audit.explain import catalogue, commands
+from ottla.audit.findings import SEVERITIES, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ottla.audit import AuditResult
+
+TOPICS_SHOWN = 12
+PLACES_SHOWN = 3
+
+# On a narrower terminal the overview leaves a column out.
+NARROW = 60
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_STYLES: dict[str, str] = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
+
+
+@dataclass(slots=True)
+class _Topic:
+    """A line of the overview."""
+
+    name: str
+    partitions: set[Any]
+    batches: int = 0
+    records: int = 0
+    size: int = 0
+    worst: Severity | None = None
+
+
+def print_report(result: AuditResult, console: Console | None = None) -> None:
+    """Prints the report of an audit, by default to standard output."""
+    console = console or Console(highlight=False, markup=False, emoji=False)
+    console.print(_verdict(result))
+    console.print(_scope(result))
+    topics = _topics(result)
+    if topics:
+        console.print()
+        _print_topics(console, topics)
+    for severity in SEVERITIES:
+        findings = [f for f in result.findings if f["severity"] == severity]
+        findings.sort(key=lambda f: str(f["name"]))
+        for name, group in groupby(findings, key=lambda f: str(f["name"])):
+            console.print()
+            _print_group(console, result, severity, name, list(group))
+
+
+def _verdict(result: AuditResult) -> Text:
+    counts = result.summary.findings
+    places = {(f["topic"], f["partition"]) for f in result.findings if f["severity"] != "info"}
+    where = f" in {len(places)} of {_count(result.summary.partitions, 'partition')}"
+    said = " and ".join(_count(counts[s], s) for s in ("error", "warning") if counts[s])
+    if result.summary.not_read:
+        not_read = _count(result.summary.not_read, "thing")
+        return Text(f"INCOMPLETE: {not_read} could not be read; {said} in all", "bold red")
+    if counts["error"]:
+        return Text(f"DAMAGED: {said}{where}", "bold red")
+    if counts["warning"]:
+        return Text(f"SUSPECT: {said}{where}", "bold yellow")
+    return Text("SOUND: no error and no warning", "bold green")
+
+
+def _scope(result: AuditResult) -> Text:
+    summary = result.summary
+    speed = ""
+    if result.elapsed_s >= 1:
+        speed = f" ({_size(summary.bytes / result.elapsed_s)}/s)"
+    return Text(
+        f"{result.directory}: {_count(summary.partitions, 'partition')},"
+        f" {_count(summary.files, 'file')}, {_count(summary.batches, 'batch', 'batches')},"
+        f" {_count(summary.records, 'record')}, {_size(summary.bytes)};"
+        f" level {result.level}, {result.elapsed_s:.2f} s{speed}"
+    )
+
+
+def _topics(result: AuditResult) -> list[_Topic]:
+    """The topics, those with the gravest findings first."""
+    topics: dict[str, _Topic] = {}
+    for file in result.files:
+        if not file["is_read"] or file["topic"] is None:
+            continue
+        topic = topics.setdefault(file["topic"], _Topic(file["topic"], set()))
+        topic.partitions.add(os.path.dirname(file["file"]))
+        topic.batches += file["batches"]
+        topic.records += file["records"]
+        topic.size += file["size"]
+    for finding in result.findings:
+        found = topics.get(finding["topic"])
+        if found is None:
+            continue
+        severity = finding["severity"]
+        if found.worst is None or SEVERITIES.index(severity) < SEVERITIES.index(found.worst):
+            found.worst = severity
+    rank = {severity: index for index, severity in enumerate(SEVERITIES)}
+    return sorted(topics.values(), key=lambda t: (rank[t.worst] if t.worst else len(rank), t.name))
+
+
+def _print_topics(console: Console, topics: Sequence[_Topic]) -> None:
+    grid = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    grid.add_column("topic", overflow="fold")
+    for heading in ("partitions", "batches", "records", "size"):
+        if heading != "batches" or console.width >= NARROW:
+            grid.add_column(heading, justify="right", no_wrap=True)
+    grid.add_column("worst", no_wrap=True)
+    for topic in topics[:TOPICS_SHOWN]:
+        cells = [topic.name, f"{len(topic.partitions):,}"]
+        if console.width >= NARROW:
+            cells.append(f"{topic.batches:,}")
+        cells += [f"{topic.records:,}", _size(topic.size)]
+        grid.add_row(*cells, Text(topic.worst or "-", _STYLES.get(topic.worst or "", "")))
+    console.print(grid)
+    rest = topics[TOPICS_SHOWN:]
+    if rest:
+        grave = [t for t in rest if t.worst in ("error", "warning")]
+        said = f", {len(grave)} of them with errors or warnings" if grave else ""
+        console.print(f"and {_count(len(rest), 'more topic')}{said}")
+
+
+def _print_group(
+    console: Console,
+    result: AuditResult,
+    severity: Severity,
+    name: str,
+    findings: Sequence[dict[str, Any]],
+) -> None:
+    explanation = catalogue().get(name)
+    title = Text.assemble((severity, _STYLES[severity]), " ", (name, "bold"))
+    if len(findings) > 1:
+        title.append(f" ({len(findings):,})")
+    if explanation:
+        title.append(f": {explanation.meaning}")
+    console.print(title)
+    for finding in findings[:PLACES_SHOWN]:
+        _print_place(console, finding)
+    if len(findings) > PLACES_SHOWN:
+        more = len(findings) - PLACES_SHOWN
+        _print_indented(console, f"and {more:,} more: --format json or --output DIR has them all")
+    if explanation and severity != "info":
+        _print_indented(console, f"What to do: {explanation.action}")
+    for line in commands(findings[0], _path(result, findings[0])):
+        console.print(f"  $ {line}", soft_wrap=True, style="dim")
+
+
+def _print_place(console: Console, finding: dict[str, Any]) -> None:
+    """The place on a line that can be copied, and what is there."""
+    place = finding["file"] or finding["topic"] or ""
+    details = []
+    if finding["position"] is not None:
+        details.append(f"position {finding['position']}")
+    if finding["first_offset"] is not None:
+        details.append(_offsets(finding["first_offset"], finding["last_offset"]))
+    line = ", ".join([place, *details])
+    message = finding["message"].removeprefix(f"{place}: ")
+    if len(line) + len(message) + 4 <= console.width:
+        console.print(f"  {line}: {message}", soft_wrap=True)
+    else:
+        console.print(f"  {line}", soft_wrap=True)
+        _print_indented(console, message, 4)
+
+
+def _print_indented(console: Console, text: str, indent: int = 2) -> None:
+    for line in textwrap.wrap(text, max(console.width - indent, 20)):
+        console.print(" " * indent + line, soft_wrap=True)
+
+
+def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
+    """The finding's file as a path from here, None when no shell could open it by that name."""
+    if finding["file"] is None:
+        return None
+    path = os.path.join(result.directory, finding["file"])
+    relative = os.path.relpath(path)
+    shorter = min(path, relative, key=len)
+    return shorter if os.path.exists(shorter) else None
+
+
+def _offsets(first: int, last: int | None) -> str:
+    return f"offset {first}" if last is None or last == first else f"offsets {first} to {last}"
+
+
+def _count(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> _count(1, "batch", "batches"), _count(1200, "batch", "batches")
+    ('1 batch', '1,200 batches')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _size(size: float) -> str:
+    """Bytes in the unit that leaves the fewest digits.
+
+    >>> _size(999), _size(146_993), _size(2_000_000_000)
+    ('999 B', '147 kB', '2.0 GB')
+    """
+    step = 1000
+    power = min(int(math.log(size, step)) if size >= 1 else 0, len(_UNITS) - 1)
+    scaled = size / step**power
+    digits = 1 if power and scaled < 10 else 0  # noqa: PLR2004
+    return f"{scaled:.{digits}f} {_UNITS[power]}"
