@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attributes;
+pub mod audit;
 pub mod batch;
 pub mod batches;
 pub mod check;

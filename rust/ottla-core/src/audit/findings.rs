@@ -1,0 +1,480 @@
+//! The catalogue of findings: one row per kind, from which `ottla explain`, the documentation and
+//! every report are made; and [`Finding`], one thing found.
+//!
+//! A name states the fault, is kebab-case, and is never renamed or used for something else.
+
+use std::fmt;
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing is lost and nothing stops.
+    Info,
+    /// Records may be missing, or something will go wrong later.
+    Warning,
+    /// Bytes are damaged, or readers stop or get wrong data.
+    Error,
+}
+
+impl Severity {
+    /// `info`, `warning` or `error`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+macro_rules! catalogue {
+    ($(
+        $kind:ident {
+            name: $name:literal,
+            severity: $severity:ident,
+            meaning: $meaning:literal,
+            causes: $causes:literal,
+            action: $action:literal,
+            kafka: $kafka:literal,
+        }
+    )*) => {
+        /// What kind of thing was found.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum FindingKind {
+            $(#[doc = $meaning] $kind,)*
+        }
+
+        impl FindingKind {
+            /// Every kind, in the order of the catalogue.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// The row of this kind.
+            pub fn row(self) -> &'static Row {
+                match self {
+                    $(Self::$kind => &Row {
+                        kind: Self::$kind,
+                        name: $name,
+                        severity: Severity::$severity,
+                        meaning: $meaning,
+                        causes: $causes,
+                        action: $action,
+                        kafka: $kafka,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+/// One row of the catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The kind.
+    pub kind: FindingKind,
+    /// Its stable name.
+    pub name: &'static str,
+    /// How grave it usually is; a finding may be less or more so, and then says why.
+    pub severity: Severity,
+    /// What it says, in one sentence.
+    pub meaning: &'static str,
+    /// What usually brings it about.
+    pub causes: &'static str,
+    /// What to do.
+    pub action: &'static str,
+    /// The class or KIP of Kafka that knows about it.
+    pub kafka: &'static str,
+}
+
+catalogue! {
+    CrcMismatch {
+        name: "crc-mismatch",
+        severity: Error,
+        meaning: "A batch is framed rightly, but its bytes do not have the stored CRC.",
+        causes: "Bits changed on disk, in memory, or on the way of a copy, after the producer took the checksum.",
+        action: "Restore the batch from another replica: stop the broker, move the partition directory away and let it replicate. Without one, consumers must seek to the next good offset; the records between are lost.",
+        kafka: "DefaultRecordBatch.ensureValid; consumers stop with CorruptRecordException unless check.crcs is off",
+    }
+    DamagedRange {
+        name: "damaged-range",
+        severity: Error,
+        meaning: "Bytes inside a segment cannot be read as batches, up to the next sound batch.",
+        causes: "A wrong size field, lost or inserted bytes, a sector that was never written or written elsewhere.",
+        action: "Restore the partition from another replica. Without one, consumers must seek to the next good offset; Kafka itself cannot read anything behind the damage, so do not restart uncleanly: recovery cuts the log here.",
+        kafka: "FileLogInputStream; LogSegment.recover truncates at the first batch it cannot read",
+    }
+    TruncatedTail {
+        name: "truncated-tail",
+        severity: Error,
+        meaning: "A segment ends inside a batch.",
+        causes: "Active segment: the broker was killed while writing, or still writes. Closed segment: the file was cut, by a full disk or a broken copy.",
+        action: "Active segment after a kill: nothing, the next start cuts the partial batch off. Closed segment: restore it from another replica before any restart.",
+        kafka: "LogSegment.recover; LogLoader.recoverSegment",
+    }
+    GarbageTail {
+        name: "garbage-tail",
+        severity: Error,
+        meaning: "Bytes after the last batch of a segment are neither a batch nor zeros.",
+        causes: "A torn page of an unclean stop, or foreign bytes appended to the file.",
+        action: "Active segment after an unclean stop: nothing, recovery cuts them off. After a clean stop the broker may refuse to start: remove .kafka_cleanshutdown so that it recovers, or cut the file at this position.",
+        kafka: "LogSegment.recover; a clean start raises CorruptRecordException here",
+    }
+    ZeroTail {
+        name: "zero-tail",
+        severity: Info,
+        meaning: "Zeros stand after the last batch of a segment.",
+        causes: "The file was preallocated (preallocate=true), or extents were allocated but not written before a crash.",
+        action: "Active segment: nothing. Closed segment: no record is lost, but a recovery that reaches it deletes every later segment; cut the file at this position while the broker is stopped.",
+        kafka: "FileRecords.open with preallocate; LogLoader.recoverLog",
+    }
+    MagicFault {
+        name: "magic-fault",
+        severity: Error,
+        meaning: "The magic byte of a batch is wrong although the rest agrees with its CRC.",
+        causes: "One flipped byte: the CRC of magic 2 does not cover the magic byte.",
+        action: "Restore from another replica; the records themselves are whole, and writing the byte back repairs them.",
+        kafka: "ByteBufferLogInputStream: CorruptRecordException for an unknown magic; recovery keeps such a batch",
+    }
+    BaseOffsetWrong {
+        name: "base-offset-wrong",
+        severity: Error,
+        meaning: "The base offset of a batch does not fit between its neighbours although its CRC is right.",
+        causes: "A flipped bit: the CRC does not cover the base offset.",
+        action: "Restore from another replica; the records are whole, only their offsets are wrong.",
+        kafka: "The base offset is outside the CRC of DefaultRecordBatch",
+    }
+    LeaderEpochFault {
+        name: "leader-epoch-fault",
+        severity: Warning,
+        meaning: "The partition leader epoch goes back from one batch to the next.",
+        causes: "A flipped bit (the CRC does not cover the epoch), or batches of a deposed leader.",
+        action: "Compare with leader-epoch-checkpoint and another replica. Followers truncate by these epochs (KIP-101).",
+        kafka: "KIP-101, KIP-279; LeaderEpochFileCache",
+    }
+    OffsetGap {
+        name: "offset-gap",
+        severity: Warning,
+        meaning: "Offsets are missing between two batches.",
+        causes: "Lawful: compaction, and aborted or control records it removed. Otherwise batches were taken out or lost.",
+        action: "In a compacted topic nothing. Elsewhere compare with another replica.",
+        kafka: "LogCleaner; consumers skip gaps silently",
+    }
+    OffsetRepeat {
+        name: "offset-repeat",
+        severity: Error,
+        meaning: "Offsets were already there: a batch begins at or below the end of the one before it.",
+        causes: "A segment or batch copied twice, a write that went to the wrong place, two leaders at once.",
+        action: "Restore from another replica. Followers stop at this batch, and a recovery that indexes it empties the segment.",
+        kafka: "LocalLog.append checks monotonic offsets on followers; OffsetIndex.append refuses offsets that go back",
+    }
+    OutOfSegment {
+        name: "out-of-segment",
+        severity: Error,
+        meaning: "A batch has offsets that the name of its file does not allow.",
+        causes: "A file that was renamed or copied under another name, or a wrong base offset.",
+        action: "Find out where the file belongs; move it away while the broker is stopped, and let the partition replicate.",
+        kafka: "LogSegment.canConvertToRelativeOffset; LogLoader splits or refuses such segments",
+    }
+    MissingSegment {
+        name: "missing-segment",
+        severity: Warning,
+        meaning: "Between two segment files offsets are missing that a whole file should hold.",
+        causes: "A segment file was deleted or not copied; in a compacted topic all its records may have been removed.",
+        action: "Look for the file in backups, lost+found and the other replicas. Consumers skip these offsets silently.",
+        kafka: "LogSegments; no class of Kafka checks it",
+    }
+    Undecodable {
+        name: "undecodable",
+        severity: Error,
+        meaning: "The CRC is right, but the codec is unknown or refuses the payload.",
+        causes: "Damage before the checksum was taken: a faulty producer, proxy or codec library.",
+        action: "Find the producer by its id. Consumers stop here and must seek past the batch; the cleaner marks the partition uncleanable.",
+        kafka: "CompressionType, Compression.wrapForInput; LogCleanerManager.uncleanablePartitions",
+    }
+    RecordFault {
+        name: "record-fault",
+        severity: Error,
+        meaning: "The CRC is right, but records contradict themselves or their batch header.",
+        causes: "A faulty producer or proxy, or a broker bug in recompression or conversion.",
+        action: "Find the producer by its id. Consumers may stop here and must then seek past the batch.",
+        kafka: "DefaultRecord.readFrom, LogValidator",
+    }
+    TimestampSuspect {
+        name: "timestamp-suspect",
+        severity: Warning,
+        meaning: "Timestamps lie in the future, before 1970 or in another unit, or the header contradicts its records.",
+        causes: "A producer with a wrong clock, or one that gives seconds, microseconds or nanoseconds for milliseconds.",
+        action: "Correct the producer. Retention by time keeps a segment until its largest timestamp has passed, and deletes one with old timestamps at once. Bound them with message.timestamp.after.max.ms and message.timestamp.before.max.ms (KIP-937).",
+        kafka: "KIP-32, KIP-937; UnifiedLog.deleteRetentionMsBreachedSegments",
+    }
+    SequenceGap {
+        name: "sequence-gap",
+        severity: Warning,
+        meaning: "Sequence numbers of a producer are missing although no offset is: records were lost before the log numbered them.",
+        causes: "An unclean leader election or a truncated leader; or the broker forgot the producer (producer.id.expiration.ms) and took what came.",
+        action: "Ask the producing application what it sent then. Keep unclean.leader.election.enable off.",
+        kafka: "KIP-98; ProducerAppendInfo.checkSequence: OutOfOrderSequenceException",
+    }
+    SequenceRepeat {
+        name: "sequence-repeat",
+        severity: Warning,
+        meaning: "Sequence numbers were already stored: records are there twice, or a sequence goes back.",
+        causes: "A retry that was taken for new because the broker had lost the producer's state.",
+        action: "Consumers of this range see records twice; remove duplicates there by key or producer sequence.",
+        kafka: "KIP-98; ProducerStateEntry.findDuplicateBatch",
+    }
+    UnknownStart {
+        name: "unknown-start",
+        severity: Info,
+        meaning: "The first sequence of a producer in the log is not 0 although nothing before it was deleted.",
+        causes: "Its earlier records went to a log that was lost or deleted and created again, or its state had expired.",
+        action: "Nothing if the topic was created anew; otherwise as for sequence-gap.",
+        kafka: "KIP-360: brokers since 2.5 take such a batch",
+    }
+    EpochRegression {
+        name: "epoch-regression",
+        severity: Warning,
+        meaning: "A producer epoch is lower than one before it.",
+        causes: "A zombie producer that a leader without its state took.",
+        action: "Check the records of both epochs with the application: both instances wrote.",
+        kafka: "KIP-98, KIP-360; ProducerAppendInfo.checkProducerEpoch: InvalidProducerEpochException",
+    }
+    OpenTransaction {
+        name: "open-transaction",
+        severity: Info,
+        meaning: "A transaction has no end marker.",
+        causes: "It is in progress; or its producer died and the coordinator has not aborted it yet, or has forgotten it (a hanging transaction).",
+        action: "read_committed consumers stop at its first offset. If it is older than transaction.timeout.ms, run kafka-transactions.sh find-hanging, and abort it.",
+        kafka: "KIP-664, KIP-890; ProducerStateManager.firstUnstableOffset",
+    }
+    TransactionFault {
+        name: "transaction-fault",
+        severity: Warning,
+        meaning: "A batch breaks the rules of transactions: plain data inside a transaction of the same producer, an unreadable marker, or a coordinator epoch that goes back.",
+        causes: "A faulty client, a deposed coordinator, or damage before the checksum was taken.",
+        action: "A broker that replays plain data inside a transaction, or a marker it cannot read, gives up starting: restore from another replica before a restart.",
+        kafka: "KIP-98; ProducerAppendInfo, EndTransactionMarker",
+    }
+    LimitExceeded {
+        name: "limit-exceeded",
+        severity: Warning,
+        meaning: "A batch was not looked into because it exceeds a bound of this program.",
+        causes: "Very large batches, or a payload made to inflate without end.",
+        action: "Raise the bound and audit again if the batch is genuine.",
+        kafka: "message.max.bytes bounds what brokers take; nothing bounds what it inflates to",
+    }
+    Unreadable {
+        name: "unreadable",
+        severity: Error,
+        meaning: "Something asked for could not be read.",
+        causes: "No permission, an I/O error of the disk, or not a file.",
+        action: "Read as the user of the broker; on I/O errors look into the kernel log and replace the disk.",
+        kafka: "LogDirFailureChannel takes the whole log directory offline on I/O errors",
+    }
+    UnknownFile {
+        name: "unknown-file",
+        severity: Info,
+        meaning: "A file or directory that Kafka does not put there.",
+        causes: "Left by an operator or another program.",
+        action: "A directory whose name is no topic and partition keeps a broker from starting; files inside a partition are ignored.",
+        kafka: "LogManager.loadLogs, UnifiedLog.parseTopicPartitionName",
+    }
+    LeftoverFile {
+        name: "leftover-file",
+        severity: Info,
+        meaning: "A file of an operation that did not end: .cleaned, .swap, .deleted or .tmp.",
+        causes: "The broker was stopped during compaction, a split, a deletion or the writing of a checkpoint.",
+        action: "Nothing: the next start completes the operation or removes the file.",
+        kafka: "LogLoader.removeTempFilesAndCollectSwapFiles",
+    }
+}
+
+impl FindingKind {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The kind of a name, if there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use ottla_core::audit::FindingKind;
+    ///
+    /// assert_eq!(FindingKind::from_name("crc-mismatch"), Some(FindingKind::CrcMismatch));
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why offsets are missing, where the bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Batches around it have lost records or carry a delete horizon: the cleaner was here.
+    Compaction,
+    /// The file before the gap ends inside a batch.
+    TruncatedTail,
+    /// A whole file is not there.
+    MissingFile,
+    /// Bytes that cannot be read lie in between.
+    Damage,
+    /// Nothing in the log explains it.
+    Unexplained,
+}
+
+impl Cause {
+    /// Stable kebab-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compaction => "compaction",
+            Self::TruncatedTail => "truncated-tail",
+            Self::MissingFile => "missing-file",
+            Self::Damage => "damage",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// One thing found. Fields that do not apply are `None` or empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// How grave.
+    pub severity: Severity,
+    /// Bytes from the start of the file.
+    pub position: Option<u64>,
+    /// Bytes concerned.
+    pub size: Option<u64>,
+    /// First offset concerned: of the batch, or missing, or lost.
+    pub first_offset: Option<i64>,
+    /// Last offset concerned, inclusive.
+    pub last_offset: Option<i64>,
+    /// Index of the record in its batch.
+    pub record_index: Option<u32>,
+    /// The producer concerned.
+    pub producer_id: Option<i64>,
+    /// Where a consumer can go on after damage.
+    pub next_good_offset: Option<i64>,
+    /// Why offsets are missing, where known.
+    pub cause: Option<Cause>,
+    /// What should have been there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// A sentence that says it all.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding of the kind's usual severity with nothing but a sentence.
+    pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            severity: kind.row().severity,
+            position: None,
+            size: None,
+            first_offset: None,
+            last_offset: None,
+            record_index: None,
+            producer_id: None,
+            next_good_offset: None,
+            cause: None,
+            expected: String::new(),
+            found: String::new(),
+            message: message.into(),
+        }
+    }
+
+    /// The same with another severity.
+    #[must_use]
+    pub fn graded(self, severity: Severity) -> Self {
+        Self { severity, ..self }
+    }
+
+    /// The same at these bytes.
+    #[must_use]
+    pub fn at(self, position: u64, size: u64) -> Self {
+        Self { position: Some(position), size: Some(size), ..self }
+    }
+
+    /// The same about these offsets; an empty range is none.
+    #[must_use]
+    pub fn offsets(self, first: i64, last: i64) -> Self {
+        if first > last {
+            return self;
+        }
+        Self { first_offset: Some(first), last_offset: Some(last), ..self }
+    }
+
+    /// The same about this producer.
+    #[must_use]
+    pub fn producer(self, producer_id: i64) -> Self {
+        Self { producer_id: Some(producer_id), ..self }
+    }
+
+    /// The same with what was expected and found.
+    #[must_use]
+    pub fn values(self, expected: impl ToString, found: impl ToString) -> Self {
+        Self { expected: expected.to_string(), found: found.to_string(), ..self }
+    }
+}
+
+/// Findings of one kind that a segment keeps; the rest is counted. Enough to see a pattern, and a
+/// bound on what a hostile file can make of memory.
+pub const MAX_FINDINGS_PER_KIND: u64 = 1000;
+
+/// Findings of one segment, at most [`MAX_FINDINGS_PER_KIND`] of each kind.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    kept: Vec<Finding>,
+    counts: Vec<u64>,
+}
+
+impl Findings {
+    /// Adds one, and gives its index; beyond the bound it is only counted.
+    pub fn push(&mut self, finding: Finding) -> Option<usize> {
+        let slot = finding.kind as usize;
+        if self.counts.len() <= slot {
+            self.counts.resize(FindingKind::ALL.len(), 0);
+        }
+        let count = self.counts.get_mut(slot)?;
+        *count += 1;
+        if *count > MAX_FINDINGS_PER_KIND {
+            return None;
+        }
+        self.kept.push(finding);
+        Some(self.kept.len() - 1)
+    }
+
+    /// Those kept, in the order they were made.
+    pub fn kept(&self) -> &[Finding] {
+        &self.kept
+    }
+
+    /// Those kept, to change them.
+    pub(crate) fn kept_mut(&mut self) -> &mut Vec<Finding> {
+        &mut self.kept
+    }
+
+    /// How many of each kind were found and not kept.
+    pub fn suppressed(&self) -> Vec<(FindingKind, u64)> {
+        let over = |kind: &FindingKind| {
+            let count = self.counts.get(*kind as usize).copied().unwrap_or(0);
+            count.checked_sub(MAX_FINDINGS_PER_KIND).filter(|&rest| rest > 0)
+        };
+        FindingKind::ALL.iter().filter_map(|kind| Some((*kind, over(kind)?))).collect()
+    }
+}

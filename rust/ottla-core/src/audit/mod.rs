@@ -1,0 +1,39 @@
+//! The log check: segment files in, findings out.
+//!
+//! ```text
+//! Source → Scanner::scan → SegmentScan ┐
+//! Source → Scanner::scan → SegmentScan ┼→ merge_partition → PartitionScan
+//! Source → Scanner::scan → SegmentScan ┘
+//! ```
+//!
+//! A scan is one pass over one file in a bounded window. What it cannot decide alone, because it
+//! depends on the files before, it keeps as a summary that merges; merging costs nothing compared
+//! to scanning. Segments can thus be scanned in any order and on any thread.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`findings`] | the catalogue of what can be found |
+//! | `source` | files and buffers, seen through a window |
+//! | `resync` | where batches go on after damage |
+//! | `scan` | one pass over one segment |
+//! | `tally` | what sound batches amount to: order, epochs, timestamps, counts |
+//! | [`producers`], [`sequences`], [`transactions`] | what producers did, in a form that merges |
+//! | `merge` | the segments of a partition put together |
+
+pub mod findings;
+mod merge;
+pub mod producers;
+mod resync;
+mod scan;
+pub mod sequences;
+mod source;
+mod tally;
+pub mod transactions;
+mod verdicts;
+
+pub use findings::{Cause, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row, Severity};
+pub use merge::{PartitionContext, PartitionScan, PlacedFinding, merge_partition};
+pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
+pub use scan::Scanner;
+pub use source::{Source, WINDOW_BYTES};
+pub use tally::{Counters, EpochRun, OnBatch, SegmentContext, SegmentScan};

@@ -1,0 +1,398 @@
+//! Finding the next batch after damage.
+//!
+//! Kafka gives up where framing is lost. Here a place counts as a batch again when everything that
+//! can be known of one agrees: every field of the header, an offset above the last good one and
+//! inside the segment, a size within bounds, a successor that looks like a batch too (or the end),
+//! and the CRC. By chance that happens once in 2^70 places.
+//!
+//! What chance cannot do, a value that holds captured batches can: these are sound. So a batch that
+//! continues the offsets exactly is preferred, within a stretch, to the first sound one; and a batch
+//! whose only fault is its size field is found by its own CRC, which no value inside it can fool.
+
+use super::source::{WINDOW_BYTES, Window};
+use crate::header::{
+    CRC_START, Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE_V2,
+    RECORD_BATCH_OVERHEAD, read_i32,
+};
+use crate::record::MIN_RECORD_BYTES;
+use crate::{batch, legacy};
+
+/// Bytes that may be hashed, or looked at again, for each byte scanned, so that bytes made to look
+/// like batches cannot make the scan slower than this factor.
+pub const BUDGET_PER_BYTE: u64 = 8;
+
+/// What the budget begins with: a few large batches.
+pub const BUDGET_AT_START: u64 = 256 << 20;
+
+/// How far behind where a batch should end a better successor is looked for.
+const STRETCH: u64 = 64 << 10;
+
+/// The same where nothing tells the size of the damaged batch: Kafka's default bound of a batch.
+const STRETCH_UNSIZED: u64 = 1 << 20;
+
+/// Bytes seen of a candidate, enough for a header and the lengths of a legacy record with a usual key.
+const LOOK: usize = 16 << 10;
+
+/// What a batch behind damage must fit into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// First offset that was not seen yet.
+    pub(crate) lowest: i64,
+    /// Last offset the segment may hold.
+    pub(crate) highest: i64,
+    /// Largest batch.
+    pub(crate) batch_bytes: u64,
+    /// Whether magic 0 and 1 may come.
+    pub(crate) allows_legacy: bool,
+}
+
+/// What a header says that obeys every rule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plausible {
+    /// Bytes.
+    pub(crate) total: u64,
+    /// First offset; of a legacy wrapper unknown, and then the last.
+    pub(crate) base_offset: i64,
+    /// Last offset.
+    pub(crate) last_offset: i64,
+}
+
+/// Judges what stands at the start of `data` by every rule of a header.
+pub(crate) fn plausible(data: &[u8], bounds: &Bounds) -> Option<Plausible> {
+    match data.get(HEADER_UP_TO_MAGIC - 1)? {
+        2 => plausible_v2(&Header::read(data, 0)?, bounds),
+        0 | 1 if bounds.allows_legacy => plausible_legacy(data, bounds),
+        _ => None,
+    }
+}
+
+/// The rules of a magic 2 header, its magic aside. Stricter than Kafka: a batch of Kafka obeys
+/// them all.
+pub(crate) fn plausible_v2(header: &Header, bounds: &Bounds) -> Option<Plausible> {
+    let total = u64::try_from(header.batch_length).ok()? + LOG_OVERHEAD as u64;
+    let delta = header.last_offset_delta;
+    let last_offset = header.base_offset.checked_add(i64::from(delta))?;
+    let room = total.checked_sub(RECORD_BATCH_OVERHEAD as u64)?;
+    let count = u64::try_from(header.record_count).ok()?;
+    let is_idempotent = header.producer_id >= 0
+        && header.producer_epoch >= 0
+        && (header.base_sequence >= 0 || header.base_sequence == -1);
+    let is_anonymous =
+        header.producer_id == -1 && header.producer_epoch == -1 && !header.is_transactional();
+    let fits = header.batch_length >= MIN_SIZE_V2
+        && total <= bounds.batch_bytes
+        && header.attributes & !0x7f == 0
+        && header.codec() <= 4
+        && delta >= 0
+        && header.base_offset >= bounds.lowest
+        && last_offset <= bounds.highest
+        && count <= u64::from(delta as u32) + 1
+        && (header.codec() != 0 || count * MIN_RECORD_BYTES as u64 <= room)
+        && (is_idempotent || is_anonymous)
+        && header.partition_leader_epoch >= -1;
+    fits.then_some(Plausible { total, base_offset: header.base_offset, last_offset })
+}
+
+/// The rules of a legacy message: its key and value fill it exactly.
+fn plausible_legacy(data: &[u8], bounds: &Bounds) -> Option<Plausible> {
+    let envelope = Envelope::read(data, 0)?;
+    let total = u64::try_from(envelope.size).ok()? + LOG_OVERHEAD as u64;
+    let key_at = if envelope.magic == 0 { 18 } else { 26 };
+    let key = read_i32(data, key_at)?;
+    let value_at = key_at + 4 + usize::try_from(key.max(0)).ok()?;
+    let value = read_i32(data, value_at)?;
+    let used = value_at as u64 + 4 + u64::try_from(value.max(0)).ok()?;
+    let attributes = *data.get(HEADER_UP_TO_MAGIC)?;
+    let known_bits = if envelope.magic == 0 { 0x07 } else { 0x0f };
+    let fits = envelope.size >= legacy::MIN_BODY as i32
+        && total <= bounds.batch_bytes
+        && used == total
+        && key >= -1
+        && value >= -1
+        && attributes & !known_bits == 0
+        && attributes & 7 <= 3
+        && envelope.offset >= bounds.lowest
+        && envelope.offset <= bounds.highest;
+    let (base_offset, last_offset) = (envelope.offset, envelope.offset);
+    fits.then_some(Plausible { total, base_offset, last_offset })
+}
+
+/// The next place in `data`, from `from` on, whose header obeys every rule.
+fn next_plausible(data: &[u8], from: usize, bounds: &Bounds) -> Option<(usize, Plausible)> {
+    let limit = bounds.batch_bytes.min(i32::MAX as u64) as u32;
+    let mut at = from;
+    while let Some(head) = data.get(at..).and_then(|rest| rest.first_chunk::<HEADER_UP_TO_MAGIC>())
+    {
+        // The cheap part first: most places fail here.
+        if head[16] <= 2 {
+            let size = u32::from_be_bytes([head[8], head[9], head[10], head[11]]);
+            if size >= legacy::MIN_BODY as u32
+                && size <= limit
+                && let Some(found) = plausible(data.get(at..).unwrap_or_default(), bounds)
+            {
+                return Some((at, found));
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+/// A batch that failed, as the search needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suspect {
+    /// Where it begins.
+    pub(crate) position: u64,
+    /// Where its CRC begins to cover, and what it should be; `None` where there is no header.
+    pub(crate) sum: Option<Sum>,
+    /// What its header says, where that obeys the rules apart from being whole.
+    pub(crate) header: Option<Plausible>,
+}
+
+/// A stored checksum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sum {
+    stored: u32,
+    from: u64,
+    is_legacy: bool,
+}
+
+impl Suspect {
+    /// Reads what stands at `position`, of which `head` are the first bytes.
+    pub(crate) fn read(head: &[u8], position: u64, bounds: &Bounds) -> Self {
+        let magic = head.get(HEADER_UP_TO_MAGIC - 1).copied();
+        let is_legacy = bounds.allows_legacy && magic.is_some_and(|magic| magic < 2);
+        let (stored_at, from) = if is_legacy { (12, 16) } else { (17, CRC_START) };
+        let sum = read_i32(head, stored_at).map(|stored| Sum {
+            stored: stored as u32,
+            from: position + from as u64,
+            is_legacy,
+        });
+        Self { position, sum, header: plausible(head, bounds) }
+    }
+}
+
+/// A batch found again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// Where.
+    pub(crate) position: u64,
+    /// The CRC of the suspect is that of the bytes up to here: only its size field is wrong.
+    pub(crate) proves_suspect: bool,
+}
+
+/// Searches behind damage within a budget that grows with the bytes scanned.
+#[derive(Debug)]
+pub(crate) struct Search {
+    budget: u64,
+}
+
+impl Search {
+    pub(crate) fn new() -> Self {
+        Self { budget: BUDGET_AT_START }
+    }
+
+    fn spend(&mut self, bytes: u64) -> bool {
+        match self.budget.checked_sub(bytes) {
+            Some(rest) => {
+                self.budget = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether a batch seems to begin at `position`, or the source ends there.
+    pub(crate) fn stands(window: &mut Window<'_>, position: u64, bounds: &Bounds) -> bool {
+        if position >= window.end() {
+            return position == window.end();
+        }
+        let mut head = [0; 512];
+        let size = window.peek(position, &mut head);
+        let head = head.get(..size).unwrap_or_default();
+        if size < RECORD_BATCH_OVERHEAD && position + size as u64 == window.end() {
+            return is_beginning(head, bounds) || is_zero(head);
+        }
+        let magic = head.get(HEADER_UP_TO_MAGIC - 1).copied();
+        if magic != Some(2) && plausible(head, bounds).is_none() {
+            // A legacy key may be longer than what was peeked at.
+            return magic.is_some_and(|magic| magic < 2)
+                && bounds.allows_legacy
+                && plausible(window.hold(position, LOOK), bounds).is_some();
+        }
+        plausible(head, bounds).is_some()
+    }
+
+    /// The batch behind a suspect that is whole by its own size, where its CRC ends earlier: the size
+    /// field spans more than it should.
+    pub(crate) fn hidden(
+        &mut self,
+        window: &mut Window<'_>,
+        suspect: &Suspect,
+        total: u64,
+        bounds: &Bounds,
+    ) -> Option<u64> {
+        if !self.spend(total) {
+            return None;
+        }
+        let end = suspect.position + total;
+        let mut at = suspect.position + 1;
+        while at < end {
+            let (found, _) = Self::scan(window, at, end.saturating_sub(at), bounds)?;
+            if self.ends_at(window, suspect, found) {
+                return Some(found);
+            }
+            at = found + 1;
+        }
+        None
+    }
+
+    /// Whether the CRC of the suspect is that of its bytes up to `end`.
+    pub(crate) fn ends_at(
+        &mut self,
+        window: &mut Window<'_>,
+        suspect: &Suspect,
+        end: u64,
+    ) -> bool {
+        let Some(sum) = suspect.sum else { return false };
+        let Some(size) = end.checked_sub(sum.from) else { return false };
+        let floor = if sum.is_legacy { 10 } else { (RECORD_BATCH_OVERHEAD - CRC_START) as u64 };
+        if size < floor || end - suspect.position > WINDOW_BYTES as u64 {
+            return false;
+        }
+        // Going back to the suspect may mean to read a window again.
+        let is_held = window.held(sum.from).len() as u64 >= size;
+        if !self.spend(size + if is_held { 0 } else { WINDOW_BYTES as u64 }) {
+            return false;
+        }
+        let size = size as usize;
+        let Some(covered) = window.hold(sum.from, size).get(..size) else { return false };
+        let computed =
+            if sum.is_legacy { crc32fast::hash(covered) } else { ottla_kernels::crc32c(covered) };
+        computed == sum.stored
+    }
+
+    /// The next plausible header in `size` bytes from `from` on.
+    fn scan(
+        window: &mut Window<'_>,
+        from: u64,
+        size: u64,
+        bounds: &Bounds,
+    ) -> Option<(u64, Plausible)> {
+        let stop = from.saturating_add(size).min(window.end());
+        let mut at = from;
+        while at < stop {
+            let data = window.hold(at, LOOK);
+            let held = data.len() as u64;
+            if let Some((skip, found)) = next_plausible(data, 0, bounds) {
+                let position = at + skip as u64;
+                // A legacy candidate is judged by lengths that may lie beyond what is held.
+                return (position < stop).then_some((position, found));
+            }
+            if at + held >= window.end() {
+                return None;
+            }
+            at += held.saturating_sub(LOOK as u64 - 1).max(1);
+        }
+        None
+    }
+
+    /// The next proven batch behind the suspect.
+    pub(crate) fn behind(
+        &mut self,
+        window: &mut Window<'_>,
+        suspect: &Suspect,
+        bounds: &Bounds,
+    ) -> Option<Found> {
+        let start = suspect.position;
+        let stretch = suspect.header.map_or(STRETCH_UNSIZED, |header| {
+            header.total.min(bounds.batch_bytes).saturating_add(STRETCH)
+        });
+        // A header that continues the log and reaches beyond the end is a torn batch: what its value
+        // holds is no successor. One that continues the log also tells which offsets are its own.
+        let is_torn = suspect.header.is_some_and(|header| start + header.total > window.end());
+        let lowest_loose = suspect
+            .header
+            .filter(|header| header.base_offset == bounds.lowest)
+            .map_or(bounds.lowest, |header| header.last_offset.saturating_add(1));
+        let mut fallback: Option<Found> = None;
+        let mut at = start + 1;
+        loop {
+            let size = match fallback {
+                Some(_) => (start + stretch).saturating_sub(at),
+                None => u64::MAX,
+            };
+            let scanned = Self::scan(window, at, size, bounds);
+            let reached = scanned.map_or(at.saturating_add(size).min(window.end()), |(p, _)| p + 1);
+            let bytes = reached.saturating_sub(at);
+            if fallback.is_some() {
+                if !self.spend(bytes) {
+                    return fallback;
+                }
+            } else {
+                self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
+            }
+            let Some((position, header)) = scanned else { return fallback };
+            at = position + 1;
+            if self.ends_at(window, suspect, position) {
+                return Some(Found { position, proves_suspect: true });
+            }
+            let is_exact = header.base_offset == bounds.lowest
+                || suspect.header.is_some_and(|suspect| {
+                    suspect.last_offset.checked_add(1) == Some(header.base_offset)
+                });
+            let is_loose = fallback.is_none() && !is_torn && header.base_offset >= lowest_loose;
+            if (is_exact || is_loose) && self.is_proven(window, position, &header, bounds) {
+                let found = Found { position, proves_suspect: false };
+                if is_exact {
+                    return Some(found);
+                }
+                fallback = Some(found);
+            }
+        }
+    }
+
+    /// Whether a batch whose header obeys the rules has a successor and the right CRC.
+    fn is_proven(
+        &mut self,
+        window: &mut Window<'_>,
+        position: u64,
+        header: &Plausible,
+        bounds: &Bounds,
+    ) -> bool {
+        let end = position.saturating_add(header.total);
+        let behind = Bounds { lowest: header.last_offset.saturating_add(1), ..*bounds };
+        let stands = end <= window.end()
+            && (Self::stands(window, end, &behind) || is_zero_at(window, end));
+        if !stands || !self.spend(header.total) {
+            return false;
+        }
+        let size = header.total as usize;
+        window.hold(position, size).get(..size).is_some_and(|whole| batch::verify(whole).is_ok())
+    }
+}
+
+fn is_zero(data: &[u8]) -> bool {
+    data.iter().all(|&byte| byte == 0)
+}
+
+/// Whether at least a header's worth of zeros stands at `position`, as behind the last batch of a
+/// preallocated file.
+fn is_zero_at(window: &mut Window<'_>, position: u64) -> bool {
+    let mut head = [0xff; RECORD_BATCH_OVERHEAD];
+    let size = window.peek(position, &mut head);
+    head.get(..size).is_some_and(is_zero)
+}
+
+/// Whether bytes at the end of a source, fewer than a header, can be the beginning of a batch.
+pub(crate) fn is_beginning(head: &[u8], bounds: &Bounds) -> bool {
+    let offset = crate::header::read_i64(head, 0);
+    let size = read_i32(head, 8);
+    let magic = head.get(HEADER_UP_TO_MAGIC - 1);
+    offset.is_none_or(|offset| (bounds.lowest..=bounds.highest).contains(&offset))
+        && size.is_none_or(|size| {
+            size >= if bounds.allows_legacy { legacy::MIN_BODY as i32 } else { MIN_SIZE_V2 }
+                && size as u64 + LOG_OVERHEAD as u64 <= bounds.batch_bytes
+        })
+        && magic.is_none_or(|&magic| magic == 2 || (magic < 2 && bounds.allows_legacy))
+}

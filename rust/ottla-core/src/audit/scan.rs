@@ -1,0 +1,571 @@
+//! One pass over one segment: batches as long as framing holds, and what to make of the bytes where
+//! it does not.
+
+use super::findings::{Cause, Finding, FindingKind, Severity};
+use super::resync::{self, Bounds, Plausible, Search, Suspect};
+use super::source::{Source, Window};
+use super::tally::{OnBatch, Seen, SegmentContext, SegmentScan, Tally};
+use crate::attributes::Compression;
+use crate::batch::BatchInfo;
+use crate::check::{Checker, Level};
+use crate::error::{Error, ErrorKind, Family};
+use crate::header::{
+    CRC_START, Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE, RECORD_BATCH_OVERHEAD,
+};
+use crate::limits::Limits;
+use ottla_kernels::{EachBatch, Nothing};
+use std::io;
+
+/// Bytes of a failed batch that are looked at: its header, and the lengths of a legacy record.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Zeros are counted from the end in pieces of this size.
+const PIECE: usize = 64 << 10;
+
+/// Scans segments, one after the other; holds the codecs and the window. One per thread.
+///
+/// # Examples
+/// ```
+/// use ottla_core::audit::{Scanner, SegmentContext};
+/// use ottla_core::check::Level;
+/// use ottla_core::limits::Limits;
+///
+/// let mut scanner = Scanner::new(Level::Full, Limits::default());
+/// let context = SegmentContext { base_offset: Some(0), ..SegmentContext::default() };
+/// let zeros: &[u8] = &[0; 100];
+/// let scan = scanner.scan(&zeros, context, &mut |_bytes| true, None)?;
+/// assert_eq!(scan.findings.kept()[0].kind.name(), "zero-tail");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Scanner {
+    checker: Checker,
+    buffer: Vec<u8>,
+}
+
+impl Scanner {
+    /// A scanner that looks as deep as `level`. Markers of transactions are read at every level.
+    pub fn new(level: Level, limits: Limits) -> Self {
+        Self { checker: Checker::new(level, limits), buffer: Vec::new() }
+    }
+
+    /// Scans one segment. `progress` is called after each read with the number of bytes, and stops
+    /// the scan by returning `false`. `on_batch` sees every batch that is framed rightly.
+    ///
+    /// A source that ends early is taken to end there; one that fails on the way gives an
+    /// `unreadable` finding there.
+    ///
+    /// # Errors
+    /// When the source cannot tell its size, or [`io::ErrorKind::Interrupted`] when `progress` said
+    /// to stop.
+    pub fn scan<'a>(
+        &mut self,
+        source: &'a dyn Source,
+        context: SegmentContext,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+        on_batch: Option<&'a mut OnBatch<'a>>,
+    ) -> io::Result<SegmentScan> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let window = Window::new(source, buffer, progress)?;
+        let mut pass = Pass {
+            checker: &mut self.checker,
+            window,
+            tally: Tally::new(context, on_batch),
+            search: Search::new(),
+            faults: Vec::new(),
+            position: 0,
+            zeros_from: None,
+            last_was_legacy: true,
+        };
+        pass.run();
+        let Pass { window, mut tally, position, .. } = pass;
+        if window.is_cancelled() {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the scan was stopped"));
+        }
+        if let Some(error) = window.failure() {
+            let message = format!("reading failed at position {}: {error}", window.end());
+            tally.push(Finding::new(FindingKind::Unreadable, message).at(window.end(), 0));
+        }
+        tally.scan.counters.bytes = window.end();
+        tally.scan.valid_bytes = tally.scan.valid_bytes.min(position);
+        self.buffer = window.into_buffer();
+        Ok(tally.finish())
+    }
+}
+
+struct Pass<'c, 'a> {
+    checker: &'c mut Checker,
+    window: Window<'a>,
+    tally: Tally<'a>,
+    search: Search,
+    faults: Vec<Error>,
+    position: u64,
+    /// Where the zeros at the end begin, once that was asked.
+    zeros_from: Option<u64>,
+    /// Whether the last sound batch was of magic 0 or 1, or there was none yet: formats only go up.
+    last_was_legacy: bool,
+}
+
+/// What stands at a position.
+enum Frame {
+    /// A batch, whole in the window.
+    Whole(Envelope),
+    /// A batch that is larger than the bound, and inside the source.
+    TooLarge(Envelope),
+    /// Nothing that can be a batch, or one that reaches beyond the end.
+    Broken,
+}
+
+impl Pass<'_, '_> {
+    fn run(&mut self) {
+        while self.position < self.window.end() {
+            self.run_ordinary();
+            if self.position >= self.window.end() {
+                break;
+            }
+            match self.frame() {
+                Frame::Whole(envelope) => self.careful(&envelope),
+                Frame::TooLarge(envelope) => self.too_large(&envelope),
+                Frame::Broken => self.damage(None),
+            }
+            if self.window.is_cancelled() {
+                return;
+            }
+        }
+    }
+
+    /// Ordinary batches at full speed, window by window.
+    fn run_ordinary(&mut self) {
+        let Self { checker, window, tally, position, .. } = self;
+        let kernels = checker.kernels();
+        loop {
+            let base = *position;
+            let data = window.hold(base, RECORD_BATCH_OVERHEAD);
+            let run = if checker.level() == Level::Crc {
+                ottla_kernels::crc_only_run(kernels, data, 0, |header| {
+                    let is_plain = header.is_ordinary();
+                    if is_plain {
+                        tally.ordinary(header, base);
+                    }
+                    is_plain
+                })
+            } else {
+                let mut target = Nothing;
+                let mut each =
+                    EachBatch::new(&mut target, |header: &_| tally.ordinary(header, base));
+                ottla_kernels::run(kernels, data, 0, &mut each)
+            };
+            *position += run.position as u64;
+            if run.position > 0 {
+                self.last_was_legacy = false;
+                tally.scan.valid_bytes = *position;
+            }
+            // A batch that the window cuts comes whole with the next one.
+            let rest = window.held(*position);
+            let is_cut = match Envelope::read(rest, 0) {
+                Some(envelope) => {
+                    envelope.magic == 2
+                        && envelope.size >= MIN_SIZE
+                        && rest.len() < envelope.total()
+                        && envelope.total() as u64 <= checker.limits().batch_bytes
+                        && *position + envelope.total() as u64 <= window.end()
+                }
+                None => *position + (rest.len() as u64) < window.end(),
+            };
+            if !is_cut {
+                return;
+            }
+            let total = Envelope::read(rest, 0).map_or(RECORD_BATCH_OVERHEAD, |e| e.total());
+            if window.hold(*position, total).len() < total {
+                return;
+            }
+        }
+    }
+
+    fn frame(&mut self) -> Frame {
+        let left = self.window.end() - self.position;
+        let data = self.window.hold(self.position, RECORD_BATCH_OVERHEAD);
+        let Some(envelope) = Envelope::read(data, 0) else { return Frame::Broken };
+        let minimum = if envelope.magic == 2 { crate::header::MIN_SIZE_V2 } else { MIN_SIZE };
+        let total = envelope.total() as u64;
+        if envelope.size < minimum || !(0..=2).contains(&envelope.magic) || total > left {
+            return Frame::Broken;
+        }
+        if total > self.checker.limits().batch_bytes {
+            return Frame::TooLarge(envelope);
+        }
+        if self.window.hold(self.position, envelope.total()).len() < envelope.total() {
+            return Frame::Broken;
+        }
+        Frame::Whole(envelope)
+    }
+
+    /// One whole batch by every rule.
+    fn careful(&mut self, envelope: &Envelope) {
+        let Self { checker, window, faults, position, .. } = self;
+        let total = envelope.total();
+        let data = window.held(*position).get(..total).unwrap_or_default();
+        let Ok(mut info) = BatchInfo::read(data, 0, envelope) else {
+            self.damage(None);
+            return;
+        };
+        info.position = *position;
+        faults.clear();
+        let level = checker.level();
+        if info.is_control() && level == Level::Crc {
+            checker.set_level(Level::Decode);
+        }
+        let checked = checker.check(data, 0, envelope, faults);
+        checker.set_level(level);
+        if !checked.crc_ok {
+            let fault = self.faults.first().copied();
+            self.damage(fault.map(|fault| (info, fault)));
+            return;
+        }
+        let is_wrapper = info.magic < 2 && info.compression() != Ok(Compression::None);
+        if let Some(base) = checked.base_offset.filter(|&base| base <= info.last_offset) {
+            info.base_offset = base;
+        }
+        let seen = Seen {
+            info,
+            records: checked.records,
+            control: checked.control,
+            has_base: !is_wrapper || checked.base_offset.is_some(),
+        };
+        self.last_was_legacy = info.magic < 2;
+        self.position += total as u64;
+        self.tally.scan.valid_bytes = self.position;
+        self.tally.sound(seen);
+        for fault in &self.faults {
+            self.tally.push(record_finding(&info, fault));
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            lowest: self.tally.lowest_unseen().max(0),
+            highest: self.tally.highest(),
+            batch_bytes: self.checker.limits().batch_bytes,
+            allows_legacy: self.last_was_legacy,
+        }
+    }
+
+    /// A batch that no window may hold: stepped over if a batch follows it.
+    fn too_large(&mut self, envelope: &Envelope) {
+        let bounds = Bounds { batch_bytes: i32::MAX as u64, ..self.bounds() };
+        let total = envelope.total() as u64;
+        let head = self.window.hold(self.position, HEAD_BYTES);
+        let end = self.position + total;
+        let info = BatchInfo::read(head, 0, envelope).ok();
+        let header = resync::plausible(head, &bounds);
+        let (Some(mut info), Some(header)) = (info, header) else {
+            self.damage(None);
+            return;
+        };
+        let behind = Bounds { lowest: header.last_offset.saturating_add(1), ..bounds };
+        if !self.stands(end, &behind) {
+            self.damage(None);
+            return;
+        }
+        info.position = self.position;
+        let limit = bounds_text(self.checker.limits().batch_bytes);
+        let message = format!(
+            "the batch at position {} has {total} bytes, more than {limit}: it was not looked into",
+            self.position
+        );
+        self.tally.sound(Seen { info, records: 0, control: None, has_base: info.magic == 2 });
+        self.tally.push(
+            Finding::new(FindingKind::LimitExceeded, message)
+                .at(info.position, total)
+                .offsets(info.base_offset, info.last_offset)
+                .values(format!("at most {limit} bytes"), total),
+        );
+        self.position = end;
+        self.tally.scan.valid_bytes = end;
+    }
+
+    /// Where the zeros at the end of the source begin.
+    fn zeros_from(&mut self) -> u64 {
+        if let Some(zeros) = self.zeros_from {
+            return zeros;
+        }
+        let mut start = self.window.end();
+        let mut piece = vec![0; PIECE];
+        while start > self.position {
+            let from = start.saturating_sub(PIECE as u64).max(self.position);
+            let size = self.window.peek(from, piece.get_mut(..(start - from) as usize).unwrap_or_default());
+            let read = piece.get(..size).unwrap_or_default();
+            let Some(last) = read.iter().rposition(|&byte| byte != 0) else {
+                start = from;
+                continue;
+            };
+            start = from + last as u64 + 1;
+            break;
+        }
+        self.zeros_from = Some(start);
+        start
+    }
+
+    /// Whether a batch seems to begin at `position`, or nothing but zeros or the end comes.
+    fn stands(&mut self, position: u64, bounds: &Bounds) -> bool {
+        Search::stands(&mut self.window, position, bounds)
+            || (position < self.window.end() && position >= self.zeros_from())
+    }
+
+    /// What stands here is no sound batch. `bad`: it is framed, but its checksum is wrong.
+    fn damage(&mut self, bad: Option<(BatchInfo, Error)>) {
+        self.tally.before_damage();
+        let bounds = self.bounds();
+        let start = self.position;
+        let end = self.window.end();
+        // An end inside zeros may also cut a batch that ends with zeros: that is told apart below.
+        if self.zeros_from() <= start {
+            self.zero_tail();
+            return;
+        }
+        if self.wrong_magic(&bounds) {
+            return;
+        }
+        let head = self.window.hold(start, HEAD_BYTES);
+        let suspect = Suspect::read(head, start, &bounds);
+        if let Some((info, fault)) = bad {
+            let total = info.size;
+            if let Some(hidden) = self.search.hidden(&mut self.window, &suspect, total, &bounds) {
+                self.damaged_range(hidden, suspect.header, true);
+                return;
+            }
+            let behind = start + total;
+            if self.stands(behind, &bounds) {
+                self.bad_batch(&info, &fault, suspect.header.as_ref());
+                return;
+            }
+        }
+        if let Some(found) = self.search.behind(&mut self.window, &suspect, &bounds) {
+            self.damaged_range(found.position, suspect.header, found.proves_suspect);
+            return;
+        }
+        let is_framed = suspect.header.is_some_and(|header| start + header.total <= end);
+        if self.search.ends_at(&mut self.window, &suspect, end) {
+            self.damaged_range(end, suspect.header, true);
+        } else if is_framed {
+            self.damaged_range(end, suspect.header, false);
+        } else {
+            self.tail(&suspect, &bounds);
+        }
+    }
+
+    /// A batch of magic 2 whose only fault is another magic byte.
+    fn wrong_magic(&mut self, bounds: &Bounds) -> bool {
+        let start = self.position;
+        let left = self.window.end() - start;
+        let head = self.window.hold(start, RECORD_BATCH_OVERHEAD);
+        let found = head.get(HEADER_UP_TO_MAGIC - 1).map_or(2, |&magic| magic as i8);
+        let Some(header) = Header::read(head, 0).filter(|_| found != 2) else { return false };
+        let Some(plausible) = resync::plausible_v2(&header, bounds) else { return false };
+        if plausible.total > left {
+            return false;
+        }
+        let size = plausible.total as usize;
+        let covered = self.window.hold(start, size).get(CRC_START..size).unwrap_or_default();
+        if ottla_kernels::crc32c(covered) != header.crc {
+            return false;
+        }
+        let header = Header { magic: 2, ..header };
+        let info = BatchInfo::from_header(&header, start);
+        let message = format!(
+            "the batch at position {start} has magic {found}, but its CRC is that of a batch of magic 2"
+        );
+        let finding = Finding::new(FindingKind::MagicFault, message)
+            .at(start, info.size)
+            .offsets(info.base_offset, info.last_offset)
+            .values(2, found);
+        self.position += info.size;
+        self.tally.scan.valid_bytes = self.position;
+        self.last_was_legacy = false;
+        let records = u64::try_from(header.record_count).unwrap_or(0);
+        self.tally.sound(Seen { info, records, control: None, has_base: true });
+        self.tally.push(finding);
+        true
+    }
+
+    /// One batch with a wrong checksum, behind which framing goes on.
+    fn bad_batch(&mut self, info: &BatchInfo, fault: &Error, header: Option<&Plausible>) {
+        let end = info.position + info.size;
+        self.tally.scan.counters.bad_batches += 1;
+        self.tally.scan.counters.damaged_bytes += info.size;
+        let context = self.tally.scan.context;
+        let is_torn = context.is_active
+            && !context.stopped_cleanly
+            && end <= self.window.end()
+            && self.zeros_from() < end;
+        if is_torn {
+            self.position = self.window.end();
+            let message = format!(
+                "the last batch, at position {}, was not wholly written: zeros follow from position {} on",
+                info.position,
+                self.zeros_from()
+            );
+            let finding = Finding::new(FindingKind::TruncatedTail, message)
+                .at(info.position, self.window.end() - info.position)
+                .graded(Severity::Info);
+            self.tally.lost(finding, header.map(|header| (header.base_offset, header.last_offset)));
+            return;
+        }
+        let (expected, found) = fault.kind.expected_and_found();
+        let message = format!(
+            "the batch at position {} (base offset {}): {}",
+            info.position, info.base_offset, fault.kind
+        );
+        let finding = Finding::new(FindingKind::CrcMismatch, message)
+            .at(info.position, info.size)
+            .values(expected, found);
+        let offsets = header
+            .filter(|_| info.magic == 2)
+            .map(|header| (header.base_offset, header.last_offset));
+        if let Some(on_batch) = &mut self.tally.on_batch {
+            on_batch(info, 0);
+        }
+        self.tally.lost(finding, offsets);
+        self.position = end;
+    }
+
+    /// Bytes up to `end` that cannot be read as batches.
+    fn damaged_range(&mut self, end: u64, header: Option<Plausible>, is_whole: bool) {
+        let start = self.position;
+        let size = end - start;
+        self.tally.scan.counters.damaged_bytes += size;
+        let declared = self
+            .window
+            .hold(start, LOG_OVERHEAD)
+            .get(8..LOG_OVERHEAD)
+            .and_then(|bytes| bytes.first_chunk::<4>())
+            .map_or(0, |bytes| i32::from_be_bytes(*bytes));
+        let right = size.saturating_sub(LOG_OVERHEAD as u64);
+        let (message, expected, found) = if is_whole {
+            (
+                format!(
+                    "the size field of the batch at position {start} says {declared}, but its CRC is that of the {right} bytes before the next batch: nothing else is wrong with it"
+                ),
+                right.to_string(),
+                declared.to_string(),
+            )
+        } else {
+            (
+                format!("{size} bytes from position {start} on cannot be read as batches"),
+                "a batch".to_owned(),
+                format!("{size} bytes"),
+            )
+        };
+        let finding = Finding::new(FindingKind::DamagedRange, message)
+            .at(start, size)
+            .values(expected, found);
+        let finding = Finding { cause: Some(Cause::Damage), ..finding };
+        let offsets = header
+            .filter(|_| is_whole)
+            .map(|header| (header.base_offset, header.last_offset));
+        self.tally.lost(finding, offsets);
+        self.position = end;
+    }
+
+    fn zero_tail(&mut self) {
+        let (start, end) = (self.position, self.window.end());
+        let context = self.tally.scan.context;
+        let size = end - start;
+        self.tally.scan.counters.damaged_bytes += size;
+        self.position = end;
+        let place = if context.is_active { "active" } else { "closed" };
+        let message = format!("{size} zeros after the last batch of this {place} segment");
+        let severity = if context.is_active && context.stopped_cleanly {
+            Severity::Warning
+        } else {
+            Severity::Info
+        };
+        let finding = Finding::new(FindingKind::ZeroTail, message)
+            .at(start, size)
+            .values("the end of the file", format!("{size} zeros"))
+            .graded(severity);
+        self.tally.push(finding);
+    }
+
+    /// Bytes at the end that are no whole batch, and behind which none was found.
+    fn tail(&mut self, suspect: &Suspect, bounds: &Bounds) {
+        let (start, end) = (self.position, self.window.end());
+        let size = end - start;
+        let context = self.tally.scan.context;
+        let head = self.window.hold(start, RECORD_BATCH_OVERHEAD);
+        let is_cut = match suspect.header {
+            Some(_) => true,
+            None => {
+                head.len() < RECORD_BATCH_OVERHEAD && resync::is_beginning(head, bounds)
+            }
+        };
+        let needed = Envelope::read(head, 0).map(|envelope| envelope.total() as u64);
+        self.tally.scan.counters.damaged_bytes += size;
+        self.position = end;
+        let (kind, message, expected) = match (is_cut, needed) {
+            (true, Some(needed)) => (
+                FindingKind::TruncatedTail,
+                format!("the file ends inside the batch at position {start}: {size} of its {needed} bytes are there"),
+                format!("{needed} bytes"),
+            ),
+            (true, None) => (
+                FindingKind::TruncatedTail,
+                format!("the file ends inside the header of the batch at position {start}"),
+                "a whole batch".to_owned(),
+            ),
+            (false, _) => (
+                FindingKind::GarbageTail,
+                format!("{size} bytes after the last batch are neither a batch nor zeros"),
+                "the end of the file".to_owned(),
+            ),
+        };
+        let severity = match (context.is_active, context.stopped_cleanly) {
+            (true, false) => Severity::Info,
+            (true, true) => Severity::Warning,
+            (false, _) => Severity::Error,
+        };
+        let finding = Finding::new(kind, message)
+            .at(start, size)
+            .values(expected, format!("{size} bytes"))
+            .graded(severity);
+        if is_cut {
+            let offsets = suspect.header.map(|header| (header.base_offset, header.last_offset));
+            self.tally.lost(finding, offsets);
+        } else {
+            self.tally.push(finding);
+        }
+    }
+}
+
+fn bounds_text(limit: u64) -> String {
+    limit.to_string()
+}
+
+/// The finding of a fault inside a batch whose checksum is right.
+fn record_finding(info: &BatchInfo, fault: &Error) -> Finding {
+    let kind = match fault.kind {
+        ErrorKind::TimestampAboveMaximum { .. } => FindingKind::TimestampSuspect,
+        ErrorKind::ControlKey { .. }
+        | ErrorKind::ControlValue { .. }
+        | ErrorKind::ControlBatch { .. }
+            if info.has_producer_id() =>
+        {
+            FindingKind::TransactionFault
+        }
+        kind => match kind.family() {
+            Family::Compression => FindingKind::Undecodable,
+            Family::Limit => FindingKind::LimitExceeded,
+            _ => FindingKind::RecordFault,
+        },
+    };
+    let (expected, found) = fault.kind.expected_and_found();
+    let message = format!(
+        "the batch at position {} (offsets {} to {}): {}",
+        info.position, info.base_offset, info.last_offset, fault.kind
+    );
+    let finding = Finding::new(kind, message)
+        .at(info.position, info.size)
+        .offsets(info.base_offset, info.last_offset)
+        .values(expected, found);
+    let producer_id = info.has_producer_id().then_some(info.producer_id);
+    Finding { record_index: fault.kind.record_index(), producer_id, ..finding }
+}

@@ -1,0 +1,196 @@
+//! Where the bytes of a segment come from, and the window through which they are seen.
+
+use std::io;
+
+/// Bytes that can be read from any position.
+pub trait Source {
+    /// Reads into `buffer` from `position` on: the number of bytes read, 0 only at the end.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Bytes there are.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn size(&self) -> io::Result<u64>;
+}
+
+#[cfg(unix)]
+impl Source for std::fs::File {
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, buffer, position)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+impl Source for [u8] {
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(position).ok().and_then(|at| self.get(at..)).unwrap_or_default();
+        let size = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..size), rest.get(..size)) {
+            to.copy_from_slice(from);
+        }
+        Ok(size)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+}
+
+impl<T: Source + ?Sized> Source for &T {
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        (**self).read_at(position, buffer)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        (**self).size()
+    }
+}
+
+/// Bytes a window reads at once and usually holds.
+pub const WINDOW_BYTES: usize = 8 << 20;
+
+/// A part of a source held in memory. It moves forward, and backward after damage, and grows only
+/// for a single batch that is larger than itself.
+///
+/// A source that turns out shorter than it said ends where it ends; an I/O error ends it too and is
+/// kept. So the code that looks through the window knows one kind of end.
+pub(crate) struct Window<'a> {
+    source: &'a dyn Source,
+    progress: &'a mut dyn FnMut(u64) -> bool,
+    buffer: Vec<u8>,
+    start: u64,
+    filled: usize,
+    end: u64,
+    usual: usize,
+    failure: Option<io::Error>,
+    is_cancelled: bool,
+}
+
+impl<'a> Window<'a> {
+    /// `buffer` is memory of an earlier window, to be used again.
+    pub(crate) fn new(
+        source: &'a dyn Source,
+        buffer: Vec<u8>,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<Self> {
+        let end = source.size()?;
+        let usual = WINDOW_BYTES.min(usize::try_from(end).unwrap_or(WINDOW_BYTES));
+        Ok(Self {
+            source,
+            progress,
+            buffer,
+            start: 0,
+            filled: 0,
+            end,
+            usual,
+            failure: None,
+            is_cancelled: false,
+        })
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    /// Where the source ends, as far as is known.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The error that ended reading, if one did.
+    pub(crate) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+
+    /// Whether the caller said to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled
+    }
+
+    /// What is held from `position` on, without reading.
+    pub(crate) fn held(&self, position: u64) -> &[u8] {
+        position
+            .checked_sub(self.start)
+            .and_then(|skip| usize::try_from(skip).ok())
+            .and_then(|skip| self.buffer.get(skip..self.filled))
+            .unwrap_or_default()
+    }
+
+    /// What is held from `position` on, after making sure that it is `wanted` bytes, or all there
+    /// are.
+    pub(crate) fn hold(&mut self, position: u64, wanted: usize) -> &[u8] {
+        let left = usize::try_from(self.end.saturating_sub(position)).unwrap_or(usize::MAX);
+        if self.held(position).len() < wanted.min(left) {
+            self.refill(position, wanted.max(self.usual).min(left));
+        }
+        self.held(position)
+    }
+
+    /// Moves the window to `position` and fills it with `size` bytes.
+    fn refill(&mut self, position: u64, size: usize) {
+        let kept = self.held(position).len();
+        if kept > 0 {
+            self.buffer.copy_within(self.filled - kept..self.filled, 0);
+        }
+        self.start = position;
+        self.filled = kept;
+        if self.buffer.len() > 2 * WINDOW_BYTES && size.max(kept) <= WINDOW_BYTES {
+            // A batch larger than the window has passed: give its memory back.
+            self.buffer.truncate(WINDOW_BYTES);
+            self.buffer.shrink_to_fit();
+        }
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
+        }
+        while self.filled < size && !self.is_cancelled {
+            let from = self.start + self.filled as u64;
+            let Some(room) = self.buffer.get_mut(self.filled..size) else { break };
+            match self.source.read_at(from, room) {
+                Ok(0) => self.end = from,
+                Ok(read) => {
+                    self.filled += read;
+                    self.is_cancelled = !(self.progress)(read as u64);
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.end = from;
+                    self.failure = Some(error);
+                }
+            }
+            break;
+        }
+        if self.is_cancelled {
+            self.end = self.start + self.filled as u64;
+        }
+    }
+
+    /// Reads a few bytes elsewhere without moving the window; fewer at the end.
+    pub(crate) fn peek(&mut self, position: u64, buffer: &mut [u8]) -> usize {
+        let left = usize::try_from(self.end.saturating_sub(position)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let held = self.held(position);
+        if let (Some(to), Some(from)) = (buffer.get_mut(..wanted), held.get(..wanted)) {
+            to.copy_from_slice(from);
+            return wanted;
+        }
+        let mut done = 0;
+        while let Some(room) = buffer.get_mut(done..wanted).filter(|room| !room.is_empty()) {
+            match self.source.read_at(position + done as u64, room) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        done
+    }
+}

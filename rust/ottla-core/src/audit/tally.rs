@@ -1,0 +1,740 @@
+//! What the sound batches of a segment amount to: counts, order of offsets, epochs, timestamps and
+//! producers. A batch out of order is held back until the next one shows which of them is wrong.
+
+use super::findings::{Finding, FindingKind, Findings, Severity};
+use super::producers::{Producers, Verdict};
+use super::sequences::{EventKind, ProducerEvent};
+use super::transactions::{CompletedTransaction, TransactionVerdict};
+use super::verdicts;
+use crate::attributes::TimestampType;
+use crate::batch::BatchInfo;
+use crate::check::ControlRecord;
+use ottla_kernels::BatchHeader;
+
+/// Largest distance of an offset from the base of its segment (`LogSegment`: relative offsets are
+/// 31 bits).
+pub(crate) const MAX_RELATIVE_OFFSET: i64 = i32::MAX as i64;
+
+/// How far a clock may be ahead: `message.timestamp.after.max.ms` of Kafka 4.
+const FUTURE_MS: i64 = 3_600_000;
+
+/// What counts as milliseconds no more: the year 5138.
+const MICROSECONDS_FROM: i64 = 100_000_000_000_000;
+
+/// Seconds of the years 2000 to 2100, taken for milliseconds: January and February of 1970.
+const SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
+
+/// Changes of the leader epoch that a segment lists.
+const MAX_EPOCHS: usize = 4096;
+
+/// Aborted transactions that a segment lists.
+const MAX_TRANSACTIONS: usize = 1 << 16;
+
+/// What is known about a segment before it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentContext {
+    /// The offset its name gives, if it has such a name.
+    pub base_offset: Option<i64>,
+    /// The offset the name of the next segment gives, if there is one.
+    pub next_base_offset: Option<i64>,
+    /// Whether it is the last of its partition, the one a broker writes to.
+    pub is_active: bool,
+    /// Whether the broker stopped cleanly: then even the active segment must end with a batch.
+    pub stopped_cleanly: bool,
+    /// Whether it belongs to `__consumer_offsets`, whose coordinator writes transactional offsets
+    /// with sequence 0 every time.
+    pub is_consumer_offsets: bool,
+    /// The time of the audit, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// What was counted in a segment, of sound batches unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes of damaged ranges and of tails that are no batch.
+    pub damaged_bytes: u64,
+    /// Batches with the right CRC.
+    pub batches: u64,
+    /// Batches framed rightly but with the wrong CRC.
+    pub bad_batches: u64,
+    /// Records; at level `crc` as the headers say.
+    pub records: u64,
+    /// Control batches.
+    pub control_batches: u64,
+    /// Transactional batches, markers included.
+    pub transactional_batches: u64,
+    /// Batches with a producer id.
+    pub idempotent_batches: u64,
+    /// Batches with fewer records than offsets: compaction took the others.
+    pub thin_batches: u64,
+    /// Batches without a record, which compaction leaves of the newest of a producer.
+    pub empty_batches: u64,
+    /// Batches with a delete horizon (KIP-534).
+    pub delete_horizon_batches: u64,
+    /// Batches of each magic.
+    pub magics: [u64; 3],
+    /// Batches of each codec, by number.
+    pub codecs: [u64; 8],
+    /// Transactions committed and aborted by a marker here.
+    pub committed: u64,
+    /// See `committed`.
+    pub aborted: u64,
+}
+
+impl Counters {
+    /// Adds the counts of another segment.
+    pub fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.bytes, other.bytes),
+            (&mut self.damaged_bytes, other.damaged_bytes),
+            (&mut self.batches, other.batches),
+            (&mut self.bad_batches, other.bad_batches),
+            (&mut self.records, other.records),
+            (&mut self.control_batches, other.control_batches),
+            (&mut self.transactional_batches, other.transactional_batches),
+            (&mut self.idempotent_batches, other.idempotent_batches),
+            (&mut self.thin_batches, other.thin_batches),
+            (&mut self.empty_batches, other.empty_batches),
+            (&mut self.delete_horizon_batches, other.delete_horizon_batches),
+            (&mut self.committed, other.committed),
+            (&mut self.aborted, other.aborted),
+        ];
+        let lists = self.magics.iter_mut().zip(other.magics);
+        for (mine, theirs) in
+            pairs.into_iter().chain(lists).chain(self.codecs.iter_mut().zip(other.codecs))
+        {
+            *mine += theirs;
+        }
+    }
+
+    /// Whether batches show that the cleaner was at work.
+    pub fn shows_compaction(&self) -> bool {
+        self.thin_batches + self.empty_batches + self.delete_horizon_batches > 0
+    }
+}
+
+/// Batches of one leader epoch, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpochRun {
+    /// The epoch.
+    pub epoch: i32,
+    /// Offset of its first batch.
+    pub start_offset: i64,
+    /// How many batches.
+    pub batches: u64,
+    /// Last offset of its first batch.
+    first_last_offset: i64,
+    /// Where its first batch is, and its size.
+    position: u64,
+    size: u64,
+}
+
+/// What was found in one segment.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentScan {
+    /// What was known before.
+    pub context: SegmentContext,
+    /// What was counted.
+    pub counters: Counters,
+    /// First offset of the first batch in order.
+    pub first_offset: Option<i64>,
+    /// The offset behind the last batch in order.
+    pub next_offset: Option<i64>,
+    /// Where the last sound batch ends.
+    pub valid_bytes: u64,
+    /// Smallest timestamp a batch names, in milliseconds; −1 (none) left out.
+    pub min_timestamp: Option<i64>,
+    /// Largest timestamp a batch names, in milliseconds; −1 (none) left out.
+    pub max_timestamp: Option<i64>,
+    /// The leader epochs, in order; the first 4096 changes.
+    pub leader_epochs: Vec<EpochRun>,
+    /// Transactions aborted by a marker here, with their producer; the first 65,536.
+    pub aborted: Vec<(i64, CompletedTransaction)>,
+    /// What is wrong, or worth knowing.
+    pub findings: Findings,
+    /// Offsets missing between the first and the last.
+    pub(crate) holes: i64,
+    /// The producers, to be merged.
+    pub(crate) producers: Producers,
+    /// Findings that wait for the next good offset, and the first offset that may be lost.
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+/// A finding whose lost offsets end where the next good batch begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    /// Index among the findings kept.
+    pub(crate) finding: usize,
+    /// Whether its offsets are what the header says, not what the neighbours leave.
+    pub(crate) has_offsets: bool,
+    /// First offset that may be lost.
+    pub(crate) lowest: i64,
+}
+
+impl Waiting {
+    /// The next good batch begins at `offset`.
+    pub(crate) fn settle(&self, findings: &mut Findings, offset: i64) {
+        if let Some(finding) = findings.kept_mut().get_mut(self.finding) {
+            finding.next_good_offset = Some(offset);
+            let fits = self.has_offsets && finding.last_offset.is_some_and(|last| last < offset);
+            if !fits {
+                (finding.first_offset, finding.last_offset) = (None, None);
+                if self.lowest < offset {
+                    finding.first_offset = Some(self.lowest);
+                    finding.last_offset = Some(offset - 1);
+                }
+            }
+        }
+    }
+}
+
+/// A sound batch, as the tally needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) info: BatchInfo,
+    pub(crate) records: u64,
+    pub(crate) control: Option<ControlRecord>,
+    /// Whether the first offset is known: not of a legacy wrapper that was not read.
+    pub(crate) has_base: bool,
+}
+
+/// Takes every batch framed rightly, with the number of records found in it.
+pub type OnBatch<'a> = dyn FnMut(&BatchInfo, u64) + 'a;
+
+/// A finding about batches one after the other that grows with each of them.
+#[derive(Clone, Copy, Debug)]
+struct Growing {
+    kind: FindingKind,
+    reason: &'static str,
+    finding: usize,
+    end: u64,
+}
+
+pub(crate) struct Tally<'a> {
+    pub(crate) scan: SegmentScan,
+    pub(crate) on_batch: Option<&'a mut OnBatch<'a>>,
+    /// The offset that should come next; `i64::MIN` while any may.
+    expected: i64,
+    /// Offsets the segment may hold.
+    lowest: i64,
+    highest: i64,
+    pending: Option<Seen>,
+    after_damage: bool,
+    epoch: i32,
+    growing: Option<Growing>,
+    newest_timestamp: i64,
+    oldest_timestamp: i64,
+}
+
+impl<'a> Tally<'a> {
+    pub(crate) fn new(context: SegmentContext, on_batch: Option<&'a mut OnBatch<'a>>) -> Self {
+        let base = context.base_offset;
+        Self {
+            scan: SegmentScan { context, ..SegmentScan::default() },
+            on_batch,
+            expected: base.unwrap_or(i64::MIN),
+            lowest: base.unwrap_or(0),
+            highest: base.map_or(i64::MAX, |base| base.saturating_add(MAX_RELATIVE_OFFSET)),
+            pending: None,
+            after_damage: false,
+            epoch: i32::MIN,
+            growing: None,
+            newest_timestamp: i64::MIN,
+            oldest_timestamp: i64::MAX,
+        }
+    }
+
+    /// The first offset that was not seen yet.
+    pub(crate) fn lowest_unseen(&self) -> i64 {
+        self.expected.max(self.lowest)
+    }
+
+    /// The last offset that a batch of this segment may have.
+    pub(crate) fn highest(&self) -> i64 {
+        let next = self.scan.context.next_base_offset.filter(|&next| next > self.lowest_unseen());
+        self.highest.min(next.map_or(i64::MAX, |next| next - 1))
+    }
+
+    /// An ordinary batch of magic 2, proved by the kernels. `base` is where their buffer begins.
+    #[inline]
+    pub(crate) fn ordinary(&mut self, header: &BatchHeader, base: u64) {
+        let last_offset = header.base_offset + i64::from(header.last_offset_delta);
+        let horizon = self.scan.context.now_ms.saturating_add(FUTURE_MS);
+        let is_expected = header.base_offset == self.expected
+            && last_offset <= self.highest
+            && self.pending.is_none()
+            && !self.after_damage
+            && header.partition_leader_epoch == self.epoch
+            && (SECONDS.end..=horizon).contains(&header.max_timestamp)
+            && (SECONDS.end..=horizon).contains(&header.base_timestamp)
+            && self.on_batch.is_none();
+        if !is_expected {
+            self.sound(Seen::of_header(header, base));
+            return;
+        }
+        let counters = &mut self.scan.counters;
+        counters.batches += 1;
+        counters.records += header.record_count as u64;
+        counters.magics[2] += 1;
+        counters.codecs[0] += 1;
+        self.expected = last_offset.saturating_add(1);
+        self.newest_timestamp = self.newest_timestamp.max(header.max_timestamp);
+        let oldest = if header.is_log_append_time() {
+            header.max_timestamp
+        } else {
+            header.base_timestamp
+        };
+        self.oldest_timestamp = self.oldest_timestamp.min(oldest);
+        if let Some(run) = self.scan.leader_epochs.last_mut() {
+            run.batches += 1;
+        }
+        if header.producer_id >= 0 {
+            let seen = Seen::of_header(header, base);
+            self.count_producer(&seen.info);
+            self.produced(&seen);
+        }
+    }
+
+    /// A batch with the right CRC.
+    pub(crate) fn sound(&mut self, seen: Seen) {
+        if let Some(on_batch) = &mut self.on_batch {
+            on_batch(&seen.info, seen.records);
+        }
+        if let Some(pending) = self.pending.take() {
+            self.settle(&pending, Some(&seen));
+        }
+        let base = self.base_of(&seen);
+        let last = seen.info.last_offset;
+        let fits = base == self.expected || (self.after_damage && base > self.expected);
+        if self.expected == i64::MIN && base >= 0 || fits && last <= self.highest && last >= base {
+            self.accept(&seen, base);
+        } else {
+            self.pending = Some(seen);
+        }
+    }
+
+    /// The first offset of a batch; where only the last is known, whatever is left before it.
+    fn base_of(&self, seen: &Seen) -> i64 {
+        let info = &seen.info;
+        if seen.has_base {
+            info.base_offset
+        } else {
+            info.last_offset.min(self.lowest_unseen())
+        }
+    }
+
+    /// Decides about a batch out of order, with the one behind it in sight.
+    fn settle(&mut self, seen: &Seen, next: Option<&Seen>) {
+        let info = &seen.info;
+        let (base, last) = (self.base_of(seen), info.last_offset);
+        let expected = self.lowest_unseen();
+        let span = last.saturating_sub(base);
+        let next_base = match next {
+            Some(next) => Some(next.info.base_offset),
+            None => self.scan.context.next_base_offset,
+        }
+        .filter(|&next| next > expected);
+        if let Some(next_base) = next_base.filter(|_| span >= 0) {
+            let room = next_base.saturating_sub(span).saturating_sub(1);
+            let conflicts = last >= next_base || base < 0;
+            if (conflicts && room >= expected) || (base < expected && room == expected) {
+                let place = if conflicts && self.scan.first_offset.is_some() { expected } else { room };
+                self.wrong_base(seen, place, next_base);
+                return;
+            }
+        }
+        if base < self.lowest || last > self.highest || span < 0 {
+            self.out_of_segment(info);
+        } else if base > expected {
+            if self.scan.first_offset.is_some() && !self.after_damage {
+                self.gap(info, expected, base);
+            }
+            self.accept(seen, base);
+        } else if base == expected {
+            self.accept(seen, base);
+        } else {
+            self.repeat(info, expected);
+            if last >= expected {
+                self.accept(seen, base);
+            } else {
+                self.count(seen);
+            }
+        }
+    }
+
+    fn wrong_base(&mut self, seen: &Seen, place: i64, next_base: i64) {
+        let info = &seen.info;
+        let found = info.base_offset;
+        let message = format!(
+            "the batch at position {} says base offset {found}, but the one behind it begins at {next_base}, which only fits if this one begins at {place}",
+            info.position
+        );
+        let span = info.last_offset.saturating_sub(found);
+        let finding = Finding::new(FindingKind::BaseOffsetWrong, message)
+            .at(info.position, info.size)
+            .offsets(place, place.saturating_add(span))
+            .values(place, found);
+        self.scan.findings.push(finding);
+        let mut right = *seen;
+        right.info.base_offset = place;
+        right.info.last_offset = place.saturating_add(span);
+        self.accept(&right, place);
+    }
+
+    fn gap(&mut self, info: &BatchInfo, expected: i64, base: i64) {
+        let message = format!(
+            "offsets {expected} to {} are missing before the batch at position {}",
+            base - 1,
+            info.position
+        );
+        let finding = Finding {
+            next_good_offset: Some(base),
+            ..Finding::new(FindingKind::OffsetGap, message)
+                .at(info.position, info.size)
+                .offsets(expected, base - 1)
+                .values(expected, base)
+        };
+        self.scan.findings.push(finding);
+    }
+
+    fn repeat(&mut self, info: &BatchInfo, expected: i64) {
+        self.grow(FindingKind::OffsetRepeat, "offsets that were already there", info, || {
+            (format!("at least {expected}"), info.base_offset.to_string())
+        });
+    }
+
+    fn out_of_segment(&mut self, info: &BatchInfo) {
+        let (lowest, highest) = (self.lowest, self.highest);
+        let reason = "offsets that the name of the file does not allow";
+        self.grow(FindingKind::OutOfSegment, reason, info, || {
+            (format!("{lowest} to {highest}"), info.base_offset.to_string())
+        });
+    }
+
+    /// Adds a finding about a batch, or lets the one about the batches right before it grow.
+    fn grow(
+        &mut self,
+        kind: FindingKind,
+        reason: &'static str,
+        info: &BatchInfo,
+        values: impl FnOnce() -> (String, String),
+    ) {
+        let end = info.position.saturating_add(info.size);
+        if let Some(growing) = &mut self.growing
+            && growing.kind == kind
+            && growing.reason == reason
+            && growing.end == info.position
+            && let Some(finding) = self.scan.findings.kept_mut().get_mut(growing.finding)
+        {
+            let start = finding.position.unwrap_or(info.position);
+            finding.size = Some(end - start);
+            finding.first_offset = finding.first_offset.map(|first| first.min(info.base_offset));
+            finding.last_offset = finding.last_offset.map(|last| last.max(info.last_offset));
+            growing.end = end;
+            return;
+        }
+        let (expected, found) = values();
+        let (first, last) = (info.base_offset, info.last_offset.max(info.base_offset));
+        let message = format!("from position {} on: {reason} (base offset {first})", info.position);
+        let finding = Finding::new(kind, message)
+            .at(info.position, info.size)
+            .offsets(first, last)
+            .values(expected, found);
+        self.growing =
+            self.scan.findings.push(finding).map(|finding| Growing { kind, reason, finding, end });
+    }
+
+    /// A batch in its place.
+    fn accept(&mut self, seen: &Seen, base: i64) {
+        let info = &seen.info;
+        if self.scan.first_offset.is_none() {
+            self.scan.first_offset = Some(base);
+        } else {
+            let missing = base.saturating_sub(self.expected).max(0);
+            self.scan.holes = self.scan.holes.saturating_add(missing);
+        }
+        self.after_damage = false;
+        for waiting in std::mem::take(&mut self.scan.waiting) {
+            waiting.settle(&mut self.scan.findings, base);
+        }
+        self.expected = info.last_offset.saturating_add(1);
+        self.count(seen);
+        self.led(info, base);
+        self.timed(info);
+        if info.has_producer_id() {
+            self.produced(seen);
+        }
+    }
+
+    fn count(&mut self, seen: &Seen) {
+        let info = &seen.info;
+        let counters = &mut self.scan.counters;
+        counters.batches += 1;
+        counters.records += seen.records;
+        if let Some(count) = counters.magics.get_mut(info.magic.clamp(0, 2) as usize) {
+            *count += 1;
+        }
+        if let Some(count) = counters.codecs.get_mut(usize::from(info.codec())) {
+            *count += 1;
+        }
+        if let Some(count) = info.record_count {
+            if count == 0 {
+                counters.empty_batches += 1;
+            } else if i64::from(count) <= i64::from(info.last_offset_delta()) {
+                counters.thin_batches += 1;
+            }
+        }
+        counters.control_batches += u64::from(info.is_control());
+        counters.delete_horizon_batches += u64::from(info.delete_horizon_ms().is_some());
+        self.count_producer(info);
+    }
+
+    fn count_producer(&mut self, info: &BatchInfo) {
+        let counters = &mut self.scan.counters;
+        counters.transactional_batches += u64::from(info.is_transactional());
+        counters.idempotent_batches += u64::from(info.has_producer_id());
+    }
+
+    /// The leader epoch: it never goes back. Where it does, the batch before may have been too high.
+    fn led(&mut self, info: &BatchInfo, base: i64) {
+        let epoch = info.partition_leader_epoch;
+        let runs = &mut self.scan.leader_epochs;
+        if epoch < 0 {
+            return;
+        }
+        if let Some(run) = runs.last_mut().filter(|run| run.epoch == epoch) {
+            run.batches += 1;
+            self.epoch = epoch;
+            return;
+        }
+        let new = EpochRun {
+            epoch,
+            start_offset: base,
+            batches: 1,
+            first_last_offset: info.last_offset,
+            position: info.position,
+            size: info.size,
+        };
+        let before = runs.len().checked_sub(2).and_then(|place| runs.get(place)).copied();
+        if let Some(last) = runs.last().copied().filter(|last| last.epoch > epoch) {
+            let is_last_wrong =
+                last.batches == 1 && before.is_none_or(|before| before.epoch <= epoch);
+            if is_last_wrong {
+                self.scan.findings.push(epoch_fault(&last, epoch));
+                runs.pop();
+                if let Some(run) = runs.last_mut().filter(|run| run.epoch == epoch) {
+                    run.batches += 2;
+                    self.epoch = epoch;
+                    return;
+                }
+            } else {
+                self.scan.findings.push(epoch_fault(&new, last.epoch));
+            }
+        }
+        self.epoch = epoch;
+        if runs.len() < MAX_EPOCHS {
+            runs.push(new);
+        }
+    }
+
+    fn timed(&mut self, info: &BatchInfo) {
+        let kind = info.timestamp_type();
+        if kind == TimestampType::None || info.record_count == Some(0) {
+            return;
+        }
+        let has_base = kind == TimestampType::CreateTime && info.delete_horizon_ms().is_none();
+        let base = has_base.then_some(info.base_timestamp);
+        for timestamp in base.into_iter().chain([info.max_timestamp]).filter(|&time| time != -1) {
+            self.newest_timestamp = self.newest_timestamp.max(timestamp);
+            self.oldest_timestamp = self.oldest_timestamp.min(timestamp);
+            if let Some(reason) = self.suspicion(timestamp) {
+                self.grow(FindingKind::TimestampSuspect, reason, info, || {
+                    ("a time in milliseconds that has come".to_owned(), timestamp.to_string())
+                });
+                return;
+            }
+        }
+    }
+
+    fn suspicion(&self, timestamp: i64) -> Option<&'static str> {
+        if timestamp < 0 {
+            Some("timestamps before 1970, which retention by time deletes at once")
+        } else if SECONDS.contains(&timestamp) {
+            Some("timestamps that look like seconds, not milliseconds")
+        } else if timestamp <= self.scan.context.now_ms.saturating_add(FUTURE_MS) {
+            None
+        } else if timestamp >= MICROSECONDS_FROM {
+            Some("timestamps that look like microseconds or nanoseconds, not milliseconds")
+        } else {
+            Some("timestamps in the future, which hold back retention by time")
+        }
+    }
+
+    /// What the batch tells of its producer.
+    fn produced(&mut self, seen: &Seen) {
+        let info = &seen.info;
+        let kind = if info.is_control() {
+            match seen.control {
+                Some(ControlRecord::Abort { coordinator_epoch }) => {
+                    EventKind::Marker { coordinator_epoch, is_commit: false }
+                }
+                Some(ControlRecord::Commit { coordinator_epoch }) => {
+                    EventKind::Marker { coordinator_epoch, is_commit: true }
+                }
+                Some(other) => {
+                    self.strange_marker(info, other);
+                    return;
+                }
+                // Emptied by the cleaner, or a fault that has been reported.
+                None => return,
+            }
+        } else {
+            let sequences = if info.base_sequence >= 0 && info.last_offset >= info.base_offset {
+                (info.base_sequence, info.last_sequence())
+            } else {
+                (-1, -1)
+            };
+            EventKind::Data { sequences, is_transactional: info.is_transactional() }
+        };
+        let event = ProducerEvent {
+            segment: 0,
+            position: info.position,
+            size: info.size,
+            offset: info.base_offset,
+            last_offset: info.last_offset,
+            holes: self.scan.holes,
+            timestamp: info.max_timestamp,
+            previous_timestamp: None,
+            epoch: info.producer_epoch,
+            kind,
+        };
+        let is_consumer_offsets = self.scan.context.is_consumer_offsets;
+        let SegmentScan { producers, findings, counters, aborted, .. } = &mut self.scan;
+        producers.observe(info.producer_id, event, &mut |id, verdict| {
+            absorb(id, &verdict, counters, aborted);
+            if let Some((_, finding)) = verdicts::finding(id, &verdict, is_consumer_offsets) {
+                findings.push(finding);
+            }
+        });
+    }
+
+    fn strange_marker(&mut self, info: &BatchInfo, control: ControlRecord) {
+        let message = format!(
+            "the control batch of producer {} at offset {} is neither ABORT nor COMMIT but {}",
+            info.producer_id,
+            info.base_offset,
+            control.name()
+        );
+        let finding = Finding::new(FindingKind::TransactionFault, message)
+            .at(info.position, info.size)
+            .offsets(info.base_offset, info.last_offset)
+            .producer(info.producer_id)
+            .values("ABORT or COMMIT", control.name());
+        self.scan.findings.push(finding);
+    }
+
+    /// Bytes that are lost begin: what is pending is decided without a batch behind it.
+    pub(crate) fn before_damage(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            self.settle(&pending, None);
+        }
+        self.growing = None;
+    }
+
+    /// Something is lost; its offsets are known when the next good batch is. `offsets` are those
+    /// that its header gives, where that is to be believed.
+    pub(crate) fn lost(&mut self, finding: Finding, offsets: Option<(i64, i64)>) {
+        let lowest = self.lowest_unseen();
+        let finding = match offsets {
+            Some((first, last)) => finding.offsets(first, last),
+            None => finding,
+        };
+        let has_offsets = offsets.is_some_and(|(first, _)| first >= lowest);
+        self.after_damage = true;
+        if let Some(finding) = self.scan.findings.push(finding) {
+            self.scan.waiting.push(Waiting { finding, has_offsets, lowest });
+        }
+    }
+
+    /// Adds a finding as it is.
+    pub(crate) fn push(&mut self, finding: Finding) {
+        self.scan.findings.push(finding);
+    }
+
+    /// The segment ends.
+    pub(crate) fn finish(mut self) -> SegmentScan {
+        self.before_damage();
+        if self.scan.first_offset.is_some() {
+            self.scan.next_offset = Some(self.expected);
+        }
+        let times = self.oldest_timestamp <= self.newest_timestamp;
+        self.scan.min_timestamp = times.then_some(self.oldest_timestamp);
+        self.scan.max_timestamp = times.then_some(self.newest_timestamp);
+        let left_out = self.scan.producers.left_out();
+        if left_out > 0 {
+            let message = format!(
+                "{left_out} batches are of producers beyond the first {}: their sequences and transactions were not checked",
+                super::producers::MAX_PRODUCERS
+            );
+            let finding = Finding::new(FindingKind::LimitExceeded, message);
+            self.scan.findings.push(finding.graded(Severity::Info));
+        }
+        self.scan
+    }
+}
+
+impl Seen {
+    fn of_header(header: &BatchHeader, base: u64) -> Self {
+        let info = BatchInfo {
+            position: base + header.position as u64,
+            size: (header.end - header.position) as u64,
+            magic: 2,
+            base_offset: header.base_offset,
+            last_offset: header.base_offset.wrapping_add(i64::from(header.last_offset_delta)),
+            partition_leader_epoch: header.partition_leader_epoch,
+            crc: header.crc,
+            attributes: header.attributes,
+            base_timestamp: header.base_timestamp,
+            max_timestamp: header.max_timestamp,
+            producer_id: header.producer_id,
+            producer_epoch: header.producer_epoch,
+            base_sequence: header.base_sequence,
+            record_count: Some(header.record_count),
+        };
+        let records = u64::try_from(header.record_count).unwrap_or(0);
+        Self { info, records, control: None, has_base: true }
+    }
+}
+
+/// Counts what has ended.
+pub(crate) fn absorb(
+    producer_id: i64,
+    verdict: &Verdict,
+    counters: &mut Counters,
+    aborted: &mut Vec<(i64, CompletedTransaction)>,
+) {
+    if let Verdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
+        if completed.is_commit {
+            counters.committed += 1;
+        } else {
+            counters.aborted += 1;
+            if aborted.len() < MAX_TRANSACTIONS {
+                aborted.push((producer_id, *completed));
+            }
+        }
+    }
+}
+
+/// A run of batches whose leader epoch does not fit to `other` beside it.
+pub(crate) fn epoch_fault(run: &EpochRun, other: i32) -> Finding {
+    let message = format!(
+        "the leader epoch of the batch at position {} is {}, beside one of {other}: epochs never go back",
+        run.position, run.epoch
+    );
+    Finding::new(FindingKind::LeaderEpochFault, message)
+        .at(run.position, run.size)
+        .offsets(run.start_offset, run.first_last_offset)
+        .values(other, run.epoch)
+}

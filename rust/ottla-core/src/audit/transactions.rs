@@ -1,0 +1,247 @@
+//! The transactions of one producer, in a form that merges.
+//!
+//! Transactional data opens a transaction, a marker ends it. What lies before the first marker of a
+//! part depends on the part to its left, and is kept as sums: plain data that came first (forbidden
+//! if a transaction was open), then transactional data, then the marker.
+
+use super::sequences::{EventKind, ProducerEvent};
+
+/// Plain batches of a producer, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainRun {
+    /// How many.
+    pub batches: u64,
+    /// The first of them.
+    pub first: ProducerEvent,
+    /// Last offset of the last.
+    pub last_offset: i64,
+}
+
+/// A transaction that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenTransaction {
+    /// Its first batch.
+    pub first: ProducerEvent,
+    /// Last offset of its data.
+    pub last_offset: i64,
+    /// Largest timestamp of its data.
+    pub last_timestamp: i64,
+    /// Batches of data.
+    pub batches: u64,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Plain batches of the same producer inside it.
+    pub plain: Option<PlainRun>,
+}
+
+/// A transaction that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletedTransaction {
+    /// What it held.
+    pub transaction: OpenTransaction,
+    /// Its end marker.
+    pub marker: ProducerEvent,
+    /// Commit or abort.
+    pub is_commit: bool,
+}
+
+/// What transactions show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionVerdict {
+    /// One has ended.
+    Completed(CompletedTransaction),
+    /// Plain data inside a transaction of the same producer.
+    PlainInside {
+        /// The data.
+        plain: PlainRun,
+        /// First offset of the transaction.
+        first_offset: i64,
+    },
+    /// A marker whose coordinator epoch is below the one before.
+    CoordinatorEpochRegression {
+        /// The marker.
+        marker: ProducerEvent,
+        /// The epoch before.
+        previous: i32,
+        /// Its own.
+        found: i32,
+    },
+}
+
+/// The transactions of one producer in one part of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transactions {
+    /// Plain data before any transactional data or marker.
+    plain: Option<PlainRun>,
+    /// Transactional data before the first marker.
+    begun: Option<OpenTransaction>,
+    /// The first marker.
+    marker: Option<ProducerEvent>,
+    /// Behind the first marker: the coordinator epoch and the open transaction.
+    coordinator_epoch: i32,
+    open: Option<OpenTransaction>,
+}
+
+impl PlainRun {
+    fn one(event: &ProducerEvent) -> Self {
+        Self { batches: 1, first: *event, last_offset: event.last_offset }
+    }
+
+    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) => Some(Self {
+                batches: left.batches + right.batches,
+                first: left.first,
+                last_offset: right.last_offset,
+            }),
+            (left, right) => left.or(right),
+        }
+    }
+}
+
+impl OpenTransaction {
+    fn one(event: &ProducerEvent) -> Self {
+        Self {
+            first: *event,
+            last_offset: event.last_offset,
+            last_timestamp: event.timestamp,
+            batches: 1,
+            bytes: event.size,
+            plain: None,
+        }
+    }
+
+    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) => Some(Self {
+                first: left.first,
+                last_offset: right.last_offset,
+                last_timestamp: left.last_timestamp.max(right.last_timestamp),
+                batches: left.batches + right.batches,
+                bytes: left.bytes.saturating_add(right.bytes),
+                plain: PlainRun::join(left.plain, right.plain),
+            }),
+            (left, right) => left.or(right),
+        }
+    }
+
+    fn add_plain(&mut self, plain: Option<PlainRun>) {
+        self.plain = PlainRun::join(self.plain, plain);
+    }
+}
+
+/// What a marker does to an open transaction.
+fn end(
+    open: Option<OpenTransaction>,
+    marker: ProducerEvent,
+    out: &mut dyn FnMut(TransactionVerdict),
+) {
+    let EventKind::Marker { is_commit, .. } = marker.kind else { return };
+    // A marker without a transaction ends an empty one, or its data was compacted away.
+    let Some(transaction) = open else { return };
+    if let Some(plain) = transaction.plain {
+        let first_offset = transaction.first.offset;
+        out(TransactionVerdict::PlainInside { plain, first_offset });
+    }
+    out(TransactionVerdict::Completed(CompletedTransaction { transaction, marker, is_commit }));
+}
+
+fn compare_epochs(
+    previous: i32,
+    marker: ProducerEvent,
+    out: &mut dyn FnMut(TransactionVerdict),
+) -> i32 {
+    let EventKind::Marker { coordinator_epoch: found, .. } = marker.kind else { return previous };
+    if found < previous {
+        out(TransactionVerdict::CoordinatorEpochRegression { marker, previous, found });
+    }
+    found
+}
+
+impl Transactions {
+    /// Adds the next event; `out` gets what is final.
+    pub fn observe(&mut self, event: &ProducerEvent, out: &mut dyn FnMut(TransactionVerdict)) {
+        match event.kind {
+            EventKind::Marker { coordinator_epoch, .. } => {
+                if self.marker.is_some() {
+                    self.coordinator_epoch = compare_epochs(self.coordinator_epoch, *event, out);
+                    end(self.open.take(), *event, out);
+                } else {
+                    self.marker = Some(*event);
+                    self.coordinator_epoch = coordinator_epoch;
+                }
+            }
+            EventKind::Data { is_transactional: true, .. } => {
+                let current = self.current();
+                *current = OpenTransaction::join(*current, Some(OpenTransaction::one(event)));
+            }
+            EventKind::Data { .. } => {
+                let plain = Some(PlainRun::one(event));
+                if let Some(open) = self.current() {
+                    open.add_plain(plain);
+                } else if self.marker.is_none() {
+                    self.plain = PlainRun::join(self.plain, plain);
+                }
+            }
+        }
+    }
+
+    /// The transaction that data belongs to now.
+    fn current(&mut self) -> &mut Option<OpenTransaction> {
+        if self.marker.is_some() { &mut self.open } else { &mut self.begun }
+    }
+
+    /// Moves the part to segment `segment`.
+    pub fn shift(&mut self, holes: i64, segment: u32) {
+        let mut place = |event: &mut ProducerEvent| {
+            event.segment += segment;
+            event.holes = event.holes.saturating_add(holes);
+        };
+        self.plain.iter_mut().for_each(|plain| place(&mut plain.first));
+        self.marker.iter_mut().for_each(&mut place);
+        for open in [&mut self.begun, &mut self.open].into_iter().flatten() {
+            place(&mut open.first);
+            open.plain.iter_mut().for_each(|plain| place(&mut plain.first));
+        }
+    }
+
+    /// Appends the part to the right, which was shifted to its place.
+    pub fn append(&mut self, right: Self, out: &mut dyn FnMut(TransactionVerdict)) {
+        let had_marker = self.marker.is_some();
+        if let Some(open) = self.current() {
+            open.add_plain(right.plain);
+        } else if !had_marker {
+            self.plain = PlainRun::join(self.plain, right.plain);
+        }
+        let current = self.current();
+        *current = OpenTransaction::join(*current, right.begun);
+        let Some(marker) = right.marker else { return };
+        if had_marker {
+            compare_epochs(self.coordinator_epoch, marker, out);
+            end(self.open.take(), marker, out);
+        } else {
+            self.marker = Some(marker);
+        }
+        self.coordinator_epoch = right.coordinator_epoch;
+        self.open = right.open;
+    }
+
+    /// Nothing is to the left: ends what began there, and gives the coordinator epoch (−1 without a
+    /// marker) and the transaction that is still open.
+    pub fn finish(
+        self,
+        out: &mut dyn FnMut(TransactionVerdict),
+    ) -> (i32, Option<OpenTransaction>) {
+        let open = match self.marker {
+            Some(marker) => {
+                end(self.begun, marker, out);
+                self.open
+            }
+            None => self.begun,
+        };
+        if let Some(OpenTransaction { plain: Some(plain), first, .. }) = open {
+            out(TransactionVerdict::PlainInside { plain, first_offset: first.offset });
+        }
+        (if self.marker.is_some() { self.coordinator_epoch } else { -1 }, open)
+    }
+}

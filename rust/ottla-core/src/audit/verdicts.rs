@@ -1,0 +1,157 @@
+//! What a verdict about a producer says to a reader: verdict in, finding out.
+
+use super::findings::{Finding, FindingKind, Severity};
+use super::producers::Verdict;
+use super::sequences::{EventKind, ProducerEvent, SequenceVerdict};
+use super::transactions::{OpenTransaction, TransactionVerdict};
+
+/// After this long a broker may have forgotten a producer (`producer.id.expiration.ms`).
+const EXPIRATION_MS: i64 = 86_400_000;
+
+/// The longest transaction a broker allows by default (`transaction.max.timeout.ms`).
+const MAX_TRANSACTION_MS: i64 = 900_000;
+
+/// The finding of a verdict, if it is one, and the segment it is in. `is_consumer_offsets`: the
+/// coordinator writes transactional offsets with sequence 0 every time.
+pub(crate) fn finding(
+    producer_id: i64,
+    verdict: &Verdict,
+    is_consumer_offsets: bool,
+) -> Option<(u32, Finding)> {
+    match verdict {
+        Verdict::Sequence(event, verdict) => {
+            let found = sequence(producer_id, event, *verdict, is_consumer_offsets)?;
+            Some((event.segment, found))
+        }
+        Verdict::Transaction(verdict) => transaction(producer_id, verdict),
+    }
+}
+
+fn place(kind: FindingKind, producer_id: i64, event: &ProducerEvent, message: String) -> Finding {
+    Finding::new(kind, message)
+        .at(event.position, event.size)
+        .offsets(event.offset, event.last_offset)
+        .producer(producer_id)
+}
+
+fn sequence(
+    producer_id: i64,
+    event: &ProducerEvent,
+    verdict: SequenceVerdict,
+    is_consumer_offsets: bool,
+) -> Option<Finding> {
+    use FindingKind as Kind;
+    let first = match event.kind {
+        EventKind::Data { sequences, .. } => sequences.0,
+        EventKind::Marker { .. } => -1,
+    };
+    let (epoch, offset) = (event.epoch, event.offset);
+    let who = format!("producer {producer_id} epoch {epoch}");
+    if is_consumer_offsets && !matches!(verdict, SequenceVerdict::EpochRegression { .. }) {
+        return None;
+    }
+    let idle = event.previous_timestamp.map_or(0, |before| event.timestamp.saturating_sub(before));
+    let forgotten = if idle >= EXPIRATION_MS {
+        format!(
+            "; it was silent for {} hours before, after which a broker may forget it",
+            idle / 3_600_000
+        )
+    } else {
+        String::new()
+    };
+    let (kind, expected, found, message) = match verdict {
+        SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
+            return None;
+        }
+        SequenceVerdict::UnknownStart => (
+            Kind::UnknownStart,
+            "0".to_owned(),
+            first.to_string(),
+            format!("{who} begins with sequence {first} at offset {offset}, and nothing that was deleted explains it"),
+        ),
+        SequenceVerdict::EpochRegression { previous } => (
+            Kind::EpochRegression,
+            format!("at least {previous}"),
+            epoch.to_string(),
+            format!("producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"),
+        ),
+        SequenceVerdict::NewEpochNonzero => (
+            Kind::SequenceGap,
+            "0".to_owned(),
+            first.to_string(),
+            format!("{who} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{forgotten}"),
+        ),
+        SequenceVerdict::Gap { missing, expected } => (
+            Kind::SequenceGap,
+            expected.to_string(),
+            first.to_string(),
+            format!("{who}: {missing} sequences from {expected} on are missing before offset {offset}{forgotten}"),
+        ),
+        SequenceVerdict::Duplicate => (
+            Kind::SequenceRepeat,
+            "a batch that is not stored yet".to_owned(),
+            first.to_string(),
+            format!("{who}: the batch of sequence {first} is stored again at offset {offset}{forgotten}"),
+        ),
+        SequenceVerdict::Rewind { back, expected } => (
+            Kind::SequenceRepeat,
+            expected.to_string(),
+            first.to_string(),
+            format!("{who} goes back by {back} sequences, from {expected} to {first}, at offset {offset}{forgotten}"),
+        ),
+    };
+    Some(place(kind, producer_id, event, message).values(expected, found))
+}
+
+fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, Finding)> {
+    match verdict {
+        TransactionVerdict::Completed(_) => None,
+        TransactionVerdict::PlainInside { plain, first_offset } => {
+            let message = format!(
+                "producer {producer_id} wrote {} plain batches from offset {} on, inside its transaction that began at offset {first_offset}",
+                plain.batches, plain.first.offset
+            );
+            let found = place(FindingKind::TransactionFault, producer_id, &plain.first, message)
+                .offsets(plain.first.offset, plain.last_offset)
+                .values("transactional data", "plain data")
+                .graded(Severity::Error);
+            Some((plain.first.segment, found))
+        }
+        TransactionVerdict::CoordinatorEpochRegression { marker, previous, found } => {
+            let message = format!(
+                "the end marker of producer {producer_id} at offset {} has coordinator epoch {found}, after one of {previous}",
+                marker.offset
+            );
+            let finding = place(FindingKind::TransactionFault, producer_id, marker, message)
+                .values(format!("at least {previous}"), found);
+            Some((marker.segment, finding))
+        }
+    }
+}
+
+/// The finding of a transaction that has no end marker when the log ends, whose newest timestamp is
+/// `log_timestamp`. `damage`: offsets were lost behind its beginning, among them perhaps its marker.
+pub(crate) fn open_transaction(
+    producer_id: i64,
+    producer_epoch: i16,
+    open: &OpenTransaction,
+    log_timestamp: i64,
+    damage: bool,
+) -> Finding {
+    let first = &open.first;
+    let age_ms = log_timestamp.saturating_sub(first.timestamp).max(0);
+    let is_old = age_ms > MAX_TRANSACTION_MS && !damage;
+    let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
+    let message = format!(
+        "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {} has no end marker: {} batches, {} seconds old when the log ends; read_committed consumers stop at offset {}{doubt}",
+        first.offset,
+        open.batches,
+        age_ms / 1000,
+        first.offset
+    );
+    let severity = if is_old { Severity::Warning } else { Severity::Info };
+    place(FindingKind::OpenTransaction, producer_id, first, message)
+        .offsets(first.offset, open.last_offset)
+        .values("an end marker", "none")
+        .graded(severity)
+}
