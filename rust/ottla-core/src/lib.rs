@@ -21,6 +21,7 @@ pub mod attributes;
 pub mod audit;
 pub mod batch;
 pub mod batches;
+pub mod builder;
 pub mod check;
 pub mod columns;
 pub mod compression;

@@ -516,7 +516,10 @@ fn codec() -> impl Strategy<Value = (Compression, i8)> {
 proptest! {
     #[test]
     fn what_is_compressed_inflates_to_itself(
-        texts in proptest::collection::vec((codec(), payloads(), proptest::option::of(1..=12i32)), 1..4),
+        texts in proptest::collection::vec(
+            (codec(), payloads(), proptest::option::of(1..=12i32)),
+            1..4,
+        ),
     ) {
         let mut codecs = Codecs::new(Limits::default());
         for ((codec, magic), text, level) in texts {

@@ -1,7 +1,7 @@
 //! gzip (RFC 1952) as Java's `GZIPInputStream` reads it.
 //!
 //! ```text
-//! 1f 8b │ 08 │flags│ mtime (4) │xfl│os│ [extra] [name 0] [comment 0] [crc16] │ deflate… │crc32│size│
+//! 1f 8b │ 08 │flags│ mtime (4) │xfl│os│[extra][name 0][comment 0][crc16]│ deflate… │crc32│size│
 //! ```
 //!
 //! Members may follow one another. What comes after a complete member and is no header is ignored;

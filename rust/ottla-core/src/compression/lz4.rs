@@ -1,7 +1,7 @@
 //! LZ4 frames, in the subset Kafka's own stream classes speak.
 //!
 //! ```text
-//! 04 22 4d 18 │flags│block size│[content size (8)]│HC│ ( length (4, LE) │ block │[checksum] )… │ 0 │[checksum]
+//! 04 22 4d 18 │flags│block size│[size (8)]│HC│ ( length (4) │ block │[checksum] )… │ 0 │[checksum]
 //! ```
 //!
 //! Blocks are independent. What follows the end mark is ignored, a missing end mark is a fault. A
