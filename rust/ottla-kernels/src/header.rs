@@ -100,10 +100,11 @@ impl BatchHeader {
 
     /// Whether the kernels take this batch: everything the header alone must say for the batch to be right and plain.
     ///
-    /// Uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas that fit the record
-    /// count, a count that fits the bytes; offsets of at least 0 without overflow; a leader epoch of at least −1; no
-    /// producer id, or producer fields of which none is negative, and these for a transaction; for `CreateTime`, timestamps of at least −1 and a
-    /// maximum not before the base.
+    /// Uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas
+    /// that fit the record count, a count that fits the bytes; offsets of at least 0 without
+    /// overflow; a leader epoch of at least −1; no producer id and no transaction, or producer fields
+    /// of which none is negative; for `CreateTime`, timestamps of at least −1 and a maximum not before
+    /// the base.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let idempotent =

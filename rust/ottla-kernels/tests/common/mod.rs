@@ -239,7 +239,11 @@ pub fn batch(random: &mut Random, shape: Shape, base_offset: i64) -> Vec<u8> {
         batch[51..53].copy_from_slice(&(random.below(1 << 15) as u16).to_be_bytes());
         batch[53..57].copy_from_slice(&(random.below(1 << 31) as u32).to_be_bytes());
     } else {
+        // Some clients leave an epoch and a sequence of 0 where there is no producer.
         batch[43..57].fill(0xff);
+        if random.below(2) == 0 {
+            batch[51..57].fill(0);
+        }
     }
     batch[57..61].copy_from_slice(&shape.records.to_be_bytes());
     batch.extend(records);
