@@ -92,8 +92,8 @@ struct Merge<'a> {
     epoch: Option<i32>,
     /// Findings whose lost offsets end in a later segment, with the first offset lost.
     waiting: Vec<(usize, bool, i64)>,
-    /// Offsets lost to damage, inclusive.
-    lost: Vec<(i64, i64)>,
+    /// Last offsets of what was lost or is missing.
+    lost: Vec<i64>,
     previous_was_empty: bool,
     newest_timestamp: i64,
 }
@@ -271,10 +271,9 @@ impl Merge<'_> {
         });
         for placed in &self.findings {
             let finding = &placed.finding;
-            if let (Some(first), Some(last)) = (finding.first_offset, finding.last_offset)
-                && is_loss(finding.kind)
-            {
-                self.lost.push((first, last));
+            if is_loss(finding.kind) {
+                // What was lost at the end of the log has no last offset.
+                self.lost.push(finding.last_offset.unwrap_or(i64::MAX));
             }
         }
         let end = self.next.unwrap_or(0);
@@ -283,7 +282,7 @@ impl Merge<'_> {
             let Some(open) = &state.open_transaction else { continue };
             let first = open.first.offset;
             out.last_stable_offset = out.last_stable_offset.min(first);
-            let damage = self.lost.iter().any(|&(_, last)| last >= first);
+            let damage = self.lost.iter().any(|&last| last >= first);
             let finding = verdicts::open_transaction(
                 state.producer_id,
                 state.producer_epoch,

@@ -172,6 +172,92 @@ impl Suspect {
     }
 }
 
+/// How well a sound batch fits behind damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Its offsets are above those before.
+    Loose,
+    /// Its offsets continue those before, or those the damaged header gives.
+    Exact,
+}
+
+/// The CRC of a suspect over ever more bytes, each of them hashed once.
+struct Proof {
+    sum: Option<Sum>,
+    reached: u64,
+    state: ProofState,
+}
+
+enum ProofState {
+    Castagnoli(u32),
+    Legacy(crc32fast::Hasher),
+}
+
+impl Proof {
+    fn new(suspect: &Suspect) -> Self {
+        let is_legacy = suspect.sum.is_some_and(|sum| sum.is_legacy);
+        let state = if is_legacy {
+            ProofState::Legacy(crc32fast::Hasher::new())
+        } else {
+            ProofState::Castagnoli(0)
+        };
+        Self { sum: suspect.sum, reached: suspect.sum.map_or(0, |sum| sum.from), state }
+    }
+
+    fn is_possible(&self) -> bool {
+        self.sum.is_some()
+    }
+
+    /// Whether the CRC is that of the bytes up to `end`, which goes up from call to call.
+    fn ends_at(&mut self, window: &mut Window<'_>, end: u64) -> bool {
+        let Some(sum) = self.sum else { return false };
+        if end <= sum.from || end - sum.from > WINDOW_BYTES as u64 {
+            return false;
+        }
+        let floor = if sum.is_legacy { 10 } else { (RECORD_BATCH_OVERHEAD - CRC_START) as u64 };
+        let size = end.saturating_sub(self.reached) as usize;
+        let Some(covered) = window.hold(self.reached, size).get(..size) else { return false };
+        let computed = match &mut self.state {
+            ProofState::Legacy(hasher) => {
+                hasher.update(covered);
+                hasher.clone().finalize()
+            }
+            ProofState::Castagnoli(crc) => {
+                *crc = join_crc32c(*crc, ottla_kernels::crc32c(covered), size as u64);
+                *crc
+            }
+        };
+        self.reached = end;
+        end - sum.from >= floor && computed == sum.stored
+    }
+}
+
+/// The CRC-32C of two stretches of bytes put together, from the CRC of each and the size of the
+/// second: the first times `x` to the power of the second's bits, modulo the polynomial.
+fn join_crc32c(first: u32, second: u32, second_size: u64) -> u32 {
+    let mut power = 0x8000_0000;
+    let mut square = 0x0080_0000;
+    let mut rest = second_size;
+    while rest > 0 {
+        if rest & 1 == 1 {
+            power = times(power, square);
+        }
+        square = times(square, square);
+        rest >>= 1;
+    }
+    times(first, power) ^ second
+}
+
+/// The product of two polynomials modulo that of CRC-32C; bits are reflected.
+fn times(a: u32, mut b: u32) -> u32 {
+    let mut product = 0;
+    for bit in (0..32).rev() {
+        product ^= b & (a >> bit & 1).wrapping_neg();
+        b = (b >> 1) ^ (0x82f6_3b78 & (b & 1).wrapping_neg());
+    }
+    product
+}
+
 /// A batch found again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
@@ -232,14 +318,15 @@ impl Search {
         total: u64,
         bounds: &Bounds,
     ) -> Option<u64> {
-        if !self.spend(total) {
+        if !self.spend(total.saturating_mul(2)) {
             return None;
         }
         let end = suspect.position + total;
+        let mut proof = Proof::new(suspect);
         let mut at = suspect.position + 1;
         while at < end {
             let (found, _) = Self::scan(window, at, end.saturating_sub(at), bounds)?;
-            if self.ends_at(window, suspect, found) {
+            if proof.ends_at(window, found) {
                 return Some(found);
             }
             at = found + 1;
@@ -247,29 +334,14 @@ impl Search {
         None
     }
 
-    /// Whether the CRC of the suspect is that of its bytes up to `end`.
-    pub(crate) fn ends_at(
+    /// Whether the CRC of the suspect is that of its bytes up to the end of the source.
+    pub(crate) fn ends_with_source(
         &mut self,
         window: &mut Window<'_>,
         suspect: &Suspect,
-        end: u64,
     ) -> bool {
-        let Some(sum) = suspect.sum else { return false };
-        let Some(size) = end.checked_sub(sum.from) else { return false };
-        let floor = if sum.is_legacy { 10 } else { (RECORD_BATCH_OVERHEAD - CRC_START) as u64 };
-        if size < floor || end - suspect.position > WINDOW_BYTES as u64 {
-            return false;
-        }
-        // Going back to the suspect may mean to read a window again.
-        let is_held = window.held(sum.from).len() as u64 >= size;
-        if !self.spend(size + if is_held { 0 } else { WINDOW_BYTES as u64 }) {
-            return false;
-        }
-        let size = size as usize;
-        let Some(covered) = window.hold(sum.from, size).get(..size) else { return false };
-        let computed =
-            if sum.is_legacy { crc32fast::hash(covered) } else { ottla_kernels::crc32c(covered) };
-        computed == sum.stored
+        let end = window.end();
+        self.spend(end.saturating_sub(suspect.position)) && Proof::new(suspect).ends_at(window, end)
     }
 
     /// The next plausible header in `size` bytes from `from` on.
@@ -315,39 +387,48 @@ impl Search {
             .header
             .filter(|header| header.base_offset == bounds.lowest)
             .map_or(bounds.lowest, |header| header.last_offset.saturating_add(1));
-        let mut fallback: Option<Found> = None;
+        let mut proof = Proof::new(suspect);
+        let mut best: Option<(Rank, u64)> = None;
         let mut at = start + 1;
         loop {
-            let size = match fallback {
+            let size = match best {
                 Some(_) => (start + stretch).saturating_sub(at),
                 None => u64::MAX,
             };
             let scanned = Self::scan(window, at, size, bounds);
             let reached = scanned.map_or(at.saturating_add(size).min(window.end()), |(p, _)| p + 1);
             let bytes = reached.saturating_sub(at);
-            if fallback.is_some() {
-                if !self.spend(bytes) {
-                    return fallback;
-                }
-            } else {
+            // Before anything was found, the bytes are passed for good and earn; after, they cost.
+            if best.is_none() {
                 self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
+            }
+            let fallback =
+                best.map(|(_, position)| Found { position, proves_suspect: false });
+            if !self.spend(bytes.saturating_mul(2)) {
+                return fallback;
             }
             let Some((position, header)) = scanned else { return fallback };
             at = position + 1;
-            if self.ends_at(window, suspect, position) {
+            if proof.ends_at(window, position) {
                 return Some(Found { position, proves_suspect: true });
             }
-            let is_exact = header.base_offset == bounds.lowest
+            let rank = if header.base_offset == bounds.lowest
                 || suspect.header.is_some_and(|suspect| {
                     suspect.last_offset.checked_add(1) == Some(header.base_offset)
-                });
-            let is_loose = fallback.is_none() && !is_torn && header.base_offset >= lowest_loose;
-            if (is_exact || is_loose) && self.is_proven(window, position, &header, bounds) {
-                let found = Found { position, proves_suspect: false };
-                if is_exact {
-                    return Some(found);
+                }) {
+                Rank::Exact
+            } else if !is_torn && header.base_offset >= lowest_loose {
+                Rank::Loose
+            } else {
+                continue;
+            };
+            if best.is_none_or(|(known, _)| rank > known)
+                && self.is_proven(window, position, &header, bounds)
+            {
+                best = Some((rank, position));
+                if rank == Rank::Exact && !proof.is_possible() {
+                    return Some(Found { position, proves_suspect: false });
                 }
-                fallback = Some(found);
             }
         }
     }

@@ -344,7 +344,7 @@ impl Pass<'_, '_> {
             return;
         }
         let is_framed = suspect.header.is_some_and(|header| start + header.total <= end);
-        if self.search.ends_at(&mut self.window, &suspect, end) {
+        if self.search.ends_with_source(&mut self.window, &suspect) {
             self.damaged_range(end, suspect.header, true);
         } else if is_framed {
             self.damaged_range(end, suspect.header, false);
@@ -472,6 +472,18 @@ impl Pass<'_, '_> {
         let size = end - start;
         self.tally.scan.counters.damaged_bytes += size;
         self.position = end;
+        // A few zeros may also be the first bytes of the offset of a batch that should follow.
+        let expected = self.tally.lowest_unseen();
+        let is_offset = size < 8 && expected.leading_zeros() as u64 >= size * 8;
+        let is_missing = context.next_base_offset.is_some_and(|next| next > expected);
+        if is_offset && is_missing {
+            let message = format!("the file ends inside the header of the batch at position {start}");
+            let finding = Finding::new(FindingKind::TruncatedTail, message)
+                .at(start, size)
+                .values("a whole batch", format!("{size} bytes"));
+            self.tally.lost(finding, None);
+            return;
+        }
         let place = if context.is_active { "active" } else { "closed" };
         let message = format!("{size} zeros after the last batch of this {place} segment");
         let severity = if context.is_active && context.stopped_cleanly {
