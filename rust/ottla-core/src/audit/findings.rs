@@ -292,6 +292,38 @@ catalogue! {
         action: "Nothing: the next start completes the operation or removes the file.",
         kafka: "LogLoader.removeTempFilesAndCollectSwapFiles",
     }
+    IndexMissing {
+        name: "index-missing",
+        severity: Info,
+        meaning: "A segment has no .index or no .timeindex.",
+        causes: "The file was deleted, often on purpose to have it built anew, or not copied.",
+        action: "Nothing: the next start builds the .index anew by recovering the segment, and an empty .timeindex.",
+        kafka: "LogLoader.loadSegmentFiles, LogSegment.sanityCheck",
+    }
+    CheckpointMismatch {
+        name: "checkpoint-mismatch",
+        severity: Warning,
+        meaning: "A recovery point, log start offset or high watermark cannot be true of the log, or their file cannot be read.",
+        causes: "Records at the end of the log were lost after they had been acknowledged: a torn write, a missing last segment, a restored copy. Or the file itself was damaged or edited.",
+        action: "Compare the end of the log with another replica before the broker starts: what is missing here may be there. A file that cannot be read may be removed: Kafka then recovers all segments, or begins logs with their first file.",
+        kafka: "CheckpointFile, OffsetCheckpointFile; LogManager.loadLogs",
+    }
+    EpochCheckpointMismatch {
+        name: "epoch-checkpoint-mismatch",
+        severity: Warning,
+        meaning: "leader-epoch-checkpoint cannot be read, is out of order, or contradicts the log.",
+        causes: "The file was damaged or edited, or the end of the log was lost.",
+        action: "If it cannot be read the broker takes the log directory offline: remove the file while the broker is stopped, and Kafka builds it from the batches. Epochs beyond the end of the log are dropped at the next start.",
+        kafka: "KIP-101; LeaderEpochCheckpointFile, LeaderEpochFileCache",
+    }
+    MetadataMismatch {
+        name: "metadata-mismatch",
+        severity: Warning,
+        meaning: "partition.metadata or meta.properties cannot be read, or the partition has another topic id than the others of its topic.",
+        causes: "The file was damaged or edited, or a directory was copied from another cluster or an earlier topic of the same name.",
+        action: "Find out where the directory came from. A broker refuses a partition with a foreign topic id, and does not start with a meta.properties it cannot read.",
+        kafka: "KIP-516; PartitionMetadataFile, MetaPropertiesEnsemble",
+    }
 }
 
 impl FindingKind {
