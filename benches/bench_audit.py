@@ -1,0 +1,25 @@
+"""The audit of a log directory, as a call from Python."""
+
+from pathlib import Path
+from typing import Any
+
+import ottla
+import pytest
+
+from benches.data import MIB
+from benches.whole import write_log_directory
+
+pytestmark = [pytest.mark.bench, pytest.mark.benchmark(group="audit")]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("level", ["crc", "decode", "full"])
+@pytest.mark.parametrize("size", [16 * MIB], ids=["100B-x1000-16MiB"])
+def test_a_log_directory_is_audited(
+    benchmark: Any, tmp_path: Path, size: int, level: str, threads: int
+) -> None:
+    written = write_log_directory(tmp_path, size)
+    result = benchmark(lambda: ottla.audit([tmp_path], level=level, threads=threads))
+    assert result.exit_code == 0
+    if benchmark.stats is not None:
+        benchmark.extra_info["bytes_per_s"] = written / benchmark.stats["median"]

@@ -1,0 +1,40 @@
+"""Checking logs: every rule, beside what peers check while they read."""
+
+import pytest
+
+from benches.conftest import TimePeer
+from benches.data import MIB, Shape, generate
+from benches.peers import JOBS
+
+SHAPES = (
+    Shape(100, 1),
+    Shape(100, 100),
+    Shape(100),
+    Shape(100, headers=4),
+    Shape(1024),
+)
+SIZES = (
+    MIB,
+    pytest.param(16 * MIB, marks=pytest.mark.slow),
+)
+pytestmark = [pytest.mark.bench, pytest.mark.benchmark(group="check")]
+
+
+@pytest.mark.parametrize("peer", JOBS["check"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size // MIB}MiB")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_record_of_a_log_is_checked(
+    time_peer: TimePeer, shape: Shape, size: int, peer: str
+) -> None:
+    time_peer("check", peer, generate(shape, size))
+
+
+@pytest.mark.parametrize("peer", JOBS["check-crc"])
+def test_the_checksums_of_a_log_are_checked(time_peer: TimePeer, peer: str) -> None:
+    time_peer("check-crc", peer, generate(Shape(), MIB))
+
+
+@pytest.mark.parametrize("peer", JOBS["call"])
+@pytest.mark.parametrize("records", [1, 10])
+def test_a_small_batch_is_checked_in_a_call(time_peer: TimePeer, records: int, peer: str) -> None:
+    time_peer("call", peer, generate(Shape(100, records), 1))

@@ -1,0 +1,222 @@
+"""The rows of the speed table that are races: what is timed on which data, and what is wanted."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+
+from benches.data import MIB, Data, Shape, generate
+from benches.peers import (
+    AIOKAFKA,
+    CALLS,
+    INFLATE,
+    JAVA,
+    JOBS,
+    LIBRARIES,
+    MEMCPY,
+    OURS,
+    READ,
+    WrongAnswerError,
+)
+from benches.race import Times, Turn, race, turn
+from benches.worker import ROOT, Worker, WorkerError, python_worker
+
+# 1 MiB stays in the second-level cache: what the code can do. 16 MiB is what a user sees.
+SMALL, LARGE = MIB, 16 * MIB
+
+_HUNDRED = Shape(100)
+_SINGLE = Shape(100, 1)
+_HEADERS = Shape(100, headers=4)
+_KIB = Shape(1024)
+_TEN_KIB = Shape(10240)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A race between ours and a base."""
+
+    job: str
+    shape: Shape
+    size: int
+    target: float | None
+    """How many times faster than the base ours shall be."""
+    base: str = AIOKAFKA
+    read_target: float | None = None
+    """The share of a bare read's speed that is as good."""
+    level: str | None = None
+    """Force this CPU level."""
+
+    @property
+    def title(self) -> str:
+        """Name the job and the shape, not the size."""
+        level = f" ({self.level})" if self.level else ""
+        return f"{self.job} {self.shape}{level}"
+
+    @property
+    def data(self) -> Data:
+        """Give what it runs on."""
+        return generate(self.shape, self.size)
+
+
+def _both(job: str, shape: Shape, small: float | None, large: float, *, read: bool) -> list[Case]:
+    return [
+        Case(job, shape, SMALL, small),
+        Case(job, shape, LARGE, large, read_target=0.9 if read else None),
+    ]
+
+
+CASES: tuple[Case, ...] = (
+    *_both("check", _HUNDRED, 40, 25, read=True),
+    *_both("check", _SINGLE, 28, 25, read=False),
+    *_both("check", _KIB, 35, 20, read=True),
+    Case("check", _TEN_KIB, LARGE, 16, read_target=0.9),
+    *_both("check", _HEADERS, 40, 28, read=False),
+    Case("call", _SINGLE, 1, 8),
+    *_both("numbers", _HUNDRED, 50, 40, read=False),
+    *_both("numbers", _KIB, 30, 18, read=False),
+    *_both("views", _HUNDRED, 35, 36, read=False),
+    *_both("views", _KIB, 28, 18, read=False),
+    Case("build", _HUNDRED, SMALL, 12),
+    Case("build", _KIB, SMALL, 10),
+    Case("check", _HUNDRED, SMALL, 20, level="bmi2"),
+    Case("check", _HUNDRED, SMALL, 12, level="sse42"),
+    *(
+        case
+        for codec, small, large in (
+            ("gzip", 0.90, 0.95),
+            ("snappy", 0.90, 0.95),
+            ("zstd", 0.90, 0.95),
+            ("lz4", 0.80, 0.90),
+        )
+        for case in (
+            Case("inflate", Shape(100, compression=codec), SMALL, small, base=INFLATE),
+            Case("inflate", Shape(1024, compression=codec), LARGE, large, base=INFLATE),
+        )
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a race found."""
+
+    case: Case
+    times: dict[str, Times]
+    absent: dict[str, str]
+    """Peers that did not run, and why."""
+
+    def ratio(self, peer: str) -> float:
+        """Say how many times faster than a peer ours was."""
+        return self.times[OURS].faster_than(self.times[peer])
+
+    @property
+    def is_met(self) -> bool | None:
+        """Say whether the target is met; none where there is none."""
+        if self.case.target is None:
+            return None
+        if self.ratio(self.case.base) >= self.case.target:
+            return True
+        share = self.case.read_target
+        return share is not None and READ in self.times and self.ratio(READ) >= share
+
+    @property
+    def _repeats(self) -> int:
+        return CALLS if self.case.job == "call" else 1
+
+    def records_per_s(self, peer: str) -> float:
+        """Give the records a peer went through in a second, at its median."""
+        return self._repeats * self.case.data.records / self.times[peer].median
+
+    def bytes_per_s(self, peer: str) -> float:
+        """Give the bytes, before compression, a peer went through in a second."""
+        return self._repeats * self.case.data.raw_size / self.times[peer].median
+
+
+def _peers_of(case: Case, *, every: bool) -> list[str]:
+    if not every:
+        return [peer for peer in (case.base, OURS, READ) if peer in JOBS[case.job]]
+    if case.size > SMALL:
+        fast = (case.base, OURS, AIOKAFKA, READ, MEMCPY)
+        return [peer for peer in JOBS[case.job] if peer in fast]
+    return list(JOBS[case.job])
+
+
+def _turn(case: Case, peer: str) -> Turn:
+    candidate = JOBS[case.job][peer](case.data)
+    found = candidate()
+    if case.job != "call" and found != case.data.records:
+        raise WrongAnswerError(f"{peer} saw {found} records, expected {case.data.records}")
+    return turn(candidate)
+
+
+@contextmanager
+def turns_of(case: Case, *, every: bool) -> Iterator[tuple[dict[str, Turn], dict[str, str]]]:
+    """Prepare the candidates of a case, `every` peer or the base alone; tell who is absent."""
+    turns: dict[str, Turn] = {}
+    absent: dict[str, str] = {}
+    with ExitStack() as workers:
+        for peer in _peers_of(case, every=every):
+            if peer == OURS and case.level:
+                level = {"OTTLA_LEVEL": case.level}
+                worker = python_worker(case.job, case.data, environment=level)
+                turns[peer] = workers.enter_context(closing(worker))
+                if worker.name.split()[0] != case.level:
+                    raise WorkerError(f"asked for level {case.level}, got {worker.name}")
+                continue
+            try:
+                turns[peer] = _turn(case, peer)
+            except ImportError as error:
+                if peer in {OURS, case.base}:
+                    raise
+                absent[peer] = str(error)
+        if every and case.job == "inflate":
+            for peer, prepare in LIBRARIES[case.shape.compression].items():
+                try:
+                    turns[peer] = turn(prepare(case.data))
+                except ImportError as error:
+                    absent[peer] = str(error)
+        if every and case.job == "check" and case.level is None:
+            try:
+                turns[JAVA] = workers.enter_context(closing(java_worker(case.data)))
+            except WorkerError as error:
+                absent[JAVA] = str(error)
+        yield turns, absent
+
+
+def run(case: Case, *, rounds: int, every: bool = False) -> Outcome:
+    """Run the race of a case."""
+    with turns_of(case, every=every) as (turns, absent):
+        return Outcome(case, race(turns, rounds), absent)
+
+
+def java_worker(data: Data) -> Worker:
+    """Start Kafka's own reader, built by Maven the first time.
+
+    Raises:
+        WorkerError: there is no Java, no Maven, or they cannot build it.
+    """
+    java, maven = shutil.which("java"), shutil.which("mvn")
+    if java is None or maven is None:
+        raise WorkerError("needs Java 17 and Maven")
+    target = ROOT / "target" / "java"
+    if not (target / "dependency").is_dir():
+        built = subprocess.run(
+            [
+                *(maven, "--quiet", "--batch-mode", "-f", ROOT / "benches" / "java" / "pom.xml"),
+                *("package", "dependency:copy-dependencies"),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if built.returncode:
+            lines = built.stdout.strip().splitlines()
+            raise WorkerError(f"Maven: {lines[0] if lines else built.returncode}")
+    log = target / f"{data}.log"
+    log.write_bytes(data.log)
+    classes = os.pathsep.join((str(target / "classes"), str(target / "dependency" / "*")))
+    memory = ("-Xms1g", "-Xmx1g", "-XX:+UseSerialGC")
+    return Worker([java, *memory, "-cp", classes, "ottla.Race", str(log)])

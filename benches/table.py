@@ -1,0 +1,198 @@
+"""`make bench`: the speed table, its JSON, and its chart."""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benches.cases import CASES, LARGE, Case, Outcome, run
+from benches.chart import Bar, draw
+from benches.data import MIB
+from benches.peers import AIOKAFKA, OURS
+from benches.whole import Measure, measures
+from benches.worker import ROOT
+
+_VERDICT = {True: "yes", False: "**no**", None: ""}
+
+
+def machine() -> dict[str, str]:
+    """Tell what the figures hold for."""
+    from ottla._engine import kernel_level
+
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [
+            line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        name = models[0].partition(":")[2].strip() if models else name
+    revision = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    return {
+        "cpu": name,
+        "level": kernel_level(),
+        "python": platform.python_version(),
+        "ottla": version("ottla"),
+        "aiokafka": version("aiokafka"),
+        "revision": revision,
+    }
+
+
+def _of_peer(outcome: Outcome, peer: str) -> str:
+    return (
+        f"{peer} {outcome.ratio(peer):.2f}× "
+        f"({outcome.bytes_per_s(peer) / 1e9:.3g} GB/s, {outcome.records_per_s(peer) / 1e6:.3g} M/s)"
+    )
+
+
+def say(outcome: Outcome) -> None:
+    """Print one race: ours, then how many times faster than each peer."""
+    case = outcome.case
+    size = f"{case.size // MIB} MiB" if case.size >= MIB else "one batch"
+    speed = outcome.bytes_per_s(OURS) / 1e9
+    wanted = "" if case.target is None else f", wanted {case.target:g}×"
+    print(
+        f"{case.title}, {size}: {outcome.ratio(case.base):.2f}× {case.base}{wanted}; "
+        f"{speed:.3g} GB/s, {outcome.records_per_s(OURS) / 1e6:.3g} M records/s"
+    )
+    for peer in outcome.times:
+        if peer != OURS:
+            print(f"    {_of_peer(outcome, peer)}")
+    for peer, why in outcome.absent.items():
+        print(f"    {peer}: absent, {why}")
+    sys.stdout.flush()
+
+
+def _cell(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return " | | "
+    target = outcome.case.target
+    wanted = "–" if target is None else f"≥ {target:g}"
+    return f"{wanted} | {outcome.ratio(outcome.case.base):.2f} | {_VERDICT[outcome.is_met]}"
+
+
+def _rows(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Outcome]]:
+    rows: dict[str, dict[str, Outcome]] = {}
+    for outcome in outcomes:
+        size = "large" if outcome.case.size == LARGE else "small"
+        rows.setdefault(f"{outcome.case.title}, × {outcome.case.base}", {})[size] = outcome
+    return rows
+
+
+def markdown(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, str]) -> str:
+    """Give the table as the README shows it."""
+    place = f"{on['cpu']}, level {on['level']}, Python {on['python']}, aiokafka {on['aiokafka']}"
+    lines = [
+        f"{place}; one thread, CPU time, medians of the rounds' ratios.",
+        "",
+        "| case | 1 MiB: wanted | found | met | 16 MiB: wanted | found | met |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    lines += [
+        f"| {title} | {_cell(row.get('small'))} | {_cell(row.get('large'))} |"
+        for title, row in _rows(outcomes).items()
+    ]
+    lines += ["", "| whole process | wanted | found | met |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {row.title} | {row.target} | {row.found} | {_VERDICT[row.is_met]} |" for row in whole
+    ]
+    return "\n".join([*lines, ""])
+
+
+def as_json(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, str]) -> Any:
+    """Give everything that was measured, every round included."""
+    return {
+        "machine": on,
+        "races": [
+            {
+                "case": outcome.case.title,
+                "size": outcome.case.size,
+                "base": outcome.case.base,
+                "target": outcome.case.target,
+                "is_met": outcome.is_met,
+                "absent": outcome.absent,
+                "peers": {
+                    peer: {
+                        "ratio": outcome.ratio(peer),
+                        "bytes_per_s": outcome.bytes_per_s(peer),
+                        "records_per_s": outcome.records_per_s(peer),
+                        "seconds": times.seconds,
+                    }
+                    for peer, times in outcome.times.items()
+                },
+            }
+            for outcome in outcomes
+        ],
+        "whole": [
+            {"title": row.title, "target": row.target, "is_met": row.is_met, **row.figures}
+            for row in whole
+        ],
+    }
+
+
+def chart(outcomes: Sequence[Outcome], on: dict[str, str]) -> str:
+    """Draw the races against aiokafka."""
+    rows = [
+        (
+            next(iter(row.values())).case.title,
+            [
+                Bar(outcome.ratio(AIOKAFKA), outcome.case.target, size)
+                for size, outcome in sorted(row.items(), reverse=True)
+            ],
+        )
+        for row in _rows(o for o in outcomes if o.case.base == AIOKAFKA).values()
+    ]
+    return draw(rows, f"{on['cpu']}, aiokafka {on['aiokafka']}, make bench")
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benches.table", description=__doc__)
+    parser.add_argument("words", nargs="*", help="only cases whose title has one of these words")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--no-whole", action="store_true", help="leave out audit, start-up, memory")
+    return parser.parse_args()
+
+
+def chosen(words: Sequence[str]) -> list[Case]:
+    """Give the cases whose title has one of the words; all where there are none."""
+    return [case for case in CASES if not words or any(word in case.title for word in words)]
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    asked = arguments()
+    on = machine()
+    outcomes = []
+    for case in chosen(asked.words):
+        outcome = run(case, rounds=asked.rounds, every=True)
+        say(outcome)
+        outcomes.append(outcome)
+    whole = [] if asked.no_whole or asked.words else list(measures())
+    print()
+    print(markdown(outcomes, whole, on))
+    results = ROOT / "benches" / "results"
+    results.mkdir(exist_ok=True)
+    stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%SZ")
+    kept = results / f"{stamp}-{on['revision']}.json"
+    kept.write_text(json.dumps(as_json(outcomes, whole, on), indent=1) + "\n")
+    print(f"kept in {kept.relative_to(ROOT)}")
+    if not asked.words:
+        (ROOT / "docs").mkdir(exist_ok=True)
+        (ROOT / "docs" / "speed.svg").write_text(chart(outcomes, on))
+        print("drawn in docs/speed.svg")
+
+
+if __name__ == "__main__":
+    main()

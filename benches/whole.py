@@ -1,0 +1,188 @@
+"""What is measured of whole processes: the audit of a large log, starting up, memory.
+
+The wall clock counts here, since it is what a user waits for; runs are taken in turn.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benches.data import MIB, Shape, generate, renumbered
+from benches.peers import AIOKAFKA, JOBS, OURS
+from benches.race import race, turn
+
+GB = 10**9
+THREADS = 2
+OTTLA = Path(sys.executable).with_name("ottla")
+
+_SEGMENT_SIZE = 256 * MIB
+_SHAPE = Shape(100)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row of the table that is no race."""
+
+    title: str
+    target: str
+    found: str
+    is_met: bool | None
+    figures: dict[str, float] = field(default_factory=dict)
+
+
+def write_log_directory(directory: Path, size: int, *, partitions: int = 4) -> int:
+    """Write a broker's log directory of whole segments; give its bytes.
+
+    Every partition holds the same few batches again and again, under rising offsets. At most two
+    gigabytes are written: further partitions are links to the first ones.
+    """
+    unit = generate(_SHAPE, 16 * MIB).batches
+    segment_size = min(_SEGMENT_SIZE, size // partitions)
+    segments = max(1, size // (segment_size * partitions))
+    written = 0
+    kept: list[list[Path]] = []
+    for partition in range(partitions):
+        folder = directory / f"bench-{partition}"
+        folder.mkdir(parents=True)
+        if written >= 2 * GB:
+            source = kept[partition % len(kept)]
+            for path in source:
+                os.link(path, folder / path.name)
+            written += sum(path.stat().st_size for path in source)
+            continue
+        offset = 0
+        kept.append([])
+        for _ in range(segments):
+            path = folder / f"{offset:020d}.log"
+            with path.open("wb") as file:
+                while file.tell() < segment_size:
+                    run, offset = renumbered(unit, offset)
+                    file.write(run)
+                written += file.tell()
+            kept[-1].append(path)
+    return written
+
+
+@contextmanager
+def log_directory(size: int, *, partitions: int = 4) -> Iterator[tuple[Path, int]]:
+    """Give a log directory and its bytes, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="ottla-bench-") as home:
+        directory = Path(home)
+        yield directory, write_log_directory(directory, size, partitions=partitions)
+
+
+def _wall(command: Sequence[str | Path], statuses: tuple[int, ...] = (0,)) -> float:
+    begin = time.perf_counter()
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    took = time.perf_counter() - begin
+    if done.returncode not in statuses:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {done.stderr[-500:]}")
+    return took
+
+
+def _walls(runs: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """Give the median of each run's wall clock, the runs taken in turn, after one round."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(rounds + 1):
+        for name, run in runs.items():
+            took = run()
+            if number:
+                times[name].append(took)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def _audit(directory: Path) -> list[str | Path]:
+    return [OTTLA, "audit", "--level", "full", "--threads", str(THREADS), directory]
+
+
+def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
+    """Time an audit from the page cache against checking the same batches in memory."""
+    data = generate(_SHAPE, 16 * MIB)
+    with log_directory(size) as (directory, written):
+        walls = _walls({"audit": lambda: _wall(_audit(directory), (0, 1, 2))}, rounds)
+    jobs = JOBS["check"]
+    times = race({peer: turn(jobs[peer](data)) for peer in (OURS, AIOKAFKA)}, 2 * rounds + 1)
+    speed = written / walls["audit"]
+    in_memory = data.raw_size / times[OURS].median
+    peer = data.raw_size / times[AIOKAFKA].median
+    share = speed / (in_memory * THREADS)
+    return Measure(
+        f"ottla audit --level full, {written / GB:.1f} GB in the page cache, {THREADS} threads",
+        "≥ 60 % of check_batches × threads; ≥ 10× aiokafka",
+        f"{share:.0%} of {THREADS} × {in_memory / GB:.1f} GB/s; {speed / peer:.1f}×",
+        share >= 0.6 and speed >= 10 * peer,
+        {
+            "bytes_per_s": speed,
+            "in_memory_bytes_per_s": in_memory,
+            "aiokafka_bytes_per_s": peer,
+            "wall_s": walls["audit"],
+        },
+    )
+
+
+def start_up(rounds: int = 15) -> list[Measure]:
+    """Time importing the package beside NumPy, and the audit of a small log."""
+    with log_directory(10_000, partitions=1) as (directory, written):
+        walls = _walls(
+            {
+                "numpy": lambda: _wall([sys.executable, "-c", "import numpy"]),
+                "ottla": lambda: _wall([sys.executable, "-c", "import numpy, ottla"]),
+                "audit": lambda: _wall([OTTLA, "audit", directory], (0, 1, 2)),
+            },
+            rounds,
+        )
+    over = walls["ottla"] - walls["numpy"]
+    return [
+        Measure(
+            "import ottla, over bare Python + NumPy",
+            "≤ 60 ms",
+            f"{over * 1000:.0f} ms",
+            over <= 0.060,
+            {"seconds": over, "numpy_s": walls["numpy"]},
+        ),
+        Measure(
+            f"ottla audit of {written / 1000:.0f} KB, whole process",
+            "≤ 0.25 s",
+            f"{walls['audit']:.2f} s",
+            walls["audit"] <= 0.25,
+            {"seconds": walls["audit"]},
+        ),
+    ]
+
+
+def audit_memory(size: int = 4 * GB) -> Measure:
+    """Measure the largest resident memory of an audit."""
+    with (
+        log_directory(size, partitions=8) as (directory, written),
+        Path(os.devnull).open("rb+") as nowhere,
+    ):
+        process = subprocess.Popen(_audit(directory), stdin=nowhere, stdout=nowhere, stderr=nowhere)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in {0, 1, 2}:
+        raise RuntimeError(f"the audit ended with {process.returncode}")
+    # Linux counts in KiB, macOS in bytes.
+    resident = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Measure(
+        f"resident memory, audit of {written / GB:.1f} GB",
+        "≤ 150 MiB",
+        f"{resident / MIB:.0f} MiB",
+        resident <= 150 * MIB,
+        {"bytes": resident},
+    )
+
+
+def measures() -> Iterator[Measure]:
+    """Give every row that is measured on whole processes."""
+    yield audit_speed()
+    yield from start_up()
+    yield audit_memory()

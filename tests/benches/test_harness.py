@@ -1,0 +1,108 @@
+"""The benchmarks' own parts: data that is what it says, ratios that are what they say."""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from aiokafka.record import _crecords
+from hypothesis import given
+from strategies import DrawnRecord, batches_of_records, int64
+
+from benches.cases import CASES, SMALL, Case, Outcome
+from benches.chart import Bar, draw
+from benches.data import CODECS, MIB, Shape, encode_batch, encode_varint, generate, renumbered
+from benches.peers import AIOKAFKA, JOBS, OURS, READ
+from benches.race import Times, race
+from benches.whole import write_log_directory
+
+
+def plain(record: DrawnRecord) -> tuple[int, bytes | None, bytes | None, tuple[object, ...]]:
+    return record.timestamp, record.key, record.value, record.headers
+
+
+@given(int64())
+def test_a_varint_is_the_zigzag_of_protocol_buffers(value: int) -> None:
+    encoded = encode_varint(value)
+    rest = sum((byte & 0x7F) << (7 * index) for index, byte in enumerate(encoded))
+    assert (rest >> 1) ^ -(rest & 1) == value
+    assert all(byte & 0x80 for byte in encoded[:-1])
+    assert not encoded[-1] & 0x80
+
+
+@given(batches_of_records())
+def test_a_peer_reads_the_records_that_were_written(records: list[DrawnRecord]) -> None:
+    data = encode_batch([(r.timestamp, r.key, r.value, r.headers) for r in records], base_offset=5)
+    batch = _crecords.MemoryRecords(data).next_batch()
+    assert batch.validate_crc()
+    read = [(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in batch]
+    assert read == [(5 + index, *plain(record)) for index, record in enumerate(records)]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_same_shape_gives_the_same_bytes_in_every_codec(codec: str) -> None:
+    shape = Shape(200, 10, compression=codec)
+    generate.cache_clear()
+    first = generate(shape, 20_000)
+    generate.cache_clear()
+    assert generate(shape, 20_000).log == first.log
+    assert JOBS["check"][AIOKAFKA](first)() == first.records
+    assert 20_000 <= first.raw_size < 23_000
+
+
+def test_renumbered_batches_have_offsets_without_a_gap() -> None:
+    batches = generate(Shape(100, 10), 5000).batches
+    log, end = renumbered([*batches, *batches], 100)
+    offsets = [record.offset for batch in read_by_peer(log) for record in batch]
+    assert offsets == list(range(100, end))
+
+
+def read_by_peer(log: bytes) -> list[list[_crecords.DefaultRecord]]:
+    batches = _crecords.MemoryRecords(log)
+    found = []
+    while batches.has_next():
+        batch = batches.next_batch()
+        assert batch.validate_crc()
+        found.append(list(batch))
+    return found
+
+
+def test_a_log_directory_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
+    written = write_log_directory(tmp_path, 40 * MIB, partitions=2)
+    assert 40 * MIB <= written <= 40 * MIB + 2 * 17 * MIB
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*.log")) == written
+
+
+def test_each_round_runs_every_candidate_once_in_turn() -> None:
+    taken: list[str] = []
+
+    def candidate(name: str, seconds: float) -> float:
+        taken.append(name)
+        return seconds
+
+    times = race({"a": lambda: candidate("a", 1.0), "b": lambda: candidate("b", 4.0)}, 3)
+    assert taken == ["a", "b"] * 4
+    assert times["a"].seconds == (1.0,) * 3
+    assert times["a"].faster_than(times["b"]) == 4.0
+
+
+def test_a_slow_moment_of_the_machine_leaves_the_ratio_alone() -> None:
+    ours, theirs = Times((1.0, 9.0, 1.1)), Times((4.0, 36.0, 4.4))
+    assert ours.faster_than(theirs) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("read", "is_met"), [(0.91, True), (0.89, False)])
+def test_a_target_is_met_by_the_share_of_a_bare_read(read: float, *, is_met: bool) -> None:
+    case = Case("check", Shape(), SMALL, 25, read_target=0.9)
+    times = {OURS: Times((1.0,)), AIOKAFKA: Times((20.0,)), READ: Times((read,))}
+    assert Outcome(case, times, {}).is_met is is_met
+
+
+def test_no_two_cases_are_the_same_race() -> None:
+    assert len({(case.title, case.size) for case in CASES}) == len(CASES)
+
+
+def test_the_chart_is_well_formed_and_marks_the_target() -> None:
+    drawn = draw([("check <100 B>", [Bar(41.3, 40, "small"), Bar(20, 25, "large")])], "a & b")
+    tree = ET.fromstring(drawn)  # noqa: S314  (our own text)
+    texts = ["".join(node.itertext()) for node in tree.iter() if node.tag.endswith("text")]
+    assert {"check <100 B>", "41.3", "20.0", "a & b"} <= set(texts)
