@@ -24,6 +24,7 @@ from ottla._engine import build_batch as _build_batch
 from ottla._engine import build_batch_from_columns as _build_batch_from_columns
 from ottla._engine import build_control_batch as _build_control_batch
 from ottla._engine import build_message_set as _build_message_set
+from ottla.errors import MissingDependencyError
 
 __all__ = [
     "BatchIterator",
@@ -143,4 +144,142 @@ def build_batch(
         is_transactional=is_transactional,
         log_append_time_ms=log_append_time_ms,
         delete_horizon_ms=delete_horizon_ms,
+    )
+
+
+def build_batch_from_columns(
+    timestamps: Any,
+    keys: BinaryColumn,
+    values: BinaryColumn,
+    *,
+    base_offset: int = 0,
+    compression: Compression = "none",
+    compression_level: int | None = None,
+    partition_leader_epoch: int = -1,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    log_append_time_ms: int | None = None,
+) -> bytes:
+    """Builds one batch of magic 2 from columns, one record a row, without headers.
+
+    Args:
+        timestamps: int64 array of ms since 1970, one a record; -1 for none.
+        keys, values: see `BinaryColumn`; NumPy arrays are not copied.
+
+    Other arguments and errors are those of `build_batch`.
+
+    Raises:
+        ValueError: columns of different lengths, offsets outside the data, or what Kafka's builder
+            refuses.
+        TypeError: arrays of another type.
+
+    >>> import numpy, ottla
+    >>> values = (numpy.array([0, 1, 3], "int32"), numpy.frombuffer(b"abb", "uint8"))
+    >>> data = ottla.build_batch_from_columns(numpy.array([5, 6]), None, values)
+    >>> [record.value for record in ottla.read(data)]
+    [b'a', b'bb']
+    """
+    return _build_batch_from_columns(
+        timestamps,
+        keys if keys is None or isinstance(keys, tuple) else _arrow_column(keys),
+        values if values is None or isinstance(values, tuple) else _arrow_column(values),
+        base_offset=base_offset,
+        compression=compression,
+        compression_level=compression_level,
+        partition_leader_epoch=partition_leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        is_transactional=is_transactional,
+        log_append_time_ms=log_append_time_ms,
+    )
+
+
+def build_control_batch(
+    kind: Literal["commit", "abort"],
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp: int,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+) -> bytes:
+    """Builds the marker that ends a transaction (KIP-98), as the coordinator writes it.
+
+    Raises:
+        ValueError: another kind, or no producer.
+
+    >>> import ottla
+    >>> marker = ottla.build_control_batch(
+    ...     "commit", producer_id=9, producer_epoch=2, coordinator_epoch=7, timestamp=1_500_000_000_000
+    ... )
+    >>> [record.control for record in ottla.read(marker, control=True)]
+    ['COMMIT']
+    """
+    return _build_control_batch(
+        kind,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        coordinator_epoch=coordinator_epoch,
+        timestamp=timestamp,
+        base_offset=base_offset,
+        partition_leader_epoch=partition_leader_epoch,
+    )
+
+
+def build_message_set(
+    records: Iterable[NewRecord],
+    *,
+    magic: Literal[0, 1],
+    base_offset: int = 0,
+    compression: Literal["none", "gzip", "snappy", "lz4"] = "none",
+    compression_level: int | None = None,
+    log_append_time_ms: int | None = None,
+) -> bytes:
+    """Builds records of magic 0 or 1: one entry each, or one compressed wrapper of all.
+
+    Raises:
+        ValueError: what the format has no place for, such as headers or zstd.
+
+    >>> import ottla
+    >>> data = ottla.build_message_set([ottla.NewRecord(b"k", b"v")], magic=0, compression="gzip")
+    >>> [record.value for record in ottla.read(data)]
+    [b'v']
+    """
+    rows = [(r.timestamp, r.key, r.value, r.headers or None, r.offset_delta) for r in records]
+    return _build_message_set(
+        rows,
+        magic=magic,
+        base_offset=base_offset,
+        compression=compression,
+        compression_level=compression_level,
+        log_append_time_ms=log_append_time_ms,
+    )
+
+
+def _arrow_column(column: Any) -> tuple[Any, ...]:
+    """Offsets, data and validity of an Arrow array of byte strings, as NumPy sees them."""
+    import numpy as np
+
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        message = "columns of Arrow need pyarrow: install ottla[arrow], or pass (offsets, data)"
+        raise MissingDependencyError(message) from error
+    array = column if isinstance(column, pa.Array) else pa.array(column)
+    if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
+        offset_type: Any = np.int64
+    elif pa.types.is_binary(array.type) or pa.types.is_string(array.type):
+        offset_type = np.int32
+    else:
+        array, offset_type = array.cast(pa.binary()), np.int32
+    validity, offsets, data = array.buffers()
+    start, stop = array.offset, array.offset + len(array) + 1
+    return (
+        np.frombuffer(offsets, offset_type)[start:stop] if offsets else np.zeros(1, offset_type),
+        np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8),
+        (np.frombuffer(validity, np.uint8), start) if validity else None,
     )

@@ -1,6 +1,6 @@
 //! Faults of the engine as the exceptions of `ottla.errors`.
 
-use ottla_core::error::{Error, ErrorKind, Family};
+use ottla_core::error::{Error, Family};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -41,10 +41,4 @@ pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         ),
         Err(error) => error,
     }
-}
-
-/// An exception of `ottla.errors` for a kind without a position of its own.
-#[cold]
-pub(crate) fn kind_to_python(py: Python<'_>, kind: ErrorKind) -> PyErr {
-    to_python(py, &Error { kind, position: 0 })
 }

@@ -1,6 +1,8 @@
 //! The extension module `ottla._engine`: converts between Python and `ottla-core`, decides nothing.
 #![deny(unsafe_code)]
 
+mod audit;
+mod build;
 mod bytes;
 mod check;
 mod columns;
@@ -13,6 +15,15 @@ use pyo3::prelude::*;
 /// The engine of Ottla.
 #[pymodule(gil_used = false)]
 mod _engine {
+    #[pymodule_export]
+    use crate::audit::{
+        PartitionScan, SegmentScan, finding_catalogue, merge_partition, scan_segment,
+        segment_batches, segment_records,
+    };
+    #[pymodule_export]
+    use crate::build::{
+        build_batch, build_batch_from_columns, build_control_batch, build_message_set,
+    };
     #[pymodule_export]
     use crate::check::{check_batches, kernel_level};
     #[pymodule_export]
@@ -27,6 +38,8 @@ mod _engine {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("SEGMENT_BATCH_COLUMNS", crate::audit::BATCH_COLUMNS.to_vec())?;
+        module.add("SEGMENT_RECORD_COLUMNS", crate::audit::RECORD_COLUMNS.to_vec())
     }
 }

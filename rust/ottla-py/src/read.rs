@@ -85,30 +85,38 @@ impl RecordBatch {
     }
 
     fn iterate(&self, py: Python<'_>) -> PyResult<RecordIterator> {
-        let whole = self.whole(py);
-        let info = &self.info;
-        let limits = Limits::default();
-        let start = |payload: &[u8]| RecordCursor::start(info, payload, limits);
-        let found = batch::payload(info, whole).and_then(|payload| match payload {
-            Payload::Plain { start: at } => {
-                let at = at + info.position as usize;
-                let range = at..info.position as usize + whole.len();
-                let payload = self.data.as_bytes(py).get(range.clone()).unwrap_or_default();
-                Ok((start(payload)?, Source::Borrowed(self.data.clone_ref(py), range)))
-            }
-            Payload::Compressed { codec, bytes, start: at } => with_checker(Level::Full, |c| {
-                let inflated = c
-                    .codecs()
-                    .decompress(codec, info.magic, bytes)
-                    .map_err(|kind| ottla_core::error::Error::new(kind, at))?;
-                Ok((start(inflated)?, Source::Owned(inflated.to_vec())))
-            }),
-        });
-        let (cursor, source) = found.map_err(|error| self.error(py, error))?;
-        let is_control = info.is_control();
-        let position = info.position;
-        Ok(RecordIterator { source, cursor: Mutex::new(cursor), is_control, position })
+        iterate(py, &self.info, self.data.bind(py))
     }
+}
+
+/// Iterates over the records of a batch that lies whole in `data`.
+pub(crate) fn iterate(
+    py: Python<'_>,
+    info: &BatchInfo,
+    data: &Bound<'_, PyBytes>,
+) -> PyResult<RecordIterator> {
+    let position = info.position as usize;
+    let end = position.saturating_add(info.size as usize);
+    let whole = data.as_bytes().get(position..end).unwrap_or_default();
+    let limits = Limits::default();
+    let found = batch::payload(info, whole).and_then(|payload| match payload {
+        Payload::Plain { start } => {
+            let records = whole.get(start..).unwrap_or_default();
+            let cursor = RecordCursor::start(info, records, limits)?;
+            Ok((cursor, Source::Borrowed(data.clone().unbind(), position + start..end)))
+        }
+        Payload::Compressed { codec, bytes, start } => with_checker(Level::Full, |checker| {
+            let inflated = checker
+                .codecs()
+                .decompress(codec, info.magic, bytes)
+                .map_err(|kind| ottla_core::error::Error::new(kind, start))?;
+            let cursor = RecordCursor::start(info, inflated, limits)?;
+            Ok((cursor, Source::Owned(inflated.to_vec())))
+        }),
+    });
+    let (cursor, source) = found.map_err(|error| to_python(py, &error.within(position)))?;
+    let (is_control, position) = (info.is_control(), info.position);
+    Ok(RecordIterator { source, cursor: Mutex::new(cursor), is_control, position })
 }
 
 #[pymethods]
@@ -312,6 +320,13 @@ impl RecordIterator {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.next_record(py)
+    }
+}
+
+impl RecordIterator {
+    /// The next record, as the iterator gives it.
+    pub(crate) fn next_record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
         let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
         let index = cursor.index();
         let record = match cursor.next(self.source.bytes(py)) {
@@ -356,6 +371,27 @@ pub(crate) struct Record {
     raw_headers: Option<Py<PyList>>,
     sequence: i32,
     control: Option<ControlRecord>,
+}
+
+impl Record {
+    /// As a row of the audit's table of records.
+    pub(crate) fn row<'py>(
+        &self,
+        py: Python<'py>,
+        batch_position: u64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        (
+            batch_position,
+            self.offset,
+            self.timestamp,
+            self.key(py),
+            self.value(py),
+            self.headers(py)?,
+            self.sequence,
+            self.control(),
+        )
+            .into_pyobject(py)
+    }
 }
 
 #[pymethods]

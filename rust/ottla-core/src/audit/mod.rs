@@ -34,6 +34,6 @@ mod verdicts;
 pub use findings::{Cause, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row, Severity};
 pub use merge::{PartitionContext, PartitionScan, PlacedFinding, merge_partition};
 pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
-pub use scan::Scanner;
+pub use scan::{Listing, Scanner};
 pub use source::{Source, WINDOW_BYTES};
 pub use tally::{Counters, EpochRun, OnBatch, SegmentContext, SegmentScan};

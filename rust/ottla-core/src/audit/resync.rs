@@ -9,7 +9,7 @@
 //! continues the offsets exactly is preferred, within a stretch, to the first sound one; and a batch
 //! whose only fault is its size field is found by its own CRC, which no value inside it can fool.
 
-use super::source::{WINDOW_BYTES, Window};
+use super::source::Window;
 use crate::header::{
     CRC_START, Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE_V2,
     RECORD_BATCH_OVERHEAD, read_i32,
@@ -29,6 +29,9 @@ const STRETCH: u64 = 64 << 10;
 
 /// The same where nothing tells the size of the damaged batch: Kafka's default bound of a batch.
 const STRETCH_UNSIZED: u64 = 1 << 20;
+
+/// How far the end of a batch whose size field is wrong is looked for by its CRC.
+const PROOF_BYTES: u64 = 8 << 20;
 
 /// Bytes seen of a candidate, enough for a header and the lengths of a legacy record with a usual key.
 const LOOK: usize = 16 << 10;
@@ -211,7 +214,7 @@ impl Proof {
     /// Whether the CRC is that of the bytes up to `end`, which goes up from call to call.
     fn ends_at(&mut self, window: &mut Window<'_>, end: u64) -> bool {
         let Some(sum) = self.sum else { return false };
-        if end <= sum.from || end - sum.from > WINDOW_BYTES as u64 {
+        if end <= sum.from || end - sum.from > PROOF_BYTES {
             return false;
         }
         let floor = if sum.is_legacy { 10 } else { (RECORD_BATCH_OVERHEAD - CRC_START) as u64 };

@@ -92,6 +92,57 @@ impl Scanner {
     }
 }
 
+/// Batches of a part of a segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Every batch framed rightly, and whether its CRC is right.
+    pub batches: Vec<(BatchInfo, bool)>,
+    /// Where to go on; `None` at the end.
+    pub next_position: Option<u64>,
+}
+
+impl Scanner {
+    /// Lists the batches of a segment from a batch at `position` on, damage left out: at least
+    /// `limit` of them where there are so many, and then up to the end of the window.
+    ///
+    /// # Errors
+    /// When the source cannot tell its size, or what ended reading.
+    pub fn list(
+        &mut self,
+        source: &dyn Source,
+        context: SegmentContext,
+        position: u64,
+        limit: usize,
+    ) -> io::Result<Listing> {
+        let mut batches = Vec::new();
+        let count = std::cell::Cell::new(0);
+        let mut on_batch = |info: &BatchInfo, is_valid: bool| {
+            batches.push((*info, is_valid));
+            count.set(batches.len());
+        };
+        let mut progress = |_: u64| true;
+        let window = Window::new(source, std::mem::take(&mut self.buffer), &mut progress)?;
+        let mut pass = Pass {
+            checker: &mut self.checker,
+            window,
+            tally: Tally::new(context, Some(&mut on_batch)),
+            search: Search::new(),
+            faults: Vec::new(),
+            position,
+            zeros_from: None,
+            last_was_legacy: true,
+        };
+        pass.run_until(|| count.get() >= limit);
+        let Pass { window, position, .. } = pass;
+        let next_position = (position < window.end()).then_some(position);
+        if let Some(error) = window.failure() {
+            return Err(io::Error::new(error.kind(), error.to_string()));
+        }
+        self.buffer = window.into_buffer();
+        Ok(Listing { batches, next_position })
+    }
+}
+
 struct Pass<'c, 'a> {
     checker: &'c mut Checker,
     window: Window<'a>,
@@ -117,7 +168,11 @@ enum Frame {
 
 impl Pass<'_, '_> {
     fn run(&mut self) {
-        while self.position < self.window.end() {
+        self.run_until(|| false);
+    }
+
+    fn run_until(&mut self, is_enough: impl Fn() -> bool) {
+        while self.position < self.window.end() && !is_enough() {
             self.run_ordinary();
             if self.position >= self.window.end() {
                 break;
@@ -140,6 +195,7 @@ impl Pass<'_, '_> {
         loop {
             let base = *position;
             let data = window.hold(base, RECORD_BATCH_OVERHEAD);
+            tally.requiet();
             let run = if checker.level() == Level::Crc {
                 ottla_kernels::crc_only_run(kernels, data, 0, |header| {
                     let is_plain = header.is_ordinary();
@@ -154,6 +210,7 @@ impl Pass<'_, '_> {
                     EachBatch::new(&mut target, |header: &_| tally.ordinary(header, base));
                 ottla_kernels::run(kernels, data, 0, &mut each)
             };
+            tally.unquiet();
             *position += run.position as u64;
             if run.position > 0 {
                 self.last_was_legacy = false;
@@ -422,7 +479,7 @@ impl Pass<'_, '_> {
             .filter(|_| info.magic == 2)
             .map(|header| (header.base_offset, header.last_offset));
         if let Some(on_batch) = &mut self.tally.on_batch {
-            on_batch(info, 0);
+            on_batch(info, false);
         }
         self.tally.lost(finding, offsets);
         self.position = end;

@@ -200,8 +200,8 @@ pub(crate) struct Seen {
     pub(crate) has_base: bool,
 }
 
-/// Takes every batch framed rightly, with the number of records found in it.
-pub type OnBatch<'a> = dyn FnMut(&BatchInfo, u64) + 'a;
+/// Takes every batch framed rightly, and whether its CRC is right.
+pub type OnBatch<'a> = dyn FnMut(&BatchInfo, bool) + 'a;
 
 /// A finding about batches one after the other that grows with each of them.
 #[derive(Clone, Copy, Debug)]
@@ -226,7 +226,16 @@ pub(crate) struct Tally<'a> {
     growing: Option<Growing>,
     newest_timestamp: i64,
     oldest_timestamp: i64,
+    /// The latest time a clock may show.
+    horizon: i64,
+    /// `expected`, while nothing is pending; [`LOUD`] otherwise.
+    quiet_offset: i64,
+    quiet_batches: u64,
+    quiet_records: u64,
 }
+
+/// An offset that no ordinary batch has.
+const LOUD: i64 = i64::MIN;
 
 impl<'a> Tally<'a> {
     pub(crate) fn new(context: SegmentContext, on_batch: Option<&'a mut OnBatch<'a>>) -> Self {
@@ -243,6 +252,10 @@ impl<'a> Tally<'a> {
             growing: None,
             newest_timestamp: i64::MIN,
             oldest_timestamp: i64::MAX,
+            horizon: context.now_ms.saturating_add(FUTURE_MS),
+            quiet_offset: LOUD,
+            quiet_batches: 0,
+            quiet_records: 0,
         }
     }
 
@@ -261,35 +274,28 @@ impl<'a> Tally<'a> {
     #[inline]
     pub(crate) fn ordinary(&mut self, header: &BatchHeader, base: u64) {
         let last_offset = header.base_offset + i64::from(header.last_offset_delta);
-        let horizon = self.scan.context.now_ms.saturating_add(FUTURE_MS);
-        let is_expected = header.base_offset == self.expected
-            && last_offset <= self.highest
-            && self.pending.is_none()
-            && !self.after_damage
-            && header.partition_leader_epoch == self.epoch
-            && (SECONDS.end..=horizon).contains(&header.max_timestamp)
-            && (SECONDS.end..=horizon).contains(&header.base_timestamp)
-            && self.on_batch.is_none();
-        if !is_expected {
-            self.sound(Seen::of_header(header, base));
-            return;
-        }
-        let counters = &mut self.scan.counters;
-        counters.batches += 1;
-        counters.records += header.record_count as u64;
-        counters.magics[2] += 1;
-        counters.codecs[0] += 1;
-        self.expected = last_offset.saturating_add(1);
-        self.newest_timestamp = self.newest_timestamp.max(header.max_timestamp);
         let oldest = if header.is_log_append_time() {
             header.max_timestamp
         } else {
             header.base_timestamp
         };
-        self.oldest_timestamp = self.oldest_timestamp.min(oldest);
-        if let Some(run) = self.scan.leader_epochs.last_mut() {
-            run.batches += 1;
+        let is_expected = header.base_offset == self.quiet_offset
+            && last_offset <= self.highest
+            && header.partition_leader_epoch == self.epoch
+            && oldest >= SECONDS.end
+            && header.max_timestamp >= SECONDS.end
+            && header.max_timestamp <= self.horizon;
+        if !is_expected {
+            self.unquiet();
+            self.sound(Seen::of_header(header, base));
+            self.requiet();
+            return;
         }
+        self.quiet_batches += 1;
+        self.quiet_records += header.record_count as u64;
+        self.quiet_offset = last_offset.saturating_add(1);
+        self.newest_timestamp = self.newest_timestamp.max(header.max_timestamp);
+        self.oldest_timestamp = self.oldest_timestamp.min(oldest);
         if header.producer_id >= 0 {
             let seen = Seen::of_header(header, base);
             self.count_producer(&seen.info);
@@ -297,10 +303,33 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Before anything but an ordinary batch in its place: counts what was put off.
+    pub(crate) fn unquiet(&mut self) {
+        let batches = std::mem::take(&mut self.quiet_batches);
+        if batches > 0 {
+            let counters = &mut self.scan.counters;
+            counters.batches += batches;
+            counters.records += std::mem::take(&mut self.quiet_records);
+            counters.magics[2] += batches;
+            counters.codecs[0] += batches;
+            self.expected = self.quiet_offset;
+            if let Some(run) = self.scan.leader_epochs.last_mut() {
+                run.batches += batches;
+            }
+        }
+        self.quiet_offset = LOUD;
+    }
+
+    /// From now on ordinary batches in their place need no more than to be counted.
+    pub(crate) fn requiet(&mut self) {
+        let is_quiet = self.pending.is_none() && !self.after_damage && self.on_batch.is_none();
+        self.quiet_offset = if is_quiet { self.expected } else { LOUD };
+    }
+
     /// A batch with the right CRC.
     pub(crate) fn sound(&mut self, seen: Seen) {
         if let Some(on_batch) = &mut self.on_batch {
-            on_batch(&seen.info, seen.records);
+            on_batch(&seen.info, true);
         }
         if let Some(pending) = self.pending.take() {
             self.settle(&pending, Some(&seen));
@@ -563,7 +592,7 @@ impl<'a> Tally<'a> {
             Some("timestamps before 1970, which retention by time deletes at once")
         } else if SECONDS.contains(&timestamp) {
             Some("timestamps that look like seconds, not milliseconds")
-        } else if timestamp <= self.scan.context.now_ms.saturating_add(FUTURE_MS) {
+        } else if timestamp <= self.horizon {
             None
         } else if timestamp >= MICROSECONDS_FROM {
             Some("timestamps that look like microseconds or nanoseconds, not milliseconds")

@@ -1,0 +1,512 @@
+//! The log check: a segment file scanned, a partition merged, and what a segment holds as rows.
+
+use crate::check::level_of;
+use crate::read::iterate;
+use ottla_core::attributes::Compression;
+use ottla_core::audit::{
+    Finding, FindingKind, PartitionContext, Scanner, SegmentContext, merge_partition as merge,
+};
+use ottla_core::batch::BatchInfo;
+use ottla_core::check::Level;
+use ottla_core::limits::Limits;
+use pyo3::BoundObject;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+
+thread_local! {
+    /// Scanners hold a window and contexts: each thread keeps one a level for its next file.
+    static SCANNERS: RefCell<Vec<(Level, Scanner)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
+    SCANNERS.with_borrow_mut(|scanners| {
+        let index = scanners.iter().position(|(known, _)| *known == level).unwrap_or_else(|| {
+            scanners.push((level, Scanner::new(level, Limits::default())));
+            scanners.len() - 1
+        });
+        match scanners.get_mut(index) {
+            Some((_, scanner)) => work(scanner),
+            None => work(&mut Scanner::new(level, Limits::default())),
+        }
+    })
+}
+
+/// An error of the operating system with the file's name, as Python's own `open` raises it.
+fn os_error(py: Python<'_>, error: &io::Error, path: &[u8]) -> PyErr {
+    let Some(number) = error.raw_os_error() else {
+        return PyOSError::new_err(error.to_string());
+    };
+    let strerror = py.import("os").and_then(|os| os.call_method1("strerror", (number,)));
+    match strerror {
+        Ok(text) => PyOSError::new_err((number, text.unbind(), PyBytes::new(py, path).unbind())),
+        Err(error) => error,
+    }
+}
+
+/// Opens without waiting for a writer, should the name have become that of a FIFO.
+fn open(py: Python<'_>, path: &[u8]) -> PyResult<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let name = OsStr::from_bytes(path);
+    let nonblocking = 0o4000;
+    py.detach(|| std::fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(name))
+        .map_err(|error| os_error(py, &error, path))
+}
+
+/// The catalogue of findings: name, severity, meaning, causes, action and kafka of each.
+#[pyfunction]
+pub(crate) fn finding_catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let rows = FindingKind::ALL.iter().map(|kind| {
+        let row = kind.row();
+        let entry = PyDict::new(py);
+        entry.set_item("name", row.name)?;
+        entry.set_item("severity", row.severity.name())?;
+        entry.set_item("meaning", row.meaning)?;
+        entry.set_item("causes", row.causes)?;
+        entry.set_item("action", row.action)?;
+        entry.set_item("kafka", row.kafka)?;
+        Ok(entry)
+    });
+    rows.collect()
+}
+
+fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("name", finding.kind.name())?;
+    row.set_item("severity", finding.severity.name())?;
+    row.set_item("position", finding.position)?;
+    row.set_item("size", finding.size)?;
+    row.set_item("first_offset", finding.first_offset)?;
+    row.set_item("last_offset", finding.last_offset)?;
+    row.set_item("record_index", finding.record_index)?;
+    row.set_item("producer_id", finding.producer_id)?;
+    row.set_item("next_good_offset", finding.next_good_offset)?;
+    row.set_item("cause", finding.cause.map(ottla_core::audit::Cause::name))?;
+    row.set_item("expected", &finding.expected)?;
+    row.set_item("found", &finding.found)?;
+    row.set_item("message", &finding.message)?;
+    Ok(row)
+}
+
+/// What one pass over a segment file has shown.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct SegmentScan {
+    inner: ottla_core::audit::SegmentScan,
+}
+
+#[pymethods]
+impl SegmentScan {
+    /// Bytes of the file.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.inner.counters.bytes
+    }
+
+    /// Sound batches.
+    #[getter]
+    fn batches(&self) -> u64 {
+        self.inner.counters.batches
+    }
+
+    /// Records in them; at level ``crc`` as the headers say.
+    #[getter]
+    fn records(&self) -> u64 {
+        self.inner.counters.records
+    }
+
+    /// First offset, ``None`` without a batch.
+    #[getter]
+    fn first_offset(&self) -> Option<i64> {
+        self.inner.first_offset
+    }
+
+    /// The offset behind the last.
+    #[getter]
+    fn next_offset(&self) -> Option<i64> {
+        self.inner.next_offset
+    }
+
+    /// Smallest timestamp in ms, −1 left out.
+    #[getter]
+    fn min_timestamp(&self) -> Option<i64> {
+        self.inner.min_timestamp
+    }
+
+    /// Largest timestamp in ms, −1 left out.
+    #[getter]
+    fn max_timestamp(&self) -> Option<i64> {
+        self.inner.max_timestamp
+    }
+
+    /// Format versions seen.
+    #[getter]
+    fn magics(&self) -> Vec<usize> {
+        let counts = self.inner.counters.magics.iter().enumerate();
+        counts.filter(|(_, count)| **count > 0).map(|(magic, _)| magic).collect()
+    }
+
+    /// Codecs seen.
+    #[getter]
+    fn codecs(&self) -> Vec<&'static str> {
+        let counts = self.inner.counters.codecs.iter().zip(0u8..);
+        counts
+            .filter(|(count, _)| **count > 0)
+            .map(|(_, id)| Compression::from_id(id).map_or("unknown", Compression::name))
+            .collect()
+    }
+
+    /// Findings of this file alone, by position.
+    #[getter]
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        self.inner.findings.kept().iter().map(|finding| finding_row(py, finding)).collect()
+    }
+}
+
+/// Scans one segment file, without the interpreter's lock.
+///
+/// Args:
+///     path: of the file, as the operating system has it.
+///     base_offset, next_base_offset: of this file's name and of the next one's.
+///     is_active: whether it is the last of its partition.
+///     stopped_cleanly: whether the broker did.
+///     is_consumer_offsets: whether it belongs to ``__consumer_offsets``.
+///     level: ``crc``, ``decode`` or ``full``.
+///     now_ms: the time of the audit.
+///     progress: called after each window with the bytes read so far; ``False`` stops the scan.
+///
+/// Raises:
+///     OSError: the file cannot be opened.
+///     AuditCancelledError: ``progress`` said so.
+#[pyfunction]
+#[pyo3(signature = (
+    path, *, base_offset=None, next_base_offset=None, is_active=true, stopped_cleanly=false,
+    is_consumer_offsets=false, level="full", now_ms, progress=None
+))]
+#[expect(clippy::too_many_arguments, reason = "by name")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn scan_segment(
+    py: Python<'_>,
+    path: &[u8],
+    base_offset: Option<i64>,
+    next_base_offset: Option<i64>,
+    is_active: bool,
+    stopped_cleanly: bool,
+    is_consumer_offsets: bool,
+    level: &str,
+    now_ms: i64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<SegmentScan> {
+    let level = level_of(level)?;
+    let file = open(py, path)?;
+    let context = SegmentContext {
+        base_offset,
+        next_base_offset,
+        is_active,
+        stopped_cleanly,
+        is_consumer_offsets,
+        now_ms,
+    };
+    let mut read = 0;
+    let mut raised = None;
+    let mut advance = |bytes: u64| {
+        read += bytes;
+        let Some(progress) = &progress else { return true };
+        let answer = Python::attach(|py| progress.call1(py, (read,))?.is_truthy(py));
+        answer.unwrap_or_else(|error| {
+            raised = Some(error);
+            false
+        })
+    };
+    let scan = py.detach(|| {
+        with_scanner(level, |scanner| scanner.scan(&file, context, &mut advance, None))
+    });
+    match (scan, raised) {
+        (_, Some(error)) => Err(error),
+        (Ok(inner), None) => Ok(SegmentScan { inner }),
+        (Err(error), None) if error.kind() == io::ErrorKind::Interrupted => {
+            let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
+            Err(PyErr::from_value(cancelled.call1(("the scan was stopped",))?))
+        }
+        (Err(error), None) => Err(os_error(py, &error, path)),
+    }
+}
+
+/// What the segments of a partition show together.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct PartitionScan {
+    inner: ottla_core::audit::PartitionScan,
+    files: Vec<String>,
+}
+
+#[pymethods]
+impl PartitionScan {
+    /// First offset a consumer can get; ``None`` without a batch.
+    #[getter]
+    fn log_start_offset(&self) -> Option<i64> {
+        (self.inner.counters.batches > 0).then_some(self.inner.log_start_offset)
+    }
+
+    /// The offset behind the last; ``None`` without a batch.
+    #[getter]
+    fn log_end_offset(&self) -> Option<i64> {
+        (self.inner.counters.batches > 0).then_some(self.inner.log_end_offset)
+    }
+
+    /// Where ``read_committed`` consumers stop at the latest.
+    #[getter]
+    fn last_stable_offset(&self) -> Option<i64> {
+        (self.inner.counters.batches > 0).then_some(self.inner.last_stable_offset)
+    }
+
+    /// All findings, by file and position, with ``file`` added. Where more than a thousand of a kind
+    /// are in one file the rest is one finding that counts them.
+    #[getter]
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let name = |segment: usize| self.files.get(segment).map_or("", String::as_str);
+        let mut rows = Vec::new();
+        for placed in &self.inner.findings {
+            let row = finding_row(py, &placed.finding)?;
+            row.set_item("file", name(placed.segment))?;
+            rows.push(row);
+        }
+        for &(segment, kind, count) in &self.inner.suppressed {
+            let message = format!("and {count} more of these in this file");
+            let row = finding_row(py, &Finding::new(kind, message))?;
+            row.set_item("file", name(segment))?;
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Transactions that did not commit: aborted ones and open ones, by first offset.
+    #[getter]
+    fn transactions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mut rows = Vec::new();
+        for (producer_id, done) in &self.inner.aborted {
+            let first = &done.transaction.first;
+            let state = if done.is_commit { "committed" } else { "aborted" };
+            let at = (*producer_id, first.epoch, first.offset, done.marker.last_offset);
+            rows.push((at, state));
+        }
+        for producer in &self.inner.producers {
+            if let Some(open) = &producer.open_transaction {
+                let at = (
+                    producer.producer_id,
+                    producer.producer_epoch,
+                    open.first.offset,
+                    open.last_offset,
+                );
+                rows.push((at, "open"));
+            }
+        }
+        rows.sort_by_key(|((_, _, first_offset, _), _)| *first_offset);
+        let to_row = |((producer_id, epoch, first_offset, last_offset), state)| {
+            let row = PyDict::new(py);
+            row.set_item("producer_id", producer_id)?;
+            row.set_item("producer_epoch", epoch)?;
+            row.set_item("state", state)?;
+            row.set_item("first_offset", first_offset)?;
+            row.set_item("last_offset", last_offset)?;
+            Ok(row)
+        };
+        rows.into_iter().map(to_row).collect()
+    }
+
+    /// Idempotent producers as they are at the end of the log, by id.
+    #[getter]
+    fn producers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.inner.producers.iter().map(|producer| {
+            let row = PyDict::new(py);
+            row.set_item("producer_id", producer.producer_id)?;
+            row.set_item("producer_epoch", producer.producer_epoch)?;
+            row.set_item("last_sequence", producer.last_sequence)?;
+            row.set_item("last_offset", producer.last_offset)?;
+            row.set_item("last_timestamp", producer.last_timestamp)?;
+            row.set_item("coordinator_epoch", producer.coordinator_epoch)?;
+            let open = producer.open_transaction.as_ref();
+            row.set_item("open_transaction_offset", open.map(|open| open.first.offset))?;
+            Ok(row)
+        });
+        rows.collect()
+    }
+}
+
+/// Puts the scans of a partition together, in the order of their base offsets.
+///
+/// Args:
+///     scans: pairs of a file's name, as findings shall name it, and its scan.
+///     log_start_offset: of ``log-start-offset-checkpoint``, if it has an entry.
+///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
+///     orphans: base offsets of index files without their ``.log``.
+#[pyfunction]
+#[pyo3(signature = (scans, *, log_start_offset=None, is_consumer_offsets=false, orphans=vec![]))]
+pub(crate) fn merge_partition(
+    py: Python<'_>,
+    scans: Vec<(String, Py<SegmentScan>)>,
+    log_start_offset: Option<i64>,
+    is_consumer_offsets: bool,
+    orphans: Vec<i64>,
+) -> PartitionScan {
+    let context = PartitionContext { log_start_offset, is_consumer_offsets, orphans };
+    let (files, segments): (Vec<_>, Vec<_>) =
+        scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
+    let inner = py.detach(|| merge(segments, &context));
+    PartitionScan { inner, files }
+}
+
+/// Names of what :func:`segment_batches` gives of each batch.
+pub(crate) const BATCH_COLUMNS: [&str; 20] = [
+    "position",
+    "size",
+    "magic",
+    "base_offset",
+    "last_offset",
+    "record_count",
+    "compression",
+    "timestamp_type",
+    "base_timestamp",
+    "max_timestamp",
+    "partition_leader_epoch",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "last_sequence",
+    "is_transactional",
+    "is_control",
+    "delete_horizon_ms",
+    "crc",
+    "is_valid",
+];
+
+/// Names of what :func:`segment_records` gives of each record.
+pub(crate) const RECORD_COLUMNS: [&str; 8] = [
+    "batch_position",
+    "offset",
+    "timestamp",
+    "key",
+    "value",
+    "headers",
+    "sequence",
+    "control",
+];
+
+fn batch_row<'py>(
+    py: Python<'py>,
+    info: &BatchInfo,
+    is_valid: bool,
+) -> PyResult<Bound<'py, PyTuple>> {
+    fn object<'py>(
+        py: Python<'py>,
+        value: impl IntoPyObject<'py, Error: Into<PyErr>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        value.into_pyobject(py).map(|value| value.into_any().into_bound()).map_err(Into::into)
+    }
+    let codec = info.compression().map_or("unknown", Compression::name);
+    PyTuple::new(
+        py,
+        [
+            object(py, info.position)?,
+            object(py, info.size)?,
+            object(py, info.magic)?,
+            object(py, info.base_offset)?,
+            object(py, info.last_offset)?,
+            object(py, info.record_count)?,
+            object(py, codec)?,
+            object(py, info.timestamp_type().name())?,
+            object(py, (info.magic >= 2).then_some(info.base_timestamp))?,
+            object(py, info.max_timestamp)?,
+            object(py, info.partition_leader_epoch)?,
+            object(py, info.producer_id)?,
+            object(py, info.producer_epoch)?,
+            object(py, info.base_sequence)?,
+            object(py, info.last_sequence())?,
+            object(py, info.is_transactional())?,
+            object(py, info.is_control())?,
+            object(py, info.delete_horizon_ms())?,
+            object(py, info.crc)?,
+            object(py, is_valid)?,
+        ],
+    )
+}
+
+fn list(
+    py: Python<'_>,
+    path: &[u8],
+    file: &File,
+    position: u64,
+    limit: usize,
+) -> PyResult<ottla_core::audit::Listing> {
+    let context = SegmentContext::default();
+    py.detach(|| {
+        with_scanner(Level::Decode, |scanner| scanner.list(file, context, position, limit))
+    })
+    .map_err(|error| os_error(py, &error, path))
+}
+
+/// The batches of a file from the batch at a position on, damage left out.
+///
+/// Gives rows of ``SEGMENT_BATCH_COLUMNS``, at least ``limit`` of them where there are so many, and
+/// the position to go on from, ``None`` at the end.
+///
+/// Raises:
+///     OSError: the file cannot be read.
+#[pyfunction]
+pub(crate) fn segment_batches<'py>(
+    py: Python<'py>,
+    path: &[u8],
+    position: u64,
+    limit: usize,
+) -> PyResult<(Vec<Bound<'py, PyTuple>>, Option<u64>)> {
+    let file = open(py, path)?;
+    let listing = list(py, path, &file, position, limit)?;
+    let rows = listing.batches.iter().map(|(info, is_valid)| batch_row(py, info, *is_valid));
+    Ok((rows.collect::<PyResult<_>>()?, listing.next_position))
+}
+
+/// The records of a file from the batch at a position on, damage left out; of a batch whose records
+/// cannot be read those before the fault.
+///
+/// Gives rows of ``SEGMENT_RECORD_COLUMNS``, whole batches until there are ``limit`` rows, and the
+/// position to go on from, ``None`` at the end.
+///
+/// Raises:
+///     OSError: the file cannot be read.
+#[pyfunction]
+pub(crate) fn segment_records<'py>(
+    py: Python<'py>,
+    path: &[u8],
+    position: u64,
+    limit: usize,
+) -> PyResult<(Vec<Bound<'py, PyTuple>>, Option<u64>)> {
+    let file = open(py, path)?;
+    let listing = list(py, path, &file, position, limit.div_ceil(16))?;
+    let mut rows = Vec::new();
+    for (info, is_valid) in &listing.batches {
+        if rows.len() >= limit {
+            return Ok((rows, Some(info.position)));
+        }
+        if !is_valid || info.size > Limits::default().batch_bytes {
+            continue;
+        }
+        let mut whole = vec![0; usize::try_from(info.size).unwrap_or(0)];
+        if let Err(error) = py.detach(|| file.read_exact_at(&mut whole, info.position)) {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                return Ok((rows, None));
+            }
+            return Err(os_error(py, &error, path));
+        }
+        let here = BatchInfo { position: 0, ..*info };
+        // What cannot be read further is a finding of the audit; here it ends the batch.
+        let Ok(records) = iterate(py, &here, &PyBytes::new(py, &whole)) else { continue };
+        while let Ok(Some(record)) = records.next_record(py) {
+            rows.push(record.row(py, info.position)?);
+        }
+    }
+    Ok((rows, listing.next_position))
+}
