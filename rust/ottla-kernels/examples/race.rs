@@ -34,7 +34,7 @@ const SHAPES: [Shape; 5] = [
         records_a_batch: 1000,
     },
     Shape {
-        name: "100 B x 1",
+        name: "100 B alone in its batch",
         value: 100,
         headers: 0,
         records_a_batch: 1,
@@ -283,7 +283,7 @@ fn main() -> ExitCode {
             };
             let data = Data::new(SHAPES[0], 1 << 18);
             let mut room = vec![0; data.batches.len() * 2];
-            for _ in 0..8 {
+            for _ in 0..number(3, 8).unwrap_or(8) {
                 run_kernel(kernel, level, &data, &mut room);
             }
             ExitCode::SUCCESS
@@ -291,7 +291,7 @@ fn main() -> ExitCode {
         _ => {
             let (Some(mebibytes), Some(rounds)) = (number(0, 1), number(1, 15)) else {
                 println!(
-                    "usage: race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE] | race callgrind {} [LEVEL]",
+                    "usage: race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE] | race callgrind {} [LEVEL [RUNS]]",
                     KERNELS.join("|")
                 );
                 return ExitCode::from(64);

@@ -298,10 +298,11 @@ mod x86 {
         each_batch(data, from, target, |header, shape, sink| {
             let body = body(data, header);
             if body.len() <= SHORT_MAX {
-                // SAFETY: the body of a batch has more than 4 bytes; the sink is the one of the batch.
+                // SAFETY: the body of a batch has more than 4 bytes, and few records fit into so
+                // short a one; the sink is the one of the batch.
                 return unsafe {
                     folded_short(body.as_ptr(), body.len()) == header.crc
-                        && fast::walk(Bmi2, data, shape, sink, || {})
+                        && fast::walk_few(Bmi2, data, shape, sink)
                 };
             }
             // Blocks of 64 bytes a record: CRC and walk should end together, in as few steps as can be. A step of two

@@ -245,36 +245,35 @@ static MASKS: Masks = {
     Masks(masks)
 };
 
-/// The view of `size` bytes at `position`, without a branch on the size: short and long values alternate in real columns.
+/// Writes the view of `size` bytes at `position`, without a branch on the size: short and long values
+/// alternate in real columns.
 ///
 /// # Safety
-/// 16 bytes at `position` of `data` are readable.
+/// 16 bytes at `position` of `data` are readable, and `to` is writable.
 #[inline(always)]
-unsafe fn view(data: *const u8, position: usize, size: usize, place: Place) -> u128 {
+unsafe fn write_view(data: *const u8, position: usize, size: usize, place: Place, to: *mut u128) {
     let is_long = u64::from(size > INLINE_BYTES).wrapping_neg();
     let end = (((position as u64) << 32).wrapping_add(place.0)) & is_long;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller promises the 16 bytes; the mask exists for every size; SSE2 is part of x86-64.
+    // SAFETY: the caller promises the bytes; the mask exists for every size; SSE2 is part of x86-64.
     unsafe {
         use std::arch::x86_64::{
             _mm_and_si128, _mm_load_si128, _mm_loadu_si128, _mm_or_si128, _mm_set_epi64x,
-            _mm_slli_si128,
+            _mm_slli_si128, _mm_storeu_si128,
         };
         let bytes = _mm_slli_si128(_mm_loadu_si128(data.add(position).cast()), 4);
         let mask = _mm_load_si128(MASKS.0.as_ptr().add(size.min(INLINE_BYTES + 1)).cast());
-        let view = _mm_or_si128(
-            _mm_and_si128(bytes, mask),
-            _mm_set_epi64x(end as i64, size as i64),
-        );
-        std::mem::transmute(view)
+        let ends = _mm_set_epi64x(end as i64, size as i64);
+        _mm_storeu_si128(to.cast(), _mm_or_si128(_mm_and_si128(bytes, mask), ends));
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
         // SAFETY: the caller promises the 16 bytes.
-        let bytes =
-            u128::from_le(unsafe { data.add(position).cast::<u128>().read_unaligned() }) << 32;
+        let bytes = u128::from_le(unsafe { data.add(position).cast::<u128>().read_unaligned() });
         let mask = u128::from_le_bytes(MASKS.0[size.min(INLINE_BYTES + 1)]);
-        (bytes & mask | size as u128 | u128::from(end) << 64).to_le()
+        let view = (bytes << 32 & mask) | size as u128 | u128::from(end) << 64;
+        // SAFETY: the caller promises the place.
+        unsafe { to.write(view.to_le()) };
     }
 }
 
@@ -351,32 +350,46 @@ unsafe impl Sink for ViewSink {
             record.key_length.max(0) as usize,
             record.value_length.max(0) as usize,
         );
-        let (key, value) = if record.value_position + 16 <= data.len() {
-            // SAFETY: 16 bytes at the value are inside, and the key lies before it.
-            unsafe {
-                (
-                    view(data.as_ptr(), record.key_position, key_size, self.place),
-                    view(data.as_ptr(), record.value_position, value_size, self.place),
-                )
-            }
-        } else {
-            (
-                view_by_slice(data, record.key_position, key_size, self.place),
-                view_by_slice(data, record.value_position, value_size, self.place),
-            )
-        };
-        // SAFETY: the caller promises that `index` is below the count, for which there is room.
+        // SAFETY: the caller promises that `index` is below the count, for which there is room; where 16 bytes at the value
+        // are inside `data`, so are 16 at the key, which lies before it.
         unsafe {
+            let (key, value) = (self.pointers.key.add(index), self.pointers.value.add(index));
+            if record.value_position + 16 <= data.len() {
+                write_view(
+                    data.as_ptr(),
+                    record.key_position,
+                    key_size,
+                    self.place,
+                    key,
+                );
+                write_view(
+                    data.as_ptr(),
+                    record.value_position,
+                    value_size,
+                    self.place,
+                    value,
+                );
+            } else {
+                key.write(view_by_slice(
+                    data,
+                    record.key_position,
+                    key_size,
+                    self.place,
+                ));
+                value.write(view_by_slice(
+                    data,
+                    record.value_position,
+                    value_size,
+                    self.place,
+                ));
+            }
+            let offset = self.base_offset.wrapping_add(index as i64);
+            self.pointers.offset.add(index).write(offset);
+            let delta = record.timestamp_delta & self.delta_mask;
             self.pointers
-                .offset
+                .timestamp
                 .add(index)
-                .write(self.base_offset.wrapping_add(index as i64));
-            let timestamp = self
-                .base_timestamp
-                .wrapping_add(record.timestamp_delta & self.delta_mask);
-            self.pointers.timestamp.add(index).write(timestamp);
-            self.pointers.key.add(index).write(key);
-            self.pointers.value.add(index).write(value);
+                .write(self.base_timestamp.wrapping_add(delta));
             self.pointers
                 .flags
                 .add(index)

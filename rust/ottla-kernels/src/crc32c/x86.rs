@@ -9,12 +9,12 @@
 use super::streams::{self, Instruction, Shift};
 use super::{after_zero_byte, x_to_the};
 use std::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _bzhi_u64, _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64,
-    _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_extract_epi64, _mm_prefetch, _mm_set_epi64x,
-    _mm_xor_si128, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_xor_si256,
-    _mm512_broadcast_i32x4, _mm512_castsi512_si256, _mm512_clmulepi64_epi128,
-    _mm512_extracti64x4_epi64, _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_maskz_mov_epi64,
-    _mm512_set_epi64, _mm512_setzero_si512, _mm512_ternarylogic_epi64, _mm512_xor_si512,
+    __m512i, _MM_HINT_T0, _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64, _mm_cvtsi64_si128,
+    _mm_cvtsi128_si64, _mm_extract_epi64, _mm_prefetch, _mm_set_epi64x, _mm_xor_si128,
+    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_xor_si256, _mm512_broadcast_i32x4,
+    _mm512_castsi512_si256, _mm512_clmulepi64_epi128, _mm512_extracti64x4_epi64,
+    _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_maskz_mov_epi64, _mm512_set_epi64,
+    _mm512_setzero_si512, _mm512_ternarylogic_epi64, _mm512_xor_si512,
 };
 
 #[derive(Clone, Copy)]
@@ -85,6 +85,24 @@ static AFTER_ZEROS: [u32; SHORT_MAX + 1] = {
         n += 1;
     }
     registers
+};
+
+/// `MASKS[size + 64 * block]`: which bytes of one of the four blocks before the end of a message
+/// belong to it.
+static MASKS: [u64; SHORT_MAX + 3 * 64 + 1] = {
+    let mut masks = [0; SHORT_MAX + 3 * 64 + 1];
+    let mut entry = 0;
+    while entry < masks.len() {
+        // Bytes of the message from the beginning of the block on.
+        let bytes = (entry as i64) - 192;
+        masks[entry] = match bytes {
+            ..=0 => 0,
+            1..=63 => !0 << (64 - bytes),
+            _ => !0,
+        };
+        entry += 1;
+    }
+    masks
 };
 
 #[repr(align(64))]
@@ -159,13 +177,13 @@ pub(crate) unsafe fn load(from: *const u8) -> __m512i {
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi2")]
 pub(crate) unsafe fn folded_short(from: *const u8, size: usize) -> u32 {
     let first = from.wrapping_add(size).wrapping_sub(SHORT_MAX);
-    let skip = (SHORT_MAX - size) as u32;
-    let masked = |block: u32| {
-        // Bits below `skip` are 0. `bzhi` takes the low 8 bits of its count and saturates at 64: a block wholly before
-        // the message gets the mask 0.
-        let mask = !_bzhi_u64(!0, skip.saturating_sub(64 * block));
+    for line in 0..4 {
+        _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(PREFETCH + 64 * line).cast());
+    }
+    let masked = |block: usize| {
+        let mask = MASKS[size + 64 * block];
         // SAFETY: only bytes of the message are unmasked; AVX-512 does not touch the others.
-        unsafe { _mm512_maskz_loadu_epi8(mask, first.wrapping_add(64 * block as usize).cast()) }
+        unsafe { _mm512_maskz_loadu_epi8(mask, first.wrapping_add(64 * block).cast()) }
     };
     let last = fold(masked(2), factors(BLOCKS[0]), masked(3));
     let last = fold(masked(1), factors(BLOCKS[1]), last);

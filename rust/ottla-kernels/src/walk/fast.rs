@@ -298,10 +298,15 @@ unsafe fn usual_record<G: Groups>(
     })
 }
 
-/// Whether every record of `shape` is right and nothing is left; `before_each` runs once a record, before it.
+/// Records up to here have an offset delta of one byte.
+pub(crate) const FEW: usize = 64;
+
+/// Whether every record of `shape` is right and nothing is left; `before_each` runs once a record,
+/// before it.
 ///
 /// # Safety
-/// `shape` lies inside `data`; the sink was made for its count; the CPU has the instructions of `groups`.
+/// `shape` lies inside `data`; the sink was made for its count; the CPU has the instructions of
+/// `groups`.
 #[inline(always)]
 pub(crate) unsafe fn walk<G: Groups, S: Sink>(
     groups: G,
@@ -310,44 +315,100 @@ pub(crate) unsafe fn walk<G: Groups, S: Sink>(
     sink: S,
     mut before_each: impl FnMut(),
 ) -> bool {
-    let Shape {
-        records,
-        end,
-        count,
-        max_delta,
-    } = shape;
-    let max_zigzag = (max_delta as u64) << 1;
-    let last_usual = data.len().checked_sub(REACH);
-    let (mut position, mut index, mut offset_bytes) = (records, 0, 1);
-    while index < count {
-        let mut offset = KnownOffset::first_of(offset_bytes);
-        let segment_end = count.min(1 << (7 * offset_bytes - 1));
-        while index < segment_end {
-            before_each();
-            let usual = if last_usual.is_none_or(|last| position > last) {
-                None
-            } else {
-                // SAFETY: just compared; the rest is promised by the caller.
-                unsafe { usual_record(groups, data, position, end, offset, max_zigzag) }
-            };
-            let record = match usual {
-                Some(record) => record,
-                None => {
-                    match rules::read_unusual_record(&data[..end], position, index, max_delta) {
-                        Some(record) => record,
-                        None => return false,
-                    }
-                }
-            };
-            // SAFETY: `index` is below the count.
-            unsafe { sink.put(data, index, record) };
-            position = record.end;
-            index += 1;
-            offset.increment();
-        }
+    let (mut position, mut index, mut offset_bytes) = (shape.records, 0, 1);
+    while index < shape.count {
+        let until = shape.count.min(1 << (7 * offset_bytes - 1));
+        let first = Next {
+            position,
+            index,
+            offset: KnownOffset::first_of(offset_bytes),
+        };
+        // SAFETY: `until` is at most the count; the rest is promised by the caller.
+        let end = unsafe { walk_until(groups, data, shape, sink, first, until, &mut before_each) };
+        let Some(end) = end else { return false };
+        position = end;
+        index = until;
         offset_bytes += 1;
     }
-    position == end
+    position == shape.end
+}
+
+/// [`walk`] for small batches: without what only many records need.
+///
+/// # Safety
+/// As [`walk`], and the count is at most [`FEW`].
+#[inline(always)]
+pub(crate) unsafe fn walk_few<G: Groups, S: Sink>(
+    groups: G,
+    data: &[u8],
+    shape: Shape,
+    sink: S,
+) -> bool {
+    debug_assert!(shape.count <= FEW);
+    let first = Next {
+        position: shape.records,
+        index: 0,
+        offset: KnownOffset::first_of(1),
+    };
+    // SAFETY: as the caller promises.
+    let end = unsafe { walk_until(groups, data, shape, sink, first, shape.count, || {}) };
+    end == Some(shape.end)
+}
+
+/// Which record comes next, and where.
+#[derive(Clone, Copy)]
+struct Next {
+    position: usize,
+    index: usize,
+    offset: KnownOffset,
+}
+
+/// Walks the records before index `until`, whose offset deltas all have varints of the same size; where
+/// the last ends.
+///
+/// # Safety
+/// As [`walk`], and `until` is at most the count.
+#[inline(always)]
+unsafe fn walk_until<G: Groups, S: Sink>(
+    groups: G,
+    data: &[u8],
+    shape: Shape,
+    sink: S,
+    first: Next,
+    until: usize,
+    mut before_each: impl FnMut(),
+) -> Option<usize> {
+    let Next {
+        mut position,
+        mut index,
+        mut offset,
+    } = first;
+    let max_zigzag = (shape.max_delta as u64) << 1;
+    let last_usual = data.len().checked_sub(REACH);
+    while index < until {
+        before_each();
+        let usual = if last_usual.is_none_or(|last| position > last) {
+            None
+        } else {
+            // SAFETY: just compared; the rest is promised by the caller.
+            unsafe { usual_record(groups, data, position, shape.end, offset, max_zigzag) }
+        };
+        let record = match usual {
+            Some(record) => record,
+            None => rules::read_unusual_record(
+                data.get(..shape.end)?,
+                position,
+                index,
+                shape.max_delta,
+            )?,
+        };
+        // SAFETY: `index` is below the count.
+        unsafe { sink.put(data, index, record) };
+        position = record.end;
+        index += 1;
+        offset.increment();
+    }
+    Some(position)
 }
 
 #[cfg(test)]
