@@ -159,7 +159,7 @@ def turns_of(case: Case, *, every: bool) -> Iterator[tuple[dict[str, Turn], dict
     with ExitStack() as workers:
         for peer in _peers_of(case, every=every):
             if peer == OURS and case.level:
-                level = {"OTTLA_LEVEL": case.level}
+                level = {"OTTLA_KERNELS": case.level}
                 worker = python_worker(case.job, case.data, environment=level)
                 turns[peer] = workers.enter_context(closing(worker))
                 if worker.name.split()[0] != case.level:

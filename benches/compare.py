@@ -56,7 +56,7 @@ def _other(case: Case, site: Path) -> Worker:
 
 
 def _level(case: Case) -> dict[str, str]:
-    return {"OTTLA_LEVEL": case.level} if case.level else {}
+    return {"OTTLA_KERNELS": case.level} if case.level else {}
 
 
 def main() -> None:

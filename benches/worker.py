@@ -82,7 +82,7 @@ class Worker:
 def python_worker(
     job: str, data: Data, *, peer: str = OURS, environment: Mapping[str, str] | None = None
 ) -> Worker:
-    """Start a Python worker: `OTTLA_LEVEL` chooses its CPU level, `PYTHONPATH` its revision."""
+    """Start a Python worker: `OTTLA_KERNELS` chooses its CPU level, `PYTHONPATH` its revision."""
     task = {"job": job, "peer": peer, "shape": asdict(data.shape), "size": data.size}
     return Worker([sys.executable, "-m", "benches.worker", json.dumps(task)], environment)
 

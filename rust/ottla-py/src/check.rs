@@ -2,7 +2,10 @@
 
 use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::errors::to_python;
+use ottla_core::batch::{Payload, payload};
+use ottla_core::batches::Batches;
 use ottla_core::check::{Checker, Level};
+use ottla_core::error::Error;
 use ottla_core::limits::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,9 +17,24 @@ use std::sync::OnceLock;
 pub(crate) fn kernels() -> ottla_kernels::Level {
     static LEVEL: OnceLock<ottla_kernels::Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
-        let named = std::env::var("OTTLA_KERNELS").ok().and_then(|name| name.parse().ok());
+        let named = named_kernels().and_then(|name| name.parse().ok());
         named.unwrap_or_else(ottla_kernels::Level::best)
     })
+}
+
+fn named_kernels() -> Option<String> {
+    std::env::var("OTTLA_KERNELS").ok().filter(|name| !name.is_empty())
+}
+
+/// Refuses a wrong name where the module is imported: later nobody could tell what was measured.
+pub(crate) fn check_environment() -> PyResult<()> {
+    match named_kernels() {
+        Some(name) if name.parse::<ottla_kernels::Level>().is_err() => {
+            let names = "portable, sse42, bmi2, avx512 or arm64";
+            Err(PyValueError::new_err(format!("OTTLA_KERNELS is {names}, not '{name}'")))
+        }
+        _ => Ok(()),
+    }
 }
 
 thread_local! {
@@ -93,4 +111,35 @@ fn check(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
 #[pyfunction]
 pub(crate) fn kernel_level() -> &'static str {
     kernels().name()
+}
+
+/// Loads one byte of every cache line: what reading the same memory costs, for benchmarks.
+#[pyfunction]
+pub(crate) fn bare_read(py: Python<'_>, data: &Bound<'_, PyBytes>) -> u64 {
+    let bytes = data.as_bytes();
+    let load = |line: &[u8]| line.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
+    py.detach(|| bytes.chunks(64).fold(0u64, |sum, line| sum.wrapping_add(load(line))))
+}
+
+/// Inflates the payload of every compressed batch and looks at nothing: what the codec itself costs,
+/// for benchmarks. Gives the inflated bytes.
+#[pyfunction]
+pub(crate) fn bare_inflate(py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResult<u64> {
+    let bytes = data.as_bytes();
+    let inflate = || {
+        with_checker(Level::Full, |checker| {
+            let mut total = 0;
+            for info in Batches::new(bytes, 0) {
+                let info = info?;
+                let (start, size) = (info.position as usize, info.size as usize);
+                let whole = bytes.get(start..start + size).unwrap_or_default();
+                if let Payload::Compressed { codec, bytes, .. } = payload(&info, whole)? {
+                    let inflated = checker.codecs().decompress(codec, info.magic, bytes);
+                    total += inflated.map_err(|kind| Error::new(kind, start))?.len() as u64;
+                }
+            }
+            Ok(total)
+        })
+    };
+    py.detach(inflate).map_err(|error| to_python(py, &error))
 }

@@ -25,7 +25,7 @@ mod _engine {
         build_batch, build_batch_from_columns, build_control_batch, build_message_set,
     };
     #[pymodule_export]
-    use crate::check::{check_batches, kernel_level};
+    use crate::check::{bare_inflate, bare_read, check_batches, kernel_level};
     #[pymodule_export]
     use crate::columns::{Columns, read_columns};
     #[pymodule_export]
@@ -38,6 +38,7 @@ mod _engine {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::check::check_environment()?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("SEGMENT_BATCH_COLUMNS", crate::audit::BATCH_COLUMNS.to_vec())?;
         module.add("SEGMENT_RECORD_COLUMNS", crate::audit::RECORD_COLUMNS.to_vec())
