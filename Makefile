@@ -9,13 +9,14 @@ TARGET ?= read
 SECONDS ?= 60
 
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
-	$(shell find rust \( -name '*.rs' -o -name '*.toml' \) -not -path '*/tests/*')
+	$(shell find rust \( -name '*.rs' -o -name '*.toml' \) -not -path '*/tests/*' -not -path '*/examples/*')
 PYTHON_SOURCES := $(shell find python -name '*.py' -o -name '*.pyi' -o -name py.typed)
 MATURIN = env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin
 
 # Every pip, also the one maturin calls, keeps to the pinned versions.
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -101,25 +102,30 @@ prerequisites:
 	@:$(if $(MISSING),$(error $(MISSING)))
 
 $(VENV)/.base: constraints.txt | prerequisites
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet maturin
+	@echo "Python environment: $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install maturin
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.base
-	$(BIN)/python -m pip install --quiet -r constraints.txt
+	@echo "Development tools: constraints.txt"
+	@$(BIN)/python -m pip install -r constraints.txt
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
-	$(MATURIN) develop --release --locked --quiet
+	@echo "Engine: optimised build (the first takes a minute or two)"
+	@$(MATURIN) develop --release --locked --quiet
 	@rm -f $(VENV)/.debug
 	@touch $@
 
 $(VENV)/.debug: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
-	$(MATURIN) develop --locked --quiet
+	@echo "Engine: debug build"
+	@$(MATURIN) develop --locked --quiet
 	@rm -f $(VENV)/.release
 	@touch $@
 
 dist/.built: $(VENV)/.base $(ENGINE_SOURCES) $(PYTHON_SOURCES) README.md | prerequisites
-	rm -rf dist
-	$(MATURIN) build --release --locked --quiet --out dist
+	@echo "Wheel: dist/"
+	@rm -rf dist
+	@$(MATURIN) build --release --locked --quiet --out dist
 	@touch $@

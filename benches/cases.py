@@ -52,7 +52,8 @@ class Case:
     def title(self) -> str:
         """Name the job and the shape, not the size."""
         level = f" ({self.level})" if self.level else ""
-        return f"{self.job} {self.shape}{level}"
+        job = "check" if self.job == "inflate" else self.job
+        return f"{job} {self.shape}{level}"
 
     @property
     def data(self) -> Data:

@@ -24,6 +24,7 @@ OTTLA = Path(sys.executable).with_name("ottla")
 
 _SEGMENT_SIZE = 256 * MIB
 _SHAPE = Shape(100)
+_SMALL_SHAPE = Shape(100, 10)
 
 
 @dataclass(frozen=True)
@@ -37,36 +38,40 @@ class Measure:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-def write_log_directory(directory: Path, size: int, *, partitions: int = 4) -> int:
-    """Write a broker's log directory of whole segments; give its bytes.
+def _write_partition(folder: Path, size: int) -> list[Path]:
+    """Write segments of whole batches, the same few again and again under rising offsets."""
+    unit = generate(_SHAPE if size >= MIB else _SMALL_SHAPE, min(size, 16 * MIB)).batches
+    paths = []
+    offset = written = 0
+    while written < size:
+        path = folder / f"{offset:020d}.log"
+        with path.open("wb") as file:
+            while file.tell() < _SEGMENT_SIZE and written + file.tell() < size:
+                run, offset = renumbered(unit, offset)
+                file.write(run)
+            written += file.tell()
+        paths.append(path)
+    return paths
 
-    Every partition holds the same few batches again and again, under rising offsets. At most two
-    gigabytes are written: further partitions are links to the first ones.
+
+def write_log_directory(directory: Path, size: int, *, partitions: int = 4) -> int:
+    """Write a broker's log directory of about so many bytes; give its bytes.
+
+    Two gigabytes are written at most: further partitions are links to the first ones.
     """
-    unit = generate(_SHAPE, 16 * MIB).batches
-    segment_size = min(_SEGMENT_SIZE, size // partitions)
-    segments = max(1, size // (segment_size * partitions))
     written = 0
     kept: list[list[Path]] = []
     for partition in range(partitions):
         folder = directory / f"bench-{partition}"
         folder.mkdir(parents=True)
-        if written >= 2 * GB:
-            source = kept[partition % len(kept)]
-            for path in source:
+        if written < 2 * GB:
+            kept.append(_write_partition(folder, size // partitions))
+            paths = kept[-1]
+        else:
+            paths = kept[partition % len(kept)]
+            for path in paths:
                 os.link(path, folder / path.name)
-            written += sum(path.stat().st_size for path in source)
-            continue
-        offset = 0
-        kept.append([])
-        for _ in range(segments):
-            path = folder / f"{offset:020d}.log"
-            with path.open("wb") as file:
-                while file.tell() < segment_size:
-                    run, offset = renumbered(unit, offset)
-                    file.write(run)
-                written += file.tell()
-            kept[-1].append(path)
+        written += sum(path.stat().st_size for path in paths)
     return written
 
 

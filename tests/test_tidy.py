@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 # Bytes of a broker or a fuzzer, kept as they are.
-DATA = ("examples/data/", "fuzz/corpus/")
+DATA = ("examples/data/", "fuzz/seeds/")
 # Written by a tool, which names its registry in it.
 LOCKS = ("Cargo.lock",)
 
