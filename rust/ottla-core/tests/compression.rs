@@ -463,6 +463,7 @@ fn a_zstd_frame_that_tells_its_size_must_tell_it_right() {
     assert_eq!(inflate(Zstd, 2, &frame(23)).as_deref(), Ok(HELLO));
     assert_eq!(inflate(Zstd, 2, &frame(22)), refused(Zstd));
     assert_eq!(inflate(Zstd, 2, &frame(24)), refused(Zstd));
+    assert_eq!(inflate(Zstd, 2, &frame(0)), refused(Zstd));
 }
 
 // all

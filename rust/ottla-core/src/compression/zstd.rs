@@ -16,6 +16,8 @@ const SINGLE_SEGMENT: u8 = 0x20;
 const MAX_WINDOW: u64 = (1 << 27) + 1;
 /// Room taken on a frame's word, for each of its bytes. There is no ratio zstd cannot reach.
 const BELIEVED_RATIO: usize = 64;
+/// Room for the smallest frame, unless the bound is smaller.
+const LEAST_ROOM: usize = 1 << 12;
 
 /// Kept, because a new one for each batch costs a seventh of the decoding.
 pub(super) struct Contexts {
@@ -43,15 +45,17 @@ impl Contexts {
         if window(frame).is_some_and(|window| window > MAX_WINDOW) {
             return Err(Fault::Undecodable);
         }
-        let size = get_frame_content_size(frame).map_err(|_| Fault::Undecodable)?;
-        let mut wanted = match size.map(usize::try_from) {
-            Some(Ok(size)) if size <= arena.left(made) => {
-                size.min(frame.len().saturating_mul(BELIEVED_RATIO))
-            }
+        let left = arena.left(made);
+        let declared = get_frame_content_size(frame).map_err(|_| Fault::Undecodable)?;
+        let most = match declared.map(usize::try_from) {
+            None => left,
+            Some(Ok(size)) if size <= left => size,
             Some(_) => return Err(Fault::TooLarge),
-            None => frame.len().saturating_mul(GROWTH).max(1 << 12),
         };
+        let ratio = if declared.is_some() { BELIEVED_RATIO } else { GROWTH };
+        let mut wanted = frame.len().saturating_mul(ratio);
         loop {
+            wanted = wanted.max(LEAST_ROOM).min(most);
             let out = arena.room(made, wanted);
             let room = out.len();
             match self.decoder.decompress(out, frame) {
@@ -59,7 +63,8 @@ impl Contexts {
                 Err(code) if code.wrapping_neg() != ZSTD_error_dstSize_tooSmall as usize => {
                     return Err(Fault::Undecodable);
                 }
-                Err(_) if room == arena.left(made) => return Err(Fault::TooLarge),
+                Err(_) if room >= most && declared.is_some() => return Err(Fault::Undecodable),
+                Err(_) if room >= most => return Err(Fault::TooLarge),
                 Err(_) => wanted = room.saturating_mul(GROWTH),
             }
         }

@@ -1,0 +1,117 @@
+//! Writes the first inputs of every target into `fuzz/seeds`: `cargo run --example seeds` in `fuzz`.
+
+use std::path::Path;
+use std::{fs, io};
+
+use ottla_core::attributes::Compression;
+use ottla_core::builder::{
+    BatchFields, LegacyFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
+    build_legacy,
+};
+use ottla_core::compression::Codecs;
+use ottla_core::limits::Limits;
+
+const TIME: i64 = 1_500_000_000_000;
+const TEXT: &[u8] = b"hello hello hello hello, and a little more so that there is a match";
+
+fn main() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
+    let save = |target: &str, name: &str, bytes: &[u8]| {
+        let folder = root.join(target);
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join(name), bytes)
+    };
+    let mut codecs = Codecs::new(Limits::default());
+    for codec in &Compression::ALL[1..] {
+        for (name, text) in [("empty", &[][..]), ("text", TEXT), ("run", &[7; 70_000])] {
+            let payload = codecs.compress(*codec, None, 2, text).expect("compresses");
+            save(codec.name(), name, &payload)?;
+            save(codec.name(), &format!("{name}-twice"), &[&payload[..], &payload].concat())?;
+        }
+    }
+    for (name, buffer) in buffers(&mut codecs) {
+        save("read", &name, &buffer)?;
+        save("columns", &name, &buffer)?;
+        save("audit", &name, &[&[1][..], &buffer].concat())?;
+    }
+    for magic in [0, 1] {
+        for codec in 1..=3u8 {
+            let set = message_set(&mut codecs, magic, Compression::None);
+            let head = [magic as u8, codec | 4, 0, 0, 0, 0, 0, 0, 0, 9];
+            save("wrappers", &format!("magic-{magic}-{codec}"), &[&head[..], &set].concat())?;
+        }
+    }
+    // The bytes of a structured input mean nothing by themselves: any will do.
+    save("build_read", "zeros", &[0; 200])?;
+    save("build_read", "ramp", &(0..=255).collect::<Vec<u8>>())
+}
+
+fn records() -> Vec<NewRecord<'static>> {
+    vec![
+        NewRecord {
+            timestamp: TIME,
+            key: Some(b"k"),
+            value: Some(b"value"),
+            ..NewRecord::default()
+        },
+        NewRecord {
+            timestamp: TIME + 7,
+            headers: vec![(b"h", Some(b"x")), (b"", None)],
+            ..NewRecord::default()
+        },
+        NewRecord {
+            timestamp: TIME - 1,
+            key: Some(b""),
+            value: Some(TEXT),
+            ..NewRecord::default()
+        },
+    ]
+}
+
+fn message_set(codecs: &mut Codecs, magic: i8, compression: Compression) -> Vec<u8> {
+    let fields = LegacyFields {
+        magic,
+        base_offset: 0,
+        log_append_time_ms: None,
+        compression,
+        compression_level: None,
+    };
+    let mut records = records();
+    for record in &mut records {
+        record.headers.clear();
+    }
+    build_legacy(&fields, &records, codecs).expect("builds")
+}
+
+/// Batches of every kind, alone and one after another.
+fn buffers(codecs: &mut Codecs) -> Vec<(String, Vec<u8>)> {
+    let mut buffers = Vec::new();
+    for compression in Compression::ALL {
+        let fields = BatchFields {
+            producer_id: 5,
+            producer_epoch: 1,
+            base_sequence: 10,
+            is_transactional: true,
+            compression,
+            ..BatchFields::default()
+        };
+        let batch = build_batch(&fields, &records(), codecs).expect("builds");
+        buffers.push((format!("magic-2-{}", compression.name()), batch));
+        if compression != Compression::Zstd {
+            for magic in [0, 1] {
+                let name = format!("magic-{magic}-{}", compression.name());
+                buffers.push((name, message_set(codecs, magic, compression)));
+            }
+        }
+    }
+    let fields = BatchFields { producer_id: 5, producer_epoch: 1, ..BatchFields::default() };
+    let commit = NewControlRecord::Commit { coordinator_epoch: 7 };
+    let marker = build_control_batch(&fields, TIME, commit, codecs).expect("builds");
+    buffers.push(("marker".into(), marker));
+    let fields = BatchFields { log_append_time_ms: Some(TIME), ..BatchFields::default() };
+    let many = vec![NewRecord { value: Some(TEXT), ..NewRecord::default() }; 70];
+    buffers.push(("many".into(), build_batch(&fields, &many, codecs).expect("builds")));
+    let run: Vec<u8> = buffers.iter().flat_map(|(_, buffer)| buffer.clone()).collect();
+    buffers.push(("all-and-zeros".into(), [&run[..], &[0; 100]].concat()));
+    buffers
+}
