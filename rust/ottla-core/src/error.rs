@@ -1,7 +1,7 @@
 //! What can be wrong with bytes: a kind with its values, and the position where it shows.
 //!
 //! A kind carries no free text. Its family tells how Kafka's own code answers (`record-batch.md`
-//! of the protocol guide calls them CORRUPT_MESSAGE, INVALID_RECORD and so on); its name is stable.
+//! of the protocol guide calls them `CORRUPT_MESSAGE`, `INVALID_RECORD` and so on); its name is stable.
 
 use std::fmt;
 
@@ -42,9 +42,9 @@ impl std::error::Error for Error {}
 /// How Kafka's own code treats a fault; decides the Python exception and the error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Framing, checksum or structure: CORRUPT_MESSAGE (2).
+    /// Framing, checksum or structure: `CORRUPT_MESSAGE` (2).
     Corrupt,
-    /// Framed and summed rightly, but against the rules: INVALID_RECORD (87).
+    /// Framed and summed rightly, but against the rules: `INVALID_RECORD` (87).
     Invalid,
     /// A codec that does not exist, is not allowed here, or refuses its payload.
     Compression,
@@ -237,8 +237,8 @@ impl ErrorKind {
         }
     }
 
-    /// The error code a broker would answer with: 2 CORRUPT_MESSAGE, 87 INVALID_RECORD,
-    /// 10 MESSAGE_TOO_LARGE, −1 where Kafka leaks an internal error.
+    /// The error code a broker would answer with: 2 `CORRUPT_MESSAGE`, 87 `INVALID_RECORD`,
+    /// 10 `MESSAGE_TOO_LARGE`, −1 where Kafka leaks an internal error.
     pub fn error_code(&self) -> i16 {
         match (self, self.family()) {
             (Self::BatchTooLarge { .. }, _) => 10,
@@ -388,7 +388,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::RecordCountNegative { .. } => write!(f, "record count {found} is negative"),
             Self::TrailingBytes { .. } => write!(f, "{found} bytes left after the last record"),
-            Self::FieldOverrun { field, left, .. } => {
+            Self::FieldOverrun { field, left, .. } | Self::LegacyOverrun { field, left, .. } => {
                 write!(f, "{field} of {found} bytes, but {left} are left")
             }
             Self::VarintTooLong { field, .. } => write!(f, "the varint of the {field} has no end"),
@@ -398,9 +398,6 @@ impl fmt::Display for ErrorKind {
             }
             Self::RecordsMissing { .. } => {
                 write!(f, "the records end after {found} of {expected}")
-            }
-            Self::LegacyOverrun { field, left, .. } => {
-                write!(f, "{field} of {found} bytes, but {left} are left")
             }
             Self::LegacyTooShort { .. } => write!(f, "record of {found} bytes, {expected} needed"),
             Self::WrapperWithoutValue => f.write_str("compressed wrapper without a value"),

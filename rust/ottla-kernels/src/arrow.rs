@@ -11,11 +11,10 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 /// The longest value inside its view.
 const INLINE_BYTES: u32 = 12;
 
-/// Keys or values of finished columns as a `BinaryView` array over `buffers`, in the order of the buffer indices that
-/// the views were made with. `None` if a view lies outside of them.
+/// The columns of a result as Arrow arrays.
 #[derive(Debug)]
 pub struct ViewArrays {
-    /// i64, milliseconds for the second.
+    /// Offsets in the log.
     pub offsets: Int64Array,
     /// Milliseconds since 1970.
     pub timestamps: Int64Array,
@@ -53,6 +52,7 @@ impl ViewArrays {
     }
 }
 
+#[expect(clippy::needless_bitwise_bool, reason = "without a branch the loop becomes vectors")]
 fn are_inside(views: &[u128], buffers: &[Buffer]) -> bool {
     let size_of = |index: u32| {
         buffers
