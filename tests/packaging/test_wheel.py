@@ -16,7 +16,7 @@ import ottla
 
 data = pathlib.Path(sys.argv[1]).read_bytes()
 assert ottla.check_batches(data) == 85, ottla.check_batches(data)
-assert [r.offset for b in ottla.read_batches(data) for r in b.records()] == list(range(85))
+assert [record.offset for record in ottla.read(data)] == list(range(85))
 for absent in ("pyarrow", "polars", "duckdb", "pyspark"):
     assert absent not in sys.modules, absent
 """

@@ -1,0 +1,39 @@
+"""Every example runs, warnings included, and prints what its README says it shows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXPECTED = {
+    "read_segment.py": ["35 batches, compressed with lz4, none", "85 records", "offsets 0 to 84"],
+    "check_fetched.py": [
+        "sound: 87 records, every rule kept",
+        "cut: whole up to byte 10859",
+        "damaged: crc-mismatch, a broker would answer 2",
+    ],
+    "audit_directory.py": [
+        "14 partitions, 1203 records",
+        "warning open-transaction in refunds-0/00000000000000000000.log",
+        "would raise: open-transaction",
+    ],
+}
+
+
+def test_no_example_is_left_out(root: Path) -> None:
+    assert {path.name for path in (root / "examples").glob("*.py")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_example_runs_and_shows_what_it_promises(root: Path, name: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-W", "error", root / "examples" / name],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stderr == ""
+    assert result.returncode == 0
+    for expected in EXPECTED[name]:
+        assert expected in result.stdout
