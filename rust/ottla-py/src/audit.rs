@@ -223,9 +223,8 @@ pub(crate) fn scan_segment(
             false
         })
     };
-    let scan = py.detach(|| {
-        with_scanner(level, |scanner| scanner.scan(&file, context, &mut advance, None))
-    });
+    let scan = py
+        .detach(|| with_scanner(level, |scanner| scanner.scan(&file, context, &mut advance, None)));
     match (scan, raised) {
         (_, Some(error)) => Err(error),
         (Ok(inner), None) => Ok(SegmentScan { inner }),
@@ -385,16 +384,8 @@ pub(crate) const BATCH_COLUMNS: [&str; 20] = [
 ];
 
 /// Names of what :func:`segment_records` gives of each record.
-pub(crate) const RECORD_COLUMNS: [&str; 8] = [
-    "batch_position",
-    "offset",
-    "timestamp",
-    "key",
-    "value",
-    "headers",
-    "sequence",
-    "control",
-];
+pub(crate) const RECORD_COLUMNS: [&str; 8] =
+    ["batch_position", "offset", "timestamp", "key", "value", "headers", "sequence", "control"];
 
 fn batch_row<'py>(
     py: Python<'py>,

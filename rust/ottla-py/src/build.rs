@@ -11,7 +11,7 @@ use ottla_core::check::Level;
 use ottla_kernels::{BinaryColumn, Offsets, RecordColumns, Validity};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyBytesMethods, PyString};
 
 fn refused(error: BuildError) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -60,12 +60,12 @@ fn held<'py>(row: Row<'py>) -> PyResult<Held<'py>> {
 fn borrowed<'a>(held: &'a Held<'_>) -> NewRecord<'a> {
     NewRecord {
         timestamp: held.timestamp,
-        key: held.key.as_ref().map(|key| key.as_bytes()),
-        value: held.value.as_ref().map(|value| value.as_bytes()),
+        key: held.key.as_ref().map(PyBytesMethods::as_bytes),
+        value: held.value.as_ref().map(PyBytesMethods::as_bytes),
         headers: held
             .headers
             .iter()
-            .map(|(key, value)| (key.as_bytes(), value.as_ref().map(|value| value.as_bytes())))
+            .map(|(key, value)| (key.as_bytes(), value.as_ref().map(PyBytesMethods::as_bytes)))
             .collect(),
         offset_delta: held.offset_delta,
     }
@@ -115,8 +115,7 @@ pub(crate) fn build_batch<'py>(
     };
     let held = hold(rows)?;
     let records: Vec<_> = held.iter().map(borrowed).collect();
-    let batch =
-        with_checker(Level::Full, |c| builder::build_batch(&fields, &records, c.codecs()));
+    let batch = with_checker(Level::Full, |c| builder::build_batch(&fields, &records, c.codecs()));
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }
 
@@ -224,12 +223,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Column<'py> {
             }
             _ => column.extract()?,
         };
-        let offsets = if let Ok(offsets) = offsets.extract() {
-            ColumnOffsets::I32(offsets)
-        } else if let Ok(offsets) = offsets.extract() {
-            ColumnOffsets::I64(offsets)
-        } else {
-            return Err(wrong("offsets are not an int32 or int64 array"));
+        let offsets = match (offsets.extract(), offsets.extract()) {
+            (Ok(narrow), _) => ColumnOffsets::I32(narrow),
+            (_, Ok(wide)) => ColumnOffsets::I64(wide),
+            _ => return Err(wrong("offsets are not an int32 or int64 array")),
         };
         let data = data.extract().map_err(|_| wrong("data are not an uint8 array"))?;
         let validity = match validity {
@@ -320,13 +317,9 @@ pub(crate) fn build_batch_from_columns<'py>(
         values: values.as_ref().map(column).transpose()?,
     };
     let plan = ColumnsPlan::new(&fields, columns).map_err(refused)?;
-    match plan.size() {
-        Some(size) => {
-            PyBytes::new_with(py, size, |batch| plan.write(batch).map_err(refused))
-        }
-        None => {
-            let batch = with_checker(Level::Full, |c| plan.build(c.codecs()));
-            Ok(PyBytes::new(py, &batch.map_err(refused)?))
-        }
+    if let Some(size) = plan.size() {
+        return PyBytes::new_with(py, size, |batch| plan.write(batch).map_err(refused));
     }
+    let batch = with_checker(Level::Full, |c| plan.build(c.codecs()));
+    Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }

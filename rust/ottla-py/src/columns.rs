@@ -62,9 +62,8 @@ fn detached<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Se
 }
 
 fn read_owner(py: Python<'_>, bytes: &[u8]) -> PyResult<Arc<Owner>> {
-    let read = detached(py, bytes, || {
-        with_checker(Level::Decode, |checker| read_numbers(checker, bytes))
-    });
+    let read =
+        detached(py, bytes, || with_checker(Level::Decode, |checker| read_numbers(checker, bytes)));
     let Read { columns, inflated } = read.map_err(|error| to_python(py, &error))?;
     Ok(Arc::new(Owner { numbers: columns, inflated }))
 }
@@ -156,7 +155,8 @@ impl Columns {
 
     /// The six arrays: offset, timestamp, key_position, key_length, value_position, value_length.
     fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let arrays: Vec<_> = (0..6).map(|column| self.array(py, column)).collect::<PyResult<_>>()?;
+        let arrays: Vec<_> =
+            (0..6).map(|column| self.array(py, column)).collect::<PyResult<_>>()?;
         PyTuple::new(py, arrays)
     }
 
@@ -196,7 +196,8 @@ fn read_arrow(py: Python<'_>, source: &Bound<'_, PyBytes>) -> PyResult<RecordBat
     });
     let (columns, inflated) = read.map_err(|error| to_python(py, &error))?;
     let backed = PyBackedBytes::from(source.clone());
-    arrow_batch(&columns, backed, inflated).map_err(|error| PyValueError::new_err(error.to_string()))
+    arrow_batch(&columns, backed, inflated)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn arrow_batch(

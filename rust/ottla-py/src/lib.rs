@@ -1,5 +1,7 @@
 //! The extension module `ottla._engine`: converts between Python and `ottla-core`, decides nothing.
 #![deny(unsafe_code)]
+// What stands in `///` here is what Python's `help()` shows: reStructuredText, not Markdown.
+#![allow(clippy::doc_markdown)]
 
 mod audit;
 mod build;

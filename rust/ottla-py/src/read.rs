@@ -292,9 +292,7 @@ enum Source {
 impl Source {
     fn bytes<'a>(&'a self, py: Python<'a>) -> &'a [u8] {
         match self {
-            Self::Borrowed(data, range) => {
-                data.as_bytes(py).get(range.clone()).unwrap_or_default()
-            }
+            Self::Borrowed(data, range) => data.as_bytes(py).get(range.clone()).unwrap_or_default(),
             Self::Owned(bytes) => bytes,
         }
     }

@@ -41,13 +41,15 @@ impl TableStream {
 ///     ValueError: an unknown type, or lists of different lengths.
 ///     TypeError: a value that is not of its column's type.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn table_stream(
     names: Vec<String>,
     types: Vec<String>,
     columns: Vec<Bound<'_, PyList>>,
 ) -> PyResult<TableStream> {
     if names.len() != types.len() || names.len() != columns.len() {
-        let counts = format!("{} names, {} types, {} columns", names.len(), types.len(), columns.len());
+        let counts =
+            format!("{} names, {} types, {} columns", names.len(), types.len(), columns.len());
         return Err(PyValueError::new_err(counts));
     }
     let mut fields = Vec::new();
@@ -68,7 +70,13 @@ fn array(kind: &str, column: &Bound<'_, PyList>) -> PyResult<(DataType, ArrayRef
     ) -> PyResult<Vec<Option<T>>> {
         column
             .iter()
-            .map(|value| if value.is_none() { Ok(None) } else { value.extract::<T>().map(Some).map_err(Into::into) })
+            .map(|value| {
+                if value.is_none() {
+                    Ok(None)
+                } else {
+                    value.extract::<T>().map(Some).map_err(Into::into)
+                }
+            })
             .collect()
     }
     Ok(match kind {
@@ -82,12 +90,16 @@ fn array(kind: &str, column: &Bound<'_, PyList>) -> PyResult<(DataType, ArrayRef
         }
         "string" => {
             let mut builder = StringBuilder::new();
-            values::<String>(column)?.iter().for_each(|value| builder.append_option(value.as_ref()));
+            values::<String>(column)?
+                .iter()
+                .for_each(|value| builder.append_option(value.as_ref()));
             (DataType::Utf8, Arc::new(builder.finish()))
         }
         "binary" => {
             let mut builder = BinaryBuilder::new();
-            values::<Vec<u8>>(column)?.iter().for_each(|value| builder.append_option(value.as_ref()));
+            values::<Vec<u8>>(column)?
+                .iter()
+                .for_each(|value| builder.append_option(value.as_ref()));
             (DataType::Binary, Arc::new(builder.finish()))
         }
         kind => {
