@@ -69,7 +69,8 @@ bench-compare: $(VENV)/.release $(VENV)/.dev ## this tree against another revisi
 
 fuzz: ## one fuzz target for a while: TARGET=read SECONDS=60
 	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
-	cargo +nightly fuzz run $(TARGET) -- -max_total_time=$(SECONDS)
+	@mkdir -p fuzz/corpus/$(TARGET)
+	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS)
 
 ci: ## what .ci/run calls
 	$(MAKE) check
