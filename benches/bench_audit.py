@@ -1,7 +1,7 @@
 """The audit of a log directory, as a call from Python."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ottla
 import pytest
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.benchmark(group="audit")]
 @pytest.mark.parametrize("level", ["crc", "decode", "full"])
 @pytest.mark.parametrize("size", [16 * MIB], ids=["100B-x1000-16MiB"])
 def test_a_log_directory_is_audited(
-    benchmark: Any, tmp_path: Path, size: int, level: str, threads: int
+    benchmark: Any, tmp_path: Path, size: int, level: Literal["crc", "decode", "full"], threads: int
 ) -> None:
     written = write_log_directory(tmp_path, size)
     result = benchmark(lambda: ottla.audit([tmp_path], level=level, threads=threads))

@@ -3,7 +3,7 @@
 import pytest
 
 from benches.conftest import TimePeer
-from benches.data import CODECS, MIB, Shape, generate
+from benches.data import CODECS, MIB, Compression, Shape, generate
 from benches.peers import JOBS, LIBRARIES
 
 PEERS = [
@@ -18,6 +18,6 @@ pytestmark = [pytest.mark.bench, pytest.mark.benchmark(group="codecs")]
 @pytest.mark.parametrize("value_size", [100, 1024])
 @pytest.mark.parametrize(("codec", "peer"), PEERS)
 def test_a_compressed_log_is_checked(
-    time_peer: TimePeer, codec: str, peer: str, value_size: int
+    time_peer: TimePeer, codec: Compression, peer: str, value_size: int
 ) -> None:
     time_peer("inflate", peer, generate(Shape(value_size, compression=codec), MIB))

@@ -20,7 +20,7 @@ def test_the_package_is_imported(benchmark: Any, modules: str) -> None:
 
 def test_a_small_log_is_audited_by_the_command(benchmark: Any, tmp_path: Path) -> None:
     write_log_directory(tmp_path, 10_000, partitions=1)
-    command = [OTTLA, "audit", tmp_path]
+    command = [str(OTTLA), "audit", str(tmp_path)]
 
     def audit() -> int:
         return subprocess.run(command, capture_output=True, check=False).returncode

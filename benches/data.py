@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, get_args
 
 import cramjam
 import lz4.frame
@@ -19,7 +20,8 @@ import zstandard
 from crc32c import crc32c
 
 MIB = 1 << 20
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+CODECS: tuple[Compression, ...] = get_args(Compression)
 
 Header = tuple[str, bytes | None]
 # Timestamp, key, value, headers.
@@ -105,7 +107,7 @@ def encode_batch(
     records: Iterable[PlainRecord],
     *,
     base_offset: int = 0,
-    compression: str = "none",
+    compression: Compression = "none",
     attributes: int = 0,
     producer_id: int = -1,
     producer_epoch: int = -1,
@@ -142,7 +144,7 @@ class Shape:
     value_size: int = 100
     records_per_batch: int = 1000
     headers: int = 0
-    compression: str = "none"
+    compression: Compression = "none"
     seed: int = 1
 
     def __str__(self) -> str:

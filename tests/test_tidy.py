@@ -166,18 +166,33 @@ def test_no_folder_is_kept_for_later() -> None:
     assert sorted(name_of(folder) for folder in packages - filled) == []
 
 
+def imports_of(tree: ast.Module) -> Iterator[str]:
+    """Every module or name that is imported, in full."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            if node.module != "ottla" or any(alias.name != "_engine" for alias in node.names):
+                yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def test_only_records_and_audit_import_the_engine() -> None:
     allowed = ("python/ottla/records", "python/ottla/audit/", "python/ottla/__init__.py")
-    importers = []
-    for name, tree in python_trees("python/ottla/"):
-        for node in ast.walk(tree):
-            modules: list[str] = []
-            if isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            if "ottla._engine" in modules and not name.startswith(allowed):
-                importers.append(f"{name}:{node.lineno}")
+    importers = [
+        name
+        for name, tree in python_trees("python/ottla/")
+        if "ottla._engine" in imports_of(tree) and not name.startswith(allowed)
+    ]
+    assert importers == []
+
+
+def test_no_layer_below_the_command_line_imports_the_whole_package() -> None:
+    importers = [
+        name
+        for name, tree in python_trees("python/ottla/")
+        if not name.startswith("python/ottla/cli/") and "ottla" in imports_of(tree)
+    ]
     assert importers == []
 
 

@@ -10,7 +10,16 @@ from strategies import DrawnRecord, batches_of_records, int64
 
 from benches.cases import CASES, SMALL, Case, Outcome
 from benches.chart import Bar, draw
-from benches.data import CODECS, MIB, Shape, encode_batch, encode_varint, generate, renumbered
+from benches.data import (
+    CODECS,
+    MIB,
+    Compression,
+    Shape,
+    encode_batch,
+    encode_varint,
+    generate,
+    renumbered,
+)
 from benches.peers import AIOKAFKA, JOBS, OURS, READ
 from benches.race import Times, race
 from benches.whole import write_log_directory
@@ -39,7 +48,7 @@ def test_a_peer_reads_the_records_that_were_written(records: list[DrawnRecord]) 
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_same_shape_gives_the_same_bytes_in_every_codec(codec: str) -> None:
+def test_the_same_shape_gives_the_same_bytes_in_every_codec(codec: Compression) -> None:
     shape = Shape(200, 10, compression=codec)
     generate.cache_clear()
     first = generate(shape, 20_000)

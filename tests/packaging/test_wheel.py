@@ -35,9 +35,10 @@ def stranger(wheel: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) 
     home = tmp_path_factory.mktemp("stranger")
     subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
     bin_directory: Path = home / "venv" / "bin"
-    install = [bin_directory / "python", "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
+    python = str(bin_directory / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
     subprocess.run(
-        [*install, "-c", root / "constraints.txt", wheel],
+        [*install, "-c", str(root / "constraints.txt"), str(wheel)],
         check=True,
         env=without_compiler(bin_directory),
     )
