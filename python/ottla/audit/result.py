@@ -122,7 +122,7 @@ class AuditResult:
 
     def json_chunks(self) -> Iterator[str]:
         """The result as one JSON object, piece by piece, without `batches` and `records`."""
-        from ottla import __version__
+        from ottla._engine import __version__
 
         yield f'{{"version": {json.dumps(__version__)},\n "summary": '
         yield json.dumps(asdict(self.summary))
