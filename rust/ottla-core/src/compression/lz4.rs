@@ -139,7 +139,6 @@ pub(super) fn compress(level: i32, magic: i8, payload: &[u8]) -> Option<Vec<u8>>
         _ => CompressionMode::HIGHCOMPRESSION(level),
     };
     let (size_class, block_bytes) = WRITTEN_BLOCKS;
-    let most = 4 + compress_bound(block_bytes).ok()?;
     let mut out = Vec::with_capacity(16 + payload.len() / 2);
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&[VERSION | INDEPENDENT, size_class]);
@@ -148,7 +147,7 @@ pub(super) fn compress(level: i32, magic: i8, payload: &[u8]) -> Option<Vec<u8>>
     out.push(checksum);
     for block in payload.chunks(block_bytes) {
         let start = out.len();
-        out.resize(start + most, 0);
+        out.resize(start + 4 + compress_bound(block.len()).ok()?, 0);
         let body = &mut out[start + 4..];
         let length = compress_to_buffer(block, Some(mode), false, body).ok()?;
         let (length, word) = if length < block.len() {

@@ -52,10 +52,9 @@ impl Contexts {
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_be_bytes());
         out.extend_from_slice(&VERSION.to_be_bytes());
-        let most = 4 + snap::raw::max_compress_len(BLOCK_BYTES);
         for block in payload.chunks(BLOCK_BYTES) {
             let start = out.len();
-            out.resize(start + most, 0);
+            out.resize(start + 4 + snap::raw::max_compress_len(block.len()), 0);
             let length = self.encoder.compress(block, &mut out[start + 4..]).ok()?;
             out[start..start + 4].copy_from_slice(&(length as u32).to_be_bytes());
             out.truncate(start + 4 + length);
