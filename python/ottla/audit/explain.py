@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.findings import SEVERITIES, Severity
+from ottla.audit.findings import SEVERITIES, Severity, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,17 @@ class Explanation:
 @cache
 def catalogue() -> Mapping[str, Explanation]:
     """Every finding there is, by name, in the catalogue's order."""
-    return {row["name"]: Explanation(**row) for row in _engine.finding_catalogue()}
+    return {
+        row["name"]: Explanation(
+            name=row["name"],
+            severity=severity_of(row["severity"]),
+            meaning=row["meaning"],
+            causes=row["causes"],
+            action=row["action"],
+            kafka=row["kafka"],
+        )
+        for row in _engine.finding_catalogue()
+    }
 
 
 def explain(name: str) -> Explanation:
@@ -64,7 +74,7 @@ def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
             "kafka-transactions.sh --bootstrap-server HOST:9092 find-hanging"
             f" --topic {finding['topic']} --partition {finding['partition']}"
         )
-    if path is not None and path.endswith(".log") and finding["position"] is not None:
+    elif path is not None and path.endswith(".log") and finding["position"] is not None:
         offset = "" if finding["first_offset"] is None else f" --offset {finding['first_offset']}"
         lines.append(f"ottla inspect {shlex.quote(path)}{offset}")
     return lines

@@ -46,6 +46,15 @@ class Finding:
     found: str | None = None
 
 
+def severity_of(name: str) -> Severity:
+    """The severity of a name.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    return SEVERITIES[SEVERITIES.index(name)]
+
+
 def from_engine(
     finding: Mapping[str, Any], *, file: str | None, topic: str | None, partition: int | None
 ) -> Finding:

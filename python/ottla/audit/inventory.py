@@ -54,10 +54,11 @@ LOG_START_OFFSETS = b"log-start-offset-checkpoint"
 HIGH_WATERMARKS = b"replication-offset-checkpoint"
 CLEANER_OFFSETS = b"cleaner-offset-checkpoint"
 META_PROPERTIES = b"meta.properties"
+CLEAN_SHUTDOWN = b".kafka_cleanshutdown"
 
 _LOG_DIRECTORY_FILES: dict[bytes, FileKind] = {
     META_PROPERTIES: "meta-properties",
-    b".kafka_cleanshutdown": "clean-shutdown",
+    CLEAN_SHUTDOWN: "clean-shutdown",
     RECOVERY_POINTS: "offset-checkpoint",
     LOG_START_OFFSETS: "offset-checkpoint",
     HIGH_WATERMARKS: "offset-checkpoint",
@@ -128,6 +129,8 @@ class Partition:
     files: tuple[FileEntry, ...]
     live_base_offsets: tuple[int, ...]
     """Of every live segment in the directory, asked for or not: a segment's neighbours."""
+    stopped_cleanly: bool
+    """Whether the broker left its mark of a clean stop in the directory above."""
     log_directory: bytes | None = None
     is_whole: bool = True
     """False when only some files were asked for."""
@@ -151,11 +154,6 @@ class LogDirectory:
 
     path: bytes
     files: tuple[FileEntry, ...]
-
-    @property
-    def is_cleanly_shut_down(self) -> bool:
-        """Whether the broker left its mark of a clean stop."""
-        return any(f.kind == "clean-shutdown" for f in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +353,7 @@ class _Listing:
                 state=state,
                 files=_in_order(files),
                 live_base_offsets=_live_base_offsets(siblings),
+                stopped_cleanly=_stopped_cleanly(directory),
                 is_whole=False,
             )
         )
@@ -416,6 +415,7 @@ class _Listing:
                 state=state,
                 files=files,
                 live_base_offsets=_live_base_offsets(files),
+                stopped_cleanly=_stopped_cleanly(path),
                 log_directory=log_directory,
             )
         )
@@ -489,6 +489,10 @@ def _live_base_offsets(files: Sequence[FileEntry]) -> tuple[int, ...]:
             }
         )
     )
+
+
+def _stopped_cleanly(partition_directory: bytes) -> bool:
+    return os.path.exists(os.path.join(os.path.dirname(partition_directory), CLEAN_SHUTDOWN))
 
 
 def _reason(error: OSError, path: bytes) -> str:

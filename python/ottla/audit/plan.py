@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ottla.audit.inventory import FileEntry, Inventory, LogDirectory, Partition
 
+INDEXES = ("offset-index", "time-index", "transaction-index")
+
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
@@ -42,6 +44,13 @@ class Log:
     files: tuple[FileEntry, ...]
     is_whole: bool
     """All live segments of a partition."""
+    orphans: tuple[int, ...] = ()
+    """Base offsets of index files without their segment."""
+
+    @property
+    def is_consumer_offsets(self) -> bool:
+        """Whether the group coordinator wrote it, whose sequences are all 0."""
+        return self.partition is not None and self.partition.topic == "__consumer_offsets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,12 @@ def _logs(partition: Partition) -> list[Log]:
         else:
             runs.append([after])
     logs = [
-        Log(partition, tuple(run), is_whole=len(run) == len(partition.live_base_offsets))
+        Log(
+            partition,
+            tuple(run),
+            is_whole=len(run) == len(partition.live_base_offsets),
+            orphans=_orphans(partition),
+        )
         for run in runs
     ]
     scanned_alone = (
@@ -133,6 +147,15 @@ def _logs(partition: Partition) -> list[Log]:
         )
     )
     return logs
+
+
+def _orphans(partition: Partition) -> tuple[int, ...]:
+    indexed = {
+        file.base_offset
+        for file in partition.files
+        if file.kind in INDEXES and file.state == "live" and file.base_offset is not None
+    }
+    return tuple(sorted(indexed.difference(partition.live_base_offsets)))
 
 
 def _task(file: FileEntry, log: Log, log_index: int, file_index: int) -> ScanTask:

@@ -133,6 +133,8 @@ class _Run:
         self._transactions: dict[int, list[Mapping[str, Any]]] = {}
         self._producers: dict[int, list[Mapping[str, Any]]] = {}
         self._ranges: dict[bytes, sidefiles.LogRange] = {}
+        above = {os.path.dirname(partition.directory) for partition in plan.partitions}
+        self._log_starts = {path: sidefiles.read_log_starts(path) for path in above}
         counts = dict.fromkeys(range(len(plan.logs)), 0)
         for task in plan.tasks:
             counts[task.log] += 1
@@ -192,6 +194,7 @@ class _Run:
 
     def _scan(self, task: ScanTask) -> None:
         file = task.file
+        log = self._plan.logs[task.log]
         reported = 0
 
         def advance(read: int) -> bool:
@@ -207,6 +210,8 @@ class _Run:
                 base_offset=task.base_offset,
                 next_base_offset=task.next_base_offset,
                 is_active=task.is_active,
+                stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
+                is_consumer_offsets=log.is_consumer_offsets,
                 level=self._level,
                 now_ms=self._now_ms,
                 progress=advance,
@@ -254,7 +259,10 @@ class _Run:
         runs = list(_unbroken(log.files, scans))
         for run in runs:
             merged = _engine.merge_partition(
-                [(inventory.display(file.path), scan) for file, scan in run]
+                [(inventory.display(file.path), scan) for file, scan in run],
+                log_start_offset=self._log_start_offset(log),
+                is_consumer_offsets=log.is_consumer_offsets,
+                orphans=list(log.orphans),
             )
             findings += (_named(finding, log.partition) for finding in merged.findings)
             transactions += merged.transactions
@@ -288,6 +296,12 @@ class _Run:
                         start_offset, end_offset
                     )
 
+    def _log_start_offset(self, log: Log) -> int | None:
+        if log.partition is None or log.partition.topic is None:
+            return None
+        starts = self._log_starts[os.path.dirname(log.partition.directory)]
+        return starts.get((log.partition.topic, log.partition.partition or 0))
+
     def _around_the_segments(self) -> Iterable[Finding]:
         """What the names and the small files tell, and what could not be read."""
         plan = self._plan
@@ -296,9 +310,22 @@ class _Run:
             log = self._ranges.get(partition.directory)
             if partition.is_whole:
                 yield from sidefiles.check_partition(partition, plan.inventory, log)
-        yield from sidefiles.check_topic_ids(plan.partitions, plan.inventory)
+        yield from sidefiles.check_topic_ids(plan.inventory, plan.partitions)
+        ranges = {path: log for path, log in self._ranges.items() if not self._is_end_damaged(path)}
         for directory in plan.log_directories:
-            yield from sidefiles.check_log_directory(directory, plan.inventory, self._ranges)
+            yield from sidefiles.check_log_directory(directory, plan.inventory, ranges)
+
+    def _is_end_damaged(self, directory: bytes) -> bool:
+        """Whether damage takes the last offsets: that a checkpoint knew them is nothing new."""
+        end_offset = self._ranges[directory].end_offset
+        prefix = self._plan.inventory.display(os.path.join(directory, b""))
+        return any(
+            f.severity == "error"
+            and (f.file or "").startswith(prefix)
+            and f.first_offset is not None
+            and f.first_offset <= end_offset <= (f.last_offset or 0)
+            for f in self._findings
+        )
 
 
 def _unbroken(

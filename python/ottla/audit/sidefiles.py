@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -134,6 +135,15 @@ def parse_meta_properties(data: bytes) -> dict[str, str]:
     return fields
 
 
+def read_log_starts(log_directory: bytes) -> dict[tuple[str, int], int]:
+    """The log start offsets a directory has a checkpoint of; none where it cannot be read."""
+    try:
+        file = FileEntry(log_directory, LOG_START_OFFSETS, "offset-checkpoint")
+        return parse_offset_checkpoint(read_side_file(file))
+    except (OSError, SideFileError):
+        return {}
+
+
 def check_log_directory(
     directory: LogDirectory, inventory: Inventory, ranges: Mapping[bytes, LogRange]
 ) -> Iterable[Finding]:
@@ -184,6 +194,15 @@ def check_partition(
 ) -> Iterable[Finding]:
     """Findings about the files beside the segments of one partition."""
     names = {file.name for file in partition.files}
+    if partition.state == "live" and not partition.segments:
+        yield Finding(
+            name="missing-segment",
+            severity="warning",
+            file=inventory.display(partition.directory),
+            topic=partition.topic,
+            partition=partition.partition,
+            message="no segment file, though Kafka keeps one in every partition",
+        )
     for file in partition.files:
         yield from _about_name(file, names, partition, inventory)
         if file.state != "live":
@@ -241,36 +260,57 @@ def _about_name(
         )
 
 
-def check_topic_ids(partitions: Sequence[Partition], inventory: Inventory) -> Iterable[Finding]:
-    """A finding for every partition whose topic id is not that of the first one of its topic.
+def check_topic_ids(inventory: Inventory, partitions: Sequence[Partition]) -> Iterable[Finding]:
+    """A finding for every partition whose topic id is not the one most of its topic have.
 
-    Within one log directory only: another cluster may have a topic of the same name.
+    Within one cluster only: another one may have a topic of the same name.
     """
-    first: dict[tuple[bytes | None, str], tuple[str, str]] = {}
+    clusters = {d.path: _cluster(d) for d in inventory.log_directories}
+    topics: dict[tuple[str | bytes, str], list[tuple[str, FileEntry, Partition]]] = {}
     for partition in partitions:
-        if partition.state != "live" or partition.topic is None:
-            continue
+        above = os.path.dirname(partition.directory)
         for file in partition.files:
-            if file.kind != "partition-metadata" or file.state != "live":
-                continue
-            topic_id = _fault(file, inventory, "metadata-mismatch", parse_partition_metadata)[0]
-            if topic_id is None:
-                continue
-            name = inventory.display(file.path)
-            key = partition.log_directory, partition.topic
-            other_id, other_name = first.setdefault(key, (topic_id, name))
-            if topic_id != other_id:
+            if (
+                file.kind == "partition-metadata"
+                and file.state == partition.state == "live"
+                and partition.topic is not None
+                and (topic_id := _topic_id(file)) is not None
+            ):
+                key = clusters.get(above) or above, partition.topic
+                topics.setdefault(key, []).append((topic_id, file, partition))
+    for entries in topics.values():
+        ((usual, _),) = Counter(topic_id for topic_id, _, _ in entries).most_common(1)
+        example = next(file for topic_id, file, _ in entries if topic_id == usual)
+        for topic_id, file, partition in entries:
+            if topic_id != usual:
                 yield Finding(
                     name="metadata-mismatch",
                     severity="warning",
-                    file=name,
+                    file=inventory.display(file.path),
                     topic=partition.topic,
                     partition=partition.partition,
-                    message=f"topic id {topic_id}, but {other_name} says {other_id}: the two"
-                    " directories were not made for one topic",
-                    expected=other_id,
+                    message=f"topic id {topic_id}, but {inventory.display(example.path)} says"
+                    f" {usual}: the directories were not made for one topic",
+                    expected=usual,
                     found=topic_id,
                 )
+
+
+def _cluster(directory: LogDirectory) -> str | None:
+    for file in directory.files:
+        if file.name == META_PROPERTIES:
+            try:
+                return parse_meta_properties(read_side_file(file)).get("cluster.id")
+            except (OSError, SideFileError):
+                return None
+    return None
+
+
+def _topic_id(file: FileEntry) -> str | None:
+    try:
+        return parse_partition_metadata(read_side_file(file))
+    except (OSError, SideFileError):
+        return None
 
 
 def read_side_file(file: FileEntry) -> bytes:

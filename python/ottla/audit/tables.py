@@ -122,7 +122,7 @@ TRANSACTIONS = (
     Column("partition", "int32", "partition"),
     Column("producer_id", "int64", "producer"),
     Column("producer_epoch", "int32", "its epoch"),
-    Column("state", "string", "committed, aborted or open"),
+    Column("state", "string", "aborted or open"),
     Column("first_offset", "int64", "offset of its first record"),
     Column("last_offset", "int64", "offset of its marker, or of its last record while open"),
 )
@@ -132,11 +132,11 @@ PRODUCERS = (
     Column("partition", "int32", "partition"),
     Column("producer_id", "int64", "producer"),
     Column("producer_epoch", "int32", "its last epoch"),
-    Column("batches", "int64", "batches it wrote"),
-    Column("records", "int64", "records it wrote"),
-    Column("first_offset", "int64", "offset of its first record"),
-    Column("last_offset", "int64", "offset of its last record"),
     Column("last_sequence", "int32", "sequence of its last record"),
+    Column("last_offset", "int64", "offset of its last record"),
+    Column("last_timestamp", "int64", "timestamp of its last batch, ms since 1970"),
+    Column("coordinator_epoch", "int32", "of its last end marker; -1 for none"),
+    Column("open_transaction_offset", "int64", "where its open transaction begins"),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {

@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ottla.audit.explain import catalogue, commands
@@ -26,10 +25,13 @@ if TYPE_CHECKING:
 
     from ottla.audit import AuditResult
 
-TOPICS_SHOWN = 12
 PLACES_SHOWN = 3
 
-# On a narrower terminal the overview leaves a column out.
+# The overview takes what a screen leaves beside the verdict and the first findings.
+TOPICS_SHOWN = range(6, 20)
+LINES_FOR_FINDINGS = 18
+
+# On a narrower terminal the overview leaves columns out.
 NARROW = 60
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -60,9 +62,18 @@ def print_report(result: AuditResult, console: Console | None = None) -> None:
     for severity in SEVERITIES:
         findings = [f for f in result.findings if f["severity"] == severity]
         findings.sort(key=lambda f: str(f["name"]))
-        for name, group in groupby(findings, key=lambda f: str(f["name"])):
+        if findings and severity == "info":
             console.print()
-            _print_group(console, result, severity, name, list(group))
+        for name, group in groupby(findings, key=lambda f: str(f["name"])):
+            if severity == "info":
+                _print_in_short(console, name, list(group))
+            else:
+                console.print()
+                _print_group(console, result, severity, name, list(group))
+    if len(result.findings):
+        _print_wrapped(
+            console, "`ottla explain NAME` tells more; --format json or --output DIR has it all."
+        )
 
 
 def _verdict(result: AuditResult) -> Text:
@@ -84,12 +95,12 @@ def _scope(result: AuditResult) -> Text:
     summary = result.summary
     speed = ""
     if result.elapsed_s >= 1:
-        speed = f" ({_size(summary.bytes / result.elapsed_s)}/s)"
+        speed = f", {_size(summary.bytes / result.elapsed_s)}/s"
+    level = "" if result.level == "full" else f" at level {result.level}"
     return Text(
-        f"{result.directory}: {_count(summary.partitions, 'partition')},"
-        f" {_count(summary.files, 'file')}, {_count(summary.batches, 'batch', 'batches')},"
-        f" {_count(summary.records, 'record')}, {_size(summary.bytes)};"
-        f" level {result.level}, {result.elapsed_s:.2f} s{speed}"
+        f"{_from_here(result.directory)}: {_count(summary.partitions, 'partition')},"
+        f" {_count(summary.batches, 'batch', 'batches')}, {_count(summary.records, 'record')},"
+        f" {_size(summary.bytes)} in {result.elapsed_s:.2f} s{speed}{level}"
     )
 
 
@@ -116,20 +127,23 @@ def _topics(result: AuditResult) -> list[_Topic]:
 
 
 def _print_topics(console: Console, topics: Sequence[_Topic]) -> None:
-    grid = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    grid.add_column("topic", overflow="fold")
-    for heading in ("partitions", "batches", "records", "size"):
-        if heading != "batches" or console.width >= NARROW:
-            grid.add_column(heading, justify="right", no_wrap=True)
-    grid.add_column("worst", no_wrap=True)
-    for topic in topics[:TOPICS_SHOWN]:
-        cells = [topic.name, f"{len(topic.partitions):,}"]
-        if console.width >= NARROW:
-            cells.append(f"{topic.batches:,}")
-        cells += [f"{topic.records:,}", _size(topic.size)]
-        grid.add_row(*cells, Text(topic.worst or "-", _STYLES.get(topic.worst or "", "")))
-    console.print(grid)
-    rest = topics[TOPICS_SHOWN:]
+    lines = console.height - LINES_FOR_FINDINGS
+    shown = topics[: min(max(lines, TOPICS_SHOWN.start), TOPICS_SHOWN.stop)]
+    is_narrow = console.width < NARROW
+    heads = f"{'records':>9}  {'size':>6}  worst"
+    if not is_narrow:
+        heads = f"{'partitions':>10}  {'batches':>9}  {heads}"
+    # A longer name pushes its numbers aside; names are not cut.
+    width = min(max(len(topic.name) for topic in shown), console.width - len(heads) - 4)
+    console.print(f"{'topic':<{width}}  {heads}", style="dim", soft_wrap=True)
+    for topic in shown:
+        cells = f"{topic.records:>9,}  {_size(topic.size):>6}  "
+        if not is_narrow:
+            cells = f"{len(topic.partitions):>10,}  {topic.batches:>9,}  {cells}"
+        worst = (topic.worst, _STYLES[topic.worst]) if topic.worst else "-"
+        line = Text.assemble(f"{topic.name:<{width}}  {cells}", worst)
+        console.print(line, soft_wrap=True)
+    rest = topics[len(shown) :]
     if rest:
         grave = [t for t in rest if t.worst in ("error", "warning")]
         said = f", {len(grave)} of them with errors or warnings" if grave else ""
@@ -143,6 +157,7 @@ def _print_group(
     name: str,
     findings: Sequence[dict[str, Any]],
 ) -> None:
+    """Findings of one name: what it is, where, what to do."""
     explanation = catalogue().get(name)
     title = Text.assemble((severity, _STYLES[severity]), " ", (name, "bold"))
     if len(findings) > 1:
@@ -151,17 +166,32 @@ def _print_group(
         title.append(f": {explanation.meaning}")
     console.print(title)
     for finding in findings[:PLACES_SHOWN]:
-        _print_place(console, finding)
+        _print_place(console, finding, is_told=severity == "error" or len(findings) == 1)
     if len(findings) > PLACES_SHOWN:
-        more = len(findings) - PLACES_SHOWN
-        _print_indented(console, f"and {more:,} more: --format json or --output DIR has them all")
-    if explanation and severity != "info":
-        _print_indented(console, f"What to do: {explanation.action}")
+        _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
+    if explanation:
+        _print_wrapped(console, f"What to do: {explanation.action}", 2)
     for line in commands(findings[0], _path(result, findings[0])):
         console.print(f"  $ {line}", soft_wrap=True, style="dim")
 
 
-def _print_place(console: Console, finding: dict[str, Any]) -> None:
+def _print_in_short(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:
+    """Findings that nothing has to be done about, on a line."""
+    places = dict.fromkeys(_partition_or_file(finding) for finding in findings)
+    shown = ", ".join([*places][:PLACES_SHOWN])
+    more = f" and {len(places) - PLACES_SHOWN:,} more" if len(places) > PLACES_SHOWN else ""
+    count = f" ({len(findings):,})" if len(findings) > 1 else ""
+    console.print(
+        Text.assemble(("info", _STYLES["info"]), " ", (name, "bold"), f"{count}: {shown}{more}")
+    )
+
+
+def _partition_or_file(finding: dict[str, Any]) -> str:
+    file = str(finding["file"])
+    return file if finding["topic"] is None else os.path.dirname(file) or file
+
+
+def _print_place(console: Console, finding: dict[str, Any], *, is_told: bool) -> None:
     """The place on a line that can be copied, and what is there."""
     place = finding["file"] or finding["topic"] or ""
     details = []
@@ -169,16 +199,12 @@ def _print_place(console: Console, finding: dict[str, Any]) -> None:
         details.append(f"position {finding['position']}")
     if finding["first_offset"] is not None:
         details.append(_offsets(finding["first_offset"], finding["last_offset"]))
-    line = ", ".join([place, *details])
-    message = finding["message"].removeprefix(f"{place}: ")
-    if len(line) + len(message) + 4 <= console.width:
-        console.print(f"  {line}: {message}", soft_wrap=True)
-    else:
-        console.print(f"  {line}", soft_wrap=True)
-        _print_indented(console, message, 4)
+    console.print("  " + ", ".join([place, *details]), soft_wrap=True)
+    if is_told:
+        _print_wrapped(console, finding["message"].removeprefix(f"{place}: "), 4)
 
 
-def _print_indented(console: Console, text: str, indent: int = 2) -> None:
+def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:
     for line in textwrap.wrap(text, max(console.width - indent, 20)):
         console.print(" " * indent + line, soft_wrap=True)
 
@@ -187,10 +213,13 @@ def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
     """The finding's file as a path from here, None when no shell could open it by that name."""
     if finding["file"] is None:
         return None
-    path = os.path.join(result.directory, finding["file"])
-    relative = os.path.relpath(path)
-    shorter = min(path, relative, key=len)
-    return shorter if os.path.exists(shorter) else None
+    path = _from_here(os.path.join(result.directory, finding["file"]))
+    return path if os.path.exists(path) else None
+
+
+def _from_here(path: str) -> str:
+    """The shorter of the absolute path and the one from the working directory."""
+    return min(path, os.path.relpath(path), key=len)
 
 
 def _offsets(first: int, last: int | None) -> str:

@@ -1,0 +1,71 @@
+"""The catalogue of findings as people read it."""
+
+from pathlib import Path
+
+import pytest
+from ottla.audit.explain import catalogue, commands, explain, findings_markdown
+from ottla.audit.findings import SEVERITIES, UNREADABLE
+
+# Findings about what lies around the segments, which are made in Python.
+AROUND_THE_SEGMENTS = (
+    UNREADABLE,
+    "checkpoint-mismatch",
+    "epoch-checkpoint-mismatch",
+    "index-missing",
+    "leftover-file",
+    "metadata-mismatch",
+    "missing-segment",
+    "unknown-file",
+)
+
+
+def finding(name: str, **fields: object) -> dict[str, object]:
+    place = {"file": None, "topic": "orders", "partition": 3, "position": None}
+    return {"name": name, **place, "first_offset": None, **fields}
+
+
+def test_every_finding_is_explained_in_full() -> None:
+    for name, row in catalogue().items():
+        assert row.name == name
+        assert row.severity in SEVERITIES
+        for text in (row.meaning, row.causes, row.action):
+            assert text.endswith("."), name
+        assert row.kafka
+
+
+def test_names_are_kebab_case_and_name_no_remedy() -> None:
+    for name in catalogue():
+        assert name == name.lower()
+        assert name.replace("-", "").isalpha()
+
+
+@pytest.mark.parametrize("name", AROUND_THE_SEGMENTS)
+def test_findings_around_the_segments_are_in_the_catalogue(name: str) -> None:
+    assert explain(name).name == name
+
+
+def test_an_unknown_name_is_no_finding() -> None:
+    with pytest.raises(KeyError):
+        explain("crc-missmatch")
+
+
+def test_a_place_in_a_segment_can_be_looked_at() -> None:
+    damaged = finding("crc-mismatch", position=61, first_offset=12)
+    assert commands(damaged, "my logs/00000000000000000000.log") == [
+        "ottla inspect 'my logs/00000000000000000000.log' --offset 12"
+    ]
+    assert commands(damaged, None) == []
+
+
+def test_an_open_transaction_can_be_looked_up_in_the_cluster() -> None:
+    (line, *_) = commands(finding("open-transaction", first_offset=12), None)
+    assert line.startswith("kafka-transactions.sh --bootstrap-server HOST:9092 find-hanging")
+    assert line.endswith("--topic orders --partition 3")
+
+
+def test_the_documentation_of_the_findings_is_current(root: Path) -> None:
+    documented = (root / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert documented == findings_markdown(), (
+        "write it anew: python -c 'from ottla.audit import explain;"
+        ' print(explain.findings_markdown(), end="")\' > docs/findings.md'
+    )

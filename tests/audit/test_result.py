@@ -1,0 +1,149 @@
+"""What an audit gives back, in memory and on disk."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import ottla
+import pyarrow.parquet
+import pytest
+from logs import segment_name, write_log_directory
+from ottla.audit.result import SAVED_TABLES, save
+
+
+@pytest.fixture
+def log_directory(tmp_path: Path) -> Path:
+    """A log directory with one damaged batch."""
+    directory = write_log_directory(tmp_path / "kafka")
+    damaged = directory / "orders-1" / segment_name(12)
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[: len(data) // 2 - 1] + b"!" + data[len(data) // 2 :])
+    return directory
+
+
+@pytest.fixture
+def result(log_directory: Path) -> ottla.AuditResult:
+    return ottla.audit(log_directory)
+
+
+def test_the_summary_counts_what_was_read(result: ottla.AuditResult) -> None:
+    summary = result.summary
+    assert (summary.files, summary.partitions) == (6, 3)
+    assert (summary.batches, summary.records) == (24 - 1, 72 - 3)
+    assert summary.findings == {"error": 1, "warning": 0, "info": 0}
+    assert (summary.not_read, summary.exit_code, result.exit_code) == (0, 2, 2)
+
+
+def test_files_lists_every_file_and_what_was_scanned(
+    result: ottla.AuditResult, log_directory: Path
+) -> None:
+    rows = {row["file"]: row for row in result.files}
+    assert len(rows) == sum(1 for path in log_directory.rglob("*") if path.is_file())
+    scanned = rows["orders-0/00000000000000000012.log"]
+    assert scanned["is_read"] is True
+    assert (scanned["first_offset"], scanned["next_offset"]) == (12, 24)
+    assert (scanned["magics"], scanned["codecs"]) == ((2,), ("none",))
+    assert rows["meta.properties"]["is_read"] is False
+
+
+def test_batches_and_records_are_read_when_they_are_used(
+    result: ottla.AuditResult, log_directory: Path
+) -> None:
+    assert len(result.batches) == 24
+    assert len(result.records) == 72 - 3
+    record = next(row for row in result.records if row["topic"] == "payments")
+    assert record["file"] == "payments-0/00000000000000000000.log"
+    assert (record["offset"], record["key"], record["value"]) == (0, b"key", b"v" * 20)
+    (log_directory / "orders-0" / segment_name(0)).unlink()
+    with pytest.raises(FileNotFoundError):
+        list(result.batches)
+
+
+def test_findings_can_be_raised(result: ottla.AuditResult) -> None:
+    with pytest.raises(ottla.FindingsError, match=r"^crc-mismatch in orders-1/0") as raised:
+        result.raise_for_findings()
+    assert [finding["name"] for finding in raised.value.findings] == ["crc-mismatch"]
+
+
+def test_only_findings_as_grave_as_asked_for_are_raised(demo: Path) -> None:
+    ottla.audit(demo).raise_for_findings()
+    with pytest.raises(ottla.FindingsError, match=r"^open-transaction"):
+        ottla.audit(demo, fail_on="warning").raise_for_findings()
+
+
+def test_what_was_not_read_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(ottla.FindingsError, match="no such file or directory"):
+        ottla.audit(tmp_path / "nowhere").raise_for_findings()
+
+
+def test_the_json_form_is_one_object_with_the_tables(result: ottla.AuditResult) -> None:
+    form = json.loads("".join(result.json_chunks()))
+    assert form["version"] == ottla.__version__
+    assert form["summary"]["findings"] == {"error": 1, "warning": 0, "info": 0}
+    assert form["summary"]["exit_code"] == 2
+    (finding,) = form["findings"]
+    assert finding["file"] == "orders-1/00000000000000000012.log"
+    assert (finding["topic"], finding["partition"]) == ("orders", 1)
+    assert len(form["files"]) == len(result.files)
+    assert form["transactions"] == []
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_every_table_is_saved(result: ottla.AuditResult, tmp_path: Path, form: str) -> None:
+    target = tmp_path / "new" / "results"
+    result.save(target, "jsonl" if form == "jsonl" else "parquet", records=True)
+    names = {*SAVED_TABLES, "records"}
+    assert {path.name for path in target.iterdir()} == {
+        "summary.json",
+        *(f"{name}.{form}" for name in names),
+    }
+    assert json.loads((target / "summary.json").read_text())["records"] == 69
+    for name in names:
+        table = getattr(result, name)
+        path = target / f"{name}.{form}"
+        if form == "jsonl":
+            saved = [json.loads(line) for line in path.read_text().splitlines()]
+            assert [list(row) for row in saved[:1]] == [[c.name for c in table.columns]][
+                : len(saved)
+            ]
+            assert len(saved) == len(table)
+        else:
+            assert pyarrow.parquet.read_table(path).equals(table.to_arrow())
+
+
+def test_nothing_is_saved_over_what_is_there(result: ottla.AuditResult, tmp_path: Path) -> None:
+    target = tmp_path / "results"
+    target.mkdir()
+    result.save(target)
+    before = sorted(path.name for path in target.iterdir())
+    with pytest.raises(FileExistsError, match="give a new or an empty directory"):
+        result.save(target)
+    assert sorted(path.name for path in target.iterdir()) == before
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_result_appears_whole_or_not_at_all(
+    result: ottla.AuditResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+) -> None:
+    def fail() -> Iterator[list[object]]:
+        raise error
+
+    monkeypatch.setattr(result.producers, "_chunks", fail)
+    target = tmp_path / "out" / "results"
+    with pytest.raises(type(error)):
+        save(result, target, ("jsonl",))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_parquet_without_pyarrow_says_what_to_install(
+    result: ottla.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ottla.MissingDependencyError, match="pip install"):
+        result.save(tmp_path / "results", "parquet")
+    assert not (tmp_path / "results").exists()

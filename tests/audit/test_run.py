@@ -1,0 +1,114 @@
+"""Threads, progress, the bound on speed, and stopping; what a run does with files that change."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from logs import segment, segment_name, write_log_directory, write_partition
+from ottla.audit.inventory import take_inventory
+from ottla.audit.plan import Plan, make_plan
+from ottla.audit.run import Outcome, default_threads, run_plan
+
+WINDOW = 8 << 20
+
+
+def plan_of(*paths: Path) -> Plan:
+    return make_plan(take_inventory(paths))
+
+
+def names(outcome: Outcome) -> list[tuple[str, str | None]]:
+    return [(finding.name, finding.file) for finding in outcome.findings]
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A partition with one segment of three windows."""
+    data = segment(26, records=1, value_size=1 << 20)
+    assert len(data) > 3 * WINDOW
+    return write_partition(tmp_path / "orders-0", {0: data})
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_any_number_of_threads_finds_the_same(tmp_path: Path, threads: int) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    damaged = log_directory / "orders-1" / segment_name(12)
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[: len(data) // 2 - 1] + b"!" + data[len(data) // 2 :])
+    outcome = run_plan(plan_of(log_directory), level="full", threads=threads)
+    assert names(outcome) == [("crc-mismatch", "orders-1/00000000000000000012.log")]
+    assert len(outcome.files) == 6
+    assert sum(file.records for file in outcome.files.values()) == 3 * 24 - 3
+
+
+def test_progress_grows_to_the_bytes_of_the_plan(large: Path) -> None:
+    told: list[tuple[int, int]] = []
+    plan = plan_of(large)
+    run_plan(plan, level="crc", threads=1, progress=lambda read, of: told.append((read, of)))
+    read = [done for done, _ in told]
+    assert len(told) >= 3
+    assert read == sorted(read)
+    assert told[-1] == (plan.byte_count, plan.byte_count)
+
+
+def test_a_fault_in_the_callback_stops_the_run_and_is_raised(large: Path) -> None:
+    def fail(_read: int, _total: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_plan(plan_of(large), level="crc", threads=2, progress=fail)
+    assert not [t for t in threading.enumerate() if t.name.startswith("ottla-audit")]
+
+
+def test_reading_is_held_to_the_bound_of_all_threads_together(tmp_path: Path) -> None:
+    for partition in range(4):
+        write_partition(tmp_path / f"orders-{partition}", {0: segment(1, value_size=100_000)})
+    plan = plan_of(tmp_path)
+    seconds = plan.byte_count / 4e6
+    outcome = run_plan(plan, level="crc", threads=4, max_mb_per_s=4.0)
+    assert outcome.elapsed_s >= seconds
+
+
+def test_a_segment_cut_while_it_is_read_ends_where_it_ends(large: Path) -> None:
+    path = large / segment_name(0)
+
+    def cut(read: int, _total: int) -> None:
+        if read <= WINDOW:
+            os.truncate(path, WINDOW + 1000)
+
+    outcome = run_plan(plan_of(large), level="full", threads=1, progress=cut)
+    assert names(outcome) == [("truncated-tail", "orders-0/00000000000000000000.log")]
+    assert outcome.files[bytes(path)].size < 2 * WINDOW
+
+
+def test_a_segment_that_is_gone_when_its_turn_comes_is_said_to_be_unread(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    plan = plan_of(log_directory)
+    (log_directory / "orders-0" / segment_name(0)).unlink()
+    outcome = run_plan(plan, level="full", threads=1)
+    assert names(outcome) == [("unreadable", "orders-0/00000000000000000000.log")]
+    (reason,) = outcome.reasons.values()
+    assert reason == "no such file or directory"
+    assert len(outcome.files) == 1
+
+
+def test_offsets_of_an_unread_segment_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    partition = write_partition(
+        tmp_path / "orders-0",
+        {0: segment(4), 12: segment(4, base_offset=12), 24: segment(4, base_offset=24)},
+    )
+    (partition / segment_name(12)).unlink()
+    (partition / segment_name(12)).symlink_to("moved-away")
+    outcome = run_plan(plan_of(partition), level="full", threads=1)
+    assert names(outcome) == [("unreadable", "orders-0/00000000000000000012.log")]
+
+
+def test_the_threads_are_as_many_as_the_cores_of_this_process() -> None:
+    assert default_threads() == len(os.sched_getaffinity(0))
+
+
+def test_a_run_measures_its_time(tmp_path: Path) -> None:
+    start = time.monotonic()
+    outcome = run_plan(plan_of(write_log_directory(tmp_path / "kafka")), level="crc", threads=1)
+    assert 0 < outcome.elapsed_s <= time.monotonic() - start

@@ -1,0 +1,188 @@
+"""Checkpoints and metadata are read leniently: what cannot be true of them is a finding."""
+
+from pathlib import Path
+
+import pytest
+from logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
+from ottla.audit.inventory import take_inventory
+from ottla.audit.sidefiles import (
+    MAX_FILE_BYTES,
+    LogRange,
+    SideFileError,
+    check_log_directory,
+    check_partition,
+    check_topic_ids,
+    parse_leader_epochs,
+    parse_meta_properties,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+    read_side_file,
+)
+
+
+def test_a_checkpoint_gives_offsets_by_partition() -> None:
+    data = b"0\n2\norders 0 42\n__consumer_offsets 13 7\n"
+    assert parse_offset_checkpoint(data) == {("orders", 0): 42, ("__consumer_offsets", 13): 7}
+
+
+def test_an_empty_checkpoint_has_no_entries() -> None:
+    assert parse_offset_checkpoint(b"") == {}
+    assert parse_offset_checkpoint(b"0\n0\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"1\n0\n", "unknown version"),
+        (b"0\n", "line 2 is no count"),
+        (b"0\nmany\n", "line 2 is no count"),
+        (b"0\n2\norders 0 1\n", "the count is wrong"),
+        (b"0\n1\norders 0\n", "line 3"),
+        (b"0\n1\norders 0 x\n", "line 3 holds no number"),
+        (b"0\n1\norders 0 99999999999999999999\n", "line 3 holds no number"),
+        (b"0\n1\norders 0 " + b"9" * 5000, "line 3 holds no number"),
+        (b"0\n1\norders 0 \xd9\xa1\n", "line 3 holds no number"),
+        (b"\0\0\0\0", "unknown version"),
+        (b"\xff\xfe", "no text"),
+    ],
+)
+def test_a_garbled_checkpoint_says_which_line(data: bytes, message: str) -> None:
+    with pytest.raises(SideFileError, match=f"^{message}$"):
+        parse_offset_checkpoint(data)
+
+
+def test_leader_epochs_must_increase_in_epoch_and_offset() -> None:
+    assert parse_leader_epochs(b"0\n2\n0 0\n2 79\n") == [(0, 0), (2, 79)]
+    for lines in (b"2 0\n0 79", b"0 5\n2 5", b"0 0\n0 9"):
+        with pytest.raises(SideFileError, match="line 4 does not increase"):
+            parse_leader_epochs(b"0\n2\n" + lines + b"\n")
+
+
+def test_partition_metadata_has_a_topic_id_other_than_zero() -> None:
+    assert parse_partition_metadata(f"version: 0\ntopic_id: {TOPIC_ID}".encode()) == TOPIC_ID
+    for text in (
+        "version: 0\n",
+        "version: 0\ntopic_id: short",
+        f"version: 0\ntopic_id: {'A' * 22}",
+    ):
+        with pytest.raises(SideFileError, match="no topic id"):
+            parse_partition_metadata(text.encode())
+    with pytest.raises(SideFileError, match="no version"):
+        parse_partition_metadata(f"topic_id: {TOPIC_ID}".encode())
+
+
+def test_meta_properties_name_the_broker() -> None:
+    assert parse_meta_properties(b"#\nversion=1\nnode.id=3\n")["node.id"] == "3"
+    assert parse_meta_properties(b"version=0\nbroker.id=3\n")["broker.id"] == "3"
+    for data in (b"", b"version=2\nnode.id=3\n", b"version=1\nbroker.id=3\n", b"\0\0\0\0"):
+        with pytest.raises(SideFileError):
+            parse_meta_properties(data)
+
+
+def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str | None]]:
+    """Findings around the segments of a log directory whose logs end at these offsets."""
+    listed = take_inventory([log_directory])
+    known = {
+        p.directory: LogRange(0, ranges[listed.display(p.directory)])
+        for p in listed.partitions
+        if listed.display(p.directory) in ranges
+    }
+    findings = [f for d in listed.log_directories for f in check_log_directory(d, listed, known)]
+    for partition in listed.partitions:
+        findings += check_partition(partition, listed, known.get(partition.directory))
+    findings += check_topic_ids(listed, listed.partitions)
+    return sorted((f.name, f.file) for f in findings)
+
+
+def test_a_sound_log_directory_gives_no_finding(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+    assert names_of(log_directory, {"orders-0": 24, "orders-1": 24}) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["replication-offset-checkpoint", "recovery-point-offset-checkpoint"]
+)
+def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: str) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / name).write_text("0\n1\norders 0 26\n")
+    listed = take_inventory([log_directory])
+    log = {listed.partitions[0].directory: LogRange(0, 24)}
+    (finding,) = check_log_directory(listed.log_directories[0], listed, log)
+    assert (finding.name, finding.severity, finding.file) == (
+        "checkpoint-mismatch",
+        "warning",
+        name,
+    )
+    assert (finding.first_offset, finding.last_offset) == (24, 25)
+    assert (finding.topic, finding.partition) == ("orders", 0)
+    assert "the last 2 offsets are gone" in finding.message
+
+
+def test_a_checkpoint_says_nothing_of_a_log_that_was_not_read_whole(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / "replication-offset-checkpoint").write_text("0\n1\norders 0 26\n")
+    assert names_of(log_directory, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "finding"),
+    [
+        ("meta.properties", "metadata-mismatch"),
+        ("replication-offset-checkpoint", "checkpoint-mismatch"),
+        ("orders-0/partition.metadata", "metadata-mismatch"),
+        ("orders-0/leader-epoch-checkpoint", "epoch-checkpoint-mismatch"),
+    ],
+)
+def test_a_file_that_cannot_be_parsed_is_one_finding(
+    tmp_path: Path, file: str, finding: str
+) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / file).write_bytes(b"\0\0\0\0")
+    assert names_of(log_directory, {"orders-0": 24}) == [(finding, file)]
+
+
+def test_partitions_of_one_topic_have_one_topic_id(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    write_partition(log_directory / "orders-1", {0: b""}, topic_id="B" * 22)
+    assert names_of(log_directory, {}) == [("metadata-mismatch", "orders-1/partition.metadata")]
+
+
+def test_copies_of_a_partition_in_one_cluster_have_one_topic_id(tmp_path: Path) -> None:
+    for broker, topic_id in (("a", "B" * 22), ("b", TOPIC_ID), ("c", TOPIC_ID)):
+        write_log_directory(tmp_path / broker, [])
+        write_partition(tmp_path / broker / "orders-0", {0: b""}, topic_id=topic_id)
+    assert names_of(tmp_path, {}) == [("metadata-mismatch", "a/orders-0/partition.metadata")]
+    (tmp_path / "a" / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=1\n")
+    assert names_of(tmp_path, {}) == []
+
+
+def test_an_epoch_beyond_the_end_is_worth_knowing(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / "orders-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 25\n")
+    assert names_of(log_directory, {"orders-0": 24}) == [
+        ("epoch-checkpoint-mismatch", "orders-0/leader-epoch-checkpoint")
+    ]
+
+
+def test_names_tell_what_is_missing_foreign_and_left_over(tmp_path: Path) -> None:
+    partition = write_partition(tmp_path / "orders-0", {0: segment(1)})
+    (partition / segment_name(0, "timeindex")).unlink()
+    (partition / segment_name(0, "log.swap")).write_bytes(segment(1))
+    (partition / "notes.txt").write_text("mine")
+    write_partition(tmp_path / "orders-1", {})
+    assert names_of(tmp_path, {}) == [
+        ("index-missing", "orders-0/00000000000000000000.log"),
+        ("leftover-file", "orders-0/00000000000000000000.log.swap"),
+        ("missing-segment", "orders-1"),
+        ("unknown-file", "orders-0/notes.txt"),
+    ]
+
+
+def test_a_side_file_larger_than_any_is_refused_unread(tmp_path: Path) -> None:
+    partition = write_partition(tmp_path / "orders-0", {0: b""})
+    with (partition / "partition.metadata").open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    (listed,) = take_inventory([partition]).partitions
+    metadata = next(f for f in listed.files if f.kind == "partition-metadata")
+    with pytest.raises(SideFileError, match="too large"):
+        read_side_file(metadata)
