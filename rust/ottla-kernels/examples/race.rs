@@ -1,12 +1,14 @@
 //! Times the kernels of every level on generated batches, beside a bare read of the same bytes.
 //!
 //! ```text
-//! race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE]   ns a record and GB/s, for names that contain the given text;
-//!                                                 in every round each candidate runs once, in turn
-//! race callgrind KERNEL [LEVEL]                   one small fixed workload, for counting instructions
+//! race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE]   ns a record and GB/s, for names that contain
+//!                                                 the given text; in every round each candidate
+//!                                                 runs once, in turn
+//! race callgrind KERNEL [LEVEL [RUNS]]            a small fixed workload, for counting instructions
 //! ```
 //!
-//! KERNEL is one of crc, check, numbers, views, payload, build. Valgrind has no AVX-512: there, name a lower level.
+//! KERNEL is one of crc, check, numbers, views, payload, build. Valgrind has no AVX-512: there,
+//! name a lower level.
 
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
@@ -21,42 +23,31 @@ use std::process::ExitCode;
 #[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
+    key: usize,
     value: u64,
     headers: usize,
     records_a_batch: usize,
 }
 
-const SHAPES: [Shape; 5] = [
-    Shape {
-        name: "100 B x 1000",
-        value: 100,
-        headers: 0,
-        records_a_batch: 1000,
-    },
-    Shape {
-        name: "100 B alone in its batch",
-        value: 100,
-        headers: 0,
-        records_a_batch: 1,
-    },
+const SHAPES: [Shape; 6] = [
+    Shape { name: "100 B x 1000", key: 16, value: 100, headers: 0, records_a_batch: 1000 },
+    Shape { name: "100 B alone in its batch", key: 16, value: 100, headers: 0, records_a_batch: 1 },
     Shape {
         name: "100 B + 4 headers x 1000",
+        key: 16,
         value: 100,
         headers: 4,
         records_a_batch: 1000,
     },
     Shape {
-        name: "1 KiB x 1000",
-        value: 1024,
+        name: "100 B, keys of 80 B x 1000",
+        key: 80,
+        value: 100,
         headers: 0,
         records_a_batch: 1000,
     },
-    Shape {
-        name: "10 KiB x 100",
-        value: 10_240,
-        headers: 0,
-        records_a_batch: 100,
-    },
+    Shape { name: "1 KiB x 1000", key: 16, value: 1024, headers: 0, records_a_batch: 1000 },
+    Shape { name: "10 KiB x 100", key: 16, value: 10_240, headers: 0, records_a_batch: 100 },
 ];
 
 const BASE_TIMESTAMP: i64 = 1_700_000_000_000;
@@ -77,9 +68,7 @@ struct Columns {
 }
 
 fn random(state: &mut u64) -> u64 {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
@@ -100,17 +89,14 @@ fn put_part(to: &mut Vec<u8>, part: &[u8]) {
 impl Data {
     fn new(shape: Shape, size: usize) -> Data {
         let mut state = 1;
-        let mut columns = Columns {
-            key_offsets: vec![0],
-            value_offsets: vec![0],
-            ..Columns::default()
-        };
+        let mut columns =
+            Columns { key_offsets: vec![0], value_offsets: vec![0], ..Columns::default() };
         let mut batches = vec![];
         while batches.len() < size {
             let (mut records, mut time) = (vec![], 0);
             for index in 0..shape.records_a_batch {
                 time += (random(&mut state) % 3) as usize;
-                let key = format!("key-{:012}", random(&mut state));
+                let key = format!("{:0size$}", random(&mut state), size = shape.key);
                 let value =
                     vec![b'v'; (shape.value / 2 + random(&mut state) % (shape.value + 1)) as usize];
                 let mut record = vec![0];
@@ -200,10 +186,7 @@ fn run_kernel(kernel: &str, level: Level, data: &Data, room: &mut [u8]) {
 
 /// CPU time of this thread: on a shared machine a wall clock also counts the neighbours.
 fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock exists and the pointer is to a timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -219,20 +202,10 @@ fn race(shape: Shape, size: usize, rounds: usize, candidate: &str) {
     let mut room = vec![0; data.batches.len() * 2];
     let records = data.columns.timestamps.len();
     let repeats = (8usize << 20).div_ceil(data.batches.len());
-    println!(
-        "# {}: {} records, {} bytes",
-        shape.name,
-        records,
-        data.batches.len()
-    );
+    println!("# {}: {} records, {} bytes", shape.name, records, data.batches.len());
     let mut candidates = vec![("read", Level::best())];
     for kernel in KERNELS {
-        candidates.extend(
-            Level::available()
-                .iter()
-                .rev()
-                .map(|level| (kernel, *level)),
-        );
+        candidates.extend(Level::available().iter().rev().map(|level| (kernel, *level)));
     }
     candidates.retain(|(kernel, level)| {
         *kernel != "build" || [Level::best(), Level::Portable].contains(level)
@@ -274,10 +247,7 @@ fn main() -> ExitCode {
     };
     match (arguments.first(), arguments.get(1)) {
         (Some(&"callgrind"), Some(kernel)) if KERNELS.contains(kernel) => {
-            let Ok(level) = arguments
-                .get(2)
-                .map_or(Ok(Level::best()), |name| name.parse())
-            else {
+            let Ok(level) = arguments.get(2).map_or(Ok(Level::best()), |name| name.parse()) else {
                 println!("no such level: {}", arguments[2]);
                 return ExitCode::from(64);
             };
@@ -291,16 +261,13 @@ fn main() -> ExitCode {
         _ => {
             let (Some(mebibytes), Some(rounds)) = (number(0, 1), number(1, 15)) else {
                 println!(
-                    "usage: race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE] | race callgrind {} [LEVEL [RUNS]]",
+                    "usage: race [MEBIBYTES] [ROUNDS] [CANDIDATE] [SHAPE]\n       race callgrind {} [LEVEL [RUNS]]",
                     KERNELS.join("|")
                 );
                 return ExitCode::from(64);
             };
             let text = |index: usize| arguments.get(index).copied().unwrap_or("");
-            for shape in SHAPES
-                .into_iter()
-                .filter(|shape| shape.name.contains(text(3)))
-            {
+            for shape in SHAPES.into_iter().filter(|shape| shape.name.contains(text(3))) {
                 race(shape, mebibytes << 20, rounds, text(2));
             }
             ExitCode::SUCCESS

@@ -54,11 +54,7 @@ impl ViewArrays {
 
 #[expect(clippy::needless_bitwise_bool, reason = "without a branch the loop becomes vectors")]
 fn are_inside(views: &[u128], buffers: &[Buffer]) -> bool {
-    let size_of = |index: u32| {
-        buffers
-            .get(index as usize)
-            .map_or(0, |buffer| buffer.len() as u64)
-    };
+    let size_of = |index: u32| buffers.get(index as usize).map_or(0, |buffer| buffer.len() as u64);
     let first = size_of(0);
     views.iter().fold(true, |inside, &view| {
         let (size, index, position) = (view as u32, (view >> 64) as u32, (view >> 96) as u32);

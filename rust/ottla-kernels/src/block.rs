@@ -1,5 +1,5 @@
-//! The memory behind columns: one block for all columns of a result, kept for the next when it is dropped, because fresh
-//! pages cost more than the decoding that fills them.
+//! The memory behind columns: one block for all columns of a result, kept for the next when it is
+//! dropped, because fresh pages cost more than the decoding that fills them.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::ManuallyDrop;
@@ -82,11 +82,7 @@ impl<const W: usize> Block<W> {
         // Whole cache lines even of the narrowest column, so that each column begins aligned.
         let capacity = rows.max(1).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         let size = capacity.saturating_mul(widths.iter().sum());
-        Block {
-            memory: ManuallyDrop::new(Memory::of(size)),
-            widths,
-            capacity,
-        }
+        Block { memory: ManuallyDrop::new(Memory::of(size)), widths, capacity }
     }
 
     /// Rows there is room for.
@@ -104,10 +100,7 @@ impl<const W: usize> Block<W> {
     #[inline(always)]
     fn column_at(&self, k: usize) -> *mut u8 {
         let before: usize = self.widths[..k].iter().sum();
-        self.memory
-            .start
-            .as_ptr()
-            .wrapping_add(before * self.capacity)
+        self.memory.start.as_ptr().wrapping_add(before * self.capacity)
     }
 
     /// Makes room for `need` rows and keeps the first `rows`.
@@ -161,25 +154,20 @@ impl Column {
         let rows = rows.min(block.capacity);
         // SAFETY: a place in a block is not null.
         let start = unsafe { NonNull::new_unchecked(block.column::<K>()) };
-        Column {
-            _owner: Arc::<Block<W>>::clone(block),
-            start,
-            size: rows * block.widths[K],
-        }
+        Column { _owner: Arc::<Block<W>>::clone(block), start, size: rows * block.widths[K] }
     }
 }
 
 impl AsRef<[u8]> for Column {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: `new` was promised that the bytes are initialised; the owner keeps them alive and unchanged.
+        // SAFETY: `new` was promised that the bytes are initialised; the owner keeps them alive and
+        // unchanged.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.size) }
     }
 }
 
 impl std::fmt::Debug for Column {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Column")
-            .field("size", &self.size)
-            .finish_non_exhaustive()
+        f.debug_struct("Column").field("size", &self.size).finish_non_exhaustive()
     }
 }

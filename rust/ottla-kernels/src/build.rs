@@ -1,9 +1,10 @@
-//! Columns to the records of one batch: their exact size first, then straight into memory of that size, because copying
-//! them once more would cost a quarter of everything.
+//! Columns to the records of one batch: their exact size first, then straight into memory of that
+//! size, because copying them once more would cost a quarter of everything.
 //!
-//! Record `i` has offset delta `i`, time delta `timestamps[i] - timestamps[0]`, and no headers. The AVX-512 writer makes
-//! varints by `pdep` and copies 64 bytes at a time, which may write past the record (into what is written next) but never
-//! reads past a column; the last records, which would be written past the end, are left to the plain writer.
+//! Record `i` has offset delta `i`, time delta `timestamps[i] - timestamps[0]`, and no headers. The
+//! AVX-512 writer makes varints by `pdep` and copies 64 bytes at a time, which may write past the
+//! record (into what is written next) but never reads past a column; the last records, which would
+//! be written past the end, are left to the plain writer.
 
 use crate::level::Level;
 use std::fmt;
@@ -63,7 +64,8 @@ pub enum BuildError {
         /// How many timestamps there are.
         count: usize,
     },
-    /// A column of keys or values has fewer values, or fewer bits of validity, than there are timestamps.
+    /// A column of keys or values has fewer values, or fewer bits of validity, than there are
+    /// timestamps.
     ColumnTooShort,
     /// Offset `index` is before the one before it, or outside the data.
     Offset {
@@ -78,11 +80,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BuildError::RecordCount { count } => {
-                write!(
-                    f,
-                    "{count} records cannot be one batch, which has 1 to {}",
-                    i32::MAX
-                )
+                write!(f, "{count} records cannot be one batch, which has 1 to {}", i32::MAX)
             }
             BuildError::ColumnTooShort => {
                 f.write_str("a column has fewer rows than there are timestamps")
@@ -109,8 +107,12 @@ impl std::error::Error for BuildError {}
 /// ```
 /// use ottla_kernels::{BinaryColumn, Level, Offsets, RecordColumns, RecordsPlan, Validity};
 ///
-/// let values = BinaryColumn { offsets: Offsets::I32(&[0, 5]), data: b"value", validity: Validity::All };
-/// let columns = RecordColumns { timestamps: &[1_500_000_000_000], keys: None, values: Some(values) };
+/// let values = BinaryColumn {
+///     offsets: Offsets::I32(&[0, 5]),
+///     data: b"value",
+///     validity: Validity::All,
+/// };
+/// let columns = RecordColumns { timestamps: &[1_500_000], keys: None, values: Some(values) };
 /// let plan = RecordsPlan::new(Level::best(), columns).expect("columns that fit");
 /// let mut records = vec![0; plan.size()];
 /// plan.write(&mut records);
@@ -127,7 +129,8 @@ pub struct RecordsPlan<'a> {
 const MAX_RECORDS_BYTES: u64 = i32::MAX as u64 - 49;
 
 impl<'a> RecordsPlan<'a> {
-    /// Checks the columns against each other and sums up their size; `level` also is the level of the writing.
+    /// Checks the columns against each other and sums up their size; `level` also is the level of
+    /// the writing.
     ///
     /// # Errors
     ///
@@ -145,11 +148,7 @@ impl<'a> RecordsPlan<'a> {
         if size > MAX_RECORDS_BYTES {
             return Err(BuildError::TooLarge);
         }
-        Ok(RecordsPlan {
-            level,
-            columns,
-            size: size as usize,
-        })
+        Ok(RecordsPlan { level, columns, size: size as usize })
     }
 
     /// Bytes of the records.
@@ -164,13 +163,7 @@ impl<'a> RecordsPlan<'a> {
     /// If `records` is not of the planned size.
     pub fn write(&self, records: &mut [u8]) {
         assert_eq!(records.len(), self.size, "memory of the planned size");
-        with_columns(
-            &self.columns,
-            Write {
-                level: self.level,
-                records,
-            },
-        );
+        with_columns(&self.columns, Write { level: self.level, records });
     }
 }
 
@@ -180,9 +173,9 @@ impl BinaryColumn<'_> {
         let enough = match self.validity {
             Validity::All => true,
             Validity::Bools(valid) => valid.len() >= count,
-            Validity::Bitmap { bits, first_bit } => first_bit
-                .checked_add(count)
-                .is_some_and(|end| end.div_ceil(8) <= bits.len()),
+            Validity::Bitmap { bits, first_bit } => {
+                first_bit.checked_add(count).is_some_and(|end| end.div_ceil(8) <= bits.len())
+            }
         };
         if !enough {
             return Err(BuildError::ColumnTooShort);
@@ -200,10 +193,7 @@ fn check_offsets<O: Offset>(offsets: &[O], count: usize, data: usize) -> Result<
     };
     let (from, to) = (&offsets[..count], &offsets[1..]);
     // Without a way out of the loop, so that it becomes vectors.
-    let ascends = from
-        .iter()
-        .zip(to)
-        .fold(1, |ascends, (a, b)| ascends & u8::from(a <= b));
+    let ascends = from.iter().zip(to).fold(1, |ascends, (a, b)| ascends & u8::from(a <= b));
     let inside = |offset: O| usize::try_from(offset.into()).is_ok_and(|offset| offset <= data);
     if ascends == 1 && inside(offsets[0]) && inside(offsets[count]) {
         return Ok(());
@@ -211,9 +201,7 @@ fn check_offsets<O: Offset>(offsets: &[O], count: usize, data: usize) -> Result<
     let bad = |index: &usize| {
         !inside(offsets[*index]) || (*index > 0 && offsets[*index] < offsets[index - 1])
     };
-    Err(BuildError::Offset {
-        index: (0..=count).find(bad).unwrap_or(count),
-    })
+    Err(BuildError::Offset { index: (0..=count).find(bad).unwrap_or(count) })
 }
 
 /// The type of an offset.
@@ -259,12 +247,8 @@ impl<O: Offset> Values for AllValues<'_, O> {
     #[inline(always)]
     unsafe fn value(self, index: usize) -> (usize, i64) {
         // SAFETY: there is one offset more than values.
-        let (from, to) = unsafe {
-            (
-                *self.offsets.get_unchecked(index),
-                *self.offsets.get_unchecked(index + 1),
-            )
-        };
+        let (from, to) =
+            unsafe { (*self.offsets.get_unchecked(index), *self.offsets.get_unchecked(index + 1)) };
         (from.into() as usize, to.into().wrapping_sub(from.into()))
     }
     #[inline(always)]
@@ -292,11 +276,7 @@ impl<O: Offset> Values for SomeValues<'_, O> {
             }
         };
         // SAFETY: as the caller promises.
-        if is_valid {
-            unsafe { self.values.value(index) }
-        } else {
-            (0, -1)
-        }
+        if is_valid { unsafe { self.values.value(index) } } else { (0, -1) }
     }
     #[inline(always)]
     fn data(&self) -> &[u8] {
@@ -316,22 +296,14 @@ fn with_columns<L: Loop>(columns: &RecordColumns, the_loop: L) -> L::Output {
         let t = columns.timestamps;
         match columns.values {
             None => the_loop.run(t, keys, NoValues),
-            Some(BinaryColumn {
-                offsets: Offsets::I32(offsets),
-                data,
-                validity,
-            }) => {
+            Some(BinaryColumn { offsets: Offsets::I32(offsets), data, validity }) => {
                 let values = AllValues { offsets, data };
                 match validity {
                     Validity::All => the_loop.run(t, keys, values),
                     _ => the_loop.run(t, keys, SomeValues { values, validity }),
                 }
             }
-            Some(BinaryColumn {
-                offsets: Offsets::I64(offsets),
-                data,
-                validity,
-            }) => {
+            Some(BinaryColumn { offsets: Offsets::I64(offsets), data, validity }) => {
                 let values = AllValues { offsets, data };
                 match validity {
                     Validity::All => the_loop.run(t, keys, values),
@@ -342,28 +314,17 @@ fn with_columns<L: Loop>(columns: &RecordColumns, the_loop: L) -> L::Output {
     }
     match columns.keys {
         None => with_keys(columns, the_loop, NoValues),
-        Some(BinaryColumn {
-            offsets: Offsets::I32(offsets),
-            data,
-            validity,
-        }) => {
+        Some(BinaryColumn { offsets: Offsets::I32(offsets), data, validity }) => {
             let values = AllValues { offsets, data };
             match validity {
                 Validity::All => with_keys(columns, the_loop, values),
                 _ => with_keys(columns, the_loop, SomeValues { values, validity }),
             }
         }
-        Some(BinaryColumn {
-            offsets: Offsets::I64(offsets),
-            data,
-            validity,
-        }) => with_keys(
+        Some(BinaryColumn { offsets: Offsets::I64(offsets), data, validity }) => with_keys(
             columns,
             the_loop,
-            SomeValues {
-                values: AllValues { offsets, data },
-                validity,
-            },
+            SomeValues { values: AllValues { offsets, data }, validity },
         ),
     }
 }
@@ -396,7 +357,8 @@ impl Loop for SizeOf {
     }
 }
 
-/// Bytes of all records, without a branch, so that the loop becomes vectors where zeros can be counted in them.
+/// Bytes of all records, without a branch, so that the loop becomes vectors where zeros can be
+/// counted in them.
 ///
 /// # Safety
 /// The columns are checked for the count of the timestamps.
@@ -429,23 +391,15 @@ impl Loop for Write<'_> {
     type Output = ();
     fn run<K: Values, V: Values>(self, timestamps: &[i64], keys: K, values: V) {
         let done = match self.level {
-            // SAFETY: the level is usable; the columns are checked; the memory has the size of the records.
+            // SAFETY: the level is usable; the columns are checked; the memory has the size of the
+            // records.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { x86::write(timestamps, keys, values, self.records) },
-            _ => Done {
-                records: 0,
-                bytes: 0,
-            },
+            _ => Done { records: 0, bytes: 0 },
         };
         // SAFETY: the columns are checked.
         unsafe {
-            write_plainly(
-                timestamps,
-                keys,
-                values,
-                done.records,
-                &mut self.records[done.bytes..],
-            );
+            write_plainly(timestamps, keys, values, done.records, &mut self.records[done.bytes..]);
         };
     }
 }
@@ -521,7 +475,8 @@ mod x86 {
     const PAYLOAD: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     const CONTINUES: u64 = 0x8080_8080_8080_8080;
 
-    /// Bytes a record may write past its key and value: six varints stored as words, and copies of 64 bytes at a time.
+    /// Bytes a record may write past its key and value: six varints stored as words, and copies of
+    /// 64 bytes at a time.
     const SLACK: usize = 400;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt")]
@@ -534,8 +489,9 @@ mod x86 {
         unsafe { super::size_of(timestamps, keys, values) }
     }
 
-    /// Copies `size` bytes in steps of 64, of which it reads only the bytes there are. `PAIRS` stores at least two: the
-    /// length of the next value is hard to guess, and a wrong guess costs as much as three stores.
+    /// Copies `size` bytes in steps of 64, of which it reads only the bytes there are. `PAIRS`
+    /// stores at least two: the length of the next value is hard to guess, and a wrong guess costs
+    /// as much as three stores.
     ///
     /// # Safety
     /// `size` bytes at `from` are readable, and `size + 192` bytes at `to` are writable.
@@ -544,7 +500,8 @@ mod x86 {
     unsafe fn copy<const PAIRS: bool>(from: *const u8, to: *mut u8, size: usize) {
         let step = |k: usize| {
             let mask = _bzhi_u64(!0, size.saturating_sub(64 * k).min(64) as u32);
-            // SAFETY: bytes beyond `size` are masked, and AVX-512 does not touch them; 64 bytes are writable there.
+            // SAFETY: bytes beyond `size` are masked, and AVX-512 does not touch them; 64 bytes are
+            // writable there.
             unsafe {
                 let bytes = _mm512_maskz_loadu_epi8(mask, from.wrapping_add(64 * k).cast());
                 _mm512_storeu_si512(to.wrapping_add(64 * k).cast(), bytes);
@@ -568,10 +525,7 @@ mod x86 {
                     k += 64;
                 }
                 let last = size - 64;
-                _mm512_storeu_si512(
-                    to.add(last).cast(),
-                    _mm512_loadu_si512(from.add(last).cast()),
-                );
+                _mm512_storeu_si512(to.add(last).cast(), _mm512_loadu_si512(from.add(last).cast()));
             }
         }
     }
@@ -622,36 +576,28 @@ mod x86 {
         let start = records.as_mut_ptr();
         let (mut written, mut index, mut offset_bytes) = (0, 0, 1);
         while index < count {
-            // Offset deltas of one segment (below 64, 8192, 2^20 …) have varints of one size, which needs no counting.
+            // Offset deltas of one segment (below 64, 8192, 2^20 …) have varints of one size, which
+            // needs no counting.
             let segment_end = count.min(1 << (7 * offset_bytes - 1));
             let offset_continues = CONTINUES & ((1u64 << (8 * (offset_bytes - 1))) - 1);
             while index < segment_end {
                 // SAFETY: `index` is below the count.
                 let (timestamp, (key_at, key_length), (value_at, value_length)) = unsafe {
-                    (
-                        *timestamps.get_unchecked(index),
-                        keys.value(index),
-                        values.value(index),
-                    )
+                    (*timestamps.get_unchecked(index), keys.value(index), values.value(index))
                 };
                 let delta = zigzag(timestamp.wrapping_sub(first));
                 let (key_size, value_size) =
                     (key_length.max(0) as usize, value_length.max(0) as usize);
-                // A time delta of nine or ten bytes (years apart), or the end is near: the rest by the plain writer.
+                // A time delta of nine or ten bytes (years apart), or the end is near: the rest by
+                // the plain writer.
                 if delta >> 56 != 0
                     || size - written < SLACK
                     || size - written - SLACK < key_size + value_size
                 {
-                    return Done {
-                        records: index,
-                        bytes: written,
-                    };
+                    return Done { records: index, bytes: written };
                 }
-                let (delta, key, value) = (
-                    varint(delta),
-                    varint(zigzag(key_length)),
-                    varint(zigzag(value_length)),
-                );
+                let (delta, key, value) =
+                    (varint(delta), varint(zigzag(key_length)), varint(zigzag(value_length)));
                 let offset = Word {
                     word: _pdep_u64((index as u64) << 1, PAYLOAD) | offset_continues,
                     bytes: offset_bytes,
@@ -663,7 +609,8 @@ mod x86 {
                     + key_size
                     + value.bytes
                     + value_size;
-                // SAFETY: key, value and `SLACK` bytes are left; the columns hold what the lengths say.
+                // SAFETY: key, value and `SLACK` bytes are left; the columns hold what the lengths
+                // say.
                 unsafe {
                     // The word has zeros above the varint: the first of them is the attributes.
                     let mut to = put(start.add(written), varint(zigzag(body as i64))).add(1);
@@ -672,13 +619,7 @@ mod x86 {
                         let word = delta.word
                             | offset.word << (8 * delta.bytes)
                             | key.word << (8 * before_key);
-                        to = put(
-                            to,
-                            Word {
-                                word,
-                                bytes: before_key + 1,
-                            },
-                        );
+                        to = put(to, Word { word, bytes: before_key + 1 });
                     } else {
                         to = put(put(put(to, delta), offset), key);
                     }
@@ -693,9 +634,6 @@ mod x86 {
             }
             offset_bytes += 1;
         }
-        Done {
-            records: count,
-            bytes: written,
-        }
+        Done { records: count, bytes: written }
     }
 }

@@ -73,10 +73,7 @@ impl Decompressor {
     ///
     /// [`GzipError`]; what `output` holds then is not said.
     pub fn member(&mut self, input: &[u8], output: &mut [u8]) -> Result<Member, GzipError> {
-        let mut member = Member {
-            used: 0,
-            written: 0,
-        };
+        let mut member = Member { used: 0, written: 0 };
         // SAFETY: the pointers and sizes are those of the slices, and the decompressor is ours.
         let result = unsafe {
             sys::libdeflate_gzip_decompress_ex(
@@ -117,8 +114,8 @@ pub fn compress(level: u8, input: &[u8]) -> Option<Vec<u8>> {
     if !(1..=12).contains(&level) {
         return None;
     }
-    // SAFETY: the call needs nothing; the compressor lives until it is freed below, and the pointers and sizes are those of
-    // the slices.
+    // SAFETY: the call needs nothing; the compressor lives until it is freed below, and the
+    // pointers and sizes are those of the slices.
     unsafe {
         let compressor = sys::libdeflate_alloc_compressor(i32::from(level));
         if compressor.is_null() {

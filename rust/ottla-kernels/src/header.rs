@@ -6,7 +6,8 @@ pub const HEADER_BYTES: usize = 61;
 pub(crate) const CRC_FROM: usize = 21;
 /// Bytes of `base_offset` and `batch_length`, which `batch_length` does not count.
 const LENGTH_FROM: usize = 12;
-/// The shortest record: length, attributes, time delta, offset delta, null key, null value, no headers.
+/// The shortest record: length, attributes, time delta, offset delta, null key, null value, no
+/// headers.
 pub(crate) const MIN_RECORD_BYTES: usize = 7;
 
 /// Bits of `attributes`.
@@ -54,7 +55,8 @@ pub struct BatchHeader {
 }
 
 impl BatchHeader {
-    /// The header at `position`, if a batch of magic 2 with a possible length lies there wholly inside `data`.
+    /// The header at `position`, if a batch of magic 2 with a possible length lies there wholly
+    /// inside `data`.
     ///
     /// `None` says nothing more than that; neither the CRC nor any other field is judged.
     ///
@@ -98,18 +100,20 @@ impl BatchHeader {
         Self::parse(data, position).filter(BatchHeader::is_ordinary)
     }
 
-    /// Whether the kernels take this batch: everything the header alone must say for the batch to be right and plain.
+    /// Whether the kernels take this batch: everything the header alone must say for the batch to
+    /// be right and plain.
     ///
     /// Uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas
     /// that fit the record count, a count that fits the bytes; offsets of at least 0 without
-    /// overflow; a leader epoch of at least −1; no producer id and no transaction, or producer fields
-    /// of which none is negative; for `CreateTime`, timestamps of at least −1 and a maximum not before
-    /// the base.
+    /// overflow; a leader epoch of at least −1; no producer id and no transaction, or producer
+    /// fields of which none is negative; for `CreateTime`, timestamps of at least −1 and a maximum
+    /// not before the base.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let idempotent =
             self.producer_id >= 0 && self.producer_epoch >= 0 && self.base_sequence >= 0;
-        // Without a producer id the other two mean nothing: some clients leave a sequence of 0 there.
+        // Without a producer id the other two mean nothing: some clients leave a sequence of 0
+        // there.
         let anonymous = self.producer_id == -1 && self.attributes & TRANSACTIONAL == 0;
         let room = self.end - self.records_position();
         self.attributes & !(LOG_APPEND_TIME | TRANSACTIONAL) == 0
@@ -141,8 +145,8 @@ impl BatchHeader {
         self.attributes & LOG_APPEND_TIME != 0
     }
 
-    /// The largest time delta a record may have; `None` where records could not be right or a sum could overflow: the
-    /// complete rules decide there.
+    /// The largest time delta a record may have; `None` where records could not be right or a sum
+    /// could overflow: the complete rules decide there.
     #[inline]
     pub(crate) fn max_delta(&self) -> Option<i64> {
         if self.is_log_append_time() {
@@ -151,24 +155,19 @@ impl BatchHeader {
         if self.base_timestamp < -1 {
             return None;
         }
-        self.max_timestamp
-            .checked_sub(self.base_timestamp)
-            .filter(|delta| *delta >= 0)
+        self.max_timestamp.checked_sub(self.base_timestamp).filter(|delta| *delta >= 0)
     }
 
     /// What turns a time delta into a timestamp: `base + (delta & mask)`.
     #[inline]
     pub(crate) fn timestamp_base_and_mask(&self) -> (i64, i64) {
-        if self.is_log_append_time() {
-            (self.max_timestamp, 0)
-        } else {
-            (self.base_timestamp, -1)
-        }
+        if self.is_log_append_time() { (self.max_timestamp, 0) } else { (self.base_timestamp, -1) }
     }
 }
 
-/// How many records a run of batches holds, scaled up from the headers of the first: where to begin with the size of
-/// columns. Never more than the bytes allow; a compressed batch counts as what its own bytes would allow.
+/// How many records a run of batches holds, scaled up from the headers of the first: where to begin
+/// with the size of columns. Never more than the bytes allow; a compressed batch counts as what its
+/// own bytes would allow.
 pub(crate) fn estimate_records(data: &[u8]) -> usize {
     const SAMPLE: usize = 64;
     let (mut position, mut records) = (0, 0);
@@ -177,9 +176,7 @@ pub(crate) fn estimate_records(data: &[u8]) -> usize {
             break;
         };
         let possible = (header.end - header.records_position()) / MIN_RECORD_BYTES;
-        records += usize::try_from(header.record_count)
-            .unwrap_or(0)
-            .min(possible);
+        records += usize::try_from(header.record_count).unwrap_or(0).min(possible);
         position = header.end;
     }
     if position == data.len() {

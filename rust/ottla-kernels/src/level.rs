@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 /// A set of instructions, from "any CPU" upwards.
 ///
-/// Every function that takes a level falls back silently to what the CPU has, so that any level may be asked for anywhere.
+/// Every function that takes a level falls back silently to what the CPU has, so that any level may
+/// be asked for anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Table CRC, walk without special instructions: any CPU.
@@ -22,13 +23,7 @@ pub enum Level {
 }
 
 /// Every level, lowest first.
-const ALL: [Level; 5] = [
-    Level::Portable,
-    Level::Arm64,
-    Level::Sse42,
-    Level::Bmi2,
-    Level::Avx512,
-];
+const ALL: [Level; 5] = [Level::Portable, Level::Arm64, Level::Sse42, Level::Bmi2, Level::Avx512];
 
 impl Level {
     /// The fastest level of this CPU.
@@ -43,22 +38,14 @@ impl Level {
     pub fn best() -> Level {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| {
-            if highest() == Level::Bmi2 && has_slow_pext() {
-                Level::Sse42
-            } else {
-                highest()
-            }
+            if highest() == Level::Bmi2 && has_slow_pext() { Level::Sse42 } else { highest() }
         })
     }
 
     /// Every level this CPU has, lowest first; never empty.
     pub fn available() -> &'static [Level] {
         static AVAILABLE: OnceLock<Vec<Level>> = OnceLock::new();
-        AVAILABLE.get_or_init(|| {
-            ALL.into_iter()
-                .filter(|level| level.usable() == *level)
-                .collect()
-        })
+        AVAILABLE.get_or_init(|| ALL.into_iter().filter(|level| level.usable() == *level).collect())
     }
 
     /// The level's name in lower case, as [`FromStr`] takes it.
@@ -72,19 +59,12 @@ impl Level {
         }
     }
 
-    /// This level, or the nearest below it that the CPU has. Code for a level may run where this returned it.
+    /// This level, or the nearest below it that the CPU has. Code for a level may run where this
+    /// returned it.
     pub(crate) fn usable(self) -> Level {
         let level = self.min(highest());
-        let foreign = if cfg!(target_arch = "aarch64") {
-            Level::Sse42
-        } else {
-            Level::Arm64
-        };
-        if level == foreign {
-            Level::Portable
-        } else {
-            level
-        }
+        let foreign = if cfg!(target_arch = "aarch64") { Level::Sse42 } else { Level::Arm64 };
+        if level == foreign { Level::Portable } else { level }
     }
 }
 
@@ -102,9 +82,7 @@ impl FromStr for Level {
     type Err = UnknownLevel;
 
     fn from_str(name: &str) -> Result<Level, UnknownLevel> {
-        ALL.into_iter()
-            .find(|level| level.name() == name)
-            .ok_or(UnknownLevel)
+        ALL.into_iter().find(|level| level.name() == name).ok_or(UnknownLevel)
     }
 }
 
@@ -139,11 +117,7 @@ fn detect() -> Level {
 
 #[cfg(target_arch = "aarch64")]
 fn detect() -> Level {
-    if std::arch::is_aarch64_feature_detected!("crc") {
-        Level::Arm64
-    } else {
-        Level::Portable
-    }
+    if std::arch::is_aarch64_feature_detected!("crc") { Level::Arm64 } else { Level::Portable }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -151,7 +125,8 @@ fn detect() -> Level {
     Level::Portable
 }
 
-/// AMD before Zen 3 (family 0x19) has `pext` and `pdep` in microcode: 18 cycles and more, instead of three.
+/// AMD before Zen 3 (family 0x19) has `pext` and `pdep` in microcode: 18 cycles and more, instead
+/// of three.
 #[cfg(target_arch = "x86_64")]
 fn has_slow_pext() -> bool {
     use std::arch::x86_64::__cpuid;

@@ -1,11 +1,12 @@
 //! The fast loops of Ottla, and the only crate of the project with `unsafe` code.
 //!
-//! Every kernel stands behind a safe function that takes a [`Level`], has a naive twin as its oracle in `tests/`, and
-//! never reads a byte outside the slices it is given.
+//! Every kernel stands behind a safe function that takes a [`Level`], has a naive twin as its
+//! oracle in `tests/`, and never reads a byte outside the slices it is given.
 //!
-//! The kernels know one kind of batch, the *ordinary* one ([`BatchHeader::is_ordinary`]), and answer "yes" or "no": what
-//! they accept is right by every rule, and what they do not accept is not said to be wrong. [`run`](run::run) stops
-//! there, and `ottla-core` judges that batch by the complete rules and names the fault.
+//! The kernels know one kind of batch, the *ordinary* one ([`BatchHeader::is_ordinary`]), and
+//! answer "yes" or "no": what they accept is right by every rule, and what they do not accept is
+//! not said to be wrong. [`run`](run::run) stops there, and `ottla-core` judges that batch by the
+//! complete rules and names the fault.
 //!
 //! | module | what it gives |
 //! | --- | --- |
@@ -20,7 +21,8 @@
 
 // Loops over bytes live from being inlined into the function of their level.
 #![allow(clippy::inline_always)]
-// Loads and stores are unaligned by name where they may be, and columns are aligned by construction.
+// Loads and stores are unaligned by name where they may be, and columns are aligned by
+// construction.
 #![allow(clippy::cast_ptr_alignment)]
 
 #[cfg(feature = "arrow")]
@@ -32,6 +34,7 @@ pub mod gzip;
 pub mod header;
 pub mod level;
 pub mod numbers;
+mod opaque;
 pub mod run;
 pub mod views;
 pub mod walk;

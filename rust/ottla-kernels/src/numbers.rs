@@ -25,8 +25,9 @@ pub struct Row {
     pub value_length: i32,
 }
 
-/// Columns `offset` and `timestamp` (i64), `key_position` (u32), `key_length` (i32), `value_position` (u32) and
-/// `value_length` (i32), of the records that a [`run`](crate::run::run) or [`push`](Numbers::push) added.
+/// Columns `offset` and `timestamp` (i64), `key_position` (u32), `key_length` (i32),
+/// `value_position` (u32) and `value_length` (i32), of the records that a [`run`](crate::run::run)
+/// or [`push`](Numbers::push) added.
 ///
 /// # Examples
 ///
@@ -36,7 +37,12 @@ pub struct Row {
 ///
 /// let mut numbers = Numbers::new(0);
 /// numbers.push(Row {
-///     offset: 7, timestamp: 0, key_position: 0, key_length: -1, value_position: 66, value_length: 5,
+///     offset: 7,
+///     timestamp: 0,
+///     key_position: 65,
+///     key_length: -1,
+///     value_position: 66,
+///     value_length: 5,
 /// });
 /// assert_eq!(numbers.offsets(), [7]);
 /// assert_eq!(numbers.key_lengths(), [-1]);
@@ -50,11 +56,7 @@ pub struct Numbers {
 impl Numbers {
     /// No rows, and room for `capacity`; more is made when needed.
     pub fn new(capacity: usize) -> Numbers {
-        Numbers {
-            block: Block::new(WIDTHS, capacity),
-            rows: 0,
-            position_base: 0,
-        }
+        Numbers { block: Block::new(WIDTHS, capacity), rows: 0, position_base: 0 }
     }
 
     /// No rows, and room for about the records of `data`, by the headers of its first batches.
@@ -71,12 +73,14 @@ impl Numbers {
         }
     }
 
-    /// What is added to every position of the batches that follow, for payloads that lie one after the other elsewhere.
+    /// What is added to every position of the batches that follow, for payloads that lie one after
+    /// the other elsewhere.
     pub fn set_position_base(&mut self, base: u32) {
         self.position_base = base;
     }
 
-    /// Adds one row as it is; [`set_position_base`](Numbers::set_position_base) does not count here.
+    /// Adds one row as it is; [`set_position_base`](Numbers::set_position_base) does not count
+    /// here.
     pub fn push(&mut self, row: Row) {
         self.reserve(1);
         // SAFETY: there is room for one more.
@@ -130,8 +134,9 @@ impl Numbers {
         unsafe { std::slice::from_raw_parts(self.block.column::<5>().cast(), self.rows) }
     }
 
-    /// Addresses of the columns in the order above, for consumers that take memory by address. They are valid until rows
-    /// are added or the owner is dropped, and so is what lies there: [`row_count`](Numbers::row_count) rows.
+    /// Addresses of the columns in the order above, for consumers that take memory by address. They
+    /// are valid until rows are added or the owner is dropped, and so is what lies there:
+    /// [`row_count`](Numbers::row_count) rows.
     pub fn column_addresses(&self) -> [usize; 6] {
         [
             self.block.column::<0>() as usize,
@@ -147,45 +152,19 @@ impl Numbers {
     #[inline(always)]
     fn pointers(&self) -> Pointers {
         Pointers {
-            offset: self
-                .block
-                .column::<0>()
-                .cast::<i64>()
-                .wrapping_add(self.rows),
-            timestamp: self
-                .block
-                .column::<1>()
-                .cast::<i64>()
-                .wrapping_add(self.rows),
-            key_position: self
-                .block
-                .column::<2>()
-                .cast::<u32>()
-                .wrapping_add(self.rows),
-            key_length: self
-                .block
-                .column::<3>()
-                .cast::<i32>()
-                .wrapping_add(self.rows),
-            value_position: self
-                .block
-                .column::<4>()
-                .cast::<u32>()
-                .wrapping_add(self.rows),
-            value_length: self
-                .block
-                .column::<5>()
-                .cast::<i32>()
-                .wrapping_add(self.rows),
+            offset: self.block.column::<0>().cast::<i64>().wrapping_add(self.rows),
+            timestamp: self.block.column::<1>().cast::<i64>().wrapping_add(self.rows),
+            key_position: self.block.column::<2>().cast::<u32>().wrapping_add(self.rows),
+            key_length: self.block.column::<3>().cast::<i32>().wrapping_add(self.rows),
+            value_position: self.block.column::<4>().cast::<u32>().wrapping_add(self.rows),
+            value_length: self.block.column::<5>().cast::<i32>().wrapping_add(self.rows),
         }
     }
 }
 
 impl std::fmt::Debug for Numbers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Numbers")
-            .field("rows", &self.rows)
-            .finish_non_exhaustive()
+        f.debug_struct("Numbers").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
@@ -215,7 +194,8 @@ impl Pointers {
         }
     }
 
-    /// Asks for the lines that rows some way ahead go to, for writing: a line a column every 8 or 16 rows.
+    /// Asks for the lines that rows some way ahead go to, for writing: a line a column every 8 or
+    /// 16 rows.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn prefetch(self, index: usize) {
@@ -257,9 +237,7 @@ unsafe impl Sink for NumberSink {
         self.pointers.prefetch(index);
         let row = Row {
             offset: self.base_offset.wrapping_add(index as i64),
-            timestamp: self
-                .base_timestamp
-                .wrapping_add(record.timestamp_delta & self.delta_mask),
+            timestamp: self.base_timestamp.wrapping_add(record.timestamp_delta & self.delta_mask),
             key_position: (record.key_position as u32).wrapping_add(self.position_base),
             key_length: record.key_length,
             value_position: (record.value_position as u32).wrapping_add(self.position_base),

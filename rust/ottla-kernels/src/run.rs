@@ -1,6 +1,7 @@
 //! Consecutive batches in one pass: header, CRC and walk of each while it is in cache.
 //!
-//! The level is chosen once a call, and everything below it is inlined into one function per level and target.
+//! The level is chosen once a call, and everything below it is inlined into one function per level
+//! and target.
 
 use crate::crc32c;
 use crate::header::{BatchHeader, CRC_FROM};
@@ -23,7 +24,8 @@ pub struct Run {
 ///
 /// # Safety
 ///
-/// The sink that [`sink`](Target::sink) returns has room for `record_count` records, until the next call of any method.
+/// The sink that [`sink`](Target::sink) returns has room for `record_count` records, until the next
+/// call of any method.
 pub unsafe trait Target {
     /// What takes the records of one batch.
     type Sink: Sink;
@@ -31,7 +33,8 @@ pub unsafe trait Target {
     /// Positions the target can hold: batches that end beyond are not taken.
     const MAX_POSITION: usize;
 
-    /// Makes room for the records of a batch. It is not proven yet: what the sink takes counts only after `done`.
+    /// Makes room for the records of a batch. It is not proven yet: what the sink takes counts only
+    /// after `done`.
     fn sink(&mut self, header: &BatchHeader) -> Self::Sink;
 
     /// The batch of the last sink is right.
@@ -122,7 +125,8 @@ impl<F> Copy for RecordCall<F> {}
 unsafe impl<F: FnMut(usize, Record)> Sink for RecordCall<F> {
     #[inline(always)]
     unsafe fn put(self, _: &[u8], index: usize, record: Record) {
-        // SAFETY: the walk borrows the target that the pointer was made from, and nobody else uses it meanwhile.
+        // SAFETY: the walk borrows the target that the pointer was made from, and nobody else uses
+        // it meanwhile.
         unsafe { (*self.0)(index, record) }
     }
 }
@@ -139,8 +143,8 @@ unsafe impl<F: FnMut(usize, Record)> Target for EachRecord<F> {
     unsafe fn done(&mut self, _: &BatchHeader) {}
 }
 
-/// Checks the batches of `data` from `from` on, and gives their records to `target`, as long as they are ordinary
-/// ([`BatchHeader::is_ordinary`]), whole, and right by CRC and by every record.
+/// Checks the batches of `data` from `from` on, and gives their records to `target`, as long as
+/// they are ordinary ([`BatchHeader::is_ordinary`]), whole, and right by CRC and by every record.
 ///
 /// # Examples
 ///
@@ -164,15 +168,16 @@ pub fn run<T: Target>(level: Level, data: &[u8], from: usize, target: &mut T) ->
         Level::Sse42 => unsafe { x86::run_sse42(data, from, target) },
         level => each_batch(data, from, target, |header, shape, sink| {
             crc32c::crc32c_at(level, body(data, header)) == header.crc
-                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; shifts need no instruction.
-                && unsafe { fast::walk(Shifts, data, shape, sink, || {}) }
+                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; shifts need
+                // no instruction.
+                && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
         }),
     }
 }
 
-/// Headers and CRCs of the batches of magic 2 in `data` from `from` on, whatever their records are: stops where no whole
-/// batch of magic 2 begins, where a CRC is wrong, or where `on_batch`, which sees every batch that is right so far, says
-/// `false`.
+/// Headers and CRCs of the batches of magic 2 in `data` from `from` on, whatever their records are:
+/// stops where no whole batch of magic 2 begins, where a CRC is wrong, or where `on_batch`, which
+/// sees every batch that is right so far, says `false`.
 pub fn crc_only_run(
     level: Level,
     data: &[u8],
@@ -180,10 +185,7 @@ pub fn crc_only_run(
     mut on_batch: impl FnMut(&BatchHeader) -> bool,
 ) -> Run {
     let level = level.usable();
-    let mut run = Run {
-        position: from,
-        ..Run::default()
-    };
+    let mut run = Run { position: from, ..Run::default() };
     while let Some(header) = BatchHeader::parse(data, run.position) {
         if crc32c::crc32c_at(level, body(data, &header)) != header.crc || !on_batch(&header) {
             break;
@@ -195,8 +197,8 @@ pub fn crc_only_run(
     run
 }
 
-/// Walks the records of a decompressed payload, which is nothing but records, and gives them to `target`: whether all are
-/// right. `header` gives the record count and the timestamps.
+/// Walks the records of a decompressed payload, which is nothing but records, and gives them to
+/// `target`: whether all are right. `header` gives the record count and the timestamps.
 ///
 /// `false` means that the complete rules must decide, as with [`run`].
 pub fn walk_payload<T: Target>(
@@ -212,11 +214,12 @@ pub fn walk_payload<T: Target>(
     };
     let sink = target.sink(header);
     let walked = match level.usable() {
-        // SAFETY: `usable` says that the CPU has the instructions; the sink was made for the count of the shape.
+        // SAFETY: `usable` says that the CPU has the instructions; the sink was made for the count
+        // of the shape.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 | Level::Bmi2 => unsafe { x86::walk_bmi2(payload, shape, sink) },
         // SAFETY: shifts need no instruction; the sink was made for the count of the shape.
-        _ => unsafe { fast::walk(Shifts, payload, shape, sink, || {}) },
+        _ => unsafe { fast::walk_alone(Shifts, payload, shape, sink) },
     };
     if walked {
         // SAFETY: a walk that succeeds gave the sink every record.
@@ -231,7 +234,8 @@ fn body<'a>(data: &'a [u8], header: &BatchHeader) -> &'a [u8] {
     &data[header.position + CRC_FROM..header.end]
 }
 
-/// The loop of every level. `is_right` gets the header of an ordinary batch, its shape, and the sink made for it.
+/// The loop of every level. `is_right` gets the header of an ordinary batch, its shape, and the
+/// sink made for it.
 #[inline(always)]
 fn each_batch<T: Target>(
     data: &[u8],
@@ -239,10 +243,7 @@ fn each_batch<T: Target>(
     target: &mut T,
     mut is_right: impl FnMut(&BatchHeader, Shape, T::Sink) -> bool,
 ) -> Run {
-    let mut run = Run {
-        position: from,
-        ..Run::default()
-    };
+    let mut run = Run { position: from, ..Run::default() };
     while let Some(header) = BatchHeader::ordinary_at(data, run.position) {
         let Some(shape) = Shape::of_batch(&header) else {
             break;
@@ -271,8 +272,9 @@ mod x86 {
     pub(super) fn run_sse42<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
         each_batch(data, from, target, |header, shape, sink| {
             crc32q(body(data, header)) == header.crc
-                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; shifts need no instruction.
-                && unsafe { fast::walk(Shifts, data, shape, sink, || {}) }
+                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; shifts need
+                // no instruction.
+                && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
         })
     }
 
@@ -280,19 +282,20 @@ mod x86 {
     pub(super) fn run_bmi2<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
         each_batch(data, from, target, |header, shape, sink| {
             crc32q(body(data, header)) == header.crc
-                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; this function has BMI2.
-                && unsafe { fast::walk(Bmi2, data, shape, sink, || {}) }
+                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; this function
+                // has BMI2.
+                && unsafe { fast::walk_alone(Bmi2, data, shape, sink) }
         })
     }
 
     #[target_feature(enable = "sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) unsafe fn walk_bmi2<S: Sink>(data: &[u8], shape: Shape, sink: S) -> bool {
         // SAFETY: as the caller promises; this function has BMI2.
-        unsafe { fast::walk(Bmi2, data, shape, sink, || {}) }
+        unsafe { fast::walk_alone(Bmi2, data, shape, sink) }
     }
 
     #[target_feature(
-        enable = "avx512f,avx512vl,avx512bw,avx512cd,avx512dq,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt"
+        enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt"
     )]
     pub(super) fn run_avx512<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
         each_batch(data, from, target, |header, shape, sink| {
@@ -302,13 +305,14 @@ mod x86 {
                 // short a one; the sink is the one of the batch.
                 return unsafe {
                     folded_short(body.as_ptr(), body.len()) == header.crc
-                        && fast::walk_few(Bmi2, data, shape, sink)
+                        && fast::walk_alone(Bmi2, data, shape, sink)
                 };
             }
-            // Blocks of 64 bytes a record: CRC and walk should end together, in as few steps as can be. A step of two
-            // blocks fits records of up to 128 and of up to 256 bytes, one of three the others: two blocks a step on
-            // records of 140 bytes have half of the CRC left when the walk is done.
-            // SAFETY: `each_batch` gives the sink of the batch whose shape it is.
+            // Blocks of 64 bytes a record: CRC and walk should end together, in as few steps as can
+            // be. A step of two blocks fits records of up to 128 and of up to 256 bytes, one of
+            // three the others: two blocks a step on records of 140 bytes have half of the CRC left
+            // when the walk is done. SAFETY: `each_batch` gives the sink of the batch whose shape
+            // it is.
             unsafe {
                 match body.len().div_ceil(64 * shape.count) {
                     0..=2 => fused::is_right::<_, 2, true>(data, header, shape, sink),

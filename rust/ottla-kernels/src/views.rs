@@ -21,15 +21,16 @@ const INLINE_BYTES: usize = 12;
 const NULL_KEY: u8 = 1;
 const NULL_VALUE: u8 = 2;
 
-/// Rows of offset, timestamp, key view and value view, of the records that a [`run`](crate::run::run) or
-/// [`push`](Views::push) added.
+/// Rows of offset, timestamp, key view and value view, of the records that a
+/// [`run`](crate::run::run) or [`push`](Views::push) added.
 pub struct Views {
     block: Block<5>,
     rows: usize,
     place: Place,
 }
 
-/// What long views refer to: buffer index in the low half, position of the data in that buffer in the high half.
+/// What long views refer to: buffer index in the low half, position of the data in that buffer in
+/// the high half.
 #[derive(Clone, Copy, Debug)]
 struct Place(u64);
 
@@ -64,11 +65,7 @@ pub struct Nulls {
 impl Views {
     /// No rows, and room for `capacity`; more is made when needed. Views refer to buffer 0.
     pub fn new(capacity: usize) -> Views {
-        Views {
-            block: Block::new(WIDTHS, capacity),
-            rows: 0,
-            place: Place(0),
-        }
+        Views { block: Block::new(WIDTHS, capacity), rows: 0, place: Place(0) }
     }
 
     /// No rows, and room for about the records of `data`, by the headers of its first batches.
@@ -85,8 +82,8 @@ impl Views {
         }
     }
 
-    /// What the views of all rows that follow refer to: the data they come from lies at `position` of buffer
-    /// `buffer_index`.
+    /// What the views of all rows that follow refer to: the data they come from lies at `position`
+    /// of buffer `buffer_index`.
     pub fn set_buffer(&mut self, buffer_index: u32, position: u32) {
         self.place = Place(u64::from(position) << 32 | u64::from(buffer_index));
     }
@@ -96,30 +93,18 @@ impl Views {
         self.reserve(1);
         let part = |position: u32, length: i32| -> (usize, usize) {
             let (from, size) = (position as usize, length.max(0) as usize);
-            if from + size <= data.len() {
-                (from, size)
-            } else {
-                (0, 0)
-            }
+            if from + size <= data.len() { (from, size) } else { (0, 0) }
         };
-        let (key, value) = (
-            part(row.key_position, row.key_length),
-            part(row.value_position, row.value_length),
-        );
+        let (key, value) =
+            (part(row.key_position, row.key_length), part(row.value_position, row.value_length));
         let pointers = self.pointers();
         // SAFETY: there is room for one more.
         unsafe {
-            pointers
-                .key
-                .write(view_by_slice(data, key.0, key.1, self.place));
-            pointers
-                .value
-                .write(view_by_slice(data, value.0, value.1, self.place));
+            pointers.key.write(view_by_slice(data, key.0, key.1, self.place));
+            pointers.value.write(view_by_slice(data, value.0, value.1, self.place));
             pointers.offset.write(row.offset);
             pointers.timestamp.write(row.timestamp);
-            pointers
-                .flags
-                .write(flags(row.key_length, row.value_length));
+            pointers.flags.write(flags(row.key_length, row.value_length));
         }
         self.rows += 1;
     }
@@ -159,26 +144,10 @@ impl Views {
     #[inline(always)]
     fn pointers(&self) -> Pointers {
         Pointers {
-            key: self
-                .block
-                .column::<0>()
-                .cast::<u128>()
-                .wrapping_add(self.rows),
-            value: self
-                .block
-                .column::<1>()
-                .cast::<u128>()
-                .wrapping_add(self.rows),
-            offset: self
-                .block
-                .column::<2>()
-                .cast::<i64>()
-                .wrapping_add(self.rows),
-            timestamp: self
-                .block
-                .column::<3>()
-                .cast::<i64>()
-                .wrapping_add(self.rows),
+            key: self.block.column::<0>().cast::<u128>().wrapping_add(self.rows),
+            value: self.block.column::<1>().cast::<u128>().wrapping_add(self.rows),
+            offset: self.block.column::<2>().cast::<i64>().wrapping_add(self.rows),
+            timestamp: self.block.column::<3>().cast::<i64>().wrapping_add(self.rows),
             flags: self.block.column::<4>().wrapping_add(self.rows),
         }
     }
@@ -186,9 +155,7 @@ impl Views {
 
 impl std::fmt::Debug for Views {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Views")
-            .field("rows", &self.rows)
-            .finish_non_exhaustive()
+        f.debug_struct("Views").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
@@ -198,26 +165,15 @@ impl Nulls {
         // Sums of 255 bytes fit one: additions of bytes become vectors.
         let count = flags
             .chunks(255)
-            .map(|some| {
-                usize::from(
-                    some.iter()
-                        .map(|flag| u8::from(flag & bit != 0))
-                        .sum::<u8>(),
-                )
-            })
+            .map(|some| usize::from(some.iter().map(|flag| u8::from(flag & bit != 0)).sum::<u8>()))
             .sum();
         if count == 0 {
             return Nulls::default();
         }
         let byte = |rows: &[u8]| {
-            rows.iter()
-                .enumerate()
-                .fold(0, |bits, (k, flag)| bits | u8::from(flag & bit == 0) << k)
+            rows.iter().enumerate().fold(0, |bits, (k, flag)| bits | u8::from(flag & bit == 0) << k)
         };
-        Nulls {
-            count,
-            validity: Some(flags.chunks(8).map(byte).collect()),
-        }
+        Nulls { count, validity: Some(flags.chunks(8).map(byte).collect()) }
     }
 }
 
@@ -226,7 +182,8 @@ fn flags(key_length: i32, value_length: i32) -> u8 {
     u8::from(key_length < 0) * NULL_KEY + u8::from(value_length < 0) * NULL_VALUE
 }
 
-/// By length: which of the bytes 4..16 of a view hold data. Entry 13 is for all long values: the prefix.
+/// By length: which of the bytes 4..16 of a view hold data. Entry 13 is for all long values: the
+/// prefix.
 #[repr(align(16))]
 struct Masks([[u8; 16]; INLINE_BYTES + 2]);
 
@@ -245,8 +202,8 @@ static MASKS: Masks = {
     Masks(masks)
 };
 
-/// Writes the view of `size` bytes at `position`, without a branch on the size: short and long values
-/// alternate in real columns.
+/// Writes the view of `size` bytes at `position`, without a branch on the size: short and long
+/// values alternate in real columns.
 ///
 /// # Safety
 /// 16 bytes at `position` of `data` are readable, and `to` is writable.
@@ -255,7 +212,8 @@ unsafe fn write_view(data: *const u8, position: usize, size: usize, place: Place
     let is_long = u64::from(size > INLINE_BYTES).wrapping_neg();
     let end = (((position as u64) << 32).wrapping_add(place.0)) & is_long;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller promises the bytes; the mask exists for every size; SSE2 is part of x86-64.
+    // SAFETY: the caller promises the bytes; the mask exists for every size; SSE2 is part of
+    // x86-64.
     unsafe {
         use std::arch::x86_64::{
             _mm_and_si128, _mm_load_si128, _mm_loadu_si128, _mm_or_si128, _mm_set_epi64x,
@@ -277,7 +235,8 @@ unsafe fn write_view(data: *const u8, position: usize, size: usize, place: Place
     }
 }
 
-/// The same from a slice, for the last bytes of a buffer. What lies outside `data` counts as nothing.
+/// The same from a slice, for the last bytes of a buffer. What lies outside `data` counts as
+/// nothing.
 #[cold]
 #[inline(never)]
 fn view_by_slice(data: &[u8], position: usize, size: usize, place: Place) -> u128 {
@@ -289,11 +248,7 @@ fn view_by_slice(data: &[u8], position: usize, size: usize, place: Place) -> u12
         view[4..4 + shown].copy_from_slice(bytes);
     }
     if is_long {
-        view[8..].copy_from_slice(
-            &((position as u64) << 32)
-                .wrapping_add(place.0)
-                .to_le_bytes(),
-        );
+        view[8..].copy_from_slice(&((position as u64) << 32).wrapping_add(place.0).to_le_bytes());
     }
     u128::from_ne_bytes(view)
 }
@@ -346,54 +301,25 @@ unsafe impl Sink for ViewSink {
     unsafe fn put(self, data: &[u8], index: usize, record: Record) {
         #[cfg(target_arch = "x86_64")]
         self.pointers.prefetch(index);
-        let (key_size, value_size) = (
-            record.key_length.max(0) as usize,
-            record.value_length.max(0) as usize,
-        );
-        // SAFETY: the caller promises that `index` is below the count, for which there is room; where 16 bytes at the value
-        // are inside `data`, so are 16 at the key, which lies before it.
+        let (key_size, value_size) =
+            (record.key_length.max(0) as usize, record.value_length.max(0) as usize);
+        // SAFETY: the caller promises that `index` is below the count, for which there is room;
+        // where 16 bytes at the value are inside `data`, so are 16 at the key, which lies before
+        // it.
         unsafe {
             let (key, value) = (self.pointers.key.add(index), self.pointers.value.add(index));
             if record.value_position + 16 <= data.len() {
-                write_view(
-                    data.as_ptr(),
-                    record.key_position,
-                    key_size,
-                    self.place,
-                    key,
-                );
-                write_view(
-                    data.as_ptr(),
-                    record.value_position,
-                    value_size,
-                    self.place,
-                    value,
-                );
+                write_view(data.as_ptr(), record.key_position, key_size, self.place, key);
+                write_view(data.as_ptr(), record.value_position, value_size, self.place, value);
             } else {
-                key.write(view_by_slice(
-                    data,
-                    record.key_position,
-                    key_size,
-                    self.place,
-                ));
-                value.write(view_by_slice(
-                    data,
-                    record.value_position,
-                    value_size,
-                    self.place,
-                ));
+                key.write(view_by_slice(data, record.key_position, key_size, self.place));
+                value.write(view_by_slice(data, record.value_position, value_size, self.place));
             }
             let offset = self.base_offset.wrapping_add(index as i64);
             self.pointers.offset.add(index).write(offset);
             let delta = record.timestamp_delta & self.delta_mask;
-            self.pointers
-                .timestamp
-                .add(index)
-                .write(self.base_timestamp.wrapping_add(delta));
-            self.pointers
-                .flags
-                .add(index)
-                .write(flags(record.key_length, record.value_length));
+            self.pointers.timestamp.add(index).write(self.base_timestamp.wrapping_add(delta));
+            self.pointers.flags.add(index).write(flags(record.key_length, record.value_length));
         }
     }
 }

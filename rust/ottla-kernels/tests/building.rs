@@ -32,13 +32,7 @@ fn column(random: &mut Random, count: usize, longest: u64) -> Made {
         bits[(FIRST_BIT + index) / 8] |= 1 << ((FIRST_BIT + index) % 8);
     }
     let long_offsets = offsets.iter().map(|offset| i64::from(*offset)).collect();
-    Made {
-        offsets,
-        long_offsets,
-        data,
-        valid,
-        bits,
-    }
+    Made { offsets, long_offsets, data, valid, bits }
 }
 
 fn header(timestamps: &[i64], size: usize) -> BatchHeader {
@@ -66,29 +60,20 @@ fn every_level_writes_the_same_records_and_they_read_back() {
         let count = 1 + random.below(if round % 50 == 0 { 10_000 } else { 80 }) as usize;
         let longest = [4, 70, 300, 3000][random.below(if count > 1000 { 2 } else { 4 }) as usize];
         let timestamps: Vec<i64> = (0..count)
-            .map(
-                |index| match random.below(if round % 7 == 0 { 20 } else { 3 }) {
-                    3 => random.next() as i64 >> 3,
-                    4 => -5,
-                    _ => 1_700_000_000_000 + index as i64,
-                },
-            )
+            .map(|index| match random.below(if round % 7 == 0 { 20 } else { 3 }) {
+                3 => random.next() as i64 >> 3,
+                4 => -5,
+                _ => 1_700_000_000_000 + index as i64,
+            })
             .collect();
-        let (keys, values) = (
-            column(&mut random, count, longest),
-            column(&mut random, count, longest),
-        );
-        let (mut key_memory, mut value_memory) = (
-            Guarded::new(keys.data.len()),
-            Guarded::new(values.data.len()),
-        );
+        let (keys, values) =
+            (column(&mut random, count, longest), column(&mut random, count, longest));
+        let (mut key_memory, mut value_memory) =
+            (Guarded::new(keys.data.len()), Guarded::new(values.data.len()));
         let validity = match round % 3 {
             0 => Validity::All,
             1 => Validity::Bools(&keys.valid),
-            _ => Validity::Bitmap {
-                bits: &keys.bits,
-                first_bit: FIRST_BIT,
-            },
+            _ => Validity::Bitmap { bits: &keys.bits, first_bit: FIRST_BIT },
         };
         let key_offsets = if round % 2 == 0 {
             Offsets::I32(&keys.offsets)
@@ -125,10 +110,7 @@ fn every_level_writes_the_same_records_and_they_read_back() {
         let written = written.expect("at least one level");
         let mut index = 0;
         let mut target = EachRecord::new(|_, record: ottla_kernels::Record| {
-            assert_eq!(
-                record.timestamp_delta,
-                timestamps[index].wrapping_sub(timestamps[0])
-            );
+            assert_eq!(record.timestamp_delta, timestamps[index].wrapping_sub(timestamps[0]));
             let part = |position: usize, length: i32| {
                 (length >= 0).then(|| &written[position..][..length as usize])
             };
@@ -138,10 +120,7 @@ fn every_level_writes_the_same_records_and_they_read_back() {
             let key = (round % 3 == 0 || keys.valid[index]).then(|| value_of(&keys));
             let value = (round % 4 != 0).then(|| value_of(&values));
             assert_eq!(part(record.key_position, record.key_length), key.as_deref());
-            assert_eq!(
-                part(record.value_position, record.value_length),
-                value.as_deref()
-            );
+            assert_eq!(part(record.value_position, record.value_length), value.as_deref());
             index += 1;
         });
         assert!(walk_payload(
@@ -157,22 +136,11 @@ fn every_level_writes_the_same_records_and_they_read_back() {
 #[test]
 fn columns_that_do_not_fit_are_refused_by_kind() {
     fn column<'a>(offsets: &'a [i32], data: &'a [u8], validity: Validity<'a>) -> BinaryColumn<'a> {
-        BinaryColumn {
-            offsets: Offsets::I32(offsets),
-            data,
-            validity,
-        }
+        BinaryColumn { offsets: Offsets::I32(offsets), data, validity }
     }
     fn plan(timestamps: &[i64], values: Option<BinaryColumn>) -> Result<usize, BuildError> {
-        RecordsPlan::new(
-            Level::best(),
-            RecordColumns {
-                timestamps,
-                keys: None,
-                values,
-            },
-        )
-        .map(|plan| plan.size())
+        RecordsPlan::new(Level::best(), RecordColumns { timestamps, keys: None, values })
+            .map(|plan| plan.size())
     }
     assert_eq!(plan(&[], None), Err(BuildError::RecordCount { count: 0 }));
     assert_eq!(
@@ -183,33 +151,13 @@ fn columns_that_do_not_fit_are_refused_by_kind() {
         plan(&[1], Some(column(&[0, 1], b"a", Validity::Bools(&[])))),
         Err(BuildError::ColumnTooShort)
     );
-    let bits = Validity::Bitmap {
-        bits: &[1],
-        first_bit: 8,
-    };
-    assert_eq!(
-        plan(&[1], Some(column(&[0, 1], b"a", bits))),
-        Err(BuildError::ColumnTooShort)
-    );
-    let bits = Validity::Bitmap {
-        bits: &[1],
-        first_bit: usize::MAX,
-    };
-    assert_eq!(
-        plan(&[1], Some(column(&[0, 1], b"a", bits))),
-        Err(BuildError::ColumnTooShort)
-    );
-    for (offsets, index) in [
-        ([-1, 0, 1], 0),
-        ([0, 2, 1], 2),
-        ([0, 1, 3], 2),
-        ([0, 9, 1], 1),
-    ] {
+    let bits = Validity::Bitmap { bits: &[1], first_bit: 8 };
+    assert_eq!(plan(&[1], Some(column(&[0, 1], b"a", bits))), Err(BuildError::ColumnTooShort));
+    let bits = Validity::Bitmap { bits: &[1], first_bit: usize::MAX };
+    assert_eq!(plan(&[1], Some(column(&[0, 1], b"a", bits))), Err(BuildError::ColumnTooShort));
+    for (offsets, index) in [([-1, 0, 1], 0), ([0, 2, 1], 2), ([0, 1, 3], 2), ([0, 9, 1], 1)] {
         let found = plan(&[1, 2], Some(column(&offsets, b"ab", Validity::All)));
         assert_eq!(found, Err(BuildError::Offset { index }), "{offsets:?}");
     }
-    assert_eq!(
-        plan(&[1, 2], Some(column(&[0, 1, 2], b"ab", Validity::All))),
-        Ok(16)
-    );
+    assert_eq!(plan(&[1, 2], Some(column(&[0, 1, 2], b"ab", Validity::All))), Ok(16));
 }

@@ -41,11 +41,7 @@ fn every_level_equals_naive_for_long_inputs() {
     for size in [12_287, 12_288, 12_289, 100_003, 262_143, 262_144, 300_000] {
         let wanted = crc32c::naive(&data[..size]);
         for &level in Level::available() {
-            assert_eq!(
-                crc32c_at(level, &data[..size]),
-                wanted,
-                "{level}, {size} bytes"
-            );
+            assert_eq!(crc32c_at(level, &data[..size]), wanted, "{level}, {size} bytes");
         }
     }
 }

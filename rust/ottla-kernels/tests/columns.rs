@@ -29,11 +29,7 @@ fn rows_pushed_between_runs_keep_their_order() {
     assert_eq!(numbers.value_lengths()[71], -1);
     numbers.truncate(1);
     assert_eq!(
-        (
-            numbers.row_count(),
-            numbers.offsets(),
-            numbers.key_positions()
-        ),
+        (numbers.row_count(), numbers.offsets(), numbers.key_positions()),
         (1, &[99][..], &[3][..])
     );
 }
@@ -50,11 +46,7 @@ fn a_batch_that_is_refused_leaves_no_rows() {
         let (mut numbers, mut views) = (Numbers::for_data(&data), Views::for_data(&data));
         run(level, &data, 0, &mut numbers);
         run(level, &data, 0, &mut views);
-        assert_eq!(
-            (numbers.row_count(), views.row_count()),
-            (70, 70),
-            "{level}"
-        );
+        assert_eq!((numbers.row_count(), views.row_count()), (70, 70), "{level}");
     }
 }
 
@@ -65,19 +57,10 @@ fn positions_in_a_payload_count_from_where_it_is_said_to_lie() {
     let header = BatchHeader::parse(&data, 0).expect("a whole batch");
     let (mut there, mut here) = (Numbers::new(0), Numbers::new(0));
     there.set_position_base(1000 + 61);
-    assert!(walk_payload(
-        Level::best(),
-        &data[61..],
-        &header,
-        &mut there
-    ));
+    assert!(walk_payload(Level::best(), &data[61..], &header, &mut there));
     run(Level::best(), &data, 0, &mut here);
-    let moved = |positions: &[u32]| {
-        positions
-            .iter()
-            .map(|position| position + 1000)
-            .collect::<Vec<u32>>()
-    };
+    let moved =
+        |positions: &[u32]| positions.iter().map(|position| position + 1000).collect::<Vec<u32>>();
     assert_eq!(there.key_positions(), moved(here.key_positions()));
     assert_eq!(there.value_positions(), moved(here.value_positions()));
     assert_eq!(there.value_lengths(), here.value_lengths());
@@ -97,45 +80,15 @@ fn long_views_name_the_buffer_they_are_told_to_and_pushed_rows_do_too() {
         value_length: 4,
     };
     views.push(data, long);
-    views.push(
-        data,
-        Row {
-            key_length: -1,
-            value_length: -1,
-            ..long
-        },
-    );
-    views.push(
-        data,
-        Row {
-            key_position: 60,
-            key_length: 100,
-            value_position: u32::MAX,
-            ..long
-        },
-    );
+    views.push(data, Row { key_length: -1, value_length: -1, ..long });
+    views.push(data, Row { key_position: 60, key_length: 100, value_position: u32::MAX, ..long });
     let columns = views.finish();
-    let expected = [
-        &25u32.to_le_bytes()[..],
-        b"a ke",
-        &3u32.to_le_bytes(),
-        &512u32.to_le_bytes(),
-    ]
-    .concat();
+    let expected =
+        [&25u32.to_le_bytes()[..], b"a ke", &3u32.to_le_bytes(), &512u32.to_le_bytes()].concat();
     assert_eq!(columns.keys.as_ref()[..16], expected);
-    assert_eq!(
-        columns.keys.as_ref()[16..],
-        [0; 32],
-        "null, and outside the data"
-    );
-    assert_eq!(
-        columns.values.as_ref()[..16],
-        *b"\x04\0\0\0ngth\0\0\0\0\0\0\0\0"
-    );
-    assert_eq!(
-        (columns.key_nulls.count, columns.key_nulls.validity),
-        (1, Some(vec![0b101]))
-    );
+    assert_eq!(columns.keys.as_ref()[16..], [0; 32], "null, and outside the data");
+    assert_eq!(columns.values.as_ref()[..16], *b"\x04\0\0\0ngth\0\0\0\0\0\0\0\0");
+    assert_eq!((columns.key_nulls.count, columns.key_nulls.validity), (1, Some(vec![0b101])));
 }
 
 #[test]
@@ -152,34 +105,21 @@ fn views_of_a_payload_are_those_of_its_batch_in_another_buffer() {
         let (there, here) = (there.finish(), here.finish());
         assert_eq!(there.keys.as_ref(), here.keys.as_ref(), "{level}");
         assert_eq!(there.values.as_ref(), here.values.as_ref(), "{level}");
-        assert_eq!(
-            there.timestamps.as_ref(),
-            here.timestamps.as_ref(),
-            "{level}"
-        );
+        assert_eq!(there.timestamps.as_ref(), here.timestamps.as_ref(), "{level}");
     }
 }
 
 #[test]
 fn finished_columns_outlive_each_other_and_move_between_threads() {
     let mut views = Views::new(1);
-    views.push(
-        b"key",
-        Row {
-            key_position: 0,
-            key_length: 3,
-            ..row(9)
-        },
-    );
+    views.push(b"key", Row { key_position: 0, key_length: 3, ..row(9) });
     let columns = views.finish();
     let offsets = columns.offsets.clone();
     drop(columns);
     // A new block may take the place of a dropped one, but not of one that is still used.
     let mut other = Views::new(1);
     other.push(b"", row(10));
-    let read = std::thread::spawn(move || offsets.as_ref().to_vec())
-        .join()
-        .expect("no panic");
+    let read = std::thread::spawn(move || offsets.as_ref().to_vec()).join().expect("no panic");
     assert_eq!(read, 9i64.to_le_bytes());
 }
 

@@ -14,16 +14,10 @@ fn a_member_of_kafka_is_read_and_what_follows_it_is_left() {
     let mut out = [0; 64];
     let mut decompressor = Decompressor::new();
     let two = [GOLDEN, GOLDEN].concat();
-    let wanted = Member {
-        used: GOLDEN.len(),
-        written: TEXT.len(),
-    };
+    let wanted = Member { used: GOLDEN.len(), written: TEXT.len() };
     assert_eq!(decompressor.member(&two, &mut out), Ok(wanted));
     assert_eq!(&out[..TEXT.len()], TEXT);
-    assert_eq!(
-        decompressor.member(&two[wanted.used..], &mut out),
-        Ok(wanted)
-    );
+    assert_eq!(decompressor.member(&two[wanted.used..], &mut out), Ok(wanted));
 }
 
 #[test]
@@ -41,9 +35,7 @@ fn every_cut_and_every_flipped_bit_of_content_or_trailer_is_bad_data() {
         let mut damaged = GOLDEN.to_vec();
         damaged[bit / 8] ^= 1 << (bit % 8);
         assert_ne!(
-            decompressor
-                .member(&damaged, &mut out)
-                .map(|_| &out[..TEXT.len()] == TEXT),
+            decompressor.member(&damaged, &mut out).map(|_| &out[..TEXT.len()] == TEXT),
             Ok(false),
             "bit {bit}"
         );
@@ -54,14 +46,8 @@ fn every_cut_and_every_flipped_bit_of_content_or_trailer_is_bad_data() {
 fn a_member_larger_than_the_room_is_told_apart_from_damage() {
     let member = compress(6, &vec![0; 1 << 20]).expect("level 6");
     let mut out = vec![0; (1 << 20) - 1];
-    assert_eq!(
-        Decompressor::new().member(&member, &mut out),
-        Err(GzipError::InsufficientSpace)
-    );
-    assert_eq!(
-        Decompressor::new().member(&member, &mut []),
-        Err(GzipError::InsufficientSpace)
-    );
+    assert_eq!(Decompressor::new().member(&member, &mut out), Err(GzipError::InsufficientSpace));
+    assert_eq!(Decompressor::new().member(&member, &mut []), Err(GzipError::InsufficientSpace));
 }
 
 #[test]
@@ -74,14 +60,7 @@ fn what_every_level_compresses_reads_back() {
             let member = compress(level, &text[..size]).expect("a level");
             let mut out = vec![0; size];
             let found = Decompressor::new().member(&member, &mut out);
-            assert_eq!(
-                found,
-                Ok(Member {
-                    used: member.len(),
-                    written: size
-                }),
-                "level {level}"
-            );
+            assert_eq!(found, Ok(Member { used: member.len(), written: size }), "level {level}");
             assert_eq!(out, text[..size]);
         }
     }

@@ -88,52 +88,29 @@ fn plain_nulls(lengths: impl Iterator<Item = i32>) -> Nulls {
     let lengths: Vec<i32> = lengths.collect();
     let count = lengths.iter().filter(|length| **length < 0).count();
     let mut bits = vec![0; lengths.len().div_ceil(8)];
-    for (index, _) in lengths
-        .iter()
-        .enumerate()
-        .filter(|(_, length)| **length >= 0)
-    {
+    for (index, _) in lengths.iter().enumerate().filter(|(_, length)| **length >= 0) {
         bits[index / 8] |= 1 << (index % 8);
     }
-    Nulls {
-        count,
-        validity: (count > 0).then_some(bits),
-    }
+    Nulls { count, validity: (count > 0).then_some(bits) }
 }
 
 fn assert_views(data: &[u8], views: Views, rows: &[Row], context: &str) {
     let views = views.finish();
     assert_eq!(views.row_count, rows.len(), "{context}");
     let numbers = |of: fn(&Row) -> i64| {
-        rows.iter()
-            .flat_map(|row| of(row).to_le_bytes())
-            .collect::<Vec<u8>>()
+        rows.iter().flat_map(|row| of(row).to_le_bytes()).collect::<Vec<u8>>()
     };
-    assert_eq!(
-        views.offsets.as_ref(),
-        numbers(|row| row.offset),
-        "{context}: offsets"
-    );
-    assert_eq!(
-        views.timestamps.as_ref(),
-        numbers(|row| row.timestamp),
-        "{context}: timestamps"
-    );
-    let keys: Vec<u8> = rows
-        .iter()
-        .flat_map(|row| plain_view(data, row.key_position, row.key_length))
-        .collect();
+    assert_eq!(views.offsets.as_ref(), numbers(|row| row.offset), "{context}: offsets");
+    assert_eq!(views.timestamps.as_ref(), numbers(|row| row.timestamp), "{context}: timestamps");
+    let keys: Vec<u8> =
+        rows.iter().flat_map(|row| plain_view(data, row.key_position, row.key_length)).collect();
     let values: Vec<u8> = rows
         .iter()
         .flat_map(|row| plain_view(data, row.value_position, row.value_length))
         .collect();
     assert!(views.keys.as_ref() == keys, "{context}: keys");
     assert!(views.values.as_ref() == values, "{context}: values");
-    assert_eq!(
-        views.key_nulls,
-        plain_nulls(rows.iter().map(|row| row.key_length)),
-        "{context}"
-    );
+    assert_eq!(views.key_nulls, plain_nulls(rows.iter().map(|row| row.key_length)), "{context}");
     assert_eq!(
         views.value_nulls,
         plain_nulls(rows.iter().map(|row| row.value_length)),
@@ -150,19 +127,12 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
         assert_eq!(run(level, data, 0, &mut Nothing), wanted, "{level}");
         let mut numbers = Numbers::for_data(data);
         let mut headers = vec![];
-        let found = run(
-            level,
-            data,
-            0,
-            &mut EachBatch::new(&mut numbers, |header| headers.push(*header)),
-        );
+        let found =
+            run(level, data, 0, &mut EachBatch::new(&mut numbers, |header| headers.push(*header)));
         assert_eq!(found, wanted, "{level}, numbers");
         assert_eq!(
             headers,
-            batches
-                .iter()
-                .map(|(header, _)| *header)
-                .collect::<Vec<_>>(),
+            batches.iter().map(|(header, _)| *header).collect::<Vec<_>>(),
             "{level}, headers"
         );
         assert!(rows_of_numbers(&numbers) == rows, "{level}, numbers");
@@ -242,7 +212,8 @@ fn random_bytes_under_a_right_crc_are_judged_as_by_the_naive_walk() {
         data[23..27].copy_from_slice(&(count - 1).to_be_bytes());
         data[43..57].fill(0xff);
         data[57..61].copy_from_slice(&count.to_be_bytes());
-        // A length and an offset delta that fit, so that the walk comes further than the first varints.
+        // A length and an offset delta that fit, so that the walk comes further than the first
+        // varints.
         if count == 1 && size < 62 + 64 {
             data[61..65].copy_from_slice(&[((size - 62) << 1) as u8, 0, 0, 0]);
         }
@@ -255,17 +226,8 @@ fn random_bytes_under_a_right_crc_are_judged_as_by_the_naive_walk() {
 /// A batch of one record whose parts are given as bytes.
 fn batch_of(record: &[&[u8]]) -> Vec<u8> {
     let mut random = Random::new(1);
-    let mut data = batch(
-        &mut random,
-        Shape {
-            records: 1,
-            key: 0,
-            value: 0,
-            headers: 0,
-            odd: false,
-        },
-        0,
-    );
+    let mut data =
+        batch(&mut random, Shape { records: 1, key: 0, value: 0, headers: 0, odd: false }, 0);
     data.truncate(61);
     data[22] = 8;
     data.extend(record.concat());
@@ -288,33 +250,18 @@ fn a_record_against_one_rule_is_refused_and_its_neighbour_is_not() {
         assert_runs_as_expected(&mut memory, &batch_of(&record)).batches == 1
     };
     assert!(judge(&[]));
-    assert!(
-        judge(&[(1, &[0xff])]),
-        "no bit of a record's attributes is defined"
-    );
-    assert!(
-        judge(&[(0, &[0x8c, 0])]),
-        "a record length longer than it need be"
-    );
-    assert!(
-        judge(&[(0, &[14]), (3, &[0x80, 0])]),
-        "an offset delta longer than it need be"
-    );
+    assert!(judge(&[(1, &[0xff])]), "no bit of a record's attributes is defined");
+    assert!(judge(&[(0, &[0x8c, 0])]), "a record length longer than it need be");
+    assert!(judge(&[(0, &[14]), (3, &[0x80, 0])]), "an offset delta longer than it need be");
     assert!(
         judge(&[(0, &[20]), (3, &[0x80, 0x80, 0x80, 0x80, 0x70])]),
         "surplus bits of the fifth byte"
     );
-    assert!(
-        judge(&[(0, &[14]), (4, &[0x81, 0])]),
-        "a null key longer than it need be"
-    );
+    assert!(judge(&[(0, &[14]), (4, &[0x81, 0])]), "a null key longer than it need be");
     assert!(!judge(&[(0, &[10])]), "a length one too small");
     assert!(!judge(&[(0, &[14])]), "a length one too large");
     assert!(!judge(&[(0, &[13])]), "a negative length");
-    assert!(
-        !judge(&[(3, &[2])]),
-        "an offset delta that is not the index"
-    );
+    assert!(!judge(&[(3, &[2])]), "an offset delta that is not the index");
     assert!(!judge(&[(3, &[1])]), "a negative offset delta");
     assert!(!judge(&[(4, &[3])]), "a key length below -1");
     assert!(!judge(&[(5, &[3])]), "a value length below -1");
@@ -323,14 +270,8 @@ fn a_record_against_one_rule_is_refused_and_its_neighbour_is_not() {
     assert!(!judge(&[(6, &[1])]), "a negative header count");
     assert!(!judge(&[(6, &[2])]), "a header that is not there");
     assert!(!judge(&[(0, &[16]), (6, &[2, 1, 1])]), "a null header key");
-    assert!(
-        judge(&[(0, &[16]), (6, &[2, 0, 1])]),
-        "an empty header key and a null header value"
-    );
-    assert!(
-        !judge(&[(0, &[16]), (6, &[2, 0, 3])]),
-        "a header value length below -1"
-    );
+    assert!(judge(&[(0, &[16]), (6, &[2, 0, 1])]), "an empty header key and a null header value");
+    assert!(!judge(&[(0, &[16]), (6, &[2, 0, 3])]), "a header value length below -1");
     assert!(
         !judge(&[(0, &[22]), (3, &[0x80, 0x80, 0x80, 0x80, 0x80, 0])]),
         "a varint of six bytes"
@@ -378,18 +319,10 @@ fn a_header_that_is_not_ordinary_stops_a_run() {
     let data = batch(&mut random, SHAPES[3], 7);
     let changes: [(&str, usize, &[u8]); 18] = [
         ("negative base offset", 0, &(-1i64).to_be_bytes()),
-        (
-            "base offset that overflows",
-            0,
-            &(i64::MAX - 68).to_be_bytes(),
-        ),
+        ("base offset that overflows", 0, &(i64::MAX - 68).to_be_bytes()),
         ("batch length too small", 8, &48u32.to_be_bytes()),
         ("batch length negative", 8, &(-1i32).to_be_bytes()),
-        (
-            "batch length beyond the data",
-            8,
-            &((data.len() - 11) as u32).to_be_bytes(),
-        ),
+        ("batch length beyond the data", 8, &((data.len() - 11) as u32).to_be_bytes()),
         ("leader epoch below -1", 12, &(-2i32).to_be_bytes()),
         ("magic 1", 16, &[1]),
         ("another CRC", 17, &[0, 1, 2, 3]),
@@ -398,19 +331,11 @@ fn a_header_that_is_not_ordinary_stops_a_run() {
         ("control batch", 22, &[32]),
         ("delete horizon", 22, &[64]),
         ("undefined attribute", 22, &[128]),
-        (
-            "last offset delta that is not the last index",
-            23,
-            &70u32.to_be_bytes(),
-        ),
+        ("last offset delta that is not the last index", 23, &70u32.to_be_bytes()),
         ("transaction without a producer", 22, &[16]),
         ("producer id below -1", 43, &(-2i64).to_be_bytes()),
         ("no records", 57, &0u32.to_be_bytes()),
-        (
-            "more records than the bytes allow",
-            57,
-            &u32::to_be_bytes(i32::MAX as u32),
-        ),
+        ("more records than the bytes allow", 57, &u32::to_be_bytes(i32::MAX as u32)),
     ];
     for (what, position, bytes) in changes {
         let mut batch = data.clone();
@@ -443,25 +368,13 @@ fn a_crc_only_run_takes_whatever_has_a_right_crc_until_told_to_stop() {
         let all = crc_only_run(level, &data, 0, |_| true);
         assert_eq!(
             all,
-            Run {
-                position: data.len() - wrong.len(),
-                batches: 2,
-                records: 71
-            },
+            Run { position: data.len() - wrong.len(), batches: 2, records: 71 },
             "{level}"
         );
         let first = crc_only_run(level, &data, 0, |header| header.codec() == 0);
         assert_eq!(first.batches, 1, "{level}");
-        assert_eq!(
-            crc_only_run(level, &data, all.position, |_| true).batches,
-            0,
-            "{level}"
-        );
-        assert_eq!(
-            crc_only_run(level, &data, data.len() + 1, |_| true).batches,
-            0,
-            "{level}"
-        );
+        assert_eq!(crc_only_run(level, &data, all.position, |_| true).batches, 0, "{level}");
+        assert_eq!(crc_only_run(level, &data, data.len() + 1, |_| true).batches, 0, "{level}");
     }
 }
 
@@ -472,22 +385,11 @@ fn a_run_begins_where_it_is_told_to() {
     let data = [&first[..], &batch(&mut random, SHAPES[0], 70)].concat();
     for &level in Level::available() {
         let found = run(level, &data, first.len(), &mut Nothing);
-        assert_eq!(
-            found,
-            Run {
-                position: data.len(),
-                batches: 1,
-                records: 1
-            },
-            "{level}"
-        );
+        assert_eq!(found, Run { position: data.len(), batches: 1, records: 1 }, "{level}");
         for from in [1, data.len(), data.len() + 1, usize::MAX] {
             assert_eq!(
                 run(level, &data, from, &mut Nothing),
-                Run {
-                    position: from,
-                    ..Run::default()
-                },
+                Run { position: from, ..Run::default() },
                 "{level}"
             );
         }

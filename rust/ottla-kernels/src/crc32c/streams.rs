@@ -1,6 +1,6 @@
-//! Three streams of a CRC instruction. The instruction takes eight bytes a cycle but gives its result three cycles later,
-//! so one stream leaves two thirds of it idle. The streams have fixed lengths, so that the constants that join them are
-//! constants.
+//! Three streams of a CRC instruction. The instruction takes eight bytes a cycle but gives its
+//! result three cycles later, so one stream leaves two thirds of it idle. The streams have fixed
+//! lengths, so that the constants that join them are constants.
 
 use super::{times_x, x_to_the};
 
@@ -8,7 +8,8 @@ use super::{times_x, x_to_the};
 const LONG: usize = 4096;
 const SHORT: usize = 256;
 
-/// A CRC instruction: the register after one word, after one byte, and moved by a constant number of zero bytes.
+/// A CRC instruction: the register after one word, after one byte, and moved by a constant number
+/// of zero bytes.
 pub(super) trait Instruction: Copy {
     /// # Safety
     /// The CPU has the instruction.
@@ -34,13 +35,11 @@ pub(super) struct Shift {
 
 const fn shift_by(bytes: usize) -> Shift {
     let bits = bytes as u64 * 8;
-    Shift {
-        for_clmul: x_to_the(bits - 33),
-        for_multiply: x_to_the(bits),
-    }
+    Shift { for_clmul: x_to_the(bits - 33), for_multiply: x_to_the(bits) }
 }
 
-/// `a * b mod P`, bits reflected, without special instructions: 32 steps, for where it is needed once in 12 KiB.
+/// `a * b mod P`, bits reflected, without special instructions: 32 steps, for where it is needed
+/// once in 12 KiB.
 #[cfg_attr(all(target_arch = "x86_64", not(test)), expect(dead_code))]
 pub(super) fn multiply(mut a: u32, b: u32) -> u32 {
     let mut product = 0;
@@ -55,10 +54,8 @@ pub(super) fn multiply(mut a: u32, b: u32) -> u32 {
 /// The CPU has the instructions of `cpu`.
 #[inline(always)]
 pub(super) unsafe fn three_streams<I: Instruction>(cpu: I, data: &[u8], shortest: usize) -> u32 {
-    const SHIFTS: [(usize, Shift, Shift); 2] = [
-        (LONG, shift_by(LONG), shift_by(2 * LONG)),
-        (SHORT, shift_by(SHORT), shift_by(2 * SHORT)),
-    ];
+    const SHIFTS: [(usize, Shift, Shift); 2] =
+        [(LONG, shift_by(LONG), shift_by(2 * LONG)), (SHORT, shift_by(SHORT), shift_by(2 * SHORT))];
     let (mut crc, mut rest) = (!0, data);
     for (size, once, twice) in SHIFTS {
         while size >= shortest && rest.len() >= 3 * size {
@@ -116,9 +113,7 @@ mod tests {
 
     impl Instruction for Spelled {
         unsafe fn word(self, crc: u32, word: u64) -> u32 {
-            word.to_le_bytes()
-                .into_iter()
-                .fold(crc, |crc, byte| unsafe { self.byte(crc, byte) })
+            word.to_le_bytes().into_iter().fold(crc, |crc, byte| unsafe { self.byte(crc, byte) })
         }
         unsafe fn byte(self, crc: u32, byte: u8) -> u32 {
             (0..8).fold(crc ^ u32::from(byte), |crc, _| {
@@ -132,12 +127,9 @@ mod tests {
 
     #[test]
     fn streams_joined_by_plain_multiplication_equal_naive() {
-        let data: Vec<u8> = (0..40_000u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect();
-        for size in [
-            0, 1, 7, 8, 767, 768, 769, 1536, 12_287, 12_288, 13_060, 40_000,
-        ] {
+        let data: Vec<u8> =
+            (0..40_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for size in [0, 1, 7, 8, 767, 768, 769, 1536, 12_287, 12_288, 13_060, 40_000] {
             let found = unsafe { three_streams(Spelled, &data[..size], 0) };
             assert_eq!(found, naive(&data[..size]), "{size} bytes");
             assert_eq!(found, table(&data[..size]), "{size} bytes");

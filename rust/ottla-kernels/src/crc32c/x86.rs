@@ -1,10 +1,12 @@
 //! CRC-32C by the instructions of x86-64: `crc32q`, and folding with VPCLMULQDQ.
 //!
-//! Folding in one paragraph: the message is a polynomial over GF(2). A register `r` that stands `d` bits before the end may
-//! be replaced by `r * x^d mod P`, `XORed` into the register `d` bits later. VPCLMULQDQ multiplies 64 by 64 bits without
-//! carries in each of four lanes, so one step of a 64-byte register needs two multiplications, for the high and the low
-//! halves. The message is aligned to its *end*: leading zeros do not change a CRC but for its initial value, trailing ones
-//! would. So the only odd-sized load is the first, and it is masked: no byte outside the message is touched.
+//! Folding in one paragraph: the message is a polynomial over GF(2). A register `r` that stands `d`
+//! bits before the end may be replaced by `r * x^d mod P`, `XORed` into the register `d` bits
+//! later. VPCLMULQDQ multiplies 64 by 64 bits without carries in each of four lanes, so one step of
+//! a 64-byte register needs two multiplications, for the high and the low halves. The message is
+//! aligned to its *end*: leading zeros do not change a CRC but for its initial value, trailing ones
+//! would. So the only odd-sized load is the first, and it is masked: no byte outside the message is
+//! touched.
 
 use super::streams::{self, Instruction, Shift};
 use super::{after_zero_byte, x_to_the};
@@ -63,20 +65,16 @@ const fn distance(bits: u64) -> Distance {
 }
 
 /// `BLOCKS[n - 1]`: a distance of `n` blocks of 64 bytes.
-pub(crate) const BLOCKS: [Distance; 4] = [
-    distance(512),
-    distance(1024),
-    distance(1536),
-    distance(2048),
-];
+pub(crate) const BLOCKS: [Distance; 4] =
+    [distance(512), distance(1024), distance(1536), distance(2048)];
 /// From each lane of the last register but the last lane to its end.
 const LANES: [Distance; 3] = [distance(384), distance(256), distance(128)];
 
 /// The longest message of [`folded_short`].
 pub(crate) const SHORT_MAX: usize = 256;
 
-/// `AFTER_ZEROS[n]`: the initial register after `n` zero bytes. The CRC is linear, so a short message is folded from a
-/// register of 0 and this is `XORed` in at the end.
+/// `AFTER_ZEROS[n]`: the initial register after `n` zero bytes. The CRC is linear, so a short
+/// message is folded from a register of 0 and this is `XORed` in at the end.
 static AFTER_ZEROS: [u32; SHORT_MAX + 1] = {
     let mut registers = [!0; SHORT_MAX + 1];
     let mut n = 1;
@@ -108,8 +106,8 @@ static MASKS: [u64; SHORT_MAX + 3 * 64 + 1] = {
 #[repr(align(64))]
 struct Aligned([u8; 192]);
 
-/// The 64 bytes from `64 - k` hold the initial value `ff ff ff ff` at byte `k`, cut where the register ends; the 64 bytes
-/// after them hold what was cut, for the next register.
+/// The 64 bytes from `64 - k` hold the initial value `ff ff ff ff` at byte `k`, cut where the
+/// register ends; the 64 bytes after them hold what was cut, for the next register.
 static INITIAL: Aligned = Aligned({
     let mut bytes = [0; 192];
     bytes[64] = 255;
@@ -145,14 +143,9 @@ pub(crate) fn reduce(last: __m512i) -> u32 {
     let [a, b, c] = LANES;
     let k = _mm512_set_epi64(0, 0, c.high, c.low, b.high, b.low, a.high, a.low);
     let lanes = fold(last, k, _mm512_maskz_mov_epi64(0xc0, last));
-    let halves = _mm256_xor_si256(
-        _mm512_castsi512_si256(lanes),
-        _mm512_extracti64x4_epi64(lanes, 1),
-    );
-    let lane = _mm_xor_si128(
-        _mm256_castsi256_si128(halves),
-        _mm256_extracti128_si256(halves, 1),
-    );
+    let halves =
+        _mm256_xor_si256(_mm512_castsi512_si256(lanes), _mm512_extracti64x4_epi64(lanes, 1));
+    let lane = _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
     _mm_crc32_u64(
         _mm_crc32_u64(0, _mm_cvtsi128_si64(lane) as u64),
         _mm_extract_epi64(lane, 1) as u64,
@@ -168,8 +161,9 @@ pub(crate) unsafe fn load(from: *const u8) -> __m512i {
     unsafe { _mm512_loadu_si512(from.cast()) }
 }
 
-/// The CRC-32C of 4 to 256 bytes without a branch on the size: sizes of small batches vary from one to the next, and one
-/// wrong guess costs as much as the whole sum. Four masked loads, folded side by side.
+/// The CRC-32C of 4 to 256 bytes without a branch on the size: sizes of small batches vary from one
+/// to the next, and one wrong guess costs as much as the whole sum. Four masked loads, folded side
+/// by side.
 ///
 /// # Safety
 /// `from` is readable for `size` bytes, and `size` is 4 to [`SHORT_MAX`].
@@ -205,8 +199,8 @@ pub(crate) fn folded(data: &[u8]) -> u32 {
     }
 }
 
-/// How far ahead of its cursor a sum asks for lines: a fifth faster out of cache. 4 KiB, which is another page, and more
-/// are no better than nothing.
+/// How far ahead of its cursor a sum asks for lines: a fifth faster out of cache. 4 KiB, which is
+/// another page, and more are no better than nothing.
 const PREFETCH: usize = 1536;
 
 /// A sum under way, in `N` registers side by side: one step is `N` blocks of 64 bytes.
@@ -221,8 +215,8 @@ pub(crate) struct Sum<const N: usize> {
 }
 
 impl<const N: usize> Sum<N> {
-    /// Begins a sum over `size` bytes. The first load is masked at the front, and the initial value `XORed` in where the
-    /// message begins; then single blocks, until whole steps are left.
+    /// Begins a sum over `size` bytes. The first load is masked at the front, and the initial value
+    /// `XORed` in where the message begins; then single blocks, until whole steps are left.
     ///
     /// # Safety
     /// `from` is readable for `size` bytes as long as the sum lives, and `size` is at least 4.
@@ -234,8 +228,9 @@ impl<const N: usize> Sum<N> {
         let initial = INITIAL.0.as_ptr();
         let one = factors(BLOCKS[0]);
         let mut registers = [_mm512_setzero_si512(); N];
-        // SAFETY: the masked load touches the first `first` bytes only; every other load takes one of the `all - 1` whole
-        // blocks after them. `first` is 1..=64, so both loads of `INITIAL` are inside its 192 bytes.
+        // SAFETY: the masked load touches the first `first` bytes only; every other load takes one
+        // of the `all - 1` whole blocks after them. `first` is 1..=64, so both loads of `INITIAL`
+        // are inside its 192 bytes.
         unsafe {
             let mut register =
                 _mm512_maskz_loadu_epi8(!0 << (64 - first), from.wrapping_sub(64 - first).cast());
@@ -265,12 +260,7 @@ impl<const N: usize> Sum<N> {
                 blocks -= N;
             }
             registers[0] = register;
-            Sum {
-                registers,
-                cursor,
-                left: 64 * blocks,
-                has_steps,
-            }
+            Sum { registers, cursor, left: 64 * blocks, has_steps }
         }
     }
 

@@ -1,23 +1,27 @@
 //! The fast walk. What makes it fast:
 //!
-//! * The only serial chain is *record length → next record*. The length is decoded by a branch on its size: guessing right
-//!   takes the load out of the chain. `opaque` hides from LLVM that the end of the headers equals the next record, or it may
-//!   chain the whole parse into the hop.
-//! * Time delta, offset delta and key length stand side by side: one 8-byte load serves all of them.
-//! * The offset delta of record i must be i, so its bytes are known: they are compared, not decoded.
-//! * Every check is a compare and a branch that is never taken: one micro-operation, where collecting flags costs three.
-//! * What is unusual goes to the rules, record by record and out of line: a length below −1, a key length of three bytes,
-//!   a varint that is longer than it need be, the last bytes of the buffer.
+//! * The only serial chain is *record length → next record*. The length is decoded by a branch on
+//!   its size: guessing right takes the load out of the chain. `opaque` hides from LLVM that the
+//!   end of the headers equals the next record, or it may chain the whole parse into the hop.
+//! * Time delta, offset delta and key length stand side by side: one 8-byte load serves all of
+//!   them.
+//! * The offset delta of record i must be i, so its bytes are known: they are compared, not
+//!   decoded.
+//! * Every check is a compare and a branch that is never taken: one micro-operation, where
+//!   collecting flags costs three.
+//! * What is unusual goes to the rules, record by record and out of line: a length below −1, a key
+//!   length of three bytes, a varint that is longer than it need be, the last bytes of the buffer.
 //! * No load leaves the buffer: wide loads happen only where so many bytes are left.
 
 use super::{Record, Shape, Sink, rules};
+use crate::opaque::opaque;
 
 /// The seven payload bits of each byte, and the bits that say whether a varint goes on.
 const PAYLOAD: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 const CONTINUES: u64 = 0x8080_8080_8080_8080;
 
-/// A record that begins this many bytes before the end of the buffer can be read without looking: 3 bytes of length,
-/// attributes, and loads of 8 and 4 bytes.
+/// A record that begins this many bytes before the end of the buffer can be read without looking: 3
+/// bytes of length, attributes, and loads of 8 and 4 bytes.
 const REACH: usize = 24;
 
 /// How seven-bit groups are joined and parted: by one instruction, or by shifts.
@@ -73,22 +77,6 @@ impl Groups for Bmi2 {
     }
 }
 
-/// A copy the optimiser knows nothing about; no instruction.
-#[inline(always)]
-fn opaque(value: usize) -> usize {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    {
-        let mut copy = value;
-        // SAFETY: the assembly is a comment.
-        unsafe {
-            std::arch::asm!("/* {0} */", inout(reg) copy, options(pure, nomem, nostack, preserves_flags));
-        };
-        copy
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    value
-}
-
 /// # Safety
 /// 4 bytes at `from` are readable.
 #[inline(always)]
@@ -110,8 +98,8 @@ fn unzigzag(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }
 
-/// A length of one or two bytes at `position`, not beyond `end`, and the position after what it counts; `None` for what is
-/// unusual.
+/// A length of one or two bytes at `position`, not beyond `end`, and the position after what it
+/// counts; `None` for what is unusual.
 ///
 /// # Safety
 /// The bytes of `data` before `end` are readable.
@@ -145,7 +133,8 @@ unsafe fn skip_header_part<const NULLABLE: bool>(
     Some(after + (zigzag >> 1))
 }
 
-/// Whether the header count at `position` and the headers behind it end exactly at `end`, and nothing in them is unusual.
+/// Whether the header count at `position` and the headers behind it end exactly at `end`, and
+/// nothing in them is unusual.
 ///
 /// # Safety
 /// `position` is below `end`, and the bytes of `data` before `end` are readable.
@@ -171,8 +160,11 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
     next == end
 }
 
-/// The offset delta that the next record must have, as the bytes of its varint. All bits are one up: they are compared
-/// with a word whose bit 0 is the last of the time delta.
+/// Bytes of the largest offset delta.
+const MAX_OFFSET_BYTES: u32 = 5;
+
+/// The offset delta that the next record must have, as the bytes of its varint. All bits are one
+/// up: they are compared with a word whose bit 0 is the last of the time delta.
 #[derive(Clone, Copy)]
 struct KnownOffset {
     bytes: u32,
@@ -180,40 +172,52 @@ struct KnownOffset {
     /// The bits of the varint, and those that say whether it goes on.
     mask: u64,
     continues: u64,
-    /// The highest place of the time delta's last bit that leaves room for the offset delta and one byte of key length in
-    /// a word.
+    /// The highest place of the time delta's last bit that leaves room for the offset delta and one
+    /// byte of key length in a word.
     last_stop: u32,
 }
 
 impl KnownOffset {
-    /// The first offset delta whose varint has `bytes` bytes: 0, 64, 8192, 2^20 ….
+    /// The offset delta of record `index`.
     #[inline(always)]
-    fn first_of(bytes: u32) -> KnownOffset {
+    fn of(index: usize) -> KnownOffset {
+        let zigzag = (index as u64) << 1;
+        let bytes = (u64::BITS - (zigzag | 1).leading_zeros()).div_ceil(7);
         let bits = 8 * bytes;
         let continues = (CONTINUES & ((1 << (bits - 8)) - 1)) << 1;
-        let leading = if bytes == 1 { 0 } else { 1 << (bits - 8) };
+        let groups = (0..MAX_OFFSET_BYTES).map(|k| (zigzag >> (7 * k) & 0x7f) << (8 * k));
+        let varint = groups.fold(0, |varint, group| varint | group) << 1;
         KnownOffset {
             bytes,
-            varint: leading << 1 | continues,
+            varint: varint | continues,
             mask: ((1 << bits) - 1) << 1,
             continues,
             last_stop: 55 - bits,
         }
     }
 
-    /// One more: zigzag makes it two. A carry runs through the bits that say "goes on", which then are set again.
+    /// The first index whose varint is longer.
+    #[inline(always)]
+    fn segment_end(self) -> usize {
+        1 << (7 * self.bytes - 1)
+    }
+
+    /// One more: zigzag makes it two. A carry runs through the bits that say "goes on", which then
+    /// are set again.
     #[inline(always)]
     fn increment(&mut self) {
         self.varint = (self.varint + (2 << 1)) | self.continues;
     }
 }
 
-/// The record at `position`, if it is usual and right.
+/// The record at `position`, if it is usual and right. A key length of two bytes is usual for
+/// `LONG_KEY` only: looking for it costs all others 7 %.
 ///
 /// # Safety
-/// `position + REACH` and `end` are at most the size of `data`; the CPU has the instructions of `groups`.
+/// `position + REACH` and `end` are at most the size of `data`; the CPU has the instructions of
+/// `groups`.
 #[inline(always)]
-unsafe fn usual_record<G: Groups>(
+unsafe fn usual_record<G: Groups, const LONG_KEY: bool>(
     groups: G,
     data: &[u8],
     position: usize,
@@ -247,9 +251,8 @@ unsafe fn usual_record<G: Groups>(
     // SAFETY: the caller promises the instructions.
     let timestamp = unsafe { groups.join(word, (stops ^ stops.wrapping_sub(1)) & PAYLOAD) };
     let after_timestamp = word >> (stop & 63);
-    let key_length = (after_timestamp >> (8 * offset.bytes + 1)) as u32 & 0xff;
-    let key_position = attributes + (stop >> 3) as usize + offset.bytes as usize + 3;
-    let value = key_position + (key_length >> 1) as usize;
+    let mut key_length = (after_timestamp >> (8 * offset.bytes + 1)) as u32 & 0xff;
+    let mut key_position = attributes + (stop >> 3) as usize + offset.bytes as usize + 3;
     if record_end > end
         || stop > offset.last_stop
         || (after_timestamp ^ offset.varint) & offset.mask != 0
@@ -257,15 +260,26 @@ unsafe fn usual_record<G: Groups>(
     {
         return None;
     }
-    // A negative record length; a key length that is negative, but for null, or has two bytes.
-    if (length & 1 | key_length) & 0x81 != 0 && (length & 1 != 0 || key_length != 1) {
+    if LONG_KEY && key_length >= 0x80 {
+        let second = (after_timestamp >> (8 * offset.bytes + 9)) as u32 & 0xff;
+        if second >= 0x80 || stop + 8 > offset.last_stop {
+            return None;
+        }
+        key_length = key_length & 0x7f | second << 7;
+        key_position += 1;
+    }
+    // A negative record length; a key length that is negative, but for null, or has a byte more.
+    let odd = if LONG_KEY { 1 } else { 0x81 };
+    if (length & 1 | key_length) & odd != 0 && (length & 1 != 0 || key_length != 1) {
         return None;
     }
+    let value = key_position + (key_length >> 1) as usize;
     // Room for the value length. It takes less than 4 bytes when the value is short.
     if value + 4 > record_end && (value >= record_end || value + 4 > data.len()) {
         return None;
     }
-    // SAFETY: `value + 4` is at most `record_end`, which is at most `end`, or at most the size of `data`.
+    // SAFETY: `value + 4` is at most `record_end`, which is at most `end`, or at most the size of
+    // `data`.
     let word = unsafe { load4(bytes.add(value)) };
     let stops = opaque((!word & CONTINUES as u32) as usize) as u32;
     // SAFETY: the caller promises the instructions.
@@ -299,7 +313,7 @@ unsafe fn usual_record<G: Groups>(
 }
 
 /// Records up to here have an offset delta of one byte.
-pub(crate) const FEW: usize = 64;
+const FEW: usize = 64;
 
 /// Whether every record of `shape` is right and nothing is left; `before_each` runs once a record,
 /// before it.
@@ -315,22 +329,39 @@ pub(crate) unsafe fn walk<G: Groups, S: Sink>(
     sink: S,
     mut before_each: impl FnMut(),
 ) -> bool {
-    let (mut position, mut index, mut offset_bytes) = (shape.records, 0, 1);
+    let (mut position, mut index) = (shape.records, 0);
     while index < shape.count {
-        let until = shape.count.min(1 << (7 * offset_bytes - 1));
-        let first = Next {
-            position,
-            index,
-            offset: KnownOffset::first_of(offset_bytes),
-        };
+        let offset = KnownOffset::of(index);
+        let until = shape.count.min(offset.segment_end());
+        let first = Next { position, index, offset };
         // SAFETY: `until` is at most the count; the rest is promised by the caller.
         let end = unsafe { walk_until(groups, data, shape, sink, first, until, &mut before_each) };
         let Some(end) = end else { return false };
         position = end;
         index = until;
-        offset_bytes += 1;
     }
     position == shape.end
+}
+
+/// [`walk`] with nothing beside it.
+///
+/// # Safety
+/// As [`walk`].
+#[inline(always)]
+pub(crate) unsafe fn walk_alone<G: Groups, S: Sink>(
+    groups: G,
+    data: &[u8],
+    shape: Shape,
+    sink: S,
+) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if shape.count <= FEW {
+            walk_few(groups, data, shape, sink)
+        } else {
+            walk(groups, data, shape, sink, || {})
+        }
+    }
 }
 
 /// [`walk`] for small batches: without what only many records need.
@@ -338,21 +369,30 @@ pub(crate) unsafe fn walk<G: Groups, S: Sink>(
 /// # Safety
 /// As [`walk`], and the count is at most [`FEW`].
 #[inline(always)]
-pub(crate) unsafe fn walk_few<G: Groups, S: Sink>(
-    groups: G,
-    data: &[u8],
-    shape: Shape,
-    sink: S,
-) -> bool {
+unsafe fn walk_few<G: Groups, S: Sink>(groups: G, data: &[u8], shape: Shape, sink: S) -> bool {
     debug_assert!(shape.count <= FEW);
-    let first = Next {
-        position: shape.records,
-        index: 0,
-        offset: KnownOffset::first_of(1),
-    };
+    let first = Next { position: shape.records, index: 0, offset: KnownOffset::of(0) };
     // SAFETY: as the caller promises.
     let end = unsafe { walk_until(groups, data, shape, sink, first, shape.count, || {}) };
     end == Some(shape.end)
+}
+
+/// The record at `position` of `data`, which ends where the batch ends, if it is right: out of the
+/// way of the others.
+#[cold]
+#[inline(never)]
+fn unusual_record(data: &[u8], position: usize, index: usize, max_delta: i64) -> Option<Record> {
+    if position.saturating_add(REACH) <= data.len() {
+        let (offset, max_zigzag) = (KnownOffset::of(index), (max_delta as u64) << 1);
+        // SAFETY: just compared; `data` ends where the batch ends; shifts need no instruction.
+        let usual = unsafe {
+            usual_record::<_, true>(Shifts, data, position, data.len(), offset, max_zigzag)
+        };
+        if usual.is_some() {
+            return usual;
+        }
+    }
+    rules::read_record(data, position, index, max_delta)
 }
 
 /// Which record comes next, and where.
@@ -363,8 +403,8 @@ struct Next {
     offset: KnownOffset,
 }
 
-/// Walks the records before index `until`, whose offset deltas all have varints of the same size; where
-/// the last ends.
+/// Walks the records before index `until`, whose offset deltas all have varints of the same size;
+/// where the last ends.
 ///
 /// # Safety
 /// As [`walk`], and `until` is at most the count.
@@ -378,11 +418,7 @@ unsafe fn walk_until<G: Groups, S: Sink>(
     until: usize,
     mut before_each: impl FnMut(),
 ) -> Option<usize> {
-    let Next {
-        mut position,
-        mut index,
-        mut offset,
-    } = first;
+    let Next { mut position, mut index, mut offset } = first;
     let max_zigzag = (shape.max_delta as u64) << 1;
     let last_usual = data.len().checked_sub(REACH);
     while index < until {
@@ -391,16 +427,13 @@ unsafe fn walk_until<G: Groups, S: Sink>(
             None
         } else {
             // SAFETY: just compared; the rest is promised by the caller.
-            unsafe { usual_record(groups, data, position, shape.end, offset, max_zigzag) }
+            unsafe {
+                usual_record::<G, false>(groups, data, position, shape.end, offset, max_zigzag)
+            }
         };
         let record = match usual {
             Some(record) => record,
-            None => rules::read_unusual_record(
-                data.get(..shape.end)?,
-                position,
-                index,
-                shape.max_delta,
-            )?,
+            None => unusual_record(data.get(..shape.end)?, position, index, shape.max_delta)?,
         };
         // SAFETY: `index` is below the count.
         unsafe { sink.put(data, index, record) };
@@ -428,19 +461,19 @@ mod tests {
     #[test]
     fn the_known_offset_is_the_varint_of_every_index() {
         let mut index = 0;
-        for bytes in 1..=4 {
-            let mut offset = KnownOffset::first_of(bytes);
-            while index < 1 << (7 * bytes - 1) {
-                let wanted = varint(index);
+        while index < 1 << 27 {
+            let mut offset = KnownOffset::of(index);
+            let first = index;
+            while index < offset.segment_end() && index < first + 20_000 {
+                let wanted = varint(index as u64);
                 let found = (offset.varint >> 1).to_le_bytes();
-                assert_eq!(found[..bytes as usize], wanted, "index {index}");
+                assert_eq!(found[..offset.bytes as usize], wanted, "index {index}");
                 assert_eq!(offset.varint & !offset.mask, 0, "index {index}");
                 offset.increment();
                 index += 1;
-                if bytes > 3 && index % 1000 == 1 {
-                    break;
-                }
             }
+            // On to the last indices before the varint grows.
+            index = index.max(offset.segment_end().saturating_sub(100));
         }
     }
 

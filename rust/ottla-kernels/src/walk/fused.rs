@@ -1,14 +1,17 @@
-//! The CRC of a batch and its walk in one loop: they use different parts of the CPU, so that the CRC costs next to nothing.
+//! The CRC of a batch and its walk in one loop: they use different parts of the CPU, so that the
+//! CRC costs next to nothing.
 
 use super::{Shape, Sink, fast};
 use crate::crc32c::x86::Sum;
 use crate::header::{BatchHeader, CRC_FROM};
 
-/// Whether the records of a batch and its CRC are right. A step of the CRC is `N` blocks of 64 bytes; before each record
-/// run as many steps as the batch has on average, so that both end together: `ONE` says that this is one.
+/// Whether the records of a batch and its CRC are right. A step of the CRC is `N` blocks of 64
+/// bytes; before each record run as many steps as the batch has on average, so that both end
+/// together: `ONE` says that this is one.
 ///
 /// # Safety
-/// `header` was parsed from `data` and is ordinary, `shape` is its shape, and `sink` was made for it.
+/// `header` was parsed from `data` and is ordinary, `shape` is its shape, and `sink` was made for
+/// it.
 #[inline]
 #[target_feature(
     enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt"

@@ -1,13 +1,14 @@
-//! The record walk: every record of one uncompressed batch or decompressed payload, structure checked, positions handed
-//! to a [`Sink`].
+//! The record walk: every record of one uncompressed batch or decompressed payload, structure
+//! checked, positions handed to a [`Sink`].
 //!
 //! ```text
 //! │length│attributes│time delta│offset delta│key length│key│value length│value│header count│headers …
 //!  varint  1 byte    varlong    varint       varint           varint            varint
 //! ```
 //!
-//! `rules` reads one record by the rules of Kafka, slowly and plainly; [`naive`] walks with nothing else and is the oracle.
-//! `fast` is the loop of every level: it reads what is usual itself and gives what is not to `rules`, record by record.
+//! `rules` reads one record by the rules of Kafka, slowly and plainly; [`naive`] walks with nothing
+//! else and is the oracle. `fast` is the loop of every level: it reads what is usual itself and
+//! gives what is not to `rules`, record by record.
 
 pub(crate) mod fast;
 #[cfg(target_arch = "x86_64")]
@@ -39,7 +40,8 @@ pub struct Record {
 ///
 /// # Safety
 ///
-/// Whoever implements it may rely on [`put`](Sink::put) being called as its safety section says, and on nothing else.
+/// Whoever implements it may rely on [`put`](Sink::put) being called as its safety section says,
+/// and on nothing else.
 pub unsafe trait Sink: Copy {
     /// Takes record `index` of `data`.
     ///
@@ -64,12 +66,7 @@ impl Shape {
     pub(crate) fn of_batch(header: &BatchHeader) -> Option<Shape> {
         let max_delta = header.max_delta()?;
         let count = header.record_count as usize;
-        Some(Shape {
-            records: header.records_position(),
-            end: header.end,
-            count,
-            max_delta,
-        })
+        Some(Shape { records: header.records_position(), end: header.end, count, max_delta })
     }
 
     /// Of a decompressed payload, which holds nothing but records.
@@ -77,18 +74,15 @@ impl Shape {
         let max_delta = header.max_delta()?;
         let count = usize::try_from(header.record_count).ok()?;
         let possible = count >= 1 && count <= payload.len() / MIN_RECORD_BYTES;
-        possible.then_some(Shape {
-            records: 0,
-            end: payload.len(),
-            count,
-            max_delta,
-        })
+        possible.then_some(Shape { records: 0, end: payload.len(), count, max_delta })
     }
 }
 
-/// The oracle: every record by the rules, in the simplest loop. `None` if any breaks one, or bytes are left.
+/// The oracle: every record by the rules, in the simplest loop. `None` if any breaks one, or bytes
+/// are left.
 ///
-/// The header gives the record count and the timestamps; its records lie from `position` to `end` in `data`.
+/// The header gives the record count and the timestamps; its records lie from `position` to `end`
+/// in `data`.
 pub fn naive(
     header: &BatchHeader,
     data: &[u8],

@@ -1,4 +1,5 @@
-//! One record by the rules, without any trick: what the fast loop falls back on, and what the tests hold it against.
+//! One record by the rules, without any trick: what the fast loop falls back on, and what the tests
+//! hold it against.
 
 use super::Record;
 
@@ -53,7 +54,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Record `index` at `position` of `data`, which ends where the batch ends. `None` if it breaks a rule.
+/// Record `index` at `position` of `data`, which ends where the batch ends. `None` if it breaks a
+/// rule.
 pub(super) fn read_record(
     data: &[u8],
     position: usize,
@@ -72,9 +74,7 @@ pub(super) fn read_record(
     let headers_position = cursor.position;
     let header_count = cursor.int().filter(|count| *count >= 0)?;
     for _ in 0..header_count {
-        cursor
-            .nullable()
-            .filter(|(_, key_length)| *key_length >= 0)?;
+        cursor.nullable().filter(|(_, key_length)| *key_length >= 0)?;
         cursor.nullable()?;
     }
     let is_right = cursor.position == end
@@ -92,35 +92,15 @@ pub(super) fn read_record(
     })
 }
 
-/// [`read_record`] out of the way of the fast loop.
-#[cold]
-#[inline(never)]
-pub(super) fn read_unusual_record(
-    data: &[u8],
-    position: usize,
-    index: usize,
-    max_delta: i64,
-) -> Option<Record> {
-    read_record(data, position, index, max_delta)
-}
-
 #[cfg(test)]
 mod tests {
     use super::Cursor;
 
     fn int(bytes: &[u8]) -> Option<i32> {
-        Cursor {
-            data: bytes,
-            position: 0,
-        }
-        .int()
+        Cursor { data: bytes, position: 0 }.int()
     }
     fn long(bytes: &[u8]) -> Option<i64> {
-        Cursor {
-            data: bytes,
-            position: 0,
-        }
-        .long()
+        Cursor { data: bytes, position: 0 }.long()
     }
 
     #[test]

@@ -39,20 +39,11 @@ impl Guarded {
         // SAFETY: a new private mapping, of which the middle is made accessible.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            let all = libc::mmap(
-                std::ptr::null_mut(),
-                size + 2 * PAGE,
-                libc::PROT_NONE,
-                flags,
-                -1,
-                0,
-            );
+            let all =
+                libc::mmap(std::ptr::null_mut(), size + 2 * PAGE, libc::PROT_NONE, flags, -1, 0);
             assert_ne!(all, libc::MAP_FAILED);
             let start = all.cast::<u8>().add(PAGE);
-            assert_eq!(
-                libc::mprotect(start.cast(), size, libc::PROT_READ | libc::PROT_WRITE),
-                0
-            );
+            assert_eq!(libc::mprotect(start.cast(), size, libc::PROT_READ | libc::PROT_WRITE), 0);
             Guarded { start, size }
         }
     }
@@ -96,7 +87,8 @@ pub fn put_varint(to: &mut Vec<u8>, value: i64, surplus: usize) {
     }
 }
 
-/// What a batch is made of. Sizes are the largest; `odd` makes unusual but legal records now and then.
+/// What a batch is made of. Sizes are the largest; `odd` makes unusual but legal records now and
+/// then.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub records: u32,
@@ -107,69 +99,15 @@ pub struct Shape {
 }
 
 pub const SHAPES: [Shape; 9] = [
-    Shape {
-        records: 1,
-        key: 16,
-        value: 100,
-        headers: 0,
-        odd: false,
-    },
-    Shape {
-        records: 1,
-        key: 0,
-        value: 0,
-        headers: 0,
-        odd: false,
-    },
-    Shape {
-        records: 3,
-        key: 3,
-        value: 3,
-        headers: 0,
-        odd: true,
-    },
-    Shape {
-        records: 70,
-        key: 16,
-        value: 100,
-        headers: 0,
-        odd: false,
-    },
-    Shape {
-        records: 70,
-        key: 13,
-        value: 14,
-        headers: 3,
-        odd: true,
-    },
-    Shape {
-        records: 40,
-        key: 20,
-        value: 200,
-        headers: 4,
-        odd: false,
-    },
-    Shape {
-        records: 5,
-        key: 200,
-        value: 20_000,
-        headers: 9,
-        odd: true,
-    },
-    Shape {
-        records: 30,
-        key: 90,
-        value: 300,
-        headers: 1,
-        odd: true,
-    },
-    Shape {
-        records: 9000,
-        key: 4,
-        value: 20,
-        headers: 0,
-        odd: false,
-    },
+    Shape { records: 1, key: 16, value: 100, headers: 0, odd: false },
+    Shape { records: 1, key: 0, value: 0, headers: 0, odd: false },
+    Shape { records: 3, key: 3, value: 3, headers: 0, odd: true },
+    Shape { records: 70, key: 16, value: 100, headers: 0, odd: false },
+    Shape { records: 70, key: 13, value: 14, headers: 3, odd: true },
+    Shape { records: 40, key: 20, value: 200, headers: 4, odd: false },
+    Shape { records: 5, key: 200, value: 20_000, headers: 9, odd: true },
+    Shape { records: 30, key: 90, value: 300, headers: 1, odd: true },
+    Shape { records: 9000, key: 4, value: 20, headers: 0, odd: false },
 ];
 
 const BASE_TIMESTAMP: i64 = 1_700_000_000_000;

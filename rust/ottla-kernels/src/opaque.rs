@@ -1,0 +1,21 @@
+//! A value hidden from the optimiser.
+
+/// A copy the optimiser knows nothing about; no instruction.
+#[inline(always)]
+pub(crate) fn opaque(value: usize) -> usize {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        let mut copy = value;
+        // SAFETY: the assembly is a comment.
+        unsafe {
+            std::arch::asm!(
+                "/* {0} */",
+                inout(reg) copy,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        };
+        copy
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    value
+}
