@@ -140,6 +140,15 @@ fn the_begin_of_a_gzip_member_too_short_to_hold_one_is_ignored() {
 }
 
 #[test]
+fn a_wrong_gzip_magic_or_method_is_refused() {
+    for at in 0..3 {
+        let mut payload = golden(Gzip);
+        payload[at] ^= 1;
+        assert_eq!(inflate(Gzip, 2, &payload), refused(Gzip), "byte {at}");
+    }
+}
+
+#[test]
 fn optional_fields_of_a_gzip_header_are_skipped() {
     let cases: [(u8, &[u8]); 5] = [
         (0x01, b""),
@@ -421,6 +430,28 @@ fn what_lz4_cannot_shrink_is_stored() {
     let payload = deflate(Lz4, 2, &noise);
     assert_eq!(payload[7..11], [0, 0, 1, 0x80]);
     assert_eq!(inflate(Lz4, 2, &payload), Ok(noise));
+}
+
+#[test]
+fn lz4_takes_its_fast_compressor_at_level_9_and_no_other() {
+    use lz4::block::{CompressionMode, compress};
+    let text: Vec<u8> =
+        (0..20_000u32).flat_map(|n| (n * n % 977).to_string().into_bytes()).collect();
+    let text = &text[..50_000];
+    let block = |level| {
+        let payload = Codecs::new(Limits::default()).compress(Lz4, level, 2, text);
+        let payload = payload.expect("compresses");
+        payload[11..payload.len() - 4].to_vec()
+    };
+    let fast = compress(text, None, false).expect("compresses");
+    assert_eq!(block(None), fast);
+    assert_eq!(block(Some(9)), fast);
+    for level in [8, 10] {
+        let mode = Some(CompressionMode::HIGHCOMPRESSION(level));
+        let small = compress(text, mode, false).expect("compresses");
+        assert_ne!(small, fast);
+        assert_eq!(block(Some(level)), small);
+    }
 }
 
 // zstd
