@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from benches.data import CODECS, Compression
+
 # Lengths around the places where a varint grows by a byte are drawn as often as all others.
 _EDGE_SIZES = (0, 1, 62, 63, 64, 65, 126, 127, 128, 129, 8190, 8191, 8192, 8193)
 _INT32 = (-(2**31), 2**31 - 1)
@@ -75,6 +77,6 @@ def int64() -> st.SearchStrategy[int]:
     return st.integers(*_INT64)
 
 
-def compressions() -> st.SearchStrategy[str]:
+def compressions() -> st.SearchStrategy[Compression]:
     """Give the name of a codec, "none" included."""
-    return st.sampled_from(("none", "gzip", "snappy", "lz4", "zstd"))
+    return st.sampled_from(CODECS)
