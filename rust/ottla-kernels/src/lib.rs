@@ -11,10 +11,10 @@
 //! | module | what it gives |
 //! | --- | --- |
 //! | [`level`] | which instructions to use, found at run time |
-//! | [`crc32c`] | the checksum of a batch |
+//! | [`mod@crc32c`] | the checksum of a batch |
 //! | [`header`] | the 61 bytes before the records |
 //! | [`walk`] | the records of one batch, structure checked |
-//! | [`run`] | consecutive batches: header, checksum and walk of each while it is in cache |
+//! | [`mod@run`] | consecutive batches: header, checksum and walk of each while it is in cache |
 //! | [`numbers`], [`views`] | columns written during the walk |
 //! | [`build`] | columns to the records of one batch |
 //! | [`gzip`] | libdeflate |

@@ -1,7 +1,7 @@
 //! CRC-32C (Castagnoli): the checksum of a record batch.
 //!
 //! [`naive`] is the definition and the oracle; the others are equal to it at every length: a table
-//! for any CPU, three streams of the CPU's own CRC instruction ([`streams`]), and folding by
+//! for any CPU, three streams of the CPU's own CRC instruction (`streams`), and folding by
 //! carry-less multiplication (`x86`).
 
 #[cfg(target_arch = "aarch64")]

@@ -199,7 +199,7 @@ impl KnownOffset {
     /// The first index whose varint is longer.
     #[inline(always)]
     fn segment_end(self) -> usize {
-        1 << (7 * self.bytes - 1)
+        1_usize.checked_shl(7 * self.bytes - 1).unwrap_or(usize::MAX)
     }
 
     /// One more: zigzag makes it two. A carry runs through the bits that say "goes on", which then
