@@ -56,6 +56,11 @@ class Case:
         return f"{job} {self.shape}{level}"
 
     @property
+    def size_name(self) -> str:
+        """Name the size of its data."""
+        return f"{self.size // MIB} MiB" if self.size >= MIB else "one batch"
+
+    @property
     def data(self) -> Data:
         """Give what it runs on."""
         return generate(self.shape, self.size)

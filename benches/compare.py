@@ -35,7 +35,8 @@ def built(revision: str) -> Iterator[Path]:
                 check=True,
                 env={
                     **os.environ,
-                    "CARGO_TARGET_DIR": str(ROOT / "target" / "compare"),
+                    # What both revisions depend on is compiled once.
+                    "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target")),
                     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                 },
             )
@@ -64,12 +65,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.compare", description=__doc__)
     parser.add_argument("revision")
     parser.add_argument("words", nargs="*", help="only cases whose title has one of these words")
-    parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--rounds", type=int, default=51)
     asked = parser.parse_args()
     with built(asked.revision) as site:
         print(f"| case | size | this tree × {asked.revision} |\n| --- | --- | --- |")
         for case in chosen(asked.words):
-            row = f"| {case.title} | {case.size} |"
+            row = f"| {case.title} | {case.size_name} |"
             try:
                 with (
                     closing(python_worker(case.job, case.data, environment=_level(case))) as this,

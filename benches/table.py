@@ -13,7 +13,6 @@ from typing import Any
 
 from benches.cases import CASES, LARGE, Case, Outcome, run
 from benches.chart import Bar, draw
-from benches.data import MIB
 from benches.peers import AIOKAFKA, OURS
 from benches.whole import Measure, measures
 from benches.worker import ROOT
@@ -59,11 +58,10 @@ def _of_peer(outcome: Outcome, peer: str) -> str:
 def say(outcome: Outcome) -> None:
     """Print one race: ours, then how many times faster than each peer."""
     case = outcome.case
-    size = f"{case.size // MIB} MiB" if case.size >= MIB else "one batch"
     speed = outcome.bytes_per_s(OURS) / 1e9
     wanted = "" if case.target is None else f", wanted {case.target:g}×"
     print(
-        f"{case.title}, {size}: {outcome.ratio(case.base):.2f}× {case.base}{wanted}; "
+        f"{case.title}, {case.size_name}: {outcome.ratio(case.base):.2f}× {case.base}{wanted}; "
         f"{speed:.3g} GB/s, {outcome.records_per_s(OURS) / 1e6:.3g} M records/s"
     )
     for peer in outcome.times:
