@@ -244,11 +244,9 @@ def _about_name(
         findings.append(("leftover-file", f"a {file.state} file of an operation that did not end"))
     elif file.kind == "segment" and partition.is_whole and partition.state != "delete":
         stem = file.name.removesuffix(b".log")
-        findings += [
-            ("index-missing", f"the segment has no .{suffix.decode()}")
-            for suffix in (b"index", b"timeindex")
-            if stem + b"." + suffix not in names
-        ]
+        missing = [s for s in ("index", "timeindex") if stem + b"." + s.encode() not in names]
+        if missing:
+            findings.append(("index-missing", f"the segment has no .{' and no .'.join(missing)}"))
     for name, message in findings:
         yield Finding(
             name=name,

@@ -38,7 +38,7 @@ def explain(name: str | None) -> int:
         ("In Kafka: ", row.kafka),
     ):
         click.echo()
-        click.echo(textwrap.fill(title + text, width))
+        click.echo(textwrap.fill(title + text, width, break_on_hyphens=False))
     return 0
 
 
@@ -48,4 +48,5 @@ def _listed(row: Explanation, width: int) -> str:
         width,
         initial_indent=f"  {row.name:<26}",
         subsequent_indent=" " * 28,
+        break_on_hyphens=False,
     )

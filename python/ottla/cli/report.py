@@ -54,7 +54,7 @@ def print_report(result: AuditResult, console: Console | None = None) -> None:
     """Prints the report of an audit, by default to standard output."""
     console = console or Console(highlight=False, markup=False, emoji=False)
     console.print(_verdict(result))
-    console.print(_scope(result))
+    _print_scope(console, result)
     topics = _topics(result)
     if topics:
         console.print()
@@ -91,17 +91,21 @@ def _verdict(result: AuditResult) -> Text:
     return Text("SOUND: no error and no warning", "bold green")
 
 
-def _scope(result: AuditResult) -> Text:
+def _print_scope(console: Console, result: AuditResult) -> None:
     summary = result.summary
-    speed = ""
-    if result.elapsed_s >= 1:
-        speed = f", {_size(summary.bytes / result.elapsed_s)}/s"
+    speed = f", {_size(summary.bytes / result.elapsed_s)}/s" if result.elapsed_s >= 1 else ""
     level = "" if result.level == "full" else f" at level {result.level}"
-    return Text(
-        f"{_from_here(result.directory)}: {_count(summary.partitions, 'partition')},"
+    directory = f"{_from_here(result.directory)}:"
+    scope = (
+        f"{_count(summary.partitions, 'partition')},"
         f" {_count(summary.batches, 'batch', 'batches')}, {_count(summary.records, 'record')},"
         f" {_size(summary.bytes)} in {result.elapsed_s:.2f} s{speed}{level}"
     )
+    if len(directory) + len(scope) < console.width:
+        console.print(f"{directory} {scope}")
+    else:
+        console.print(directory, soft_wrap=True)
+        _print_wrapped(console, scope, 2)
 
 
 def _topics(result: AuditResult) -> list[_Topic]:
@@ -134,7 +138,7 @@ def _print_topics(console: Console, topics: Sequence[_Topic]) -> None:
     if not is_narrow:
         heads = f"{'partitions':>10}  {'batches':>9}  {heads}"
     # A longer name pushes its numbers aside; names are not cut.
-    width = min(max(len(topic.name) for topic in shown), console.width - len(heads) - 4)
+    width = min(max(len(topic.name) for topic in shown), max(console.width - len(heads) - 4, 5))
     console.print(f"{'topic':<{width}}  {heads}", style="dim", soft_wrap=True)
     for topic in shown:
         cells = f"{topic.records:>9,}  {_size(topic.size):>6}  "
@@ -205,7 +209,8 @@ def _print_place(console: Console, finding: dict[str, Any], *, is_told: bool) ->
 
 
 def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:
-    for line in textwrap.wrap(text, max(console.width - indent, 20)):
+    width = max(console.width - indent, 20)
+    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
         console.print(" " * indent + line, soft_wrap=True)
 
 

@@ -1,0 +1,232 @@
+"""`ottla audit`: the verdict first, the same numbers in every form, the right exit status."""
+
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import ottla
+import pytest
+from commands import Run
+from logs import files_under, segment, segment_name, write_log_directory, write_partition
+from ottla.audit.result import SAVED_TABLES
+
+
+@pytest.fixture
+def log_directory(tmp_path: Path) -> Path:
+    return write_log_directory(tmp_path / "kafka")
+
+
+def damage(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2 - 1] + b"!" + data[len(data) // 2 :])
+
+
+def test_a_sound_log_is_0_and_says_so_first(run: Run, log_directory: Path) -> None:
+    ran = run("audit", log_directory)
+    assert ran.status == 0
+    assert ran.out.startswith("SOUND: no error and no warning\n")
+    assert "3 partitions, 24 batches, 72 records" in ran.out
+    assert ran.err == ""
+
+
+def test_warnings_are_1_and_say_what_to_do(run: Run, demo: Path) -> None:
+    ran = run("audit", demo)
+    assert ran.status == 1
+    assert ran.out.startswith("SUSPECT: 2 warnings in 2 of 14 partitions\n")
+    assert "refunds-0/00000000000000000000.log, position 11826, offsets 8 to 17" in ran.out
+    assert "  What to do: " in ran.out
+    assert "  $ kafka-transactions.sh --bootstrap-server" in ran.out
+
+
+def test_errors_are_2_and_name_the_place(run: Run, log_directory: Path) -> None:
+    damage(log_directory / "orders-1" / segment_name(12))
+    ran = run("audit", log_directory)
+    assert ran.status == 2
+    assert ran.out.startswith("DAMAGED: 1 error in 1 of 3 partitions\n")
+    assert "error crc-mismatch: " in ran.out
+    assert "orders-1/00000000000000000012.log, position " in ran.out
+    assert ran.out.count("$ ottla inspect ") == 1
+
+
+def test_the_command_it_gives_to_copy_shows_the_damage(
+    run: Run, log_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(log_directory)
+    damage(log_directory / "orders-1" / segment_name(12))
+    (line,) = [x for x in run("audit", ".").out.splitlines() if x.startswith("  $ ottla ")]
+    shown = run(*line.split()[2:])
+    assert shown.status == 0
+    assert "CRC MISMATCH" in shown.out.splitlines()[1]
+
+
+def test_what_could_not_be_read_is_3_and_wins_over_errors(run: Run, log_directory: Path) -> None:
+    damage(log_directory / "orders-1" / segment_name(12))
+    ran = run("audit", log_directory, log_directory / "nowhere")
+    assert ran.status == 3
+    assert ran.out.startswith("INCOMPLETE: 1 thing could not be read")
+    assert "no such file or directory" in ran.out
+    assert "crc-mismatch" in ran.out
+
+
+def test_the_demo_fits_a_screen(run: Run, demo: Path) -> None:
+    lines = run("audit", demo).out.splitlines()
+    screen_lines = sum(max(1, -(-len(line) // 80)) for line in lines)
+    assert screen_lines <= 24
+
+
+def test_piped_text_has_no_colours_and_no_trailing_blanks(run: Run, demo: Path) -> None:
+    out = run("audit", demo).out
+    assert "\x1b" not in out
+    assert [line for line in out.splitlines() if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 200])
+def test_a_name_is_never_cut_however_narrow_the_terminal(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = run("audit", demo).out
+    for name in ("__cluster_metadata ", "refunds-0/00000000000000000000.log"):
+        assert name in out
+
+
+def test_a_terminal_gets_colours(demo: Path) -> None:
+    master, slave = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
+    done = subprocess.Popen(
+        [sys.executable, "-c", "from ottla.cli import main; main()", "audit", demo],
+        stdout=slave,
+        stderr=slave,
+        env={**environment, "TERM": "xterm"},
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # The other end is closed, as Linux tells it.
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    assert done.wait(60) == 1
+    assert b"\x1b[" in shown
+    assert b"SUSPECT" in shown
+
+
+def test_many_findings_of_a_kind_are_counted_and_not_listed(run: Run, tmp_path: Path) -> None:
+    for partition in range(30):
+        directory = write_partition(tmp_path / f"orders-{partition}", {0: segment(4)})
+        damage(directory / segment_name(0))
+    ran = run("audit", tmp_path)
+    assert "error crc-mismatch (30): " in ran.out
+    assert "  and 27 more\n" in ran.out
+    assert len(ran.out.splitlines()) <= 24
+
+
+def test_json_is_one_object_that_equals_the_text_in_its_numbers(
+    run: Run, log_directory: Path
+) -> None:
+    damage(log_directory / "orders-1" / segment_name(12))
+    ran = run("audit", log_directory, "--format", "json")
+    result = json.loads(ran.out)
+    assert list(result) == [
+        "version",
+        "summary",
+        "findings",
+        "transactions",
+        "producers",
+        "files",
+    ]
+    assert result["version"] == ottla.__version__
+    assert result["summary"] == {
+        "files": 6,
+        "partitions": 3,
+        "batches": 23,
+        "records": 69,
+        "bytes": sum(p.stat().st_size for p in log_directory.rglob("*.log")),
+        "findings": {"error": 1, "warning": 0, "info": 0},
+        "not_read": 0,
+        "exit_code": 2,
+    }
+    assert ran.status == 2
+    (finding,) = result["findings"]
+    assert finding["name"] == "crc-mismatch"
+    assert finding["severity"] == "error"
+    assert (finding["first_offset"], finding["last_offset"]) == (15, 17)
+    assert finding["next_good_offset"] == 18
+
+
+def test_topics_may_be_chosen_by_several_patterns(run: Run, log_directory: Path) -> None:
+    write_partition(log_directory / "audit-0", {0: segment(1)})
+    ran = run("audit", log_directory, "--topic", "pay*", "--topic", "audit", "--format", "json")
+    assert {file["topic"] for file in json.loads(ran.out)["files"]} == {"payments", "audit"}
+
+
+@pytest.mark.parametrize("level", ["crc", "decode", "full"])
+def test_every_level_gives_the_same_numbers_on_a_sound_log(
+    run: Run, demo: Path, level: str
+) -> None:
+    summary = json.loads(run("audit", demo, "--level", level, "--format", "json").out)["summary"]
+    assert (summary["batches"], summary["records"]) == (357, 1203)
+
+
+def test_output_has_every_table_twice_where_pyarrow_is(
+    run: Run, log_directory: Path, tmp_path: Path
+) -> None:
+    ran = run("audit", log_directory, "--output", tmp_path / "out")
+    assert ran.status == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    files = {f"{name}.{suffix}" for name in SAVED_TABLES for suffix in ("jsonl", "parquet")}
+    assert names == {"summary.json", *files}
+
+
+def test_output_does_without_pyarrow(
+    run: Run, log_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    ran = run("audit", log_directory, "--output", tmp_path / "out", "--records")
+    assert ran.status == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"summary.json", "records.jsonl", *(f"{n}.jsonl" for n in SAVED_TABLES)}
+    records = (tmp_path / "out" / "records.jsonl").read_text().splitlines()
+    assert len(records) == 72
+    assert json.loads(records[0])["value"] == "v" * 20
+
+
+def test_output_never_replaces_anything(run: Run, log_directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    ran = run("audit", log_directory, "--output", tmp_path / "out")
+    assert ran.status == 64
+    assert "give a new or an empty directory" in ran.err
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+def test_nothing_is_written_into_what_is_audited(run: Run, log_directory: Path) -> None:
+    before = list(files_under(log_directory))
+    run("audit", log_directory)
+    run("audit", log_directory, "--format", "json")
+    assert list(files_under(log_directory)) == before
+
+
+def test_the_bound_on_speed_is_kept(run: Run, tmp_path: Path) -> None:
+    data = segment(4, records=1, value_size=100_000)
+    partition = write_partition(tmp_path / "orders-0", {0: data})
+    ran = run("audit", partition, "--max-mb-per-s", "1")
+    seconds = float(ran.out.split(" s\n")[0].rpartition(" in ")[2])
+    assert seconds >= len(data) / 1e6 - 0.01
+
+
+def test_a_size_field_that_lies_costs_only_its_batch(run: Run, tmp_path: Path) -> None:
+    data = bytearray(segment(4))
+    struct.pack_into(">i", data, len(data) // 4 + 8, 2**31 - 1)
+    partition = write_partition(tmp_path / "orders-0", {0: bytes(data)})
+    summary = json.loads(run("audit", partition, "--format", "json").out)["summary"]
+    assert summary["batches"] >= 3
