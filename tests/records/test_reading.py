@@ -45,7 +45,7 @@ from records.crafting import (
 )
 from strategies import DrawnRecord, base_offsets, batches_of_records, compressions
 
-from benches.data import encode_batch
+from benches.data import Compression, encode_batch
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HELLO = b"hello hello hello hello"
@@ -551,7 +551,7 @@ def test_a_negative_record_count_is_refused_when_records_are_asked_for(count: in
 
 @given(batches_of_records(), compressions(), base_offsets())
 def test_every_record_is_read_as_it_was_written(
-    drawn: list[DrawnRecord], compression: str, base_offset: int
+    drawn: list[DrawnRecord], compression: Compression, base_offset: int
 ) -> None:
     data = encode_batch(
         [(r.timestamp, r.key, r.value, r.headers) for r in drawn],
