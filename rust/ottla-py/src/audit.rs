@@ -288,9 +288,8 @@ impl PartitionScan {
     fn transactions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let mut rows = Vec::new();
         for (producer_id, done) in &self.inner.aborted {
-            let first = &done.transaction.first;
             let state = if done.is_commit { "committed" } else { "aborted" };
-            let at = (*producer_id, first.epoch, first.offset, done.marker.last_offset);
+            let at = (*producer_id, done.producer_epoch, done.first_offset, done.marker_offset);
             rows.push((at, state));
         }
         for producer in &self.inner.producers {
@@ -298,7 +297,7 @@ impl PartitionScan {
                 let at = (
                     producer.producer_id,
                     producer.producer_epoch,
-                    open.first.offset,
+                    open.first_offset,
                     open.last_offset,
                 );
                 rows.push((at, "open"));
@@ -329,7 +328,7 @@ impl PartitionScan {
             row.set_item("last_timestamp", producer.last_timestamp)?;
             row.set_item("coordinator_epoch", producer.coordinator_epoch)?;
             let open = producer.open_transaction.as_ref();
-            row.set_item("open_transaction_offset", open.map(|open| open.first.offset))?;
+            row.set_item("open_transaction_offset", open.map(|open| open.first_offset))?;
             Ok(row)
         });
         rows.collect()

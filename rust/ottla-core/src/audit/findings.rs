@@ -459,8 +459,8 @@ impl Finding {
 
     /// The same with what was expected and found.
     #[must_use]
-    pub fn values(self, expected: impl ToString, found: impl ToString) -> Self {
-        Self { expected: expected.to_string(), found: found.to_string(), ..self }
+    pub fn values(self, expected: impl fmt::Display, found: impl fmt::Display) -> Self {
+        Self { expected: format!("{expected}"), found: format!("{found}"), ..self }
     }
 }
 

@@ -58,6 +58,7 @@ pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -
     let mut merge = Merge {
         context,
         findings: Vec::new(),
+        before: 0,
         producers: Producers::default(),
         counters: Counters::default(),
         aborted: Vec::new(),
@@ -83,6 +84,8 @@ pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -
 struct Merge<'a> {
     context: &'a PartitionContext,
     findings: Vec<PlacedFinding>,
+    /// Where the findings of the segment before begin.
+    before: usize,
     producers: Producers,
     counters: Counters,
     aborted: Vec<(i64, CompletedTransaction)>,
@@ -101,8 +104,7 @@ struct Merge<'a> {
 impl Merge<'_> {
     fn add(&mut self, index: usize, scan: &mut SegmentScan) {
         self.counters.add(&scan.counters);
-        self.newest_timestamp =
-            self.newest_timestamp.max(scan.max_timestamp.unwrap_or(i64::MIN));
+        self.newest_timestamp = self.newest_timestamp.max(scan.max_timestamp.unwrap_or(i64::MIN));
         self.aborted.append(&mut scan.aborted);
         let first = scan.first_offset;
         if let Some(first) = first.or(scan.context.base_offset) {
@@ -110,6 +112,7 @@ impl Merge<'_> {
         }
         let is_repeated = self.border(index, scan);
         let known = self.findings.len();
+        self.before = known;
         let kept = std::mem::take(scan.findings.kept_mut());
         self.findings
             .extend(kept.into_iter().map(|finding| PlacedFinding { segment: index, finding }));
@@ -128,9 +131,10 @@ impl Merge<'_> {
             return;
         };
         self.previous_was_empty = false;
-        let missing = self.next.filter(|_| self.first.is_some()).map_or(0, |before| {
-            first.saturating_sub(before).max(0)
-        });
+        let missing = self
+            .next
+            .filter(|_| self.first.is_some())
+            .map_or(0, |before| first.saturating_sub(before).max(0));
         self.holes = self.holes.saturating_add(missing);
         let holes = self.holes;
         let mut sink = Sink {
@@ -187,25 +191,33 @@ impl Merge<'_> {
             self.findings.push(PlacedFinding { segment: index, finding });
             return last < before;
         }
-        let is_damaged = self.lost_before(before);
-        if first == before || is_damaged {
+        if first == before || self.is_lost(scan, before) {
             return false;
         }
         let is_file = base.is_none_or(|base| base > before);
         let (kind, message) = if self.previous_was_empty {
             (
                 FindingKind::MissingSegment,
-                format!("the file before this one is empty: offsets {before} to {} are missing", first - 1),
+                format!(
+                    "the file before this one is empty: offsets {before} to {} are missing",
+                    first - 1
+                ),
             )
         } else if is_file {
             (
                 FindingKind::MissingSegment,
-                format!("offsets {before} to {} are missing between the file before and this one", first - 1),
+                format!(
+                    "offsets {before} to {} are missing between the file before and this one",
+                    first - 1
+                ),
             )
         } else {
             (
                 FindingKind::OffsetGap,
-                format!("offsets {before} to {} are missing at the beginning of the file", first - 1),
+                format!(
+                    "offsets {before} to {} are missing at the beginning of the file",
+                    first - 1
+                ),
             )
         };
         let is_orphan = self.context.orphans.iter().any(|base| (before..first).contains(base));
@@ -218,21 +230,22 @@ impl Merge<'_> {
         false
     }
 
-    /// Whether the last finding settled explains the offsets missing from `offset` on.
-    fn lost_before(&self, offset: i64) -> bool {
-        self.findings.iter().rev().take_while(|placed| placed.finding.position.is_some()).any(
-            |placed| {
-                let finding = &placed.finding;
-                is_loss(finding.kind) && finding.first_offset.is_some_and(|first| first <= offset)
-                    && finding.last_offset.is_some_and(|last| last >= offset)
-            },
-        )
+    /// Whether damage in this segment, or in the one before, explains that `offset` is missing.
+    fn is_lost(&self, scan: &SegmentScan, offset: i64) -> bool {
+        let before = self.findings.get(self.before..).unwrap_or_default();
+        let before = before.iter().map(|placed| &placed.finding);
+        before.chain(scan.findings.kept()).any(|finding| {
+            is_loss(finding.kind)
+                && finding.first_offset.is_some_and(|first| first <= offset)
+                && finding.last_offset.is_some_and(|last| last >= offset)
+        })
     }
 
     /// The first segment: offsets missing before its first batch.
     fn head(&mut self, index: usize, scan: &SegmentScan, first: i64) {
         let Some(base) = scan.context.base_offset.filter(|&base| base < first) else { return };
-        if self.context.log_start_offset.is_some_and(|start| start >= first) {
+        let was_deleted = self.context.log_start_offset.is_some_and(|start| start >= first);
+        if was_deleted || self.is_lost(scan, base) {
             return;
         }
         let message = format!(
@@ -280,7 +293,7 @@ impl Merge<'_> {
         out.last_stable_offset = end;
         for state in &out.producers {
             let Some(open) = &state.open_transaction else { continue };
-            let first = open.first.offset;
+            let first = open.first_offset;
             out.last_stable_offset = out.last_stable_offset.min(first);
             let damage = self.lost.iter().any(|&last| last >= first);
             let finding = verdicts::open_transaction(
@@ -290,16 +303,15 @@ impl Merge<'_> {
                 self.newest_timestamp,
                 damage,
             );
-            self.findings.push(PlacedFinding { segment: open.first.segment as usize, finding });
+            self.findings.push(PlacedFinding { segment: open.place.segment as usize, finding });
         }
         let is_compacted = self.counters.shows_compaction();
         for placed in &mut self.findings {
             explain_gap(&mut placed.finding, is_compacted);
         }
-        self.findings.sort_by_key(|placed| {
-            (placed.segment, placed.finding.position, placed.finding.kind)
-        });
-        self.aborted.sort_by_key(|(_, completed)| completed.marker.offset);
+        self.findings
+            .sort_by_key(|placed| (placed.segment, placed.finding.position, placed.finding.kind));
+        self.aborted.sort_by_key(|(_, completed)| completed.marker_offset);
         let start = self.first.or(self.next).unwrap_or(0);
         out.log_start_offset = self.context.log_start_offset.unwrap_or(start).max(start);
         out.log_end_offset = end;

@@ -110,13 +110,13 @@ impl Producers {
             let id = producer.id;
             let Some(left) = self.place(id) else { continue };
             producer.sequences.shift(holes, segment, left.last_timestamp);
-            producer.transactions.shift(holes, segment);
+            producer.transactions.shift(segment);
             left.last_timestamp = producer.last_timestamp.or(left.last_timestamp);
             left.last_data = producer.last_data.or(left.last_data);
-            left.sequences.append(producer.sequences, &mut |event, verdict| {
+            left.sequences.append(&producer.sequences, &mut |event, verdict| {
                 out(id, Verdict::Sequence(*event, verdict));
             });
-            left.transactions.append(producer.transactions, &mut |verdict| {
+            left.transactions.append(&producer.transactions, &mut |verdict| {
                 out(id, Verdict::Transaction(verdict));
             });
         }

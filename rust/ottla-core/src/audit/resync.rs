@@ -58,6 +58,8 @@ pub(crate) struct Plausible {
     pub(crate) base_offset: i64,
     /// Last offset.
     pub(crate) last_offset: i64,
+    /// Whether the record count confirms the last offset.
+    pub(crate) is_dense: bool,
 }
 
 /// Judges what stands at the start of `data` by every rule of a header.
@@ -93,7 +95,8 @@ pub(crate) fn plausible_v2(header: &Header, bounds: &Bounds) -> Option<Plausible
         && (header.codec() != 0 || count * MIN_RECORD_BYTES as u64 <= room)
         && (is_idempotent || is_anonymous)
         && header.partition_leader_epoch >= -1;
-    fits.then_some(Plausible { total, base_offset: header.base_offset, last_offset })
+    let is_dense = count == u64::from(delta as u32) + 1;
+    fits.then_some(Plausible { total, base_offset: header.base_offset, last_offset, is_dense })
 }
 
 /// The rules of a legacy message: its key and value fill it exactly.
@@ -117,7 +120,7 @@ fn plausible_legacy(data: &[u8], bounds: &Bounds) -> Option<Plausible> {
         && envelope.offset >= bounds.lowest
         && envelope.offset <= bounds.highest;
     let (base_offset, last_offset) = (envelope.offset, envelope.offset);
-    fits.then_some(Plausible { total, base_offset, last_offset })
+    fits.then_some(Plausible { total, base_offset, last_offset, is_dense: false })
 }
 
 /// The next place in `data`, from `from` on, whose header obeys every rule.
@@ -173,6 +176,14 @@ impl Suspect {
         });
         Self { position, sum, header: plausible(head, bounds) }
     }
+
+    /// Whether its own offsets end right before this one. A last offset that the record count does
+    /// not confirm may be what is damaged.
+    fn is_followed_by(&self, base_offset: i64) -> bool {
+        self.header.is_some_and(|header| {
+            header.is_dense && header.last_offset.checked_add(1) == Some(base_offset)
+        })
+    }
 }
 
 /// How well a sound batch fits behind damage.
@@ -180,6 +191,9 @@ impl Suspect {
 enum Rank {
     /// Its offsets are above those before.
     Loose,
+    /// And so are those of the batches behind it, as far as it was looked: batches in a value end
+    /// with the value.
+    Chained,
     /// Its offsets continue those before, or those the damaged header gives.
     Exact,
 }
@@ -312,6 +326,18 @@ impl Search {
         plausible(head, bounds).is_some()
     }
 
+    /// Whether what stands at `position`, right behind a suspect, goes on where the suspect's own
+    /// offsets end, or is no batch at all: the end, zeros, or the beginning of a torn batch.
+    pub(crate) fn continues(
+        window: &mut Window<'_>,
+        position: u64,
+        suspect: &Suspect,
+        bounds: &Bounds,
+    ) -> bool {
+        plausible(window.hold(position, LOOK), bounds)
+            .is_none_or(|next| suspect.is_followed_by(next.base_offset))
+    }
+
     /// The batch behind a suspect that is whole by its own size, where its CRC ends earlier: the size
     /// field spans more than it should.
     pub(crate) fn hidden(
@@ -338,11 +364,7 @@ impl Search {
     }
 
     /// Whether the CRC of the suspect is that of its bytes up to the end of the source.
-    pub(crate) fn ends_with_source(
-        &mut self,
-        window: &mut Window<'_>,
-        suspect: &Suspect,
-    ) -> bool {
+    pub(crate) fn ends_with_source(&mut self, window: &mut Window<'_>, suspect: &Suspect) -> bool {
         let end = window.end();
         self.spend(end.saturating_sub(suspect.position)) && Proof::new(suspect).ends_at(window, end)
     }
@@ -383,12 +405,13 @@ impl Search {
         let stretch = suspect.header.map_or(STRETCH_UNSIZED, |header| {
             header.total.min(bounds.batch_bytes).saturating_add(STRETCH)
         });
-        // A header that continues the log and reaches beyond the end is a torn batch: what its value
-        // holds is no successor. One that continues the log also tells which offsets are its own.
+        // A header that reaches beyond the end is one of a torn batch, whose value may hold batches
+        // up to where it is torn, unless batches come behind it up to the very end. A header that
+        // continues the log also tells which offsets are its own.
         let is_torn = suspect.header.is_some_and(|header| start + header.total > window.end());
         let lowest_loose = suspect
             .header
-            .filter(|header| header.base_offset == bounds.lowest)
+            .filter(|header| header.is_dense && header.base_offset == bounds.lowest)
             .map_or(bounds.lowest, |header| header.last_offset.saturating_add(1));
         let mut proof = Proof::new(suspect);
         let mut best: Option<(Rank, u64)> = None;
@@ -405,8 +428,7 @@ impl Search {
             if best.is_none() {
                 self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
             }
-            let fallback =
-                best.map(|(_, position)| Found { position, proves_suspect: false });
+            let fallback = best.map(|(_, position)| Found { position, proves_suspect: false });
             if !self.spend(bytes.saturating_mul(2)) {
                 return fallback;
             }
@@ -415,15 +437,21 @@ impl Search {
             if proof.ends_at(window, position) {
                 return Some(Found { position, proves_suspect: true });
             }
-            let rank = if header.base_offset == bounds.lowest
-                || suspect.header.is_some_and(|suspect| {
-                    suspect.last_offset.checked_add(1) == Some(header.base_offset)
-                }) {
+            let is_exact =
+                header.base_offset == bounds.lowest || suspect.is_followed_by(header.base_offset);
+            let rank = if is_exact {
                 Rank::Exact
-            } else if !is_torn && header.base_offset >= lowest_loose {
-                Rank::Loose
-            } else {
+            } else if header.base_offset < lowest_loose
+                || best.is_some_and(|(known, _)| known >= Rank::Chained)
+            {
                 continue;
+            } else {
+                let stop = if is_torn { u64::MAX } else { start + stretch };
+                match self.is_chained(window, position, &header, stop, bounds) {
+                    true => Rank::Chained,
+                    false if is_torn => continue,
+                    false => Rank::Loose,
+                }
             };
             if best.is_none_or(|(known, _)| rank > known)
                 && self.is_proven(window, position, &header, bounds)
@@ -431,6 +459,43 @@ impl Search {
                 best = Some((rank, position));
                 if rank == Rank::Exact && !proof.is_possible() {
                     return Some(Found { position, proves_suspect: false });
+                }
+            }
+        }
+    }
+
+    /// Whether headers that obey the rules follow one another from `position` to `stop`, or to the
+    /// end.
+    fn is_chained(
+        &mut self,
+        window: &mut Window<'_>,
+        position: u64,
+        header: &Plausible,
+        stop: u64,
+        bounds: &Bounds,
+    ) -> bool {
+        let (mut at, mut header) = (position, *header);
+        loop {
+            at = at.saturating_add(header.total);
+            if at >= stop || at == window.end() {
+                return true;
+            }
+            if at > window.end() {
+                return stop < u64::MAX;
+            }
+            let mut head = [0; 512];
+            let size = window.peek(at, &mut head);
+            let head = head.get(..size).unwrap_or_default();
+            let behind = Bounds { lowest: header.last_offset.saturating_add(1), ..*bounds };
+            match plausible(head, &behind) {
+                Some(next) if self.spend(RECORD_BATCH_OVERHEAD as u64) => header = next,
+                Some(_) => return false,
+                // What a torn write or preallocation left behind the last batch.
+                None => {
+                    let is_short =
+                        at + RECORD_BATCH_OVERHEAD as u64 > window.end() && stop < u64::MAX;
+                    return window.zeros_from(position) <= at
+                        || (is_short && is_beginning(head, &behind));
                 }
             }
         }
@@ -446,8 +511,8 @@ impl Search {
     ) -> bool {
         let end = position.saturating_add(header.total);
         let behind = Bounds { lowest: header.last_offset.saturating_add(1), ..*bounds };
-        let stands = end <= window.end()
-            && (Self::stands(window, end, &behind) || is_zero_at(window, end));
+        let stands =
+            end <= window.end() && (Self::stands(window, end, &behind) || is_zero_at(window, end));
         if !stands || !self.spend(header.total) {
             return false;
         }

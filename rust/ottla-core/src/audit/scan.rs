@@ -19,8 +19,11 @@ use std::io;
 /// Bytes of a failed batch that are looked at: its header, and the lengths of a legacy record.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Zeros are counted from the end in pieces of this size.
-const PIECE: usize = 64 << 10;
+/// Unwritten bytes of a torn write begin at a multiple of this.
+const SECTOR: u64 = 512;
+
+/// Zeros from the beginning of a sector to the end of a batch that are no chance.
+const SECTOR_ZEROS: u64 = 16;
 
 /// Scans segments, one after the other; holds the codecs and the window. One per thread.
 ///
@@ -73,7 +76,6 @@ impl Scanner {
             search: Search::new(),
             faults: Vec::new(),
             position: 0,
-            zeros_from: None,
             last_was_legacy: true,
         };
         pass.run();
@@ -129,7 +131,6 @@ impl Scanner {
             search: Search::new(),
             faults: Vec::new(),
             position,
-            zeros_from: None,
             last_was_legacy: true,
         };
         pass.run_until(|| count.get() >= limit);
@@ -150,8 +151,6 @@ struct Pass<'c, 'a> {
     search: Search,
     faults: Vec<Error>,
     position: u64,
-    /// Where the zeros at the end begin, once that was asked.
-    zeros_from: Option<u64>,
     /// Whether the last sound batch was of magic 0 or 1, or there was none yet: formats only go up.
     last_was_legacy: bool,
 }
@@ -293,7 +292,10 @@ impl Pass<'_, '_> {
         self.tally.scan.valid_bytes = self.position;
         self.tally.sound(seen);
         for fault in &self.faults {
-            self.tally.push(record_finding(&info, fault));
+            // The base offset is judged by its neighbours.
+            if !matches!(fault.kind, ErrorKind::OffsetOutOfRange { .. }) {
+                self.tally.push(record_finding(&info, fault));
+            }
         }
     }
 
@@ -342,24 +344,7 @@ impl Pass<'_, '_> {
 
     /// Where the zeros at the end of the source begin.
     fn zeros_from(&mut self) -> u64 {
-        if let Some(zeros) = self.zeros_from {
-            return zeros;
-        }
-        let mut start = self.window.end();
-        let mut piece = vec![0; PIECE];
-        while start > self.position {
-            let from = start.saturating_sub(PIECE as u64).max(self.position);
-            let size = self.window.peek(from, piece.get_mut(..(start - from) as usize).unwrap_or_default());
-            let read = piece.get(..size).unwrap_or_default();
-            let Some(last) = read.iter().rposition(|&byte| byte != 0) else {
-                start = from;
-                continue;
-            };
-            start = from + last as u64 + 1;
-            break;
-        }
-        self.zeros_from = Some(start);
-        start
+        self.window.zeros_from(self.position)
     }
 
     /// Whether a batch seems to begin at `position`, or nothing but zeros or the end comes.
@@ -376,7 +361,11 @@ impl Pass<'_, '_> {
         let end = self.window.end();
         // An end inside zeros may also cut a batch that ends with zeros: that is told apart below.
         if self.zeros_from() <= start {
-            self.zero_tail();
+            if self.may_be_an_offset() {
+                self.tail(None, &bounds);
+            } else {
+                self.zero_tail();
+            }
             return;
         }
         if self.wrong_magic(&bounds) {
@@ -391,13 +380,28 @@ impl Pass<'_, '_> {
                 return;
             }
             let behind = start + total;
-            if self.stands(behind, &bounds) {
+            // A few bytes at the end prove little: they may be the rest of this batch.
+            if behind + RECORD_BATCH_OVERHEAD as u64 > end
+                && behind < end
+                && self.search.ends_with_source(&mut self.window, &suspect)
+            {
+                self.damaged_range(end, suspect.header, true);
+                return;
+            }
+            if self.stands(behind, &bounds)
+                && Search::continues(&mut self.window, behind, &suspect, &bounds)
+            {
                 self.bad_batch(&info, &fault, suspect.header.as_ref());
                 return;
             }
         }
         if let Some(found) = self.search.behind(&mut self.window, &suspect, &bounds) {
-            self.damaged_range(found.position, suspect.header, found.proves_suspect);
+            match bad {
+                Some((info, fault)) if start + info.size == found.position => {
+                    self.bad_batch(&info, &fault, suspect.header.as_ref());
+                }
+                _ => self.damaged_range(found.position, suspect.header, found.proves_suspect),
+            }
             return;
         }
         let is_framed = suspect.header.is_some_and(|header| start + header.total <= end);
@@ -406,7 +410,7 @@ impl Pass<'_, '_> {
         } else if is_framed {
             self.damaged_range(end, suspect.header, false);
         } else {
-            self.tail(&suspect, &bounds);
+            self.tail(suspect.header, &bounds);
         }
     }
 
@@ -452,8 +456,7 @@ impl Pass<'_, '_> {
         let context = self.tally.scan.context;
         let is_torn = context.is_active
             && !context.stopped_cleanly
-            && end <= self.window.end()
-            && self.zeros_from() < end;
+            && self.zeros_from().next_multiple_of(SECTOR) + SECTOR_ZEROS <= end;
         if is_torn {
             self.position = self.window.end();
             let message = format!(
@@ -463,6 +466,10 @@ impl Pass<'_, '_> {
             );
             let finding = Finding::new(FindingKind::TruncatedTail, message)
                 .at(info.position, self.window.end() - info.position)
+                .values(
+                    format!("{} bytes", info.size),
+                    format!("{} bytes", self.zeros_from() - info.position),
+                )
                 .graded(Severity::Info);
             self.tally.lost(finding, header.map(|header| (header.base_offset, header.last_offset)));
             return;
@@ -516,11 +523,21 @@ impl Pass<'_, '_> {
             .at(start, size)
             .values(expected, found);
         let finding = Finding { cause: Some(Cause::Damage), ..finding };
-        let offsets = header
-            .filter(|_| is_whole)
-            .map(|header| (header.base_offset, header.last_offset));
+        let offsets =
+            header.filter(|_| is_whole).map(|header| (header.base_offset, header.last_offset));
         self.tally.lost(finding, offsets);
         self.position = end;
+    }
+
+    /// Whether a few zeros at the end are more likely the first bytes of the offset of a batch that
+    /// should follow.
+    fn may_be_an_offset(&self) -> bool {
+        let size = self.window.end() - self.position;
+        let expected = self.tally.lowest_unseen();
+        let next = self.tally.scan.context.next_base_offset;
+        size < 8
+            && u64::from(expected.leading_zeros()) >= size * 8
+            && next.is_none_or(|next| next > expected)
     }
 
     fn zero_tail(&mut self) {
@@ -529,18 +546,6 @@ impl Pass<'_, '_> {
         let size = end - start;
         self.tally.scan.counters.damaged_bytes += size;
         self.position = end;
-        // A few zeros may also be the first bytes of the offset of a batch that should follow.
-        let expected = self.tally.lowest_unseen();
-        let is_offset = size < 8 && expected.leading_zeros() as u64 >= size * 8;
-        let is_missing = context.next_base_offset.is_some_and(|next| next > expected);
-        if is_offset && is_missing {
-            let message = format!("the file ends inside the header of the batch at position {start}");
-            let finding = Finding::new(FindingKind::TruncatedTail, message)
-                .at(start, size)
-                .values("a whole batch", format!("{size} bytes"));
-            self.tally.lost(finding, None);
-            return;
-        }
         let place = if context.is_active { "active" } else { "closed" };
         let message = format!("{size} zeros after the last batch of this {place} segment");
         let severity = if context.is_active && context.stopped_cleanly {
@@ -556,24 +561,22 @@ impl Pass<'_, '_> {
     }
 
     /// Bytes at the end that are no whole batch, and behind which none was found.
-    fn tail(&mut self, suspect: &Suspect, bounds: &Bounds) {
+    fn tail(&mut self, header: Option<Plausible>, bounds: &Bounds) {
         let (start, end) = (self.position, self.window.end());
         let size = end - start;
         let context = self.tally.scan.context;
         let head = self.window.hold(start, RECORD_BATCH_OVERHEAD);
-        let is_cut = match suspect.header {
-            Some(_) => true,
-            None => {
-                head.len() < RECORD_BATCH_OVERHEAD && resync::is_beginning(head, bounds)
-            }
-        };
+        let is_cut = header.is_some()
+            || (head.len() < RECORD_BATCH_OVERHEAD && resync::is_beginning(head, bounds));
         let needed = Envelope::read(head, 0).map(|envelope| envelope.total() as u64);
         self.tally.scan.counters.damaged_bytes += size;
         self.position = end;
         let (kind, message, expected) = match (is_cut, needed) {
             (true, Some(needed)) => (
                 FindingKind::TruncatedTail,
-                format!("the file ends inside the batch at position {start}: {size} of its {needed} bytes are there"),
+                format!(
+                    "the file ends inside the batch at position {start}: {size} of its {needed} bytes are there"
+                ),
                 format!("{needed} bytes"),
             ),
             (true, None) => (
@@ -597,7 +600,7 @@ impl Pass<'_, '_> {
             .values(expected, format!("{size} bytes"))
             .graded(severity);
         if is_cut {
-            let offsets = suspect.header.map(|header| (header.base_offset, header.last_offset));
+            let offsets = header.map(|header| (header.base_offset, header.last_offset));
             self.tally.lost(finding, offsets);
         } else {
             self.tally.push(finding);

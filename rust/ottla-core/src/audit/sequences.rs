@@ -269,11 +269,11 @@ impl Sequences {
         state
     }
 
-    /// Moves the part to where `holes` more offsets are missing below it, into segment `segment`.
-    pub fn shift(&mut self, holes: i64, segment: u32, previous_timestamp: Option<i64>) {
+    /// Moves the part to where `holes` more offsets are missing below it, on by this many segments.
+    pub fn shift(&mut self, holes: i64, segments: u32, previous_timestamp: Option<i64>) {
         for event in &mut self.head {
             event.holes = event.holes.saturating_add(holes);
-            event.segment += segment;
+            event.segment += segments;
         }
         if let Some(first) = self.head.first_mut() {
             first.previous_timestamp = first.previous_timestamp.or(previous_timestamp);
@@ -285,11 +285,7 @@ impl Sequences {
     }
 
     /// Appends the part to the right, which was shifted to its place.
-    pub fn append(
-        &mut self,
-        right: Self,
-        out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict),
-    ) {
+    pub fn append(&mut self, right: &Self, out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict)) {
         for &event in &right.head {
             self.observe(event, out);
         }

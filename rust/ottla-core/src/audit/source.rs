@@ -57,6 +57,9 @@ impl<T: Source + ?Sized> Source for &T {
 /// the caches of the core while it is checked, large enough for the system to copy at full speed.
 pub const WINDOW_BYTES: usize = 2 << 20;
 
+/// Zeros at the end are counted in pieces of this size.
+const PIECE: usize = 64 << 10;
+
 /// A part of a source held in memory. It moves forward, and backward after damage, and grows only
 /// for a single batch that is larger than itself.
 ///
@@ -72,6 +75,8 @@ pub(crate) struct Window<'a> {
     usual: usize,
     failure: Option<io::Error>,
     is_cancelled: bool,
+    /// Where the zeros at the end begin, once that was asked.
+    zeros: Option<u64>,
 }
 
 impl<'a> Window<'a> {
@@ -93,6 +98,7 @@ impl<'a> Window<'a> {
             usual,
             failure: None,
             is_cancelled: false,
+            zeros: None,
         })
     }
 
@@ -172,6 +178,28 @@ impl<'a> Window<'a> {
         if self.is_cancelled {
             self.end = self.start + self.filled as u64;
         }
+    }
+
+    /// Where the zeros at the end of the source begin, seen back to `floor`; that only goes up from
+    /// call to call.
+    pub(crate) fn zeros_from(&mut self, floor: u64) -> u64 {
+        if let Some(zeros) = self.zeros {
+            return zeros.max(floor).min(self.end);
+        }
+        let mut start = self.end;
+        let mut piece = vec![0; PIECE];
+        while start > floor {
+            let from = start.saturating_sub(PIECE as u64).max(floor);
+            let size = (start - from) as usize;
+            let read = self.peek(from, piece.get_mut(..size).unwrap_or_default());
+            if let Some(last) = piece.iter().take(read).rposition(|&byte| byte != 0) {
+                start = from + last as u64 + 1;
+                break;
+            }
+            start = from;
+        }
+        self.zeros = Some(start);
+        start
     }
 
     /// Reads a few bytes elsewhere without moving the window; fewer at the end.

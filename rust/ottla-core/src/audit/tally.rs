@@ -274,11 +274,8 @@ impl<'a> Tally<'a> {
     #[inline]
     pub(crate) fn ordinary(&mut self, header: &BatchHeader, base: u64) {
         let last_offset = header.base_offset + i64::from(header.last_offset_delta);
-        let oldest = if header.is_log_append_time() {
-            header.max_timestamp
-        } else {
-            header.base_timestamp
-        };
+        let oldest =
+            if header.is_log_append_time() { header.max_timestamp } else { header.base_timestamp };
         let is_expected = header.base_offset == self.quiet_offset
             && last_offset <= self.highest
             && header.partition_leader_epoch == self.epoch
@@ -347,11 +344,7 @@ impl<'a> Tally<'a> {
     /// The first offset of a batch; where only the last is known, whatever is left before it.
     fn base_of(&self, seen: &Seen) -> i64 {
         let info = &seen.info;
-        if seen.has_base {
-            info.base_offset
-        } else {
-            info.last_offset.min(self.lowest_unseen())
-        }
+        if seen.has_base { info.base_offset } else { info.last_offset.min(self.lowest_unseen()) }
     }
 
     /// Decides about a batch out of order, with the one behind it in sight.
@@ -369,7 +362,8 @@ impl<'a> Tally<'a> {
             let room = next_base.saturating_sub(span).saturating_sub(1);
             let conflicts = last >= next_base || base < 0;
             if (conflicts && room >= expected) || (base < expected && room == expected) {
-                let place = if conflicts && self.scan.first_offset.is_some() { expected } else { room };
+                let place =
+                    if conflicts && self.scan.first_offset.is_some() { expected } else { room };
                 self.wrong_base(seen, place, next_base);
                 return;
             }

@@ -6,13 +6,26 @@
 
 use super::sequences::{EventKind, ProducerEvent};
 
+/// Where a batch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which segment of the partition, from 0.
+    pub segment: u32,
+    /// Bytes from the start of its file.
+    pub position: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
 /// Plain batches of a producer, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainRun {
+    /// Where the first of them is.
+    pub place: Place,
     /// How many.
     pub batches: u64,
-    /// The first of them.
-    pub first: ProducerEvent,
+    /// First offset of the first.
+    pub first_offset: i64,
     /// Last offset of the last.
     pub last_offset: i64,
 }
@@ -20,10 +33,16 @@ pub struct PlainRun {
 /// A transaction that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenTransaction {
-    /// Its first batch.
-    pub first: ProducerEvent,
+    /// Where its first batch is.
+    pub place: Place,
+    /// Producer epoch of its first batch.
+    pub producer_epoch: i16,
+    /// First offset of its data.
+    pub first_offset: i64,
     /// Last offset of its data.
     pub last_offset: i64,
+    /// Max timestamp of its first batch.
+    pub first_timestamp: i64,
     /// Largest timestamp of its data.
     pub last_timestamp: i64,
     /// Batches of data.
@@ -37,10 +56,22 @@ pub struct OpenTransaction {
 /// A transaction that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedTransaction {
-    /// What it held.
-    pub transaction: OpenTransaction,
-    /// Its end marker.
-    pub marker: ProducerEvent,
+    /// Producer epoch of its first batch.
+    pub producer_epoch: i16,
+    /// First offset of its data.
+    pub first_offset: i64,
+    /// Last offset of its data.
+    pub last_offset: i64,
+    /// Offset of its end marker.
+    pub marker_offset: i64,
+    /// Max timestamp of its first batch.
+    pub first_timestamp: i64,
+    /// Timestamp of its end marker.
+    pub marker_timestamp: i64,
+    /// Batches of data.
+    pub batches: u64,
+    /// Bytes of data.
+    pub bytes: u64,
     /// Commit or abort.
     pub is_commit: bool,
 }
@@ -82,17 +113,24 @@ pub struct Transactions {
     open: Option<OpenTransaction>,
 }
 
+impl Place {
+    fn of(event: &ProducerEvent) -> Self {
+        Self { segment: event.segment, position: event.position, size: event.size }
+    }
+}
+
 impl PlainRun {
     fn one(event: &ProducerEvent) -> Self {
-        Self { batches: 1, first: *event, last_offset: event.last_offset }
+        let (first_offset, last_offset) = (event.offset, event.last_offset);
+        Self { place: Place::of(event), batches: 1, first_offset, last_offset }
     }
 
     fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
         match (left, right) {
             (Some(left), Some(right)) => Some(Self {
                 batches: left.batches + right.batches,
-                first: left.first,
                 last_offset: right.last_offset,
+                ..left
             }),
             (left, right) => left.or(right),
         }
@@ -102,8 +140,11 @@ impl PlainRun {
 impl OpenTransaction {
     fn one(event: &ProducerEvent) -> Self {
         Self {
-            first: *event,
+            place: Place::of(event),
+            producer_epoch: event.epoch,
+            first_offset: event.offset,
             last_offset: event.last_offset,
+            first_timestamp: event.timestamp,
             last_timestamp: event.timestamp,
             batches: 1,
             bytes: event.size,
@@ -114,12 +155,12 @@ impl OpenTransaction {
     fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
         match (left, right) {
             (Some(left), Some(right)) => Some(Self {
-                first: left.first,
                 last_offset: right.last_offset,
                 last_timestamp: left.last_timestamp.max(right.last_timestamp),
                 batches: left.batches + right.batches,
                 bytes: left.bytes.saturating_add(right.bytes),
                 plain: PlainRun::join(left.plain, right.plain),
+                ..left
             }),
             (left, right) => left.or(right),
         }
@@ -127,6 +168,13 @@ impl OpenTransaction {
 
     fn add_plain(&mut self, plain: Option<PlainRun>) {
         self.plain = PlainRun::join(self.plain, plain);
+    }
+
+    fn report_plain(&self, out: &mut dyn FnMut(TransactionVerdict)) {
+        if let Some(plain) = self.plain {
+            let first_offset = self.first_offset;
+            out(TransactionVerdict::PlainInside { plain, first_offset });
+        }
     }
 }
 
@@ -138,12 +186,19 @@ fn end(
 ) {
     let EventKind::Marker { is_commit, .. } = marker.kind else { return };
     // A marker without a transaction ends an empty one, or its data was compacted away.
-    let Some(transaction) = open else { return };
-    if let Some(plain) = transaction.plain {
-        let first_offset = transaction.first.offset;
-        out(TransactionVerdict::PlainInside { plain, first_offset });
-    }
-    out(TransactionVerdict::Completed(CompletedTransaction { transaction, marker, is_commit }));
+    let Some(open) = open else { return };
+    open.report_plain(out);
+    out(TransactionVerdict::Completed(CompletedTransaction {
+        producer_epoch: open.producer_epoch,
+        first_offset: open.first_offset,
+        last_offset: open.last_offset,
+        marker_offset: marker.offset,
+        first_timestamp: open.first_timestamp,
+        marker_timestamp: marker.timestamp,
+        batches: open.batches,
+        bytes: open.bytes,
+        is_commit,
+    }));
 }
 
 fn compare_epochs(
@@ -191,22 +246,22 @@ impl Transactions {
         if self.marker.is_some() { &mut self.open } else { &mut self.begun }
     }
 
-    /// Moves the part to segment `segment`.
-    pub fn shift(&mut self, holes: i64, segment: u32) {
-        let mut place = |event: &mut ProducerEvent| {
-            event.segment += segment;
-            event.holes = event.holes.saturating_add(holes);
-        };
-        self.plain.iter_mut().for_each(|plain| place(&mut plain.first));
-        self.marker.iter_mut().for_each(&mut place);
-        for open in [&mut self.begun, &mut self.open].into_iter().flatten() {
-            place(&mut open.first);
-            open.plain.iter_mut().for_each(|plain| place(&mut plain.first));
+    /// Moves the part on by this many segments.
+    pub fn shift(&mut self, segments: u32) {
+        let begun = self.begun.iter_mut().chain(&mut self.open);
+        let (places, plain): (Vec<_>, Vec<_>) =
+            begun.map(|open| (&mut open.place, &mut open.plain)).unzip();
+        let plain = plain.into_iter().chain([&mut self.plain]).flatten();
+        for place in places.into_iter().chain(plain.map(|plain| &mut plain.place)) {
+            place.segment += segments;
+        }
+        if let Some(marker) = &mut self.marker {
+            marker.segment += segments;
         }
     }
 
     /// Appends the part to the right, which was shifted to its place.
-    pub fn append(&mut self, right: Self, out: &mut dyn FnMut(TransactionVerdict)) {
+    pub fn append(&mut self, right: &Self, out: &mut dyn FnMut(TransactionVerdict)) {
         let had_marker = self.marker.is_some();
         if let Some(open) = self.current() {
             open.add_plain(right.plain);
@@ -228,10 +283,7 @@ impl Transactions {
 
     /// Nothing is to the left: ends what began there, and gives the coordinator epoch (−1 without a
     /// marker) and the transaction that is still open.
-    pub fn finish(
-        self,
-        out: &mut dyn FnMut(TransactionVerdict),
-    ) -> (i32, Option<OpenTransaction>) {
+    pub fn finish(self, out: &mut dyn FnMut(TransactionVerdict)) -> (i32, Option<OpenTransaction>) {
         let open = match self.marker {
             Some(marker) => {
                 end(self.begun, marker, out);
@@ -239,8 +291,8 @@ impl Transactions {
             }
             None => self.begun,
         };
-        if let Some(OpenTransaction { plain: Some(plain), first, .. }) = open {
-            out(TransactionVerdict::PlainInside { plain, first_offset: first.offset });
+        if let Some(open) = &open {
+            open.report_plain(out);
         }
         (if self.marker.is_some() { self.coordinator_epoch } else { -1 }, open)
     }

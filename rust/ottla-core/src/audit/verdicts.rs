@@ -67,37 +67,49 @@ fn sequence(
             Kind::UnknownStart,
             "0".to_owned(),
             first.to_string(),
-            format!("{who} begins with sequence {first} at offset {offset}, and nothing that was deleted explains it"),
+            format!(
+                "{who} begins with sequence {first} at offset {offset}, and nothing that was deleted explains it"
+            ),
         ),
         SequenceVerdict::EpochRegression { previous } => (
             Kind::EpochRegression,
             format!("at least {previous}"),
             epoch.to_string(),
-            format!("producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"),
+            format!(
+                "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
+            ),
         ),
         SequenceVerdict::NewEpochNonzero => (
             Kind::SequenceGap,
             "0".to_owned(),
             first.to_string(),
-            format!("{who} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{forgotten}"),
+            format!(
+                "{who} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{forgotten}"
+            ),
         ),
         SequenceVerdict::Gap { missing, expected } => (
             Kind::SequenceGap,
             expected.to_string(),
             first.to_string(),
-            format!("{who}: {missing} sequences from {expected} on are missing before offset {offset}{forgotten}"),
+            format!(
+                "{who}: {missing} sequences from {expected} on are missing before offset {offset}{forgotten}"
+            ),
         ),
         SequenceVerdict::Duplicate => (
             Kind::SequenceRepeat,
             "a batch that is not stored yet".to_owned(),
             first.to_string(),
-            format!("{who}: the batch of sequence {first} is stored again at offset {offset}{forgotten}"),
+            format!(
+                "{who}: the batch of sequence {first} is stored again at offset {offset}{forgotten}"
+            ),
         ),
         SequenceVerdict::Rewind { back, expected } => (
             Kind::SequenceRepeat,
             expected.to_string(),
             first.to_string(),
-            format!("{who} goes back by {back} sequences, from {expected} to {first}, at offset {offset}{forgotten}"),
+            format!(
+                "{who} goes back by {back} sequences, from {expected} to {first}, at offset {offset}{forgotten}"
+            ),
         ),
     };
     Some(place(kind, producer_id, event, message).values(expected, found))
@@ -109,13 +121,15 @@ fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, F
         TransactionVerdict::PlainInside { plain, first_offset } => {
             let message = format!(
                 "producer {producer_id} wrote {} plain batches from offset {} on, inside its transaction that began at offset {first_offset}",
-                plain.batches, plain.first.offset
+                plain.batches, plain.first_offset
             );
-            let found = place(FindingKind::TransactionFault, producer_id, &plain.first, message)
-                .offsets(plain.first.offset, plain.last_offset)
+            let found = Finding::new(FindingKind::TransactionFault, message)
+                .at(plain.place.position, plain.place.size)
+                .offsets(plain.first_offset, plain.last_offset)
+                .producer(producer_id)
                 .values("transactional data", "plain data")
                 .graded(Severity::Error);
-            Some((plain.first.segment, found))
+            Some((plain.place.segment, found))
         }
         TransactionVerdict::CoordinatorEpochRegression { marker, previous, found } => {
             let message = format!(
@@ -138,20 +152,20 @@ pub(crate) fn open_transaction(
     log_timestamp: i64,
     damage: bool,
 ) -> Finding {
-    let first = &open.first;
-    let age_ms = log_timestamp.saturating_sub(first.timestamp).max(0);
+    let first_offset = open.first_offset;
+    let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
     let is_old = age_ms > MAX_TRANSACTION_MS && !damage;
     let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
     let message = format!(
-        "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {} has no end marker: {} batches, {} seconds old when the log ends; read_committed consumers stop at offset {}{doubt}",
-        first.offset,
+        "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {first_offset} has no end marker: {} batches, {} seconds old when the log ends; read_committed consumers stop at offset {first_offset}{doubt}",
         open.batches,
         age_ms / 1000,
-        first.offset
     );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
-    place(FindingKind::OpenTransaction, producer_id, first, message)
-        .offsets(first.offset, open.last_offset)
+    Finding::new(FindingKind::OpenTransaction, message)
+        .at(open.place.position, open.place.size)
+        .offsets(first_offset, open.last_offset)
+        .producer(producer_id)
         .values("an end marker", "none")
         .graded(severity)
 }
