@@ -50,8 +50,8 @@ def audit(
 
     Nothing is written, and what cannot be read is a finding (`unreadable`), not an exception.
 
-        >>> import ottla
-        >>> result = ottla.audit("examples/data", topics=["orders"])
+        >>> from ottla.audit import audit  # the same as ottla.audit
+        >>> result = audit("examples/data", topics=["orders"])
         >>> result.summary.partitions, result.exit_code
         (2, 0)
 

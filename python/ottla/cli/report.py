@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ottla.audit.explain import catalogue, commands
-from ottla.audit.findings import SEVERITIES, Severity
+from ottla.audit.findings import SEVERITIES, UNREADABLE, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,8 @@ def print_report(result: AuditResult, console: Console | None = None) -> None:
     """Prints the report of an audit, by default to standard output."""
     console = console or Console(highlight=False, markup=False, emoji=False)
     console.print(_verdict(result))
-    _print_scope(console, result)
+    if len(result.files):
+        _print_scope(console, result)
     topics = _topics(result)
     if topics:
         console.print()
@@ -77,17 +78,20 @@ def print_report(result: AuditResult, console: Console | None = None) -> None:
 
 
 def _verdict(result: AuditResult) -> Text:
-    counts = result.summary.findings
-    places = {(f["topic"], f["partition"]) for f in result.findings if f["severity"] != "info"}
-    where = f" in {len(places)} of {_count(result.summary.partitions, 'partition')}"
+    not_read = result.summary.not_read
+    counts = dict(result.summary.findings)
+    counts["error"] -= not_read
+    grave = [f for f in result.findings if f["severity"] != "info" and f["name"] != UNREADABLE]
+    places = {(f["topic"], f["partition"]) for f in grave}
+    where = f"{len(places)} of {_count(result.summary.partitions, 'partition')}"
     said = " and ".join(_count(counts[s], s) for s in ("error", "warning") if counts[s])
-    if result.summary.not_read:
-        not_read = _count(result.summary.not_read, "thing")
-        return Text(f"INCOMPLETE: {not_read} could not be read; {said} in all", "bold red")
+    if not_read:
+        rest = f"; in the rest {said}" if said else ""
+        return Text(f"INCOMPLETE: {_count(not_read, 'thing')} could not be read{rest}", "bold red")
     if counts["error"]:
-        return Text(f"DAMAGED: {said}{where}", "bold red")
+        return Text(f"DAMAGED: {said} in {where}", "bold red")
     if counts["warning"]:
-        return Text(f"SUSPECT: {said}{where}", "bold yellow")
+        return Text(f"SUSPECT: {said} in {where}", "bold yellow")
     return Text("SOUND: no error and no warning", "bold green")
 
 
@@ -163,12 +167,9 @@ def _print_group(
 ) -> None:
     """Findings of one name: what it is, where, what to do."""
     explanation = catalogue().get(name)
-    title = Text.assemble((severity, _STYLES[severity]), " ", (name, "bold"))
-    if len(findings) > 1:
-        title.append(f" ({len(findings):,})")
-    if explanation:
-        title.append(f": {explanation.meaning}")
-    console.print(title)
+    count = f" ({len(findings):,})" if len(findings) > 1 else ""
+    meaning = f": {explanation.meaning}" if explanation else ""
+    _print_title(console, severity, name, f"{count}{meaning}")
     for finding in findings[:PLACES_SHOWN]:
         _print_place(console, finding, is_told=severity == "error" or len(findings) == 1)
     if len(findings) > PLACES_SHOWN:
@@ -185,9 +186,16 @@ def _print_in_short(console: Console, name: str, findings: Sequence[dict[str, An
     shown = ", ".join([*places][:PLACES_SHOWN])
     more = f" and {len(places) - PLACES_SHOWN:,} more" if len(places) > PLACES_SHOWN else ""
     count = f" ({len(findings):,})" if len(findings) > 1 else ""
-    console.print(
-        Text.assemble(("info", _STYLES["info"]), " ", (name, "bold"), f"{count}: {shown}{more}")
-    )
+    _print_title(console, "info", name, f"{count}: {shown}{more}")
+
+
+def _print_title(console: Console, severity: Severity, name: str, rest: str) -> None:
+    for number, line in enumerate(_wrap(f"{severity} {name}{rest}", console.width)):
+        text = Text(line)
+        if number == 0:
+            text.stylize(_STYLES[severity], 0, len(severity))
+            text.stylize("bold", len(severity) + 1, len(severity) + 1 + len(name))
+        console.print(text, soft_wrap=True)
 
 
 def _partition_or_file(finding: dict[str, Any]) -> str:
@@ -209,9 +217,14 @@ def _print_place(console: Console, finding: dict[str, Any], *, is_told: bool) ->
 
 
 def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:
-    width = max(console.width - indent, 20)
-    for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+    for line in _wrap(text, console.width - indent):
         console.print(" " * indent + line, soft_wrap=True)
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Lines of whole words: names and options are not cut at their hyphens."""
+    width = max(width, 20)
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
