@@ -112,3 +112,22 @@ def test_a_run_measures_its_time(tmp_path: Path) -> None:
     start = time.monotonic()
     outcome = run_plan(plan_of(write_log_directory(tmp_path / "kafka")), level="crc", threads=1)
     assert 0 < outcome.elapsed_s <= time.monotonic() - start
+
+
+def test_damage_of_the_last_batch_is_one_finding_and_not_three(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    last = log_directory / "orders-0" / segment_name(12)
+    last.write_bytes(last.read_bytes()[:-1] + b"!")
+    outcome = run_plan(plan_of(log_directory), level="full", threads=1)
+    assert names(outcome) == [("crc-mismatch", "orders-0/00000000000000000012.log")]
+
+
+def test_a_last_batch_that_is_gone_is_known_by_the_checkpoints(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    last = log_directory / "orders-0" / segment_name(12)
+    last.write_bytes(segment(3, base_offset=12))
+    outcome = run_plan(plan_of(log_directory), level="full", threads=1)
+    assert names(outcome) == [
+        ("checkpoint-mismatch", "recovery-point-offset-checkpoint"),
+        ("checkpoint-mismatch", "replication-offset-checkpoint"),
+    ]

@@ -311,21 +311,25 @@ class _Run:
             if partition.is_whole:
                 yield from sidefiles.check_partition(partition, plan.inventory, log)
         yield from sidefiles.check_topic_ids(plan.inventory, plan.partitions)
-        ranges = {path: log for path, log in self._ranges.items() if not self._is_end_damaged(path)}
+        ranges = self._ranges_with_sound_ends()
         for directory in plan.log_directories:
             yield from sidefiles.check_log_directory(directory, plan.inventory, ranges)
 
-    def _is_end_damaged(self, directory: bytes) -> bool:
-        """Whether damage takes the last offsets: that a checkpoint knew them is nothing new."""
-        end_offset = self._ranges[directory].end_offset
-        prefix = self._plan.inventory.display(os.path.join(directory, b""))
-        return any(
-            f.severity == "error"
-            and (f.file or "").startswith(prefix)
-            and f.first_offset is not None
-            and f.first_offset <= end_offset <= (f.last_offset or 0)
-            for f in self._findings
-        )
+    def _ranges_with_sound_ends(self) -> dict[bytes, sidefiles.LogRange]:
+        """Without the logs whose end damage took: a checkpoint beyond it is no second finding."""
+        lost: dict[str, list[tuple[int, int]]] = {}
+        for f in self._findings:
+            if f.severity == "error" and f.first_offset is not None and f.last_offset is not None:
+                place = os.path.dirname(f.file or "")
+                lost.setdefault(place, []).append((f.first_offset, f.last_offset))
+        return {
+            path: log
+            for path, log in self._ranges.items()
+            if not any(
+                first <= log.end_offset <= last
+                for first, last in lost.get(self._plan.inventory.display(path), ())
+            )
+        }
 
 
 def _unbroken(
