@@ -3,7 +3,7 @@
 
 use super::findings::{Cause, Finding, FindingKind, Severity};
 use super::producers::{ProducerState, Producers, Verdict};
-use super::tally::{Counters, SegmentScan, absorb, epoch_fault};
+use super::tally::{Counters, MAX_TRANSACTIONS, SegmentScan, absorb, epoch_fault};
 use super::transactions::CompletedTransaction;
 use super::verdicts;
 
@@ -67,7 +67,7 @@ pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -
         holes: 0,
         epoch: None,
         waiting: Vec::new(),
-        lost: Vec::new(),
+        lost: None,
         previous_was_empty: false,
         newest_timestamp: i64::MIN,
     };
@@ -95,8 +95,8 @@ struct Merge<'a> {
     epoch: Option<i32>,
     /// Findings whose lost offsets end in a later segment, with the first offset lost.
     waiting: Vec<(usize, bool, i64)>,
-    /// Last offsets of what was lost or is missing.
-    lost: Vec<i64>,
+    /// The last offset that was lost or is missing.
+    lost: Option<i64>,
     previous_was_empty: bool,
     newest_timestamp: i64,
 }
@@ -105,7 +105,8 @@ impl Merge<'_> {
     fn add(&mut self, index: usize, scan: &mut SegmentScan) {
         self.counters.add(&scan.counters);
         self.newest_timestamp = self.newest_timestamp.max(scan.max_timestamp.unwrap_or(i64::MIN));
-        self.aborted.append(&mut scan.aborted);
+        let room = MAX_TRANSACTIONS.saturating_sub(self.aborted.len());
+        self.aborted.extend(std::mem::take(&mut scan.aborted).into_iter().take(room));
         let first = scan.first_offset;
         if let Some(first) = first.or(scan.context.base_offset) {
             self.settle_waiting(first);
@@ -286,7 +287,7 @@ impl Merge<'_> {
             let finding = &placed.finding;
             if is_loss(finding.kind) {
                 // What was lost at the end of the log has no last offset.
-                self.lost.push(finding.last_offset.unwrap_or(i64::MAX));
+                self.lost = self.lost.max(Some(finding.last_offset.unwrap_or(i64::MAX)));
             }
         }
         let end = self.next.unwrap_or(0);
@@ -295,7 +296,7 @@ impl Merge<'_> {
             let Some(open) = &state.open_transaction else { continue };
             let first = open.first_offset;
             out.last_stable_offset = out.last_stable_offset.min(first);
-            let damage = self.lost.iter().any(|&last| last >= first);
+            let damage = self.lost.is_some_and(|last| last >= first);
             let finding = verdicts::open_transaction(
                 state.producer_id,
                 state.producer_epoch,

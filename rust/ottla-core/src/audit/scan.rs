@@ -286,6 +286,7 @@ impl Pass<'_, '_> {
             records: checked.records,
             control: checked.control,
             has_base: !is_wrapper || checked.base_offset.is_some(),
+            is_sound: self.faults.is_empty(),
         };
         self.last_was_legacy = info.magic < 2;
         self.position += total as u64;
@@ -331,7 +332,13 @@ impl Pass<'_, '_> {
             "the batch at position {} has {total} bytes, more than {limit}: it was not looked into",
             self.position
         );
-        self.tally.sound(Seen { info, records: 0, control: None, has_base: info.magic == 2 });
+        self.tally.sound(Seen {
+            info,
+            records: 0,
+            control: None,
+            has_base: info.magic == 2,
+            is_sound: false,
+        });
         self.tally.push(
             Finding::new(FindingKind::LimitExceeded, message)
                 .at(info.position, total)
@@ -443,7 +450,7 @@ impl Pass<'_, '_> {
         self.tally.scan.valid_bytes = self.position;
         self.last_was_legacy = false;
         let records = u64::try_from(header.record_count).unwrap_or(0);
-        self.tally.sound(Seen { info, records, control: None, has_base: true });
+        self.tally.sound(Seen { info, records, control: None, has_base: true, is_sound: true });
         self.tally.push(finding);
         true
     }

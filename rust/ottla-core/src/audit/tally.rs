@@ -27,8 +27,8 @@ const SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 /// Changes of the leader epoch that a segment lists.
 const MAX_EPOCHS: usize = 4096;
 
-/// Aborted transactions that a segment lists.
-const MAX_TRANSACTIONS: usize = 1 << 16;
+/// Aborted transactions that are listed.
+pub(crate) const MAX_TRANSACTIONS: usize = 1 << 16;
 
 /// What is known about a segment before it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -198,6 +198,8 @@ pub(crate) struct Seen {
     pub(crate) control: Option<ControlRecord>,
     /// Whether the first offset is known: not of a legacy wrapper that was not read.
     pub(crate) has_base: bool,
+    /// Whether every record could be read.
+    pub(crate) is_sound: bool,
 }
 
 /// Takes every batch framed rightly, and whether its CRC is right.
@@ -502,13 +504,8 @@ impl<'a> Tally<'a> {
         if let Some(count) = counters.codecs.get_mut(usize::from(info.codec())) {
             *count += 1;
         }
-        if let Some(count) = info.record_count {
-            if count == 0 {
-                counters.empty_batches += 1;
-            } else if i64::from(count) <= i64::from(info.last_offset_delta()) {
-                counters.thin_batches += 1;
-            }
-        }
+        counters.empty_batches += u64::from(info.record_count == Some(0));
+        counters.thin_batches += u64::from(seen.is_thin());
         counters.control_batches += u64::from(info.is_control());
         counters.delete_horizon_batches += u64::from(info.delete_horizon_ms().is_some());
         self.count_producer(info);
@@ -709,6 +706,18 @@ impl<'a> Tally<'a> {
 }
 
 impl Seen {
+    /// Whether offsets are missing inside the batch: compaction took their records. The header tells;
+    /// in the older formats the records do.
+    fn is_thin(&self) -> bool {
+        let info = &self.info;
+        let count = match info.record_count {
+            Some(count) => u64::from(count.max(0) as u32),
+            None if self.has_base && self.is_sound => self.records,
+            None => 0,
+        };
+        count > 0 && count <= info.last_offset.abs_diff(info.base_offset)
+    }
+
     fn of_header(header: &BatchHeader, base: u64) -> Self {
         let info = BatchInfo {
             position: base + header.position as u64,
@@ -727,7 +736,7 @@ impl Seen {
             record_count: Some(header.record_count),
         };
         let records = u64::try_from(header.record_count).unwrap_or(0);
-        Self { info, records, control: None, has_base: true }
+        Self { info, records, control: None, has_base: true, is_sound: true }
     }
 }
 

@@ -11,6 +11,11 @@ const EXPIRATION_MS: i64 = 86_400_000;
 /// The longest transaction a broker allows by default (`transaction.max.timeout.ms`).
 const MAX_TRANSACTION_MS: i64 = 900_000;
 
+/// A number and what it counts.
+fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// The finding of a verdict, if it is one, and the segment it is in. `is_consumer_offsets`: the
 /// coordinator writes transactional offsets with sequence 0 every time.
 pub(crate) fn finding(
@@ -52,10 +57,8 @@ fn sequence(
     }
     let idle = event.previous_timestamp.map_or(0, |before| event.timestamp.saturating_sub(before));
     let forgotten = if idle >= EXPIRATION_MS {
-        format!(
-            "; it was silent for {} hours before, after which a broker may forget it",
-            idle / 3_600_000
-        )
+        let hours = counted(idle as u64 / 3_600_000, "hour", "hours");
+        format!("; it was silent for {hours} before, after which a broker may forget it")
     } else {
         String::new()
     };
@@ -92,7 +95,8 @@ fn sequence(
             expected.to_string(),
             first.to_string(),
             format!(
-                "{who}: {missing} sequences from {expected} on are missing before offset {offset}{forgotten}"
+                "{who}: {} from {expected} on missing before offset {offset}{forgotten}",
+                counted(missing as u64, "sequence", "sequences")
             ),
         ),
         SequenceVerdict::Duplicate => (
@@ -108,7 +112,8 @@ fn sequence(
             expected.to_string(),
             first.to_string(),
             format!(
-                "{who} goes back by {back} sequences, from {expected} to {first}, at offset {offset}{forgotten}"
+                "{who} goes back by {}, from {expected} to {first}, at offset {offset}{forgotten}",
+                counted(back as u64, "sequence", "sequences")
             ),
         ),
     };
@@ -120,8 +125,9 @@ fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, F
         TransactionVerdict::Completed(_) => None,
         TransactionVerdict::PlainInside { plain, first_offset } => {
             let message = format!(
-                "producer {producer_id} wrote {} plain batches from offset {} on, inside its transaction that began at offset {first_offset}",
-                plain.batches, plain.first_offset
+                "producer {producer_id} wrote {} of plain data from offset {} on, inside its transaction that began at offset {first_offset}",
+                counted(plain.batches, "batch", "batches"),
+                plain.first_offset
             );
             let found = Finding::new(FindingKind::TransactionFault, message)
                 .at(plain.place.position, plain.place.size)
@@ -157,9 +163,9 @@ pub(crate) fn open_transaction(
     let is_old = age_ms > MAX_TRANSACTION_MS && !damage;
     let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
     let message = format!(
-        "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {first_offset} has no end marker: {} batches, {} seconds old when the log ends; read_committed consumers stop at offset {first_offset}{doubt}",
-        open.batches,
-        age_ms / 1000,
+        "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {first_offset} has no end marker: {}, {} old when the log ends; read_committed consumers stop at offset {first_offset}{doubt}",
+        counted(open.batches, "batch", "batches"),
+        counted(age_ms as u64 / 1000, "second", "seconds"),
     );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::OpenTransaction, message)
