@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ottla
-import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 from logs import segment_name, write_log_directory
+from ottla.audit import result as result_module
+from ottla.audit import segment as segment_module
 from ottla.audit.result import SAVED_TABLES, save
 
 
@@ -109,7 +111,7 @@ def test_every_table_is_saved(result: ottla.AuditResult, tmp_path: Path, form: s
             ]
             assert len(saved) == len(table)
         else:
-            assert pyarrow.parquet.read_table(path).equals(table.to_arrow())
+            assert pq.read_table(path).equals(table.to_arrow())
 
 
 def test_nothing_is_saved_over_what_is_there(result: ottla.AuditResult, tmp_path: Path) -> None:
@@ -147,3 +149,18 @@ def test_parquet_without_pyarrow_says_what_to_install(
     with pytest.raises(ottla.MissingDependencyError, match="pip install"):
         result.save(tmp_path / "results", "parquet")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_row_group_is_more_than_what_is_read_at_once(
+    result: ottla.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_module, "RECORDS_AT_ONCE", 3)
+    result.save(tmp_path / "one", "parquet", records=True)
+    monkeypatch.setattr(result_module, "ROW_GROUP_BYTES", 1)
+    result.save(tmp_path / "many", "parquet", records=True)
+    groups = [
+        pq.ParquetFile(tmp_path / name / "records.parquet").num_row_groups
+        for name in ("one", "many")
+    ]
+    assert groups[0] == 1
+    assert groups[1] > 6

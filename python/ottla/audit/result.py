@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 Format = Literal["jsonl", "parquet"]
 
+# A row group of Parquet: large enough to be read fast, small enough to be held.
+ROW_GROUP_BYTES = 32 << 20
+
 # Names of tables that are written out by `save` and `json_chunks` unasked.
 SAVED_TABLES = ("files", "batches", "findings", "transactions", "producers")
 JSON_TABLES = ("findings", "transactions", "producers", "files")
@@ -249,8 +252,14 @@ def _write_parquet(table: Table, path: str) -> None:
 
     schema = pa.table(arrow_stream(table.columns, [])).schema
     with pq.ParquetWriter(path, schema) as writer:
+        pieces: list[Any] = []
         for chunk in table.chunks():
-            writer.write_table(pa.table(arrow_stream(table.columns, chunk)))
+            pieces.append(pa.table(arrow_stream(table.columns, chunk)))
+            if sum(piece.nbytes for piece in pieces) >= ROW_GROUP_BYTES:
+                writer.write_table(pa.concat_tables(pieces))
+                pieces.clear()
+        if pieces:
+            writer.write_table(pa.concat_tables(pieces))
 
 
 def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:

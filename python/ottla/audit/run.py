@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +166,9 @@ class _Run:
         )
 
     def _scan_all(self, threads: int) -> None:
+        # Loaded here: it brings `logging`, a good part of what `import ottla` may cost.
+        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
         with ThreadPoolExecutor(threads, thread_name_prefix="ottla-audit") as executor:
             futures = [executor.submit(self._work) for _ in range(threads)]
             try:
