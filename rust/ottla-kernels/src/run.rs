@@ -33,6 +33,12 @@ pub unsafe trait Target {
     /// Positions the target can hold: batches that end beyond are not taken.
     const MAX_POSITION: usize;
 
+    /// The batches that follow are of this data: what positions of their records count in.
+    #[inline(always)]
+    fn begin(&mut self, data: &[u8]) {
+        let _ = data;
+    }
+
     /// Makes room for the records of a batch. It is not proven yet: what the sink takes counts only
     /// after `done`.
     fn sink(&mut self, header: &BatchHeader) -> Self::Sink;
@@ -85,6 +91,10 @@ impl<'a, T: Target, F: FnMut(&BatchHeader)> EachBatch<'a, T, F> {
 unsafe impl<T: Target, F: FnMut(&BatchHeader)> Target for EachBatch<'_, T, F> {
     type Sink = T::Sink;
     const MAX_POSITION: usize = T::MAX_POSITION;
+    #[inline(always)]
+    fn begin(&mut self, data: &[u8]) {
+        self.target.begin(data);
+    }
     #[inline(always)]
     fn sink(&mut self, header: &BatchHeader) -> T::Sink {
         self.target.sink(header)
@@ -156,6 +166,7 @@ unsafe impl<F: FnMut(usize, Record)> Target for EachRecord<F> {
 /// ```
 pub fn run<T: Target>(level: Level, data: &[u8], from: usize, target: &mut T) -> Run {
     let data = &data[..data.len().min(T::MAX_POSITION)];
+    target.begin(data);
     match level.usable() {
         // SAFETY: `usable` says that the CPU has the instructions of the level.
         #[cfg(target_arch = "x86_64")]
@@ -212,6 +223,7 @@ pub fn walk_payload<T: Target>(
     else {
         return false;
     };
+    target.begin(payload);
     let sink = target.sink(header);
     let walked = match level.usable() {
         // SAFETY: `usable` says that the CPU has the instructions; the sink was made for the count

@@ -27,6 +27,7 @@ pub struct Views {
     block: Block<5>,
     rows: usize,
     place: Place,
+    extents: Vec<usize>,
 }
 
 /// What long views refer to: buffer index in the low half, position of the data in that buffer in
@@ -51,6 +52,8 @@ pub struct ViewColumns {
     pub key_nulls: Nulls,
     /// Which values are null.
     pub value_nulls: Nulls,
+    /// By index of the buffer: every view of it ends at or before this position.
+    pub(crate) extents: Vec<usize>,
 }
 
 /// Which rows of a column are null.
@@ -65,7 +68,7 @@ pub struct Nulls {
 impl Views {
     /// No rows, and room for `capacity`; more is made when needed. Views refer to buffer 0.
     pub fn new(capacity: usize) -> Views {
-        Views { block: Block::new(WIDTHS, capacity), rows: 0, place: Place(0) }
+        Views { block: Block::new(WIDTHS, capacity), rows: 0, place: Place(0), extents: Vec::new() }
     }
 
     /// No rows, and room for about the records of `data`, by the headers of its first batches.
@@ -91,6 +94,7 @@ impl Views {
     /// Adds a row whose key and value lie in `data`; a part that does not becomes an empty view.
     pub fn push(&mut self, data: &[u8], row: Row) {
         self.reserve(1);
+        self.extend(data);
         let part = |position: u32, length: i32| -> (usize, usize) {
             let (from, size) = (position as usize, length.max(0) as usize);
             if from + size <= data.len() { (from, size) } else { (0, 0) }
@@ -107,6 +111,16 @@ impl Views {
             pointers.flags.write(flags(row.key_length, row.value_length));
         }
         self.rows += 1;
+    }
+
+    /// Notes that views may refer to all of `data`, at the place set last.
+    fn extend(&mut self, data: &[u8]) {
+        let (index, position) = (self.place.0 as u32 as usize, (self.place.0 >> 32) as usize);
+        if self.extents.len() <= index {
+            self.extents.resize(index + 1, 0);
+        }
+        let end = position.saturating_add(data.len());
+        self.extents[index] = self.extents[index].max(end);
     }
 
     /// Forgets all rows but the first `rows`.
@@ -136,6 +150,7 @@ impl Views {
                 timestamps: Column::new::<5, 3>(&block, rows),
                 key_nulls,
                 value_nulls,
+                extents: self.extents,
             }
         }
     }
@@ -329,6 +344,11 @@ unsafe impl Target for Views {
     type Sink = ViewSink;
     /// Positions in a view are 32 bits with a sign.
     const MAX_POSITION: usize = i32::MAX as usize;
+
+    #[inline]
+    fn begin(&mut self, data: &[u8]) {
+        self.extend(data);
+    }
 
     #[inline]
     fn sink(&mut self, header: &BatchHeader) -> ViewSink {

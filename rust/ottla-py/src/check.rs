@@ -93,16 +93,19 @@ pub(crate) fn check_batches(
 }
 
 fn check(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
-    let work = || {
-        let quick = match level {
-            Level::Crc => ottla_kernels::crc_only_run(kernels(), bytes, 0, |_| true),
-            _ => ottla_kernels::run(kernels(), bytes, 0, &mut ottla_kernels::Nothing),
-        };
-        if quick.position == bytes.len() {
-            return Ok(quick.records);
+    // Small and ordinary data come this way and no further: a call is worth as much as the work.
+    if bytes.len() < DETACH_BYTES && level != Level::Crc {
+        let run = ottla_kernels::run(kernels(), bytes, 0, &mut ottla_kernels::Nothing);
+        if run.position == bytes.len() {
+            return Ok(run.records);
         }
-        with_checker(level, |checker| checker.check_all(bytes))
-    };
+    }
+    check_all(py, bytes, level)
+}
+
+#[inline(never)]
+fn check_all(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
+    let work = || with_checker(level, |checker| checker.check_all(bytes));
     let result = if bytes.len() < DETACH_BYTES { work() } else { py.detach(work) };
     result.map_err(|error| to_python(py, &error))
 }
