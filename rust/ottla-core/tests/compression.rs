@@ -464,10 +464,66 @@ fn zstd_frames_one_after_another_are_read() {
 }
 
 #[test]
-fn any_byte_after_the_last_zstd_frame_is_refused() {
-    for tail in [&b"\0"[..], b"(", b"garbage"] {
+fn bytes_after_the_last_zstd_frame_that_begin_no_other_are_refused() {
+    for tail in [&b"\0"[..], b")", b"garbage", &hex("28b52ffc"), &hex("28b52ffd0858640000")] {
         assert_eq!(inflate(Zstd, 2, &[&golden(Zstd), tail].concat()), refused(Zstd));
     }
+}
+
+/// zstd-jni takes a source for ended if it has not read on since a frame ended.
+#[test]
+fn the_begin_of_a_zstd_frame_after_a_whole_one_is_ignored_until_a_byte_comes_out() {
+    let first_block_ends = 21;
+    for cut in 1..golden(Zstd).len() {
+        let payload = [&golden(Zstd), &golden(Zstd)[..cut]].concat();
+        let outcome = inflate(Zstd, 2, &payload);
+        if cut < first_block_ends {
+            assert_eq!(outcome.as_deref(), Ok(HELLO), "{cut} bytes");
+        } else {
+            assert_eq!(outcome, refused(Zstd), "{cut} bytes");
+        }
+    }
+    let skippable = hex("502a4d1804000000deadbeef");
+    for cut in 1..skippable.len() {
+        let payload = [&golden(Zstd), &skippable[..cut]].concat();
+        assert_eq!(inflate(Zstd, 2, &payload).as_deref(), Ok(HELLO), "{cut} bytes");
+    }
+}
+
+#[test]
+fn the_begin_of_a_zstd_frame_in_a_chunk_of_its_own_is_refused() {
+    let chunk = 131_075;
+    let begin = &golden(Zstd)[..5];
+    for (first_frame, is_read) in [
+        (chunk - 6, true),
+        (chunk - 5, true),
+        (chunk - 4, false),
+        (chunk, false),
+        (chunk + 1, true),
+    ] {
+        let mut payload = hex("502a4d18");
+        payload.extend_from_slice(&(first_frame as u32 - 8).to_le_bytes());
+        payload.resize(first_frame, 0);
+        payload.extend_from_slice(begin);
+        assert_eq!(inflate(Zstd, 2, &payload).is_ok(), is_read, "{first_frame} bytes before");
+    }
+}
+
+#[test]
+fn a_zstd_block_larger_than_its_window_is_refused() {
+    // A window of 1 KiB, then a raw block: the last one, of so many bytes.
+    for (size, is_read) in [(1024u32, true), (1025, false)] {
+        let header = (size << 3 | 1).to_le_bytes();
+        let payload = [&hex("28b52ffd0000"), &header[..3], &vec![7; size as usize]].concat();
+        assert_eq!(inflate(Zstd, 2, &payload).is_ok(), is_read, "{size}");
+    }
+}
+
+#[test]
+fn a_zstd_frame_with_a_dictionary_is_refused() {
+    let with_dictionary = |id: u8| [&hex("28b52ffd0158"), &[id][..], &golden(Zstd)[6..]].concat();
+    assert_eq!(inflate(Zstd, 2, &with_dictionary(9)), refused(Zstd));
+    assert_eq!(inflate(Zstd, 2, &with_dictionary(0)).as_deref(), Ok(HELLO));
 }
 
 #[test]
