@@ -153,6 +153,8 @@ pub(crate) struct Suspect {
     pub(crate) sum: Option<Sum>,
     /// What its header says, where that obeys the rules apart from being whole.
     pub(crate) header: Option<Plausible>,
+    /// Where it ends by its own size, where that may be right.
+    pub(crate) end: Option<u64>,
 }
 
 /// A stored checksum.
@@ -164,8 +166,9 @@ pub(crate) struct Sum {
 }
 
 impl Suspect {
-    /// Reads what stands at `position`, of which `head` are the first bytes.
-    pub(crate) fn read(head: &[u8], position: u64, bounds: &Bounds) -> Self {
+    /// Reads what stands at `position`, of which `head` are the first bytes; `size` where it is a
+    /// whole batch by its own size.
+    pub(crate) fn read(head: &[u8], position: u64, size: Option<u64>, bounds: &Bounds) -> Self {
         let magic = head.get(HEADER_UP_TO_MAGIC - 1).copied();
         let is_legacy = bounds.allows_legacy && magic.is_some_and(|magic| magic < 2);
         let (stored_at, from) = if is_legacy { (12, 16) } else { (17, CRC_START) };
@@ -174,7 +177,9 @@ impl Suspect {
             from: position + from as u64,
             is_legacy,
         });
-        Self { position, sum, header: plausible(head, bounds) }
+        let header = plausible(head, bounds);
+        let end = size.or(header.map(|header| header.total)).map(|size| position + size);
+        Self { position, sum, header, end }
     }
 
     /// Whether its own offsets end right before this one. A last offset that the record count does
@@ -186,16 +191,18 @@ impl Suspect {
     }
 }
 
-/// How well a sound batch fits behind damage.
+/// How well a sound batch fits behind damage; the last fits best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// Its offsets are above those before.
     Loose,
-    /// And so are those of the batches behind it, as far as it was looked: batches in a value end
+    /// And batches with higher offsets follow it, as far as it was looked: batches in a value end
     /// with the value.
     Chained,
     /// Its offsets continue those before, or those the damaged header gives.
     Exact,
+    /// Both.
+    ExactChained,
 }
 
 /// The CRC of a suspect over ever more bytes, each of them hashed once.
@@ -219,10 +226,6 @@ impl Proof {
             ProofState::Castagnoli(0)
         };
         Self { sum: suspect.sum, reached: suspect.sum.map_or(0, |sum| sum.from), state }
-    }
-
-    fn is_possible(&self) -> bool {
-        self.sum.is_some()
     }
 
     /// Whether the CRC is that of the bytes up to `end`, which goes up from call to call.
@@ -326,41 +329,12 @@ impl Search {
         plausible(head, bounds).is_some()
     }
 
-    /// Whether what stands at `position`, right behind a suspect, goes on where the suspect's own
-    /// offsets end, or is no batch at all: the end, zeros, or the beginning of a torn batch.
-    pub(crate) fn continues(
-        window: &mut Window<'_>,
-        position: u64,
-        suspect: &Suspect,
-        bounds: &Bounds,
-    ) -> bool {
-        plausible(window.hold(position, LOOK), bounds)
-            .is_none_or(|next| suspect.is_followed_by(next.base_offset))
-    }
-
-    /// The batch behind a suspect that is whole by its own size, where its CRC ends earlier: the size
-    /// field spans more than it should.
-    pub(crate) fn hidden(
-        &mut self,
-        window: &mut Window<'_>,
-        suspect: &Suspect,
-        total: u64,
-        bounds: &Bounds,
-    ) -> Option<u64> {
-        if !self.spend(total.saturating_mul(2)) {
-            return None;
-        }
-        let end = suspect.position + total;
-        let mut proof = Proof::new(suspect);
-        let mut at = suspect.position + 1;
-        while at < end {
-            let (found, _) = Self::scan(window, at, end.saturating_sub(at), bounds)?;
-            if proof.ends_at(window, found) {
-                return Some(found);
-            }
-            at = found + 1;
-        }
-        None
+    /// Whether the batch behind a suspect begins where its own offsets end.
+    pub(crate) fn is_followed(window: &mut Window<'_>, suspect: &Suspect, bounds: &Bounds) -> bool {
+        suspect.end.is_some_and(|end| {
+            plausible(window.hold(end, LOOK), bounds)
+                .is_some_and(|next| suspect.is_followed_by(next.base_offset))
+        })
     }
 
     /// Whether the CRC of the suspect is that of its bytes up to the end of the source.
@@ -402,17 +376,19 @@ impl Search {
         bounds: &Bounds,
     ) -> Option<Found> {
         let start = suspect.position;
-        let stretch = suspect.header.map_or(STRETCH_UNSIZED, |header| {
-            header.total.min(bounds.batch_bytes).saturating_add(STRETCH)
+        let stretch =
+            suspect.end.map_or(STRETCH_UNSIZED, |end| (end - start).saturating_add(STRETCH));
+        // A batch that reaches to the end or beyond has no successor, and may be torn: what its value
+        // holds is none, unless batches follow one another up to the very end.
+        let is_last = suspect.end.is_some_and(|end| {
+            end + RECORD_BATCH_OVERHEAD as u64 > window.end() || end >= window.zeros_from(start)
         });
-        // A header that reaches beyond the end is one of a torn batch, whose value may hold batches
-        // up to where it is torn, unless batches come behind it up to the very end. A header that
-        // continues the log also tells which offsets are its own.
-        let is_torn = suspect.header.is_some_and(|header| start + header.total > window.end());
-        let lowest_loose = suspect
-            .header
-            .filter(|header| header.is_dense && header.base_offset == bounds.lowest)
-            .map_or(bounds.lowest, |header| header.last_offset.saturating_add(1));
+        // A header that continues the log tells which offsets are its own, and where its value ends.
+        let known =
+            suspect.header.filter(|header| header.is_dense && header.base_offset == bounds.lowest);
+        let lowest_loose =
+            known.map_or(bounds.lowest, |header| header.last_offset.saturating_add(1));
+        let inside = known.map_or(start, |header| start.saturating_add(header.total));
         let mut proof = Proof::new(suspect);
         let mut best: Option<(Rank, u64)> = None;
         let mut at = start + 1;
@@ -439,27 +415,26 @@ impl Search {
             }
             let is_exact =
                 header.base_offset == bounds.lowest || suspect.is_followed_by(header.base_offset);
-            let rank = if is_exact {
-                Rank::Exact
-            } else if header.base_offset < lowest_loose
-                || best.is_some_and(|(known, _)| known >= Rank::Chained)
-            {
+            if !is_exact && header.base_offset < lowest_loose {
                 continue;
-            } else {
-                let stop = if is_torn { u64::MAX } else { start + stretch };
-                match self.is_chained(window, position, &header, stop, bounds) {
-                    true => Rank::Chained,
-                    false if is_torn => continue,
-                    false => Rank::Loose,
-                }
+            }
+            let (plain, chained) = match is_exact {
+                true if position < inside => (Rank::Loose, Rank::ExactChained),
+                true => (Rank::Exact, Rank::ExactChained),
+                false => (Rank::Loose, Rank::Chained),
             };
-            if best.is_none_or(|(known, _)| rank > known)
-                && self.is_proven(window, position, &header, bounds)
-            {
+            if best.is_some_and(|(known, _)| known >= chained) {
+                continue;
+            }
+            let stop = if is_last && !is_exact { u64::MAX } else { start + stretch };
+            let is_chained = self.is_chained(window, position, &header, stop, bounds);
+            let rank = if is_chained { chained } else { plain };
+            let is_better = best.is_none_or(|(known, _)| rank > known);
+            if !is_better || (is_last && rank == Rank::Loose) {
+                continue;
+            }
+            if self.is_proven(window, position, &header, bounds) {
                 best = Some((rank, position));
-                if rank == Rank::Exact && !proof.is_possible() {
-                    return Some(Found { position, proves_suspect: false });
-                }
             }
         }
     }

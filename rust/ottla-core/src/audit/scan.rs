@@ -379,28 +379,13 @@ impl Pass<'_, '_> {
             return;
         }
         let head = self.window.hold(start, HEAD_BYTES);
-        let suspect = Suspect::read(head, start, &bounds);
-        if let Some((info, fault)) = bad {
-            let total = info.size;
-            if let Some(hidden) = self.search.hidden(&mut self.window, &suspect, total, &bounds) {
-                self.damaged_range(hidden, suspect.header, true);
-                return;
-            }
-            let behind = start + total;
-            // A few bytes at the end prove little: they may be the rest of this batch.
-            if behind + RECORD_BATCH_OVERHEAD as u64 > end
-                && behind < end
-                && self.search.ends_with_source(&mut self.window, &suspect)
-            {
-                self.damaged_range(end, suspect.header, true);
-                return;
-            }
-            if self.stands(behind, &bounds)
-                && Search::continues(&mut self.window, behind, &suspect, &bounds)
-            {
-                self.bad_batch(&info, &fault, suspect.header.as_ref());
-                return;
-            }
+        let size = bad.map(|(info, _)| info.size);
+        let suspect = Suspect::read(head, start, size, &bounds);
+        if let Some((info, fault)) = bad
+            && Search::is_followed(&mut self.window, &suspect, &bounds)
+        {
+            self.bad_batch(&info, &fault, suspect.header.as_ref());
+            return;
         }
         if let Some(found) = self.search.behind(&mut self.window, &suspect, &bounds) {
             match bad {
@@ -411,13 +396,18 @@ impl Pass<'_, '_> {
             }
             return;
         }
-        let is_framed = suspect.header.is_some_and(|header| start + header.total <= end);
         if self.search.ends_with_source(&mut self.window, &suspect) {
             self.damaged_range(end, suspect.header, true);
-        } else if is_framed {
-            self.damaged_range(end, suspect.header, false);
-        } else {
-            self.tail(suspect.header, &bounds);
+            return;
+        }
+        match bad {
+            Some((info, fault)) if self.stands(start + info.size, &bounds) => {
+                self.bad_batch(&info, &fault, suspect.header.as_ref());
+            }
+            _ if suspect.header.is_some_and(|header| start + header.total <= end) => {
+                self.damaged_range(end, suspect.header, false);
+            }
+            _ => self.tail(suspect.header, &bounds),
         }
     }
 
