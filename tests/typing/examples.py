@@ -1,0 +1,62 @@
+"""Calls as users write them, with the types that mypy must see."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import ottla
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+
+def reading(data: bytes) -> None:
+    """Read batches and records."""
+    assert_type(list(ottla.read(data)), list[ottla.Record])
+    assert_type(ottla.read(data, control=True), Iterator[ottla.Record])
+    for batch in ottla.read_batches(data):
+        assert_type(batch, ottla.RecordBatch)
+        assert_type(batch.base_offset, int)
+        assert_type(batch.compression, str)
+        assert_type(batch.delete_horizon_ms, int | None)
+        assert_type(batch.record_count, int | None)
+        batch.verify()
+        for record in batch.records():
+            assert_type(record, ottla.Record)
+            assert_type(record.key, bytes | None)
+            assert_type(record.headers, list[tuple[str, bytes | None]])
+            assert_type(record.raw_headers, list[tuple[bytes, bytes | None]])
+            assert_type(record.control, str | None)
+
+
+def checking(data: bytearray) -> None:
+    """Check at a level, and ask an error for what it knows."""
+    assert_type(ottla.check_batches(data, level="crc"), int)
+    ottla.check_batches(data, level="deep")  # type: ignore[arg-type]
+    try:
+        ottla.check_batches(data)
+    except ottla.RecordBatchError as error:
+        assert_type(error.kind, str)
+        assert_type(error.position, int)
+        assert_type(error.record_index, int | None)
+
+
+def columns(data: memoryview) -> None:
+    """Read columns."""
+    found = ottla.read_columns(data, views=True)
+    assert_type(found, ottla.Columns)
+    assert_type(found.offset, NDArray[np.int64])
+    assert_type(found.value_length, NDArray[np.int32])
+    assert_type(found.numbers(), tuple[NDArray[Any], ...])
+    assert_type(found.inflated, bytes)
+
+
+def building() -> None:
+    """Build batches."""
+    record = ottla.NewRecord(key=b"k", value=None, headers=[("h", b"x"), (b"i", None)])
+    assert_type(ottla.build_batch([record], compression="zstd"), bytes)
+    ottla.build_batch([record], compression="brotli")  # type: ignore[arg-type]
+    ottla.build_message_set([record], magic=1, compression="lz4")
+    ottla.build_message_set([record], magic=1, compression="zstd")  # type: ignore[arg-type]
+    ottla.build_message_set([record], magic=2)  # type: ignore[arg-type]
+    ottla.NewRecord(value="text")  # type: ignore[arg-type]
+    record.timestamp = 5  # type: ignore[misc]
