@@ -12,12 +12,16 @@ use std::borrow::Cow;
 
 use ottla_kernels::gzip::{Decompressor, GzipError};
 
-use super::{Arena, Fault, GROWTH};
+use super::{Arena, Fault};
 
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;
 /// A header and a trailer: Java does not look for a member in what is no longer than both.
 const LEAST_MEMBER: usize = 18;
+
+/// A member that does not fit is tried again with this times the room, so that all tries together
+/// cost a third more than the last.
+const GROWTH: usize = 4;
 
 const HEADER_CRC: u8 = 0x02;
 const EXTRA: u8 = 0x04;

@@ -10,7 +10,7 @@
 //! | gzip | ignored | read on | refused |
 //! | snappy | up to three bytes ignored | read on | refused |
 //! | lz4 | ignored | ignored | refused |
-//! | zstd | refused | read on | read as empty |
+//! | zstd | refused, but for the begin of a frame | read on | read as empty |
 //!
 //! Payloads are inflated into one arena that is kept, because fresh pages cost more than most
 //! decoders. No codec may write past [`Limits::decompressed`], and what a payload says about its
@@ -215,7 +215,3 @@ impl Arena {
         self.limit - used
     }
 }
-
-/// Decoders that cannot tell how much they will write are tried again with this times the room, so
-/// that all tries together cost a third more than the last.
-const GROWTH: usize = 4;
