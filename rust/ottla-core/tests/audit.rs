@@ -931,14 +931,29 @@ fn a_file_truncated_while_it_is_read_ends_where_it_ends() {
 #[test]
 fn a_disk_that_fails_gives_what_was_read_before() {
     let log = sample();
-    let end = log.batches[5].0;
-    let source = Broken { bytes: log.bytes[..end].to_vec(), claimed: 1 << 30, fails: true };
+    // Between two batches, inside a header, inside a body.
+    for extra in [0, 30, 70] {
+        let end = log.batches[5].0 + extra;
+        let source = Broken { bytes: log.bytes[..end].to_vec(), claimed: 1 << 30, fails: true };
+        let mut scanner = Scanner::new(Level::Full, Limits::default());
+        let context = closed(100, log.next);
+        let scan = scanner.scan(&source, context, &mut |_| true, None).expect("reads");
+        assert_eq!(scan.counters.batches, 5);
+        let found = merge_partition(vec![scan], &PartitionContext::default());
+        let finding = only(&found);
+        assert_eq!((finding.kind, finding.position), (FindingKind::Unreadable, Some(end as u64)));
+    }
+}
+
+#[test]
+fn what_a_disk_did_not_give_is_no_gap_before_the_next_file() {
+    let [first, second, third] = three();
+    let source =
+        Broken { bytes: second.bytes[..second.batches[1].0].to_vec(), claimed: 900, fails: true };
     let mut scanner = Scanner::new(Level::Full, Limits::default());
-    let scan = scanner.scan(&source, closed(100, log.next), &mut |_| true, None).expect("reads");
-    assert_eq!(scan.counters.batches, 5);
-    let found = merge_partition(vec![scan], &PartitionContext::default());
-    let finding = only(&found);
-    assert_eq!((finding.kind, finding.position), (FindingKind::Unreadable, Some(end as u64)));
+    let middle = scanner.scan(&source, closed(4, 8), &mut |_| true, None).expect("reads");
+    let scans = vec![scan(&first.bytes, closed(0, 4)), middle, scan(&third.bytes, active(8))];
+    assert_eq!(names(&merge_partition(scans, &PartitionContext::default())), ["unreadable"]);
 }
 
 #[test]

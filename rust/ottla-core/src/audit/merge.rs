@@ -231,14 +231,16 @@ impl Merge<'_> {
         false
     }
 
-    /// Whether damage in this segment, or in the one before, explains that `offset` is missing.
+    /// Whether damage in this segment, or in the one before, explains that `offset` is missing; what
+    /// could not be read may hold anything.
     fn is_lost(&self, scan: &SegmentScan, offset: i64) -> bool {
         let before = self.findings.get(self.before..).unwrap_or_default();
         let before = before.iter().map(|placed| &placed.finding);
         before.chain(scan.findings.kept()).any(|finding| {
-            is_loss(finding.kind)
-                && finding.first_offset.is_some_and(|first| first <= offset)
-                && finding.last_offset.is_some_and(|last| last >= offset)
+            finding.kind == FindingKind::Unreadable
+                || is_loss(finding.kind)
+                    && finding.first_offset.is_some_and(|first| first <= offset)
+                    && finding.last_offset.is_some_and(|last| last >= offset)
         })
     }
 
@@ -285,7 +287,7 @@ impl Merge<'_> {
         });
         for placed in &self.findings {
             let finding = &placed.finding;
-            if is_loss(finding.kind) {
+            if is_loss(finding.kind) || finding.kind == FindingKind::Unreadable {
                 // What was lost at the end of the log has no last offset.
                 self.lost = self.lost.max(Some(finding.last_offset.unwrap_or(i64::MAX)));
             }

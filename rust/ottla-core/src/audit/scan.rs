@@ -327,7 +327,7 @@ impl Pass<'_, '_> {
             return;
         }
         info.position = self.position;
-        let limit = bounds_text(self.checker.limits().batch_bytes);
+        let limit = self.checker.limits().batch_bytes;
         let message = format!(
             "the batch at position {} has {total} bytes, more than {limit}: it was not looked into",
             self.position
@@ -366,9 +366,10 @@ impl Pass<'_, '_> {
         let bounds = self.bounds();
         let start = self.position;
         let end = self.window.end();
-        // An end inside zeros may also cut a batch that ends with zeros: that is told apart below.
         if self.zeros_from() <= start {
-            if self.may_be_an_offset() {
+            if self.window.failure().is_some() {
+                self.position = end;
+            } else if self.may_be_an_offset() {
                 self.tail(None, &bounds);
             } else {
                 self.zero_tail();
@@ -394,6 +395,11 @@ impl Pass<'_, '_> {
                 }
                 _ => self.damaged_range(found.position, suspect.header, found.proves_suspect),
             }
+            return;
+        }
+        if self.window.failure().is_some() {
+            // What could not be read is no end of the file.
+            self.position = self.window.end();
             return;
         }
         if self.search.ends_with_source(&mut self.window, &suspect) {
@@ -603,10 +609,6 @@ impl Pass<'_, '_> {
             self.tally.push(finding);
         }
     }
-}
-
-fn bounds_text(limit: u64) -> String {
-    limit.to_string()
 }
 
 /// The finding of a fault inside a batch whose checksum is right.
