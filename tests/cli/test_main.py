@@ -74,7 +74,8 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
         assert done.stdout.count(b"\n") == 1, verb
 
 
-def test_the_verdict_stands_when_nobody_reads_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_verdict_stands_when_nobody_reads_it(tmp_path: Path, form: str) -> None:
     partition = write_partition(tmp_path / "orders-0", {0: b"\x01" * 1000 + segment(3000)})
     reader, writer = os.pipe()
     os.close(reader)
@@ -82,7 +83,7 @@ def test_the_verdict_stands_when_nobody_reads_it(tmp_path: Path) -> None:
         done = subprocess.run(
             [
                 *(sys.executable, "-c", "from ottla.cli import main; main()"),
-                *("audit", "--format", "json", partition),
+                *("audit", "--format", form, partition),
             ],
             stdout=nowhere,
             stderr=subprocess.PIPE,

@@ -50,9 +50,20 @@ class _Topic:
     worst: Severity | None = None
 
 
-def print_report(result: AuditResult, console: Console | None = None) -> None:
-    """Prints the report of an audit, by default to standard output."""
-    console = console or Console(highlight=False, markup=False, emoji=False)
+class _Console(Console):
+    """A console that leaves it to the program what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def print_report(result: AuditResult) -> None:
+    """Prints the report of an audit to standard output.
+
+    Raises:
+        BrokenPipeError: nobody reads it any more.
+    """
+    console = _Console(highlight=False, markup=False, emoji=False)
     console.print(_verdict(result))
     if len(result.files):
         _print_scope(console, result)
