@@ -234,14 +234,16 @@ impl Merge<'_> {
     /// Whether damage in this segment, or in the one before, explains that `offset` is missing; what
     /// could not be read may hold anything.
     fn is_lost(&self, scan: &SegmentScan, offset: i64) -> bool {
+        let explains = |finding: &Finding| {
+            is_loss(finding.kind)
+                && finding.first_offset.is_some_and(|first| first <= offset)
+                && finding.last_offset.is_some_and(|last| last >= offset)
+        };
         let before = self.findings.get(self.before..).unwrap_or_default();
-        let before = before.iter().map(|placed| &placed.finding);
-        before.chain(scan.findings.kept()).any(|finding| {
-            finding.kind == FindingKind::Unreadable
-                || is_loss(finding.kind)
-                    && finding.first_offset.is_some_and(|first| first <= offset)
-                    && finding.last_offset.is_some_and(|last| last >= offset)
-        })
+        scan.findings.kept().iter().any(explains)
+            || before.iter().any(|placed| {
+                placed.finding.kind == FindingKind::Unreadable || explains(&placed.finding)
+            })
     }
 
     /// The first segment: offsets missing before its first batch.
