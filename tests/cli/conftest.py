@@ -12,7 +12,7 @@ PROGRAM = "from ottla.cli import main; main()"
 
 
 def _text(argument: object) -> str:
-    return argument if isinstance(argument, str) else os.fsdecode(argument)  # type: ignore[arg-type]
+    return os.fsdecode(argument) if isinstance(argument, bytes | os.PathLike) else str(argument)
 
 
 @pytest.fixture

@@ -35,28 +35,30 @@ def audited(ran: Ran) -> int:
     return int(json.loads(ran.out)["summary"]["records"])
 
 
-def test_a_missing_path(run: Run, log_directory: Path) -> None:
+def test_a_missing_path_is_said_and_the_rest_is_audited(run: Run, log_directory: Path) -> None:
     ran = run("audit", "--format", "json", log_directory, log_directory / "nowhere")
     assert ran.status == 3
     assert unread(ran) == ["nowhere: no such file or directory"]
     assert audited(ran) == 24
 
 
-def test_a_path_below_a_file(run: Run, log_directory: Path) -> None:
+def test_a_path_below_a_file_leads_nowhere(run: Run, log_directory: Path) -> None:
     path = log_directory / "meta.properties" / "orders-0"
     ran = run("audit", "--format", "json", path)
     assert ran.status == 3
     assert unread(ran) == [f"{path}: not a directory"]
 
 
-def test_a_file_that_is_no_log(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_no_log_is_said_to_be_none(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Remember the milk.\n" * 20)
     ran = run("audit", "--format", "json", tmp_path / "notes.txt")
     assert ran.status == 3
     assert unread(ran) == ["notes.txt: no log: not one record batch in its 380 bytes"]
 
 
-def test_a_file_that_is_no_log_among_segments(run: Run, log_directory: Path) -> None:
+def test_a_file_of_somebody_among_segments_is_listed_as_unknown(
+    run: Run, log_directory: Path
+) -> None:
     (log_directory / "orders-0" / "notes.txt").write_text("mine")
     ran = run("audit", "--format", "json", log_directory)
     assert ran.status == 0
@@ -72,14 +74,16 @@ def test_a_segment_of_noise_is_damage_and_no_reason_to_stop(run: Run, log_direct
     assert audited(ran) == 12
 
 
-def test_an_empty_directory(run: Run, tmp_path: Path) -> None:
+def test_an_empty_directory_holds_nothing_to_audit(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = run("audit", tmp_path / "empty")
     assert ran.status == 3
     assert "the directory holds nothing" in ran.out
 
 
-def test_a_partition_directory_without_a_segment(run: Run, log_directory: Path) -> None:
+def test_a_partition_directory_without_a_segment_is_a_warning(
+    run: Run, log_directory: Path
+) -> None:
     (log_directory / "orders-1").mkdir()
     ran = run("audit", "--format", "json", log_directory)
     assert ran.status == 1
@@ -87,7 +91,7 @@ def test_a_partition_directory_without_a_segment(run: Run, log_directory: Path) 
     assert (finding["name"], finding["file"]) == ("missing-segment", "orders-1")
 
 
-def test_a_segment_of_no_bytes(run: Run, log_directory: Path) -> None:
+def test_a_segment_of_no_bytes_is_sound(run: Run, log_directory: Path) -> None:
     (log_directory / "orders-0" / segment_name(24)).write_bytes(b"")
     for suffix in ("index", "timeindex"):
         (log_directory / "orders-0" / segment_name(24, suffix)).write_bytes(b"")
@@ -96,7 +100,7 @@ def test_a_segment_of_no_bytes(run: Run, log_directory: Path) -> None:
     assert json.loads(ran.out)["findings"] == []
 
 
-def test_a_file_of_no_bytes(run: Run, tmp_path: Path) -> None:
+def test_a_file_of_no_bytes_is_an_empty_log(run: Run, tmp_path: Path) -> None:
     (tmp_path / "captured.bin").write_bytes(b"")
     assert run("audit", tmp_path / "captured.bin").status == 0
 
@@ -118,7 +122,9 @@ def test_a_fifo_is_never_opened(spawn: Run, log_directory: Path) -> None:
     assert spawn("inspect", fifo).status == 3
 
 
-def test_a_socket_is_named(run: Run, log_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_named_and_the_rest_is_audited(
+    run: Run, log_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(log_directory)
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("agent.sock")  # By its short name: a socket's path is limited.
@@ -128,7 +134,7 @@ def test_a_socket_is_named(run: Run, log_directory: Path, monkeypatch: pytest.Mo
     assert audited(ran) == 24
 
 
-def test_a_broken_link(run: Run, log_directory: Path) -> None:
+def test_a_broken_link_says_where_it_leads(run: Run, log_directory: Path) -> None:
     (log_directory / "orders-0" / segment_name(24)).symlink_to("moved-away")
     (log_directory / "payments-0").symlink_to("moved-away")
     ran = run("audit", "--format", "json", log_directory, log_directory / "payments-0")
@@ -141,7 +147,9 @@ def test_a_broken_link(run: Run, log_directory: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_a_name_that_is_no_utf8(log_directory: Path, encoding: str) -> None:
+def test_a_name_that_is_no_utf8_is_audited_and_shown_escaped(
+    log_directory: Path, encoding: str
+) -> None:
     directory = write_partition(log_directory / os.fsdecode(b"caf\xe9-0"), {0: segment(4)[:200]})
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "audit", directory],
@@ -174,7 +182,7 @@ def forbidden(log_directory: Path) -> Iterator[Path]:
     (log_directory / "orders-1").chmod(0o700)
 
 
-def test_no_permission(forbidden: Path) -> None:
+def test_what_may_not_be_read_is_said_and_the_rest_is_audited(forbidden: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "audit", "--format", "json", forbidden],
         preexec_fn=without_override,
@@ -191,7 +199,7 @@ def test_no_permission(forbidden: Path) -> None:
     assert audited(ran) == 24 + 3
 
 
-def test_a_directory_named_like_a_segment(run: Run, log_directory: Path) -> None:
+def test_a_directory_named_like_a_segment_is_no_segment(run: Run, log_directory: Path) -> None:
     (log_directory / "orders-0" / segment_name(24)).mkdir()
     ran = run("audit", "--format", "json", log_directory)
     assert ran.status == 3
@@ -199,7 +207,7 @@ def test_a_directory_named_like_a_segment(run: Run, log_directory: Path) -> None
     assert audited(ran) == 24
 
 
-def test_a_checkpoint_that_cannot_be_parsed(run: Run, log_directory: Path) -> None:
+def test_a_checkpoint_that_cannot_be_parsed_is_a_warning(run: Run, log_directory: Path) -> None:
     (log_directory / "replication-offset-checkpoint").write_bytes(b"\0" * 100)
     ran = run("audit", "--format", "json", log_directory)
     assert ran.status == 1
@@ -208,7 +216,7 @@ def test_a_checkpoint_that_cannot_be_parsed(run: Run, log_directory: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_segment_of_three_gigabytes(run: Run, tmp_path: Path) -> None:
+def test_a_segment_of_three_gigabytes_is_read_to_its_end(run: Run, tmp_path: Path) -> None:
     first, second = batches(2)
     path = tmp_path / "orders-0" / segment_name(0)
     write_partition(path.parent, {0: first})
@@ -227,7 +235,7 @@ def test_a_segment_of_three_gigabytes(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_tiny_segments(run: Run, tmp_path: Path) -> None:
+def test_a_hundred_thousand_tiny_segments_are_all_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     (batch,) = batches(1, records=1)
     for offset in range(100_000):
