@@ -1,6 +1,6 @@
 # Types only; the prose is in the extension and shown by help().
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,16 +9,16 @@ __version__: str
 SEGMENT_BATCH_COLUMNS: list[str]
 SEGMENT_RECORD_COLUMNS: list[str]
 
-_Level = Literal["crc", "decode", "full"]
-_Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-_Row = tuple[
+_Level: TypeAlias = Literal["crc", "decode", "full"]
+_Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+_Row: TypeAlias = tuple[
     int,
     bytes | None,
     bytes | None,
     Sequence[tuple[str | bytes, bytes | None]] | None,
     int | None,
 ]
-_Column = tuple[Any, ...] | None
+_Column: TypeAlias = tuple[Any, ...] | None
 
 def check_batches(data: object, *, level: _Level | None = None) -> int: ...
 def kernel_level() -> str: ...
@@ -32,10 +32,10 @@ def build_batch(
     base_offset: int = 0,
     compression: _Compression = "none",
     compression_level: int | None = None,
-    partition_leader_epoch: int = -1,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
+    partition_leader_epoch: int = ...,
+    producer_id: int = ...,
+    producer_epoch: int = ...,
+    base_sequence: int = ...,
     is_transactional: bool = False,
     log_append_time_ms: int | None = None,
     delete_horizon_ms: int | None = None,
@@ -48,7 +48,7 @@ def build_control_batch(
     coordinator_epoch: int,
     timestamp: int,
     base_offset: int = 0,
-    partition_leader_epoch: int = -1,
+    partition_leader_epoch: int = ...,
 ) -> bytes: ...
 def build_message_set(
     rows: Sequence[_Row],
@@ -67,10 +67,10 @@ def build_batch_from_columns(
     base_offset: int = 0,
     compression: _Compression = "none",
     compression_level: int | None = None,
-    partition_leader_epoch: int = -1,
-    producer_id: int = -1,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
+    partition_leader_epoch: int = ...,
+    producer_id: int = ...,
+    producer_epoch: int = ...,
+    base_sequence: int = ...,
     is_transactional: bool = False,
     log_append_time_ms: int | None = None,
 ) -> bytes: ...

@@ -31,8 +31,8 @@ class RecordBatchError(OttlaError, ValueError):
     Attributes:
         kind: stable kebab-case name of the fault, such as ``crc-mismatch``.
         position: where it shows, in bytes from the start of the data.
-        error_code: what a Kafka broker would answer: 2 CORRUPT_MESSAGE, 87 INVALID_RECORD,
-            10 MESSAGE_TOO_LARGE, -1 UNKNOWN_SERVER_ERROR.
+        error_code: Kafka's code for this family of faults: 2 CORRUPT_MESSAGE, 87 INVALID_RECORD,
+            10 MESSAGE_TOO_LARGE, -1 UNKNOWN_SERVER_ERROR for payloads their codec refuses.
         record_index: the record to blame within its batch, or ``None``.
     """
 

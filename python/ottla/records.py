@@ -1,14 +1,13 @@
 """Reading, checking and building record batches: the engine's public face.
 
-Everything works on buffers of many batches; Python objects are made only when asked for. Data may be
-any bytes-like object: ``bytes`` is borrowed, anything else is copied once.
+Everything works on buffers of many batches; Python objects are made only when asked for. Data may
+be any bytes-like object: ``bytes`` is borrowed, anything else is copied once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ottla._engine import (
     BatchIterator,
@@ -25,6 +24,9 @@ from ottla._engine import build_batch_from_columns as _build_batch_from_columns
 from ottla._engine import build_control_batch as _build_control_batch
 from ottla._engine import build_message_set as _build_message_set
 from ottla.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "BatchIterator",
@@ -49,9 +51,9 @@ __all__ = [
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
 BinaryColumn = Any
-"""A column of byte strings: ``(offsets, data)`` with offsets an int32 array of n + 1 positions into the
-uint8 array data; or an Arrow array of type binary (anything with ``__arrow_c_array__``); or ``None``
-for a column of nulls."""
+"""A column of byte strings: ``(offsets, data)`` or ``(offsets, data, validity)`` with offsets an
+int32 or int64 array of n + 1 positions into the uint8 array data and validity a bool array, False
+for null; or an Arrow array of type binary or large_binary; or ``None`` for a column of nulls."""
 
 columns = read_columns
 
@@ -214,7 +216,7 @@ def build_control_batch(
 
     >>> import ottla
     >>> marker = ottla.build_control_batch(
-    ...     "commit", producer_id=9, producer_epoch=2, coordinator_epoch=7, timestamp=1_500_000_000_000
+    ...     "commit", producer_id=9, producer_epoch=2, coordinator_epoch=7, timestamp=1_500_000_000
     ... )
     >>> [record.control for record in ottla.read(marker, control=True)]
     ['COMMIT']

@@ -699,7 +699,6 @@ def test_a_batch_of_more_than_64_mib_is_refused() -> None:
     assert (found.kind, found.error_code) == ("batch-too-large", 10)
 
 
-@pytest.mark.xfail(reason="the kernels do not know the bound and take the batch", strict=True)
 def test_an_ordinary_batch_of_more_than_64_mib_is_refused_too() -> None:
     assert fault(of_size(MAX_BATCH_BYTES + 1), "decode").kind == "batch-too-large"
 

@@ -46,15 +46,21 @@ impl Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Kafka's own names
 pub enum ControlRecord {
-    Abort { coordinator_epoch: i32 },
-    Commit { coordinator_epoch: i32 },
+    Abort {
+        coordinator_epoch: i32,
+    },
+    Commit {
+        coordinator_epoch: i32,
+    },
     LeaderChange,
     SnapshotHeader,
     SnapshotFooter,
     KraftVersion,
     KraftVoters,
     /// A type this engine does not know; consumers ignore it.
-    Unknown { kind: i16 },
+    Unknown {
+        kind: i16,
+    },
 }
 
 impl ControlRecord {
@@ -177,7 +183,12 @@ impl Checker {
         let mut faults = Vec::new();
         while position < data.len() {
             let run = match self.level {
-                Level::Crc => ottla_kernels::crc_only_run(self.kernels, data, position, |_| true),
+                Level::Crc => {
+                    let limit = self.limits.batch_bytes;
+                    ottla_kernels::crc_only_run(self.kernels, data, position, |header| {
+                        (header.end - header.position) as u64 <= limit
+                    })
+                }
                 _ => ottla_kernels::run(self.kernels, data, position, &mut Nothing),
             };
             records += run.records;

@@ -237,7 +237,7 @@ impl ErrorKind {
         }
     }
 
-    /// The error code a broker would answer with: 2 `CORRUPT_MESSAGE`, 87 `INVALID_RECORD`,
+    /// The error code of its family: 2 `CORRUPT_MESSAGE`, 87 `INVALID_RECORD`,
     /// 10 `MESSAGE_TOO_LARGE`, −1 where Kafka leaks an internal error.
     pub fn error_code(&self) -> i16 {
         match (self, self.family()) {

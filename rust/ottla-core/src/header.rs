@@ -103,7 +103,10 @@ impl Envelope {
             return Ok(Next::End { left, needed: LOG_OVERHEAD });
         };
         if size < MIN_SIZE {
-            return Err(Error::new(ErrorKind::SizeTooSmall { declared: size, minimum: MIN_SIZE }, at));
+            return Err(Error::new(
+                ErrorKind::SizeTooSmall { declared: size, minimum: MIN_SIZE },
+                at,
+            ));
         }
         let Some(envelope) = Self::read(data, at) else {
             return Ok(Next::End { left, needed: HEADER_UP_TO_MAGIC });

@@ -72,9 +72,7 @@ impl<'a> Cursor<'a> {
         let index = self.index;
         Error::new(
             match fault {
-                VarintFault::End => {
-                    ErrorKind::FieldOverrun { index, field, declared: 1, left: 0 }
-                }
+                VarintFault::End => ErrorKind::FieldOverrun { index, field, declared: 1, left: 0 },
                 VarintFault::TooLong => ErrorKind::VarintTooLong { index, field },
             },
             self.at,
@@ -170,7 +168,10 @@ pub fn read_record<'a>(
         let key_at = cursor.at;
         if cursor.bytes(Field::HeaderKey)?.is_none() {
             let field = Field::HeaderKey;
-            return Err(Error::new(ErrorKind::FieldNegative { index, field, declared: -1 }, key_at));
+            return Err(Error::new(
+                ErrorKind::FieldNegative { index, field, declared: -1 },
+                key_at,
+            ));
         }
         cursor.bytes(Field::HeaderValue)?;
     }

@@ -64,9 +64,9 @@ pub enum BuildError {
         /// How many timestamps there are.
         count: usize,
     },
-    /// A column of keys or values has fewer values, or fewer bits of validity, than there are
+    /// A column of keys or values has another number of values, or too little validity, than there are
     /// timestamps.
-    ColumnTooShort,
+    ColumnLength,
     /// Offset `index` is before the one before it, or outside the data.
     Offset {
         /// The first such offset.
@@ -82,8 +82,8 @@ impl fmt::Display for BuildError {
             BuildError::RecordCount { count } => {
                 write!(f, "{count} records cannot be one batch, which has 1 to {}", i32::MAX)
             }
-            BuildError::ColumnTooShort => {
-                f.write_str("a column has fewer rows than there are timestamps")
+            BuildError::ColumnLength => {
+                f.write_str("a column has another number of rows than there are timestamps")
             }
             BuildError::Offset { index } => {
                 write!(
@@ -178,7 +178,7 @@ impl BinaryColumn<'_> {
             }
         };
         if !enough {
-            return Err(BuildError::ColumnTooShort);
+            return Err(BuildError::ColumnLength);
         }
         match self.offsets {
             Offsets::I32(offsets) => check_offsets(offsets, count, self.data.len()),
@@ -188,9 +188,9 @@ impl BinaryColumn<'_> {
 }
 
 fn check_offsets<O: Offset>(offsets: &[O], count: usize, data: usize) -> Result<(), BuildError> {
-    let Some(offsets) = offsets.get(..=count) else {
-        return Err(BuildError::ColumnTooShort);
-    };
+    if offsets.len() != count.saturating_add(1) {
+        return Err(BuildError::ColumnLength);
+    }
     let (from, to) = (&offsets[..count], &offsets[1..]);
     // Without a way out of the loop, so that it becomes vectors.
     let ascends = from.iter().zip(to).fold(1, |ascends, (a, b)| ascends & u8::from(a <= b));

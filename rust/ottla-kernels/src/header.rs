@@ -6,6 +6,8 @@ pub const HEADER_BYTES: usize = 61;
 pub(crate) const CRC_FROM: usize = 21;
 /// Bytes of `base_offset` and `batch_length`, which `batch_length` does not count.
 const LENGTH_FROM: usize = 12;
+/// The largest batch that is ordinary: what is larger than any broker takes is for the complete rules.
+const MAX_ORDINARY_BYTES: usize = 64 << 20;
 /// The shortest record: length, attributes, time delta, offset delta, null key, null value, no
 /// headers.
 pub(crate) const MIN_RECORD_BYTES: usize = 7;
@@ -103,7 +105,7 @@ impl BatchHeader {
     /// Whether the kernels take this batch: everything the header alone must say for the batch to
     /// be right and plain.
     ///
-    /// Uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas
+    /// At most 64 MiB, uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas
     /// that fit the record count, a count that fits the bytes; offsets of at least 0 without
     /// overflow; a leader epoch of at least −1; no producer id and no transaction, or producer
     /// fields of which none is negative; for `CreateTime`, timestamps of at least −1 and a maximum
@@ -117,6 +119,7 @@ impl BatchHeader {
         let anonymous = self.producer_id == -1 && self.attributes & TRANSACTIONAL == 0;
         let room = self.end - self.records_position();
         self.attributes & !(LOG_APPEND_TIME | TRANSACTIONAL) == 0
+            && self.end - self.position <= MAX_ORDINARY_BYTES
             && self.record_count >= 1
             && self.record_count as usize * MIN_RECORD_BYTES <= room
             && self.last_offset_delta == self.record_count - 1

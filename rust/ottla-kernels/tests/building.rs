@@ -145,16 +145,16 @@ fn columns_that_do_not_fit_are_refused_by_kind() {
     assert_eq!(plan(&[], None), Err(BuildError::RecordCount { count: 0 }));
     assert_eq!(
         plan(&[1, 2], Some(column(&[0, 1], b"a", Validity::All))),
-        Err(BuildError::ColumnTooShort)
+        Err(BuildError::ColumnLength)
     );
     assert_eq!(
         plan(&[1], Some(column(&[0, 1], b"a", Validity::Bools(&[])))),
-        Err(BuildError::ColumnTooShort)
+        Err(BuildError::ColumnLength)
     );
     let bits = Validity::Bitmap { bits: &[1], first_bit: 8 };
-    assert_eq!(plan(&[1], Some(column(&[0, 1], b"a", bits))), Err(BuildError::ColumnTooShort));
+    assert_eq!(plan(&[1], Some(column(&[0, 1], b"a", bits))), Err(BuildError::ColumnLength));
     let bits = Validity::Bitmap { bits: &[1], first_bit: usize::MAX };
-    assert_eq!(plan(&[1], Some(column(&[0, 1], b"a", bits))), Err(BuildError::ColumnTooShort));
+    assert_eq!(plan(&[1], Some(column(&[0, 1], b"a", bits))), Err(BuildError::ColumnLength));
     for (offsets, index) in [([-1, 0, 1], 0), ([0, 2, 1], 2), ([0, 1, 3], 2), ([0, 9, 1], 1)] {
         let found = plan(&[1, 2], Some(column(&offsets, b"ab", Validity::All)));
         assert_eq!(found, Err(BuildError::Offset { index }), "{offsets:?}");
