@@ -5,6 +5,36 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "BatchIterator",
+    "Columns",
+    "PartitionScan",
+    "Record",
+    "RecordBatch",
+    "RecordIterator",
+    "SEGMENT_BATCH_COLUMNS",
+    "SEGMENT_RECORD_COLUMNS",
+    "SegmentScan",
+    "TableStream",
+    "__version__",
+    "bare_inflate",
+    "bare_read",
+    "build_batch",
+    "build_batch_from_columns",
+    "build_control_batch",
+    "build_message_set",
+    "check_batches",
+    "finding_catalogue",
+    "kernel_level",
+    "merge_partition",
+    "read_batches",
+    "read_columns",
+    "scan_segment",
+    "segment_batches",
+    "segment_records",
+    "table_stream",
+]
+
 __version__: str
 SEGMENT_BATCH_COLUMNS: list[str]
 SEGMENT_RECORD_COLUMNS: list[str]
