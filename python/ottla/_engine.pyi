@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "SEGMENT_BATCH_COLUMNS",
+    "SEGMENT_RECORD_COLUMNS",
     "BatchIterator",
     "Columns",
     "PartitionScan",
     "Record",
     "RecordBatch",
     "RecordIterator",
-    "SEGMENT_BATCH_COLUMNS",
-    "SEGMENT_RECORD_COLUMNS",
     "SegmentScan",
     "TableStream",
     "__version__",
