@@ -53,6 +53,7 @@ pub struct ViewColumns {
     /// Which values are null.
     pub value_nulls: Nulls,
     /// By index of the buffer: every view of it ends at or before this position.
+    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "only Arrow asks"))]
     pub(crate) extents: Vec<usize>,
 }
 
