@@ -255,23 +255,32 @@ impl Proof {
 /// The CRC-32C of two stretches of bytes put together, from the CRC of each and the size of the
 /// second: the first times `x` to the power of the second's bits, modulo the polynomial.
 fn join_crc32c(first: u32, second: u32, second_size: u64) -> u32 {
-    let mut power = 0x8000_0000;
-    let mut square = 0x0080_0000;
-    let mut rest = second_size;
-    while rest > 0 {
-        if rest & 1 == 1 {
-            power = times(power, square);
+    let mut shifted = first;
+    for (bit, &power) in POWERS.iter().enumerate() {
+        if second_size >> bit & 1 == 1 {
+            shifted = times(shifted, power);
         }
-        square = times(square, square);
-        rest >>= 1;
     }
-    times(first, power) ^ second
+    shifted ^ second
 }
 
+/// `x` to the power of 8, 16, 32 and so on: one byte, two bytes, four bytes.
+const POWERS: [u32; 32] = {
+    let mut powers = [0x0080_0000; 32];
+    let mut bit = 1;
+    while bit < 32 {
+        powers[bit] = times(powers[bit - 1], powers[bit - 1]);
+        bit += 1;
+    }
+    powers
+};
+
 /// The product of two polynomials modulo that of CRC-32C; bits are reflected.
-fn times(a: u32, mut b: u32) -> u32 {
+const fn times(a: u32, mut b: u32) -> u32 {
     let mut product = 0;
-    for bit in (0..32).rev() {
+    let mut bit = 32;
+    while bit > 0 {
+        bit -= 1;
         product ^= b & (a >> bit & 1).wrapping_neg();
         b = (b >> 1) ^ (0x82f6_3b78 & (b & 1).wrapping_neg());
     }
@@ -296,6 +305,11 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new() -> Self {
         Self { budget: BUDGET_AT_START }
+    }
+
+    /// These bytes will not be looked at again.
+    pub(crate) fn earn(&mut self, bytes: u64) {
+        self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
     }
 
     fn spend(&mut self, bytes: u64) -> bool {
@@ -368,11 +382,13 @@ impl Search {
         None
     }
 
-    /// The next proven batch behind the suspect.
+    /// The next proven batch behind the suspect. `is_framed`: a batch, proven or not, stands where the
+    /// suspect ends by its own size; then only a better place nearby is of interest.
     pub(crate) fn behind(
         &mut self,
         window: &mut Window<'_>,
         suspect: &Suspect,
+        is_framed: bool,
         bounds: &Bounds,
     ) -> Option<Found> {
         let start = suspect.position;
@@ -393,19 +409,17 @@ impl Search {
         let mut best: Option<(Rank, u64)> = None;
         let mut at = start + 1;
         loop {
-            let size = match best {
-                Some(_) => (start + stretch).saturating_sub(at),
-                None => u64::MAX,
-            };
+            let is_bounded = is_framed || best.is_some();
+            let size = if is_bounded { (start + stretch).saturating_sub(at) } else { u64::MAX };
             let scanned = Self::scan(window, at, size, bounds);
             let reached = scanned.map_or(at.saturating_add(size).min(window.end()), |(p, _)| p + 1);
             let bytes = reached.saturating_sub(at);
-            // Before anything was found, the bytes are passed for good and earn; after, they cost.
-            if best.is_none() {
-                self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
-            }
             let fallback = best.map(|(_, position)| Found { position, proves_suspect: false });
-            if !self.spend(bytes.saturating_mul(2)) {
+            // Without a place to fall back to the bytes are passed for good; with one they will be
+            // looked at again.
+            if !is_bounded {
+                self.earn(bytes);
+            } else if !self.spend(bytes.saturating_mul(2)) {
                 return fallback;
             }
             let Some((position, header)) = scanned else { return fallback };
@@ -439,6 +453,12 @@ impl Search {
         }
     }
 
+    /// Looking at a header outside the window takes a call of the system, about as long as hashing
+    /// this many bytes.
+    fn cost_of_peek(window: &Window<'_>, position: u64) -> u64 {
+        if window.held(position).len() < RECORD_BATCH_OVERHEAD { 4096 } else { 64 }
+    }
+
     /// Whether headers that obey the rules follow one another from `position` to `stop`, or to the
     /// end.
     fn is_chained(
@@ -463,7 +483,7 @@ impl Search {
             let head = head.get(..size).unwrap_or_default();
             let behind = Bounds { lowest: header.last_offset.saturating_add(1), ..*bounds };
             match plausible(head, &behind) {
-                Some(next) if self.spend(RECORD_BATCH_OVERHEAD as u64) => header = next,
+                Some(next) if self.spend(Self::cost_of_peek(window, at)) => header = next,
                 Some(_) => return false,
                 // What a torn write or preallocation left behind the last batch.
                 None => {
@@ -519,4 +539,19 @@ pub(crate) fn is_beginning(head: &[u8], bounds: &Bounds) -> bool {
                 && size as u64 + LOG_OVERHEAD as u64 <= bounds.batch_bytes
         })
         && magic.is_none_or(|&magic| magic == 2 || (magic < 2 && bounds.allows_legacy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_crc_of_two_stretches_is_that_of_both_together() {
+        let bytes: Vec<u8> = (0..5000u32).map(|i| (i * 31 % 251) as u8).collect();
+        for cut in [0, 1, 7, 8, 61, 255, 256, 4095, 5000] {
+            let (first, second) = bytes.split_at(cut);
+            let (a, b) = (ottla_kernels::crc32c(first), ottla_kernels::crc32c(second));
+            assert_eq!(join_crc32c(a, b, second.len() as u64), ottla_kernels::crc32c(&bytes));
+        }
+    }
 }

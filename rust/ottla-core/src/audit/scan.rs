@@ -176,11 +176,13 @@ impl Pass<'_, '_> {
             if self.position >= self.window.end() {
                 break;
             }
+            let from = self.position;
             match self.frame() {
                 Frame::Whole(envelope) => self.careful(&envelope),
                 Frame::TooLarge(envelope) => self.too_large(&envelope),
                 Frame::Broken => self.damage(None),
             }
+            self.search.earn(self.position.saturating_sub(from));
             if self.window.is_cancelled() {
                 return;
             }
@@ -388,7 +390,9 @@ impl Pass<'_, '_> {
             self.bad_batch(&info, &fault, suspect.header.as_ref());
             return;
         }
-        if let Some(found) = self.search.behind(&mut self.window, &suspect, &bounds) {
+        let is_framed = bad.is_some_and(|(info, _)| self.stands(start + info.size, &bounds));
+        let found = self.search.behind(&mut self.window, &suspect, is_framed, &bounds);
+        if let Some(found) = found {
             match bad {
                 Some((info, fault)) if start + info.size == found.position => {
                     self.bad_batch(&info, &fault, suspect.header.as_ref());
@@ -407,7 +411,7 @@ impl Pass<'_, '_> {
             return;
         }
         match bad {
-            Some((info, fault)) if self.stands(start + info.size, &bounds) => {
+            Some((info, fault)) if is_framed => {
                 self.bad_batch(&info, &fault, suspect.header.as_ref());
             }
             _ if suspect.header.is_some_and(|header| start + header.total <= end) => {
