@@ -247,8 +247,9 @@ def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
 
 
 def _from_here(path: str) -> str:
-    """The shorter of the absolute path and the one from the working directory."""
-    return min(path, os.path.relpath(path), key=len)
+    """The path from the working directory where it lies below, else the absolute one."""
+    relative = os.path.relpath(path)
+    return path if relative.split(os.sep, 1)[0] == os.pardir else relative
 
 
 def _offsets(first: int, last: int | None) -> str:
