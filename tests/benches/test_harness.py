@@ -1,5 +1,6 @@
 """The benchmarks' own parts: data that is what it says, ratios that are what they say."""
 
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -22,7 +23,7 @@ from benches.data import (
 )
 from benches.peers import AIOKAFKA, JOBS, OURS, READ
 from benches.race import Times, race
-from benches.whole import write_log_directory
+from benches.whole import peak_memory, write_log_directory
 
 
 def plain(record: DrawnRecord) -> tuple[int, bytes | None, bytes | None, tuple[object, ...]]:
@@ -80,6 +81,15 @@ def test_a_log_directory_has_about_the_size_that_was_asked_for(tmp_path: Path, s
     written = write_log_directory(tmp_path, size, partitions=2)
     assert size <= written <= 1.7 * size
     assert sum(path.stat().st_size for path in tmp_path.rglob("*.log")) == written
+
+
+def test_the_memory_of_a_program_is_not_that_of_who_starts_it() -> None:
+    filled = bytearray(b"x") * (200 * MIB)
+    status, small = peak_memory([sys.executable, "-c", "raise SystemExit(2)"])
+    assert status == 2
+    assert small < 100 * MIB < len(filled)
+    _, large = peak_memory([sys.executable, "-c", "bytearray(b'x') * (200 << 20)"])
+    assert large > 200 * MIB
 
 
 def test_each_round_runs_every_candidate_once_in_turn() -> None:
