@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,11 +110,32 @@ def _audit(directory: Path) -> list[str | Path]:
     return [OTTLA, "audit", "--level", "full", "--threads", str(THREADS), directory]
 
 
+def _bare_read(directory: Path) -> float:
+    """Read every segment with `pread` and look at nothing: the floor under any audit that reads."""
+
+    def read(path: Path) -> None:
+        window = bytearray(2 * MIB)
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(window):
+                pass
+
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(read, sorted(directory.rglob("*.log"))))
+    return time.perf_counter() - begin
+
+
 def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
-    """Time an audit from the page cache against checking the same batches in memory."""
+    """Time an audit from the page cache against checking in memory and against bare reading."""
     data = generate(_SHAPE, 16 * MIB)
     with log_directory(size) as (directory, written):
-        walls = _walls({"audit": lambda: _wall(_audit(directory), (0, 1, 2))}, rounds)
+        walls = _walls(
+            {
+                "audit": lambda: _wall(_audit(directory), (0, 1, 2)),
+                "read": lambda: _bare_read(directory),
+            },
+            rounds,
+        )
     jobs = JOBS["check"]
     times = race({peer: turn(jobs[peer](data)) for peer in (OURS, AIOKAFKA)}, 2 * rounds + 1)
     speed = written / walls["audit"]
@@ -123,13 +145,15 @@ def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
     return Measure(
         f"ottla audit --level full, {written / GB:.1f} GB in the page cache, {THREADS} threads",
         "≥ 60 % of check_batches × threads; ≥ 10× aiokafka",
-        f"{share:.0%} of {THREADS} × {in_memory / GB:.1f} GB/s; {speed / peer:.1f}×",
+        f"{share:.0%} of {THREADS} × {in_memory / GB:.1f} GB/s; {speed / peer:.1f}×; "
+        f"{walls['read'] / walls['audit']:.0%} of a bare read",
         share >= 0.6 and speed >= 10 * peer,
         {
             "bytes_per_s": speed,
             "in_memory_bytes_per_s": in_memory,
             "aiokafka_bytes_per_s": peer,
             "wall_s": walls["audit"],
+            "bare_read_wall_s": walls["read"],
         },
     )
 
