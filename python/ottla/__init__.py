@@ -33,6 +33,9 @@ from ottla.records import (
     NewRecord,
     Record,
     RecordBatch,
+    RecordError,
+    TopicConfig,
+    Verdict,
     build_batch,
     build_batch_from_columns,
     build_control_batch,
@@ -42,6 +45,7 @@ from ottla.records import (
     read,
     read_batches,
     read_columns,
+    validate,
 )
 
 __all__ = [
@@ -58,9 +62,12 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordBatchError",
+    "RecordError",
     "Table",
+    "TopicConfig",
     "TruncatedBatchError",
     "UnsupportedCompressionError",
+    "Verdict",
     "__version__",
     "audit",
     "build_batch",
@@ -72,4 +79,5 @@ __all__ = [
     "read",
     "read_batches",
     "read_columns",
+    "validate",
 ]

@@ -261,6 +261,64 @@ pub fn build_batch(
     Ok(batch)
 }
 
+/// A batch of magic 2 written record by record, with offset deltas 0, 1, 2, …: what a broker writes
+/// that rebuilds one. It holds the bytes of the batch and no record.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordsWriter {
+    batch: Vec<u8>,
+    summary: Summary,
+}
+
+impl RecordsWriter {
+    pub(crate) fn new() -> Self {
+        let summary = Summary {
+            base_timestamp: NONE,
+            max_timestamp: NONE,
+            last_offset_delta: -1,
+            record_count: 0,
+        };
+        Self { batch: vec![0; RECORD_BATCH_OVERHEAD], summary }
+    }
+
+    /// Appends a record, whose offset delta does not count.
+    pub(crate) fn push(&mut self, record: &NewRecord<'_>) -> Result<()> {
+        let index = self.summary.record_count;
+        if record.timestamp < NONE {
+            let (index, timestamp) = (index as usize, record.timestamp);
+            return Err(BuildError::Timestamp { index, timestamp });
+        }
+        if index == 0 {
+            self.summary.base_timestamp = record.timestamp;
+        }
+        let body = body_size(record, self.summary.base_timestamp, index);
+        let size = (self.batch.len() as u64).saturating_add(body);
+        if size > MAX_BATCH_BYTES || index == i32::MAX {
+            return Err(BuildError::TooLarge { size, limit: MAX_BATCH_BYTES });
+        }
+        write_record(&mut self.batch, record, self.summary.base_timestamp, index);
+        self.summary.max_timestamp = self.summary.max_timestamp.max(record.timestamp);
+        self.summary.last_offset_delta = index;
+        self.summary.record_count = index + 1;
+        Ok(())
+    }
+
+    /// The whole batch.
+    pub(crate) fn finish(mut self, fields: &BatchFields, codecs: &mut Codecs) -> Result<Vec<u8>> {
+        check_fields(fields)?;
+        if self.summary.record_count == 0 {
+            return Err(BuildError::NoRecords);
+        }
+        if fields.compression != Compression::None {
+            let codec = (fields.compression, fields.compression_level);
+            let payload = compress(codecs, codec, 2, &self.batch[RECORD_BATCH_OVERHEAD..])?;
+            self.batch.truncate(RECORD_BATCH_OVERHEAD);
+            self.batch.extend_from_slice(&payload);
+        }
+        finish(&mut self.batch, fields, &self.summary);
+        Ok(self.batch)
+    }
+}
+
 /// Builds a control batch of one record. Of the fields, the base offset, the leader epoch and (of
 /// an end-transaction marker) producer id and epoch count; the rest is as Kafka writes it.
 ///

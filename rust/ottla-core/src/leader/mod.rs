@@ -1,0 +1,37 @@
+//! The leader: what a broker does with the record set of one partition of a Produce request.
+//!
+//! [`validate`] decides over bytes alone, for a partition that knows no producer. Nothing here reads
+//! a clock or keeps state.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`config`] | what the topic's configuration says |
+//! | `gate` | what the request as such must keep |
+//! | `analysis` | framing, size and checksum of every batch |
+//! | [`validate`](mod@validate) | the three ways through the validator, record by record |
+//! | `rewrite`, `convert` | the bytes to store: a new header, or a new batch |
+//! | [`verdict`] | decision, reasons, records to blame |
+//! | [`profiles`] | where the strict profile differs from Kafka |
+//! | [`metrics`] | what is counted |
+
+mod analysis;
+pub mod config;
+mod convert;
+mod gate;
+pub mod log;
+pub mod metrics;
+pub mod profiles;
+pub mod producers;
+mod records;
+mod rewrite;
+pub mod snapshot;
+pub mod state;
+pub mod transactions;
+pub mod validate;
+pub mod verdict;
+
+pub use config::{ConfigError, TopicConfig};
+pub use metrics::Metrics;
+pub use profiles::{Difference, Profile};
+pub use validate::{Origin, Request, Validator, validate};
+pub use verdict::{Accepted, ErrorCode, Reason, RecordError, Refusal, Stored, Verdict};
