@@ -12,14 +12,19 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from ottla._engine import (
+    AbortedTransaction,
     BatchIterator,
     Columns,
+    Leader,
+    ProducerState,
     Record,
     RecordBatch,
     RecordError,
     RecordIterator,
+    RememberedBatch,
     TopicSettings,
     Verdict,
+    VerificationGuard,
     check_batches,
     read_batches,
     read_columns,
@@ -32,17 +37,22 @@ from ottla._engine import build_message_set as _build_message_set
 from ottla.errors import MissingDependencyError
 
 __all__ = [
+    "AbortedTransaction",
     "BatchIterator",
     "BinaryColumn",
     "Columns",
     "Compression",
+    "Leader",
     "NewRecord",
+    "ProducerState",
     "Record",
     "RecordBatch",
     "RecordError",
     "RecordIterator",
+    "RememberedBatch",
     "TopicConfig",
     "Verdict",
+    "VerificationGuard",
     "build_batch",
     "build_batch_from_columns",
     "build_control_batch",

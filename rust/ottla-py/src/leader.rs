@@ -15,6 +15,11 @@ thread_local! {
         RefCell::new(Validator::new(Limits::default(), kernels()));
 }
 
+/// Works with this thread's validator.
+pub(crate) fn with_validator<T>(work: impl FnOnce(&mut Validator) -> T) -> T {
+    VALIDATOR.with_borrow_mut(work)
+}
+
 /// A topic's configuration, read once: what ``ottla.TopicConfig`` holds for the engine.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct TopicSettings {
@@ -178,9 +183,8 @@ pub(crate) fn validate(
         profile: profile_of(profile)?,
     };
     let (bytes, config) = (data.as_bytes(), settings.get().config());
-    let decide = || {
-        VALIDATOR.with_borrow_mut(|validator| leader::validate(bytes, config, &request, validator))
-    };
+    let decide =
+        || with_validator(|validator| leader::validate(bytes, config, &request, validator));
     let verdict = if bytes.len() < DETACH_BYTES { decide() } else { py.detach(decide) };
     Ok(Verdict::new(py, &data, verdict))
 }

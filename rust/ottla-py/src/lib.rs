@@ -10,6 +10,7 @@ mod check;
 mod columns;
 mod errors;
 mod leader;
+mod partition_leader;
 mod read;
 mod tables;
 
@@ -33,6 +34,10 @@ mod _engine {
     use crate::columns::{Columns, read_columns};
     #[pymodule_export]
     use crate::leader::{RecordError, TopicSettings, Verdict, profile_differences, validate};
+    #[pymodule_export]
+    use crate::partition_leader::{
+        AbortedTransaction, Leader, ProducerState, RememberedBatch, VerificationGuard,
+    };
     #[pymodule_export]
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
 
