@@ -68,7 +68,15 @@ impl<'c> Records<'c> {
             self.refuse(Difference::FormatDowngrade, Reason::HeadersInOldFormat { magic })?;
         } else {
             match &mut self.target {
-                Target::Batch(writer) => writer.push(record).map_err(|error| self.error(error))?,
+                Target::Batch(writer) => {
+                    let is_kept = self.request.profile.is_strict(Difference::HeaderKeys);
+                    let pushed = if is_kept || header_keys(record).all(is_text) {
+                        writer.push(record)
+                    } else {
+                        push_as_text(writer, record)
+                    };
+                    pushed.map_err(|error| self.error(error))?;
+                }
                 Target::MessageSet(records) => records.push(OldRecord {
                     timestamp,
                     key: record.key.map(<[u8]>::to_vec),
@@ -176,5 +184,71 @@ impl<'c> Records<'c> {
             ),
         };
         Refusal::leak(self.request.profile, row, reason)
+    }
+}
+
+fn header_keys<'a>(record: &NewRecord<'a>) -> impl Iterator<Item = &'a [u8]> {
+    record.headers.iter().map(|&(key, _)| key)
+}
+
+fn is_text(key: &[u8]) -> bool {
+    std::str::from_utf8(key).is_ok()
+}
+
+/// Header keys are strings to Kafka: what is no UTF-8 comes out as replacement characters.
+fn push_as_text(writer: &mut RecordsWriter, record: &NewRecord<'_>) -> Result<(), BuildError> {
+    let keys: Vec<_> = header_keys(record).map(java_text).collect();
+    let values = record.headers.iter().map(|&(_, value)| value);
+    let headers = keys.iter().map(|key| key.as_bytes()).zip(values).collect();
+    let NewRecord { timestamp, key, value, offset_delta, .. } = *record;
+    writer.push(&NewRecord { timestamp, key, value, headers, offset_delta })
+}
+
+/// Bytes as Java reads them. It differs from Rust in surrogates alone, which Rust takes byte by
+/// byte and Java as a whole.
+fn java_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let mut surrogate_bytes = 0;
+    for chunk in bytes.utf8_chunks() {
+        if !chunk.valid().is_empty() {
+            surrogate_bytes = 0;
+            text.push_str(chunk.valid());
+        }
+        match *chunk.invalid() {
+            [] => {}
+            [0x80..=0xbf] if surrogate_bytes == 2 => surrogate_bytes = 1,
+            [0x80..=0xbf] if surrogate_bytes == 1 => surrogate_bytes = 0,
+            ref invalid => {
+                surrogate_bytes = 0;
+                text.push(char::REPLACEMENT_CHARACTER);
+                if *invalid == [0xed] {
+                    surrogate_bytes = 2;
+                }
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_keys_that_are_no_text_come_out_as_java_writes_them() {
+        for (bytes, text) in [
+            (&b"key"[..], "key"),
+            (b"\xff\xfe", "\u{fffd}\u{fffd}"),
+            (b"a\xe2\x82", "a\u{fffd}"),
+            (b"\xed\xa0\x80b", "\u{fffd}b"),
+            (b"\xed\xa0", "\u{fffd}"),
+            (b"\xed\xa0A", "\u{fffd}A"),
+            (b"\xed\xa0\x80\x80", "\u{fffd}\u{fffd}"),
+            (b"\xedA", "\u{fffd}A"),
+            (b"\xf0\x9f\x98", "\u{fffd}"),
+            (b"\xc0\x80", "\u{fffd}\u{fffd}"),
+        ] {
+            assert_eq!(java_text(bytes), text, "{bytes:02x?}");
+        }
     }
 }

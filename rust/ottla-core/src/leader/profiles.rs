@@ -177,6 +177,11 @@ differences! {
         "-1: an internal error",
         "87",
         "the batch is wrong, not the broker";
+    /// Header keys that are no UTF-8, in a batch that is rebuilt.
+    HeaderKeys, "header-keys",
+        "replaces what is no UTF-8 in the header keys of rebuilt batches",
+        "keeps the bytes",
+        "a broker changes no data";
     /// What formats 0 and 1 cannot hold.
     FormatDowngrade, "format-downgrade",
         "-1 for headers, zstd or a transaction in a log of format 0 or 1",
