@@ -10,6 +10,7 @@ use ottla_kernels::{Level, RecordColumns, RecordsPlan, crc32c};
 
 use crate::attributes::{CONTROL, Compression, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL};
 use crate::compression::{Codecs, levels};
+use crate::error::ErrorKind;
 use crate::header::{CRC_START, Header, LOG_OVERHEAD, NONE, RECORD_BATCH_OVERHEAD};
 use crate::varint::{varint_size, varlong_size, write_varint, write_varlong};
 
@@ -302,15 +303,21 @@ impl RecordsWriter {
         Ok(())
     }
 
-    /// The whole batch.
-    pub(crate) fn finish(mut self, fields: &BatchFields, codecs: &mut Codecs) -> Result<Vec<u8>> {
+    /// The whole batch, its records compressed by `compress` where `fields` name a codec.
+    pub(crate) fn finish(
+        mut self,
+        fields: &BatchFields,
+        compress: impl FnOnce(&[u8]) -> std::result::Result<Vec<u8>, ErrorKind>,
+    ) -> Result<Vec<u8>> {
         check_fields(fields)?;
         if self.summary.record_count == 0 {
             return Err(BuildError::NoRecords);
         }
         if fields.compression != Compression::None {
-            let codec = (fields.compression, fields.compression_level);
-            let payload = compress(codecs, codec, 2, &self.batch[RECORD_BATCH_OVERHEAD..])?;
+            let records = &self.batch[RECORD_BATCH_OVERHEAD..];
+            let size = records.len() as u64;
+            let too_large = |_| BuildError::TooLarge { size, limit: MAX_BATCH_BYTES };
+            let payload = compress(records).map_err(too_large)?;
             self.batch.truncate(RECORD_BATCH_OVERHEAD);
             self.batch.extend_from_slice(&payload);
         }

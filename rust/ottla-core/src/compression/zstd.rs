@@ -87,7 +87,7 @@ impl Contexts {
 }
 
 /// The window a frame's header asks for, where it says so itself.
-fn window(frame: &[u8]) -> Option<u64> {
+pub(super) fn window(frame: &[u8]) -> Option<u64> {
     let &[descriptor, window] = frame.strip_prefix(MAGIC)?.first_chunk()?;
     if descriptor & SINGLE_SEGMENT != 0 {
         return None;

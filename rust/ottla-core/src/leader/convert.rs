@@ -128,7 +128,14 @@ impl<'c> Records<'c> {
                     compression_level,
                     delete_horizon_ms: None,
                 };
-                writer.finish(&fields, codecs)
+                let is_kafka = !self.request.profile.is_strict(Difference::Encoders);
+                writer.finish(&fields, |records| {
+                    if is_kafka {
+                        codecs.compress_as_kafka(compression, compression_level, 2, records)
+                    } else {
+                        codecs.compress(compression, compression_level, 2, records)
+                    }
+                })
             }
             Target::MessageSet(records) => {
                 let fields = LegacyFields {
@@ -178,10 +185,7 @@ impl<'c> Records<'c> {
                 (Difference::FormatDowngrade, Reason::CodecInOldFormat { codec, magic })
             }
             // The fields and records given here leave no other cause.
-            _ => (
-                Difference::TransactionalWithoutProducer,
-                Reason::TransactionalWithoutProducer,
-            ),
+            _ => (Difference::TransactionalWithoutProducer, Reason::TransactionalWithoutProducer),
         };
         Refusal::leak(self.request.profile, row, reason)
     }

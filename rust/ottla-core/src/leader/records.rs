@@ -44,6 +44,8 @@ pub(super) struct Records<'p> {
     position: usize,
     index: u32,
     count: u32,
+    /// The payload fails behind these bytes: nothing tells that they are all.
+    is_cut: bool,
 }
 
 impl<'p> Records<'p> {
@@ -55,9 +57,23 @@ impl<'p> Records<'p> {
         limits: Limits,
     ) -> Result<Self, ErrorKind> {
         let count = info.record_count.unwrap_or(0);
-        let count =
-            u32::try_from(count).map_err(|_| ErrorKind::RecordCountNegative { count })?;
-        Ok(Self { payload, info: *info, parse, limits, position: 0, index: 0, count })
+        let count = u32::try_from(count).map_err(|_| ErrorKind::RecordCountNegative { count })?;
+        Ok(Self {
+            payload,
+            info: *info,
+            parse,
+            limits,
+            position: 0,
+            index: 0,
+            count,
+            is_cut: false,
+        })
+    }
+
+    /// The payload is damaged behind these bytes.
+    pub(super) fn cut(mut self) -> Self {
+        self.is_cut = true;
+        self
     }
 
     /// The next record, or `None` after the last. Bytes behind the last record make Kafka refuse
@@ -71,6 +87,9 @@ impl<'p> Records<'p> {
         self.index += 1;
         if self.index == self.count && end != self.payload.len() {
             return Err(ErrorKind::TrailingBytes { left: (self.payload.len() - end) as u64 });
+        }
+        if self.index == self.count && self.is_cut {
+            return Err(ErrorKind::RecordsMissing { index: self.index, count: self.count });
         }
         Ok(Some(seen))
     }

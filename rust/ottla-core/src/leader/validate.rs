@@ -31,7 +31,7 @@ use crate::batches::Batches;
 use crate::builder::NewRecord;
 use crate::check::ControlRecord;
 use crate::compression::Codecs;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Field};
 use crate::header::{Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
 use crate::legacy::{self, Entry, LegacyRecord};
 use crate::limits::Limits;
@@ -385,12 +385,7 @@ struct Extremes {
 
 impl Default for Extremes {
     fn default() -> Self {
-        Self {
-            least_delta: i64::MAX,
-            most_delta: i64::MIN,
-            index_of_most: 0,
-            has_null_key: false,
-        }
+        Self { least_delta: i64::MAX, most_delta: i64::MIN, index_of_most: 0, has_null_key: false }
     }
 }
 
@@ -603,10 +598,17 @@ impl Pass<'_> {
             return self.rebuilt(writer, &first, target, codecs);
         }
         self.batch(&first, &first)?;
+        let rest;
         let set = match payload(&first, records) {
-            Ok(Payload::Compressed { codec, bytes, .. }) => codecs
-                .decompress(codec, first.magic, bytes)
-                .map_err(|kind| self.legacy_broken(kind, None))?,
+            Ok(Payload::Compressed { codec, bytes, .. }) => {
+                match codecs.decompress(codec, first.magic, bytes).map(<[u8]>::len) {
+                    Ok(_) => codecs.inflated(),
+                    Err(kind) => {
+                        rest = self.entries_before_damage(&first, kind, (codec, bytes), codecs)?;
+                        &rest
+                    }
+                }
+            }
             Ok(Payload::Plain { .. }) => &[],
             Err(error) => return Err(self.legacy_broken(error.kind, None)),
         };
@@ -638,16 +640,25 @@ impl Pass<'_> {
         self.batch(info, info)?;
         let is_compressed = info.codec() != 0;
         // Kafka does not even open the payload of an empty batch that it keeps.
-        let is_unopened = is_kept && info.record_count == Some(0);
+        let is_unopened =
+            is_kept && info.record_count == Some(0) && !self.is_strict(Difference::Undecodable);
+        let parse = if is_kept && is_compressed { Parse::Skip } else { Parse::Full };
+        let rest;
         let payload = match payload(info, records) {
-            Ok(Payload::Compressed { codec, bytes, .. }) if !is_unopened => codecs
-                .decompress(codec, info.magic, bytes)
-                .map_err(|kind| self.broken(kind, false, None))?,
+            Ok(Payload::Compressed { codec, bytes, .. }) if !is_unopened => {
+                // Two calls, because the first borrows the codecs for as long as its bytes live.
+                match codecs.decompress(codec, info.magic, bytes).map(<[u8]>::len) {
+                    Ok(_) => codecs.inflated(),
+                    Err(kind) => {
+                        rest = self.before_damage(info, kind, (codec, bytes), parse, codecs)?;
+                        &rest
+                    }
+                }
+            }
             Ok(Payload::Compressed { .. }) => &[],
             Ok(Payload::Plain { start }) => records.get(start..).unwrap_or_default(),
             Err(error) => return Err(self.broken(error.kind, false, None)),
         };
-        let parse = if is_kept && is_compressed { Parse::Skip } else { Parse::Full };
         let summary = self.records(info, payload, parse, is_compressed)?;
         self.end_of_batch(false)?;
         if is_kept && summary.is_dense {
@@ -665,6 +676,57 @@ impl Pass<'_> {
         self.rebuilt(writer, info, target, codecs)
     }
 
+    /// A payload that its codec refuses: Kafka sees the records before the damage, and refuses these
+    /// first. Gives the payload where Kafka's own streams take it.
+    fn before_damage(
+        &mut self,
+        info: &BatchInfo,
+        kind: ErrorKind,
+        (codec, bytes): (Compression, &[u8]),
+        parse: Parse,
+        codecs: &Codecs,
+    ) -> Decision<Vec<u8>> {
+        if self.is_strict(Difference::Undecodable) || !matches!(kind, ErrorKind::Undecodable { .. })
+        {
+            return Err(self.broken(kind, false, None));
+        }
+        let (payload, is_damaged) = codecs.decompress_before_damage(codec, info.magic, bytes);
+        if !is_damaged {
+            return Ok(payload);
+        }
+        let walked = Records::start(info, &payload, parse, self.limits)
+            .map_err(|kind| self.broken(kind, false, None))
+            .and_then(|walk| self.walk(info, walk.cut(), parse, true));
+        match walked {
+            Err(refusal) if !meets_end(&refusal.reason, parse) => Err(refusal),
+            _ => Err(self.broken(kind, false, None)),
+        }
+    }
+
+    /// The same of a wrapper, whose entries Kafka takes apart before it looks at any.
+    fn entries_before_damage(
+        &mut self,
+        info: &BatchInfo,
+        kind: ErrorKind,
+        (codec, bytes): (Compression, &[u8]),
+        codecs: &Codecs,
+    ) -> Decision<Vec<u8>> {
+        if self.is_strict(Difference::Undecodable) || !matches!(kind, ErrorKind::Undecodable { .. })
+        {
+            return Err(self.legacy_broken(kind, None));
+        }
+        let (set, is_damaged) = codecs.decompress_before_damage(codec, info.magic, bytes);
+        if !is_damaged {
+            return Ok(set);
+        }
+        match legacy::entries(&set) {
+            Err(error) if matches!(error.kind, ErrorKind::SizeTooSmall { .. }) => {
+                Err(self.legacy_broken(error.kind, None))
+            }
+            _ => Err(self.legacy_broken(kind, None)),
+        }
+    }
+
     /// What a batch must keep as a whole (`produce-validation.md` §5.5).
     fn batch(&mut self, first: &BatchInfo, info: &BatchInfo) -> Decision<()> {
         let format = self.config.message_format;
@@ -674,7 +736,8 @@ impl Pass<'_> {
             return refused(Reason::MagicDiffers { magic: info.magic, first: first.magic });
         }
         if self.request.origin == Origin::Client {
-            let reason = client_range(info).or(info.is_control().then_some(Reason::ControlFromClient));
+            let reason =
+                client_range(info).or(info.is_control().then_some(Reason::ControlFromClient));
             if let Some(reason) = reason {
                 self.metrics.invalid_offset_or_sequence_records += 1;
                 self.metrics.non_increasing_offset_records +=
@@ -727,9 +790,23 @@ impl Pass<'_> {
         parse: Parse,
         is_compressed: bool,
     ) -> Decision<Summary> {
-        let mut summary = Summary::default();
-        let mut walk = Records::start(info, payload, parse, self.limits)
+        let walk = Records::start(info, payload, parse, self.limits)
             .map_err(|kind| self.broken(kind, !is_compressed, None))?;
+        let summary = self.walk(info, walk, parse, is_compressed)?;
+        if info.is_control() && self.is_strict(Difference::ControlRecord) {
+            self.control_records(info, payload)?;
+        }
+        Ok(summary)
+    }
+
+    fn walk(
+        &mut self,
+        info: &BatchInfo,
+        mut walk: Records<'_>,
+        parse: Parse,
+        is_compressed: bool,
+    ) -> Decision<Summary> {
+        let mut summary = Summary::default();
         loop {
             match walk.next() {
                 Ok(Some(seen)) => {
@@ -738,7 +815,8 @@ impl Pass<'_> {
                         has_key: seen.has_key,
                         timestamp: seen.timestamp,
                     };
-                    let is_right = self.strict_record(info, &seen, parse) && self.record(info, facts);
+                    let is_right =
+                        self.strict_record(info, &seen, parse) && self.record(info, facts);
                     // The offset, not the delta, is what Kafka holds against the place.
                     let offset = info.base_offset.wrapping_add(i64::from(seen.offset_delta));
                     let in_place = offset == summary.count as i64;
@@ -764,9 +842,6 @@ impl Pass<'_> {
                 }
             }
         }
-        if info.is_control() && self.is_strict(Difference::ControlRecord) {
-            self.control_records(info, payload)?;
-        }
         Ok(summary)
     }
 
@@ -779,8 +854,8 @@ impl Pass<'_> {
         let length_lies = parse == Parse::Skip
             && self.is_strict(Difference::RecordLengths)
             && u64::try_from(seen.declared_length) != Ok(seen.length);
-        let out_of_place = self.is_strict(Difference::OffsetDeltas)
-            && i64::from(offset_delta) != i64::from(index);
+        let out_of_place =
+            self.is_strict(Difference::OffsetDeltas) && i64::from(offset_delta) != i64::from(index);
         let overflows = self.is_strict(Difference::TimestampOverflow)
             && info.timestamp_type() == TimestampType::CreateTime
             && info.base_timestamp.checked_add(timestamp_delta).is_none();
@@ -934,9 +1009,7 @@ impl Pass<'_> {
     fn broken(&mut self, kind: ErrorKind, is_plain: bool, index: Option<u32>) -> Box<Refusal> {
         let reason = Reason::Format(kind);
         let row = match kind {
-            ErrorKind::VarintTooLong { field: crate::error::Field::RecordLength, .. }
-                if is_plain =>
-            {
+            ErrorKind::VarintTooLong { field: Field::RecordLength, .. } if is_plain => {
                 Some(Difference::LengthVarint)
             }
             ErrorKind::Undecodable { .. } => Some(Difference::Undecodable),
@@ -1083,6 +1156,18 @@ impl Pass<'_> {
             Some(header) => patched(records, &header, &self.stamp(last_offset, max_timestamp)),
             None => Stored::AsReceived(records),
         }
+    }
+}
+
+/// Whether a parser went past the bytes it was given.
+fn meets_end(reason: &Reason, parse: Parse) -> bool {
+    match reason {
+        Reason::Format(ErrorKind::RecordsMissing { .. }) => true,
+        // A full parse takes a whole record before it looks at its fields.
+        Reason::Format(ErrorKind::FieldOverrun { field, .. }) => {
+            parse == Parse::Skip || *field == Field::RecordLength
+        }
+        _ => false,
     }
 }
 
