@@ -12,7 +12,8 @@ use crate::header::{CRC_START, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, read
 use crate::legacy;
 
 /// Attribute bits with a meaning; the others are lost where attributes are written anew.
-const KNOWN_ATTRIBUTES: u16 = CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL | CONTROL | DELETE_HORIZON;
+const KNOWN_ATTRIBUTES: u16 =
+    CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL | CONTROL | DELETE_HORIZON;
 /// Up to here the header's bytes may change under the CRC.
 const MAX_TIMESTAMP_END: usize = 43;
 /// Below this many bytes the CRC is computed anew: as fast, and simpler to trust.

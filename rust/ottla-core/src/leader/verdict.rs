@@ -65,42 +65,108 @@ pub enum Reason {
     /// A request holds exactly one batch a partition.
     NoBatch,
     SecondBatch,
-    MagicTooOld { magic: i8 },
-    ZstdTooEarly { api_version: i16 },
+    MagicTooOld {
+        magic: i8,
+    },
+    ZstdTooEarly {
+        api_version: i16,
+    },
     TransactionalIdMissing,
     SeveralProducers,
-    BaseOffsetNotZero { base_offset: i64 },
-    BatchTooLarge { size: u64, limit: i32 },
-    RebuiltBatchTooLarge { size: u64, limit: i32 },
-    SetTooLarge { size: u64, limit: i32 },
-    MagicDiffers { magic: i8, first: i8 },
-    OffsetRange { base_offset: i64, last_offset: i64 },
-    RecordCount { count: i32 },
-    CountDiffers { count: i32, offsets: i64 },
+    BaseOffsetNotZero {
+        base_offset: i64,
+    },
+    BatchTooLarge {
+        size: u64,
+        limit: i32,
+    },
+    RebuiltBatchTooLarge {
+        size: u64,
+        limit: i32,
+    },
+    SetTooLarge {
+        size: u64,
+        limit: i32,
+    },
+    MagicDiffers {
+        magic: i8,
+        first: i8,
+    },
+    OffsetRange {
+        base_offset: i64,
+        last_offset: i64,
+    },
+    RecordCount {
+        count: i32,
+    },
+    CountDiffers {
+        count: i32,
+        offsets: i64,
+    },
     ControlFromClient,
-    SequenceMissing { producer_id: i64, base_sequence: i32 },
-    ProducerInOldFormat { magic: i8 },
-    TransactionInOldFormat { magic: i8 },
-    HeadersInOldFormat { magic: i8 },
-    CodecInOldFormat { codec: Compression, magic: i8 },
+    SequenceMissing {
+        producer_id: i64,
+        base_sequence: i32,
+    },
+    ProducerInOldFormat {
+        magic: i8,
+    },
+    TransactionInOldFormat {
+        magic: i8,
+    },
+    HeadersInOldFormat {
+        magic: i8,
+    },
+    CodecInOldFormat {
+        codec: Compression,
+        magic: i8,
+    },
     /// Records with an error each: how many, and the first of them.
-    Records { count: usize },
+    Records {
+        count: usize,
+    },
     KeyMissing,
-    RecordMagic { magic: i8, batch: i8 },
-    TimestampOutOfRange { timestamp: i64, earliest: i64, latest: i64 },
+    RecordMagic {
+        magic: i8,
+        batch: i8,
+    },
+    TimestampOutOfRange {
+        timestamp: i64,
+        earliest: i64,
+        latest: i64,
+    },
     TimestampType,
-    TimestampNegative { timestamp: i64 },
-    TimestampOverflow { base_timestamp: i64, delta: i64 },
+    TimestampNegative {
+        timestamp: i64,
+    },
+    TimestampOverflow {
+        base_timestamp: i64,
+        delta: i64,
+    },
     TransactionalWithoutProducer,
-    ProducerEpoch { producer_id: i64, producer_epoch: i16 },
-    ProducerSequence { producer_id: i64, base_sequence: i32 },
+    ProducerEpoch {
+        producer_id: i64,
+        producer_epoch: i16,
+    },
+    ProducerSequence {
+        producer_id: i64,
+        base_sequence: i32,
+    },
     /// A record was skipped that is needed to rebuild the batch: offset deltas with gaps.
     SkippedRecords,
     /// What the partition knows of the producer.
     Producer(ProducerRefusal),
-    OffsetNegative { base_offset: i64 },
-    ReplicaOffsets { previous: i64, last_offset: i64 },
-    OffsetBelowEnd { offset: i64, log_end_offset: i64 },
+    OffsetNegative {
+        base_offset: i64,
+    },
+    ReplicaOffsets {
+        previous: i64,
+        last_offset: i64,
+    },
+    OffsetBelowEnd {
+        offset: i64,
+        log_end_offset: i64,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -252,7 +318,13 @@ pub(super) type Decision<T> = Result<T, Box<Refusal>>;
 impl Refusal {
     /// A batch refused as a whole.
     pub(super) fn new(error: ErrorCode, reason: Reason) -> Box<Self> {
-        Box::new(Self { error, reason, record_errors: Vec::new(), is_request_wide: false, is_of_gate: false })
+        Box::new(Self {
+            error,
+            reason,
+            record_errors: Vec::new(),
+            is_request_wide: false,
+            is_of_gate: false,
+        })
     }
 
     pub(super) fn invalid(reason: Reason) -> Box<Self> {
@@ -280,9 +352,8 @@ impl Refusal {
             ProducerRefusal::NotBegun(_) => Self::leak(profile, Difference::ControlRecord, reason),
             ProducerRefusal::UnreadableMarker(error) => match error.kind {
                 // Kafka has checks for these; the rest is an internal error.
-                ErrorKind::ControlKey { size: 0.., .. } | ErrorKind::ControlValue { size: 6.., .. } => {
-                    Self::invalid(reason)
-                }
+                ErrorKind::ControlKey { size: 0.., .. }
+                | ErrorKind::ControlValue { size: 6.., .. } => Self::invalid(reason),
                 _ => Self::leak(profile, Difference::ControlRecord, reason),
             },
             refusal => Self::new(refusal.error(), reason),
