@@ -138,7 +138,7 @@ impl PartitionState {
 
     /// Readers of committed records see what lies below this (KIP-98).
     ///
-    /// Where DeleteRecords has moved the log start into a transaction, Kafka resolves the first
+    /// Where `DeleteRecords` has moved the log start into a transaction, Kafka resolves the first
     /// unstable offset to the batch that holds the log start, and so may answer with an offset below
     /// it; `exactly_kafka` asks for that.
     pub fn last_stable_offset(&self, exactly_kafka: bool) -> i64 {
@@ -347,6 +347,7 @@ impl PartitionState {
         state.log_end_offset = offsets.log_end_offset.unwrap_or(i64::MAX);
         state.aborted = aborted;
         state.reload(source, codecs)?;
+        state.aborted.retain(|entry| entry.last_offset >= log_start_offset);
         state.log_end_offset = offsets.log_end_offset.unwrap_or(state.producers.end_offset());
         state.producers.set_end_offset(state.log_end_offset);
         let within = |what, found, minimum| {
