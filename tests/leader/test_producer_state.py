@@ -1,12 +1,12 @@
-"""What a partition lets producers append: the rows of the guide to producer state, one test each."""
+"""What a partition lets producers append: rows of the guide to producer state, a test each."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pytest
-
 import ottla
+import pytest
 
 NOW = 1_700_000_000_000
 MAX = 2**31 - 1
@@ -32,13 +32,13 @@ def batch(
 
 
 def a_leader(**settings: Any) -> ottla.Leader:
-    return ottla.Leader(**{"profile": "kafka", "transaction_verification": False} | settings)
+    defaults: dict[str, Any] = {"profile": "kafka", "transaction_verification": False}
+    return ottla.Leader(**defaults | settings)
 
 
 def send(leader: ottla.Leader, records: bytes, **request: Any) -> ottla.Verdict:
-    return leader.append(
-        records, **{"now_ms": NOW, "api_version": 9, "transactional_id": "t"} | request
-    )
+    defaults: dict[str, Any] = {"now_ms": NOW, "api_version": 9, "transactional_id": "t"}
+    return leader.append(records, **defaults | request)
 
 
 def end(leader: ottla.Leader, epoch: int, *, commit: bool = True, **fields: Any) -> ottla.Verdict:
@@ -256,8 +256,12 @@ GOLDEN = bytes.fromhex(
 
 
 def restored(snapshot: bytes | None, *batches: bytes, **given: Any) -> ottla.Leader:
-    given = {"now_ms": NOW, "profile": "kafka", "transaction_verification": False} | given
-    return ottla.Leader.restore(snapshot, batches, **given)
+    defaults: dict[str, Any] = {
+        "now_ms": NOW,
+        "profile": "kafka",
+        "transaction_verification": False,
+    }
+    return ottla.Leader.restore(snapshot, batches, **defaults | given)
 
 
 def test_a_snapshot_written_by_kafka_is_restored_and_written_byte_for_byte() -> None:
@@ -386,8 +390,6 @@ def test_refused_sets_count_as_failed_and_bring_no_bytes_in() -> None:
 
 
 def test_a_leader_serves_threads() -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     leader = a_leader()
     records = ottla.build_batch([ottla.NewRecord(value=b"v" * 5000)])
     with ThreadPoolExecutor(4) as pool:

@@ -137,7 +137,7 @@ impl ProducerState {
 /// >>> entry = ottla.AbortedTransaction(7, first_offset=0, last_offset=3, last_stable_offset=4)
 /// >>> len(entry.to_bytes())
 /// 34
-#[pyclass(frozen, eq, get_all, module = "ottla")]
+#[pyclass(frozen, eq, get_all, from_py_object, module = "ottla")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AbortedTransaction {
     /// Whose it was.
@@ -179,6 +179,7 @@ impl AbortedTransaction {
     }
 
     /// The entry of a ``.txnindex`` file.
+    #[expect(clippy::wrong_self_convention, reason = "Python's objects are behind a reference")]
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.entry().to_bytes())
     }
@@ -310,7 +311,6 @@ impl Leader {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one a setting, by name")]
 fn leader_settings(
     py: Python<'_>,
     config: Option<&Bound<'_, PyAny>>,
@@ -423,7 +423,7 @@ impl Leader {
         log_start_batch_offset: Option<i64>,
         log_end_offset: Option<i64>,
         high_watermark: Option<i64>,
-        aborted_transactions: Vec<Bound<'_, AbortedTransaction>>,
+        aborted_transactions: Vec<AbortedTransaction>,
         is_recovery: bool,
         config: Option<&Bound<'_, PyAny>>,
         topic: String,
@@ -444,7 +444,7 @@ impl Leader {
         let offsets =
             Offsets { log_start_offset, log_start_batch_offset, high_watermark, log_end_offset };
         let mut aborted: Vec<_> =
-            aborted_transactions.iter().map(|entry| entry.get().entry()).collect();
+            aborted_transactions.into_iter().map(AbortedTransaction::entry).collect();
         aborted.sort_by_key(|entry| entry.last_offset);
         let replay = if is_recovery { Replay::Recover } else { Replay::Load };
         let engine = with_source(snapshot, stored_batches_after, |snapshot, sets| {
