@@ -52,8 +52,9 @@ pub(crate) fn settings_of(
 ) -> PyResult<Py<TopicSettings>> {
     static DEFAULT: PyOnceLock<Py<TopicSettings>> = PyOnceLock::new();
     let Some(config) = config else {
-        let default = DEFAULT
-            .get_or_try_init(py, || Py::new(py, TopicSettings { config: TopicConfig::default() }))?;
+        let default = DEFAULT.get_or_try_init(py, || {
+            Py::new(py, TopicSettings { config: TopicConfig::default() })
+        })?;
         return Ok(default.clone_ref(py));
     };
     let settings = config.getattr(pyo3::intern!(py, "_settings")).ok();

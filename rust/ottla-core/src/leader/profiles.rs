@@ -104,7 +104,7 @@ differences! {
         "consumers would have to inflate it too";
     /// More headers than a bound allows.
     HeaderCount, "header-count",
-        "takes any number",
+        "takes any number (this engine rebuilds a batch only below the bound)",
         "87 above 1048576 headers, naming the record",
         "readers hold a record's headers as objects, dozens of bytes for each two";
     /// A v2 batch too short for the fields Kafka reads before it checks the size.

@@ -86,12 +86,23 @@ impl<'p> Records<'p> {
         self.position = end;
         self.index += 1;
         if self.index == self.count && end != self.payload.len() {
-            return Err(ErrorKind::TrailingBytes { left: (self.payload.len() - end) as u64 });
+            let (index, used) = (seen.index, seen.length);
+            return Err(match seen.declared_length {
+                declared if u64::try_from(declared) != Ok(used) => {
+                    ErrorKind::RecordLengthMismatch { index, declared, used }
+                }
+                _ => ErrorKind::TrailingBytes { left: (self.payload.len() - end) as u64 },
+            });
         }
         if self.index == self.count && self.is_cut {
             return Err(ErrorKind::RecordsMissing { index: self.index, count: self.count });
         }
         Ok(Some(seen))
+    }
+
+    /// Index of the record that comes next, or could not be read.
+    pub(super) fn index(&self) -> u32 {
+        self.index
     }
 
     fn read(&self) -> Result<(Seen, usize), ErrorKind> {

@@ -239,7 +239,10 @@ impl Validator {
             || (least >= -1
                 && request.now_ms.checked_sub(least)? <= config.message_timestamp_before_max_ms
                 && most.checked_sub(request.now_ms)? <= config.message_timestamp_after_max_ms);
-        if !in_window || (config.is_compacted && seen.has_null_key) {
+        // A header has two bytes at least.
+        let may_have_too_many =
+            seen.header_bytes / 2 > self.limits_of(request.profile).headers as usize;
+        if !in_window || may_have_too_many || (config.is_compacted && seen.has_null_key) {
             return None;
         }
         let last_offset = request.base_offset.checked_add(i64::from(header.record_count) - 1)?;
@@ -381,11 +384,19 @@ struct Extremes {
     most_delta: i64,
     index_of_most: usize,
     has_null_key: bool,
+    /// Bytes of the longest headers, with their count.
+    header_bytes: usize,
 }
 
 impl Default for Extremes {
     fn default() -> Self {
-        Self { least_delta: i64::MAX, most_delta: i64::MIN, index_of_most: 0, has_null_key: false }
+        Self {
+            least_delta: i64::MAX,
+            most_delta: i64::MIN,
+            index_of_most: 0,
+            has_null_key: false,
+            header_bytes: 0,
+        }
     }
 }
 
@@ -398,6 +409,7 @@ impl Extremes {
             (self.most_delta, self.index_of_most) = (delta, index);
         }
         self.has_null_key |= record.key_length < 0;
+        self.header_bytes = self.header_bytes.max(record.end - record.headers_position);
     }
 }
 
@@ -828,7 +840,10 @@ impl Pass<'_> {
                 }
                 Ok(None) => break,
                 Err(kind) => {
-                    let index = kind.record_index();
+                    let index = match kind {
+                        ErrorKind::TooMany { .. } => Some(walk.index()),
+                        kind => kind.record_index(),
+                    };
                     let refusal = self.broken(kind, !is_compressed, index);
                     let can_go_on = self.is_strict(Difference::StructureUnnamed)
                         && index.is_some()
@@ -1080,9 +1095,11 @@ impl Pass<'_> {
         writer: &mut convert::Records<'_>,
     ) -> Decision<()> {
         let is_stamped = info.timestamp_type() == TimestampType::LogAppendTime;
+        // Headers are held one record at a time, dozens of bytes for each two of theirs.
+        let limits = Limits::default();
         let mut at = 0;
         for index in 0..info.record_count.unwrap_or(0).max(0) as u32 {
-            let (record, end) = read_record(payload, at, index, &self.limits)
+            let (record, end) = read_record(payload, at, index, &limits)
                 .map_err(|error| self.broken(error.kind, false, Some(index)))?;
             let own = info.base_timestamp.wrapping_add(record.timestamp_delta);
             writer.push(&NewRecord {
