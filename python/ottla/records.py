@@ -137,7 +137,7 @@ class TopicConfig:
     message_format_version: str = "3.0"
     _settings: TopicSettings = field(init=False, repr=False, compare=False)
 
-    def __new__(cls, **given: object) -> TopicConfig:
+    def __new__(cls, **given: object) -> TopicConfig:  # noqa: D102, PYI034 - no Self in 3.10
         known = [setting.name for setting in fields(cls) if setting.init]
         for name in given:
             if name not in known:

@@ -6,7 +6,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import ottla
 import pytest
+from ottla._engine import profile_differences
 from records.crafting import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
@@ -17,9 +19,6 @@ from records.crafting import (
     record,
     wrapper,
 )
-
-import ottla
-from ottla._engine import profile_differences
 
 NOW = 1_700_000_000_000
 Decide = Callable[[str], ottla.Verdict]

@@ -1,7 +1,8 @@
-"""The numbered vectors: a record set, what Apache Kafka 4.1 decides, and what the strict profile does.
+"""The numbered vectors: what Apache Kafka 4.1 decides, and what the strict profile does.
 
-Unless a row says otherwise: one batch of magic 2 from a client in Produce 9, three records with deltas
-0, 1, 2, key "k" and timestamps now, now + 1, now + 2, a topic without limits, the log at offset 1000.
+Unless a row says otherwise: one batch of magic 2 from a client in Produce 9, three records with
+deltas 0, 1, 2, key "k" and timestamps now, now + 1, now + 2, a topic without limits, the log at
+offset 1000.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ottla
 import pytest
 from records.crafting import (
     CODECS,
@@ -29,8 +31,6 @@ from records.crafting import (
     varint,
     wrapper,
 )
-
-import ottla
 
 NOW = 1_700_000_000_000
 MAX = 2**63 - 1
@@ -85,7 +85,7 @@ class Vector:
 VECTORS: list[Vector] = []
 
 
-def vector(
+def vector(  # noqa: PLR0917 - the columns of a table
     number: str,
     says: str,
     records: bytes,

@@ -384,7 +384,7 @@ struct Extremes {
     most_delta: i64,
     index_of_most: usize,
     has_null_key: bool,
-    /// Bytes of the longest headers, with their count.
+    /// Bytes of all headers with their counts, joined by OR: at least those of the longest.
     header_bytes: usize,
 }
 
@@ -409,7 +409,7 @@ impl Extremes {
             (self.most_delta, self.index_of_most) = (delta, index);
         }
         self.has_null_key |= record.key_length < 0;
-        self.header_bytes = self.header_bytes.max(record.end - record.headers_position);
+        self.header_bytes |= record.end.wrapping_sub(record.headers_position);
     }
 }
 
