@@ -8,14 +8,22 @@ from numpy.typing import NDArray
 __all__ = [
     "SEGMENT_BATCH_COLUMNS",
     "SEGMENT_RECORD_COLUMNS",
+    "AbortedTransaction",
     "BatchIterator",
     "Columns",
+    "Leader",
     "PartitionScan",
+    "ProducerState",
     "Record",
     "RecordBatch",
+    "RecordError",
     "RecordIterator",
+    "RememberedBatch",
     "SegmentScan",
     "TableStream",
+    "TopicSettings",
+    "Verdict",
+    "VerificationGuard",
     "__version__",
     "bare_inflate",
     "bare_read",
@@ -27,12 +35,14 @@ __all__ = [
     "finding_catalogue",
     "kernel_level",
     "merge_partition",
+    "profile_differences",
     "read_batches",
     "read_columns",
     "scan_segment",
     "segment_batches",
     "segment_records",
     "table_stream",
+    "validate",
 ]
 
 __version__: str
@@ -104,6 +114,19 @@ def build_batch_from_columns(
     is_transactional: bool = False,
     log_append_time_ms: int | None = None,
 ) -> bytes: ...
+def validate(
+    records: object,
+    config: object = None,
+    *,
+    now_ms: int,
+    api_version: int | None = 11,
+    base_offset: int = 0,
+    leader_epoch: int = 0,
+    origin: str = "client",
+    transactional_id: str | None = None,
+    profile: str = "strict",
+) -> Verdict: ...
+def profile_differences() -> list[dict[str, str]]: ...
 def finding_catalogue() -> list[dict[str, str]]: ...
 def scan_segment(
     path: bytes,
@@ -272,3 +295,214 @@ class PartitionScan:
 @final
 class TableStream:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+_Profile: TypeAlias = Literal["strict", "kafka"]
+_UnknownProducer: TypeAlias = Literal["auto", "unknown", "accept"]
+
+@final
+class VerificationGuard: ...
+
+@final
+class RememberedBatch:
+    @property
+    def base_sequence(self) -> int: ...
+    @property
+    def last_sequence(self) -> int: ...
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def max_timestamp_ms(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class ProducerState:
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def producer_epoch(self) -> int: ...
+    @property
+    def coordinator_epoch(self) -> int: ...
+    @property
+    def last_sequence(self) -> int: ...
+    @property
+    def last_timestamp_ms(self) -> int: ...
+    @property
+    def transaction_first_offset(self) -> int | None: ...
+    @property
+    def batches(self) -> tuple[RememberedBatch, ...]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class AbortedTransaction:
+    def __new__(
+        cls, producer_id: int, *, first_offset: int, last_offset: int, last_stable_offset: int
+    ) -> AbortedTransaction: ...
+    @property
+    def producer_id(self) -> int: ...
+    @property
+    def first_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    def to_bytes(self) -> bytes: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class Leader:
+    def __new__(
+        cls,
+        config: Any = None,
+        *,
+        topic: str = ...,
+        partition: int = 0,
+        leader_epoch: int = ...,
+        next_offset: int = 0,
+        log_start_offset: int = 0,
+        profile: _Profile | str = "strict",
+        unknown_producer: _UnknownProducer | str = "auto",
+        transaction_verification: bool = True,
+    ) -> Leader: ...
+    @staticmethod
+    def restore(
+        snapshot: object | None,
+        stored_batches_after: object | None = None,
+        *,
+        now_ms: int,
+        snapshot_offset: int = 0,
+        log_start_offset: int = 0,
+        log_start_batch_offset: int | None = None,
+        log_end_offset: int | None = None,
+        high_watermark: int | None = None,
+        aborted_transactions: Sequence[AbortedTransaction] = ...,
+        is_recovery: bool = False,
+        config: Any = None,
+        topic: str = ...,
+        partition: int = 0,
+        leader_epoch: int = ...,
+        profile: _Profile | str = "strict",
+        unknown_producer: _UnknownProducer | str = "auto",
+        transaction_verification: bool = True,
+    ) -> Leader: ...
+    def append(
+        self,
+        records: object,
+        *,
+        now_ms: int,
+        api_version: int | None = ...,
+        transactional_id: str | None = None,
+        origin: str = "client",
+        guard: VerificationGuard | None = None,
+    ) -> Verdict: ...
+    def append_as_follower(self, records: object, *, now_ms: int) -> Verdict: ...
+    def begin_verification(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        *,
+        now_ms: int,
+        transaction_version: int = 2,
+    ) -> VerificationGuard | None: ...
+    def end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        coordinator_epoch: int,
+        commit: bool,
+        now_ms: int,
+    ) -> Verdict: ...
+    def delete_records(self, offset: int, *, batch_base_offset: int | None = None) -> None: ...
+    def advance_high_watermark(self, offset: int) -> None: ...
+    def expire_producers(self, now_ms: int) -> None: ...
+    def truncate(
+        self,
+        offset: int,
+        snapshot: object | None = None,
+        stored_batches_after: object | None = None,
+        *,
+        now_ms: int,
+        snapshot_offset: int = 0,
+    ) -> None: ...
+    def snapshot(self) -> bytes: ...
+    def aborted_between(self, start: int, end: int) -> tuple[AbortedTransaction, ...]: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def producers(self) -> tuple[ProducerState, ...]: ...
+    @property
+    def aborted_transactions(self) -> tuple[AbortedTransaction, ...]: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+    @property
+    def high_watermark(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    @property
+    def first_unstable_offset(self) -> int | None: ...
+    @property
+    def producer_end_offset(self) -> int: ...
+    @property
+    def metrics(self) -> dict[str, int]: ...
+
+@final
+class TopicSettings:
+    def __new__(cls, settings: Sequence[tuple[str, str]]) -> TopicSettings: ...
+
+@final
+class RecordError:
+    @property
+    def batch_index(self) -> int: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def error(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Verdict:
+    @property
+    def accepted(self) -> bool: ...
+    @property
+    def error(self) -> int: ...
+    @property
+    def error_name(self) -> str: ...
+    @property
+    def error_message(self) -> str | None: ...
+    @property
+    def record_errors(self) -> tuple[RecordError, ...]: ...
+    @property
+    def is_request_wide(self) -> bool: ...
+    @property
+    def base_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def max_timestamp_ms(self) -> int: ...
+    @property
+    def offset_of_max_timestamp(self) -> int: ...
+    @property
+    def log_append_time_ms(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def is_rebuilt(self) -> bool: ...
+    @property
+    def is_duplicate(self) -> bool: ...
+    @property
+    def converted(self) -> int: ...
+    @property
+    def stored(self) -> bytes: ...
+    @property
+    def metrics(self) -> dict[str, int]: ...

@@ -12,9 +12,11 @@ __all__ = [
     "CorruptRecordBatchError",
     "FindingsError",
     "InvalidRecordError",
+    "KafkaError",
     "LimitExceededError",
     "MissingDependencyError",
     "OttlaError",
+    "ProducerSnapshotError",
     "RecordBatchError",
     "TruncatedBatchError",
     "UnsupportedCompressionError",
@@ -75,6 +77,39 @@ class UnsupportedCompressionError(RecordBatchError):
 
 class LimitExceededError(RecordBatchError):
     """Input that asks for more than a bound allows."""
+
+
+class ProducerSnapshotError(OttlaError, ValueError):
+    """Bytes that are no producer snapshot.
+
+    Attributes:
+        kind: stable kebab-case name: ``snapshot-version``, ``snapshot-cut``, ``snapshot-count`` or
+            ``snapshot-crc``.
+    """
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.kind))
+
+
+class KafkaError(OttlaError):
+    """An error a broker answers, where no record set is judged.
+
+    Attributes:
+        error_code: its number on the wire.
+        error: its name, such as ``OFFSET_OUT_OF_RANGE``.
+    """
+
+    def __init__(self, message: str, error_code: int = -1, error: str = "") -> None:
+        super().__init__(message)
+        self.error_code = error_code
+        self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (str(self), self.error_code, self.error))
 
 
 class AuditCancelledError(OttlaError):

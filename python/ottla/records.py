@@ -6,18 +6,28 @@ be any bytes-like object: ``bytes`` is borrowed, anything else is copied once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla._engine import (
+    AbortedTransaction,
     BatchIterator,
     Columns,
+    Leader,
+    ProducerState,
     Record,
     RecordBatch,
+    RecordError,
     RecordIterator,
+    RememberedBatch,
+    TopicSettings,
+    Verdict,
+    VerificationGuard,
     check_batches,
     read_batches,
     read_columns,
+    validate,
 )
 from ottla._engine import build_batch as _build_batch
 from ottla._engine import build_batch_from_columns as _build_batch_from_columns
@@ -29,14 +39,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
+    "AbortedTransaction",
     "BatchIterator",
     "BinaryColumn",
     "Columns",
     "Compression",
+    "Leader",
     "NewRecord",
+    "ProducerState",
     "Record",
     "RecordBatch",
+    "RecordError",
     "RecordIterator",
+    "RememberedBatch",
+    "TopicConfig",
+    "Verdict",
+    "VerificationGuard",
     "build_batch",
     "build_batch_from_columns",
     "build_control_batch",
@@ -46,6 +64,7 @@ __all__ = [
     "read",
     "read_batches",
     "read_columns",
+    "validate",
 ]
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -74,6 +93,76 @@ class NewRecord:
     timestamp: int = -1
     headers: Sequence[tuple[str | bytes, bytes | None]] = field(default=())
     offset_delta: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicConfig:
+    """A topic's configuration, as far as it decides over a produce request.
+
+    Kafka's names with underscores, and Kafka's defaults.
+
+    Attributes:
+        cleanup_policy: ``"delete"``, ``"compact"`` or ``"compact,delete"``; a compacted topic needs
+            a key in every record.
+        compression_type: ``"producer"`` keeps the producer's codec; or ``"uncompressed"``,
+            ``"gzip"``, ``"snappy"``, ``"lz4"``, ``"zstd"``.
+        compression_gzip_level, compression_lz4_level, compression_zstd_level: of batches that are
+            compressed anew (KIP-390).
+        max_message_bytes: bytes of a batch.
+        message_timestamp_type: ``"CreateTime"`` or ``"LogAppendTime"``.
+        message_timestamp_before_max_ms, message_timestamp_after_max_ms: how far a record's
+            timestamp may lie from the broker's clock (KIP-937, KIP-1030).
+        segment_bytes: bytes of a record set; Kafka 4 takes no less than 1 MiB for it.
+        producer_id_expiration_ms: how long an idle producer is remembered, a broker's setting.
+        message_format_version: the release whose record format the log has; since Kafka 4.0 always
+            that of 0.11.
+
+    Raises:
+        ValueError: an unknown name, or a value that Kafka would not take.
+
+    >>> import ottla
+    >>> ottla.TopicConfig(cleanup_policy="compact", compression_type="zstd").compression_type
+    'zstd'
+    """
+
+    cleanup_policy: str = "delete"
+    compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
+    max_message_bytes: int = 1_048_588
+    message_timestamp_type: str = "CreateTime"
+    message_timestamp_before_max_ms: int = 2**63 - 1
+    message_timestamp_after_max_ms: int = 3_600_000
+    segment_bytes: int = 1_073_741_824
+    producer_id_expiration_ms: int = 86_400_000
+    message_format_version: str = "3.0"
+    _settings: TopicSettings = field(init=False, repr=False, compare=False)
+
+    def __new__(cls, **given: object) -> TopicConfig:  # noqa: D102, PYI034 - no Self in 3.10
+        known = [setting.name for setting in fields(cls) if setting.init]
+        for name in given:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else f", expected one of {known}"
+                raise ValueError(f"unknown topic setting {name}{hint}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        pairs = [
+            (setting.name, str(getattr(self, setting.name)))
+            for setting in fields(self)
+            if setting.init
+        ]
+        object.__setattr__(self, "_settings", TopicSettings(pairs))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+        return (_topic_config, (given,))
+
+
+def _topic_config(given: dict[str, Any]) -> TopicConfig:
+    return TopicConfig(**given)
 
 
 def read(data: object, *, control: bool = False) -> Iterator[Record]:

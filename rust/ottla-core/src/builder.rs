@@ -10,6 +10,7 @@ use ottla_kernels::{Level, RecordColumns, RecordsPlan, crc32c};
 
 use crate::attributes::{CONTROL, Compression, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL};
 use crate::compression::{Codecs, levels};
+use crate::error::ErrorKind;
 use crate::header::{CRC_START, Header, LOG_OVERHEAD, NONE, RECORD_BATCH_OVERHEAD};
 use crate::varint::{varint_size, varlong_size, write_varint, write_varlong};
 
@@ -259,6 +260,70 @@ pub fn build_batch(
     };
     finish(&mut batch, fields, &summary);
     Ok(batch)
+}
+
+/// A batch of magic 2 written record by record, with offset deltas 0, 1, 2, …: what a broker writes
+/// that rebuilds one. It holds the bytes of the batch and no record.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordsWriter {
+    batch: Vec<u8>,
+    summary: Summary,
+}
+
+impl RecordsWriter {
+    pub(crate) fn new() -> Self {
+        let summary = Summary {
+            base_timestamp: NONE,
+            max_timestamp: NONE,
+            last_offset_delta: -1,
+            record_count: 0,
+        };
+        Self { batch: vec![0; RECORD_BATCH_OVERHEAD], summary }
+    }
+
+    /// Appends a record, whose offset delta does not count.
+    pub(crate) fn push(&mut self, record: &NewRecord<'_>) -> Result<()> {
+        let index = self.summary.record_count;
+        if record.timestamp < NONE {
+            let (index, timestamp) = (index as usize, record.timestamp);
+            return Err(BuildError::Timestamp { index, timestamp });
+        }
+        if index == 0 {
+            self.summary.base_timestamp = record.timestamp;
+        }
+        let body = body_size(record, self.summary.base_timestamp, index);
+        let size = (self.batch.len() as u64).saturating_add(body);
+        if size > MAX_BATCH_BYTES || index == i32::MAX {
+            return Err(BuildError::TooLarge { size, limit: MAX_BATCH_BYTES });
+        }
+        write_record(&mut self.batch, record, self.summary.base_timestamp, index);
+        self.summary.max_timestamp = self.summary.max_timestamp.max(record.timestamp);
+        self.summary.last_offset_delta = index;
+        self.summary.record_count = index + 1;
+        Ok(())
+    }
+
+    /// The whole batch, its records compressed by `compress` where `fields` name a codec.
+    pub(crate) fn finish(
+        mut self,
+        fields: &BatchFields,
+        compress: impl FnOnce(&[u8]) -> std::result::Result<Vec<u8>, ErrorKind>,
+    ) -> Result<Vec<u8>> {
+        check_fields(fields)?;
+        if self.summary.record_count == 0 {
+            return Err(BuildError::NoRecords);
+        }
+        if fields.compression != Compression::None {
+            let records = &self.batch[RECORD_BATCH_OVERHEAD..];
+            let size = records.len() as u64;
+            let too_large = |_| BuildError::TooLarge { size, limit: MAX_BATCH_BYTES };
+            let payload = compress(records).map_err(too_large)?;
+            self.batch.truncate(RECORD_BATCH_OVERHEAD);
+            self.batch.extend_from_slice(&payload);
+        }
+        finish(&mut self.batch, fields, &self.summary);
+        Ok(self.batch)
+    }
 }
 
 /// Builds a control batch of one record. Of the fields, the base offset, the leader epoch and (of

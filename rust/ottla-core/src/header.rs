@@ -233,6 +233,9 @@ impl Header {
     }
 }
 
+/// Batches of one epoch that a partition knows again when they come twice (`ProducerStateEntry`).
+pub const REMEMBERED_BATCHES: usize = 5;
+
 /// The sequence `n` steps on: sequences wrap from 2^31−1 to 0 (KIP-98). Wrapping as Kafka's own
 /// arithmetic on hostile input.
 pub fn increment_sequence(sequence: i32, n: i32) -> i32 {
@@ -240,5 +243,14 @@ pub fn increment_sequence(sequence: i32, n: i32) -> i32 {
         n.wrapping_sub(i32::MAX.wrapping_sub(sequence)).wrapping_sub(1)
     } else {
         sequence.wrapping_add(n)
+    }
+}
+
+/// The sequence `n` steps back, over 0 to 2^31−1: the other way of [`increment_sequence`].
+pub fn decrement_sequence(sequence: i32, n: i32) -> i32 {
+    if sequence < n {
+        i32::MAX.wrapping_sub(n.wrapping_sub(sequence)).wrapping_add(1)
+    } else {
+        sequence.wrapping_sub(n)
     }
 }

@@ -14,6 +14,7 @@
 //! | [`check`] | the levels `crc`, `decode` and `full` |
 //! | [`columns`] | a run of batches as columns |
 //! | [`builder`] | one batch from records or columns |
+//! | [`leader`] | what a leader does with a produce request |
 //! | [`audit`] | a segment file checked as a whole |
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ pub mod columns;
 pub mod compression;
 pub mod error;
 pub mod header;
+pub mod leader;
 pub mod legacy;
 pub mod limits;
 pub mod record;

@@ -9,6 +9,8 @@ mod bytes;
 mod check;
 mod columns;
 mod errors;
+mod leader;
+mod partition_leader;
 mod read;
 mod tables;
 
@@ -30,6 +32,12 @@ mod _engine {
     use crate::check::{bare_inflate, bare_read, check_batches, kernel_level};
     #[pymodule_export]
     use crate::columns::{Columns, read_columns};
+    #[pymodule_export]
+    use crate::leader::{RecordError, TopicSettings, Verdict, profile_differences, validate};
+    #[pymodule_export]
+    use crate::partition_leader::{
+        AbortedTransaction, Leader, ProducerState, RememberedBatch, VerificationGuard,
+    };
     #[pymodule_export]
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
 

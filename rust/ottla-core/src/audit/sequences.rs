@@ -16,10 +16,10 @@
 //! compaction removed took an offset with it, so a forward gap no larger than the holes since the
 //! producer's last batch may be lawful, and a larger one cannot be.
 
-use crate::header::increment_sequence;
+use crate::header::{REMEMBERED_BATCHES, increment_sequence};
 
-/// Batches of one epoch that a leader remembers for duplicates (`ProducerStateEntry`).
-pub const WINDOW: usize = 5;
+/// Batches of one epoch that a leader remembers for duplicates.
+pub const WINDOW: usize = REMEMBERED_BATCHES;
 
 /// One stored batch of a producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

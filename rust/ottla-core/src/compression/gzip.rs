@@ -17,7 +17,7 @@ use super::{Arena, Fault};
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;
 /// A header and a trailer: Java does not look for a member in what is no longer than both.
-const LEAST_MEMBER: usize = 18;
+pub(super) const LEAST_MEMBER: usize = 18;
 
 /// A member that does not fit is tried again with this times the room, so that all tries together
 /// cost a third more than the last.
@@ -41,7 +41,7 @@ pub(super) fn decompress(
 
     let mut payload = Cow::Borrowed(payload);
     let (mut at, mut made) = (0, 0);
-    let mut flags = header(&payload).ok_or(Fault::Undecodable)?;
+    let (mut flags, _) = header(&payload).ok_or(Fault::Undecodable)?;
     loop {
         if flags & RESERVED != 0 {
             // libdeflate refuses these. The copy is made once, whatever the number of members.
@@ -52,7 +52,7 @@ pub(super) fn decompress(
         made += written;
         let rest = &payload[at..];
         match header(rest) {
-            Some(next) if rest.len() > LEAST_MEMBER => flags = next,
+            Some((next, _)) if rest.len() > LEAST_MEMBER => flags = next,
             _ => return Ok(made),
         }
     }
@@ -80,8 +80,8 @@ fn member(
     }
 }
 
-/// The flags of a member whose header Java takes.
-fn header(input: &[u8]) -> Option<u8> {
+/// The flags of a member whose header Java takes, and the bytes of that header.
+pub(super) fn header(input: &[u8]) -> Option<(u8, usize)> {
     let &[0x1f, 0x8b, 8, flags, _, _, _, _, _, _] = input.first_chunk::<10>()? else {
         return None;
     };
@@ -100,5 +100,5 @@ fn header(input: &[u8]) -> Option<u8> {
         (stored == crc32fast::hash(&input[..at]) as u16).then_some(())?;
         at += 2;
     }
-    (at <= input.len()).then_some(flags)
+    (at <= input.len()).then_some((flags, at))
 }

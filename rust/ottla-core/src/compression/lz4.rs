@@ -63,23 +63,23 @@ pub(super) fn decompress(payload: &[u8], magic: i8, arena: &mut Arena) -> Result
     Ok(made)
 }
 
-struct Block<'a> {
-    bytes: &'a [u8],
-    is_stored: bool,
+pub(super) struct Block<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) is_stored: bool,
     /// What it can inflate to at most.
-    most: usize,
+    pub(super) most: usize,
 }
 
 /// The blocks of one frame.
 #[derive(Clone)]
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     flags: u8,
     block_bytes: usize,
     rest: &'a [u8],
 }
 
 impl<'a> Blocks<'a> {
-    fn open(payload: &'a [u8], magic: i8) -> Option<Self> {
+    pub(super) fn open(payload: &'a [u8], magic: i8) -> Option<Self> {
         let descriptor = payload.strip_prefix(&MAGIC)?;
         let &[flags, sizes] = descriptor.first_chunk()?;
         if flags & VERSION_MASK != VERSION
@@ -100,7 +100,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The next block, or nothing at the end mark.
-    fn next_block(&mut self) -> Result<Option<Block<'a>>, Fault> {
+    pub(super) fn next_block(&mut self) -> Result<Option<Block<'a>>, Fault> {
         let word = self.word()?;
         let length = (word & !STORED) as usize;
         if length == 0 {

@@ -19,6 +19,7 @@
 mod gzip;
 mod lz4;
 mod snappy;
+mod streams;
 mod zstd;
 
 use std::ops::RangeInclusive;
@@ -56,6 +57,8 @@ pub fn levels(codec: Compression) -> Option<(RangeInclusive<i32>, i32)> {
 pub struct Codecs {
     limits: Limits,
     arena: Arena,
+    /// Bytes of the arena that the last payload took.
+    inflated: usize,
     gzip: ottla_kernels::gzip::Decompressor,
     snappy: snappy::Contexts,
     zstd: zstd::Contexts,
@@ -68,6 +71,7 @@ impl Codecs {
         Self {
             limits,
             arena: Arena::default(),
+            inflated: 0,
             gzip: ottla_kernels::gzip::Decompressor::new(),
             snappy: snappy::Contexts::new(),
             zstd: zstd::Contexts::new(),
@@ -96,6 +100,7 @@ impl Codecs {
         magic: i8,
         payload: &'a [u8],
     ) -> Result<&'a [u8], ErrorKind> {
+        self.inflated = 0;
         self.arena.start(self.limits.decompressed(payload.len()));
         let arena = &mut self.arena;
         let length = match codec {
@@ -110,6 +115,7 @@ impl Codecs {
             Fault::Undecodable => ErrorKind::Undecodable { codec: codec as u8 },
             Fault::TooLarge => ErrorKind::DecompressedTooLarge { limit: self.arena.limit as u64 },
         })?;
+        self.inflated = length;
         Ok(&self.arena.bytes[..length])
     }
 
@@ -143,6 +149,60 @@ impl Codecs {
             Compression::Zstd => self.zstd.compress(level, payload),
         }
         .ok_or_else(too_large)
+    }
+
+    /// What the last call of [`Self::decompress`] has inflated.
+    pub fn inflated(&self) -> &[u8] {
+        &self.arena.bytes[..self.inflated]
+    }
+
+    /// What Kafka's own streams hand out of a payload that [`Self::decompress`] refuses, and whether
+    /// they fail behind it: a broker sees the records before the damage, and may refuse these first.
+    pub fn decompress_before_damage(
+        &self,
+        codec: Compression,
+        magic: i8,
+        payload: &[u8],
+    ) -> (Vec<u8>, bool) {
+        let limit = usize::try_from(self.limits.decompressed(payload.len())).unwrap_or(usize::MAX);
+        let mut out = streams::Output::new(limit);
+        let is_whole = match codec {
+            Compression::None => out.extend(payload),
+            Compression::Gzip => streams::gzip(payload, &mut out),
+            Compression::Snappy => streams::snappy(payload, &mut out),
+            Compression::Lz4 => streams::lz4(payload, magic, &mut out),
+            Compression::Zstd if magic < 2 => None,
+            Compression::Zstd => streams::zstd(payload, &mut out),
+        };
+        (out.bytes, is_whole.is_none())
+    }
+
+    /// The payload as Kafka's own encoders write it, which [`Self::compress`] need not: some are
+    /// faster and have another size. Errors are the same.
+    ///
+    /// # Errors
+    /// As [`Self::compress`].
+    pub fn compress_as_kafka(
+        &mut self,
+        codec: Compression,
+        level: Option<i32>,
+        magic: i8,
+        payload: &[u8],
+    ) -> Result<Vec<u8>, ErrorKind> {
+        let level_of = |level: Option<i32>| {
+            levels(codec).map_or(0, |(range, default)| {
+                level.unwrap_or(default).clamp(*range.start(), *range.end())
+            })
+        };
+        let written = match codec {
+            Compression::Gzip => streams::gzip_written(level_of(level), payload),
+            Compression::Zstd if magic >= 2 => streams::zstd_written(level_of(level), payload),
+            _ => None,
+        };
+        match written {
+            Some(bytes) => Ok(bytes),
+            None => self.compress(codec, level, magic, payload),
+        }
     }
 
     /// Gives back what the arena holds above [`ARENA_KEPT_BYTES`]. Every call begins with it; a

@@ -64,7 +64,7 @@ impl Contexts {
 }
 
 /// What a raw block begins with, where its bytes can make that much.
-fn declared_length(block: &[u8]) -> Result<usize, Fault> {
+pub(super) fn declared_length(block: &[u8]) -> Result<usize, Fault> {
     snap::raw::decompress_len(block)
         .ok()
         .filter(|&length| !block.is_empty() && length <= block.len().saturating_mul(MAX_RATIO))
@@ -73,13 +73,13 @@ fn declared_length(block: &[u8]) -> Result<usize, Fault> {
 
 /// The raw blocks of a payload.
 #[derive(Clone)]
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     rest: &'a [u8],
     is_raw: bool,
 }
 
 impl<'a> Blocks<'a> {
-    fn open(payload: &'a [u8]) -> Self {
+    pub(super) fn open(payload: &'a [u8]) -> Self {
         match payload.split_at_checked(HEADER_BYTES) {
             Some((header, rest)) if header.starts_with(MAGIC) => Self { rest, is_raw: false },
             _ => Self { rest: payload, is_raw: true },

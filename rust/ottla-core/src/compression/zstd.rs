@@ -199,3 +199,9 @@ fn window(descriptor: u8) -> u64 {
     let base = 1u64 << (10 + (descriptor >> 3));
     base + base / 8 * u64::from(descriptor & 7)
 }
+
+/// The window a frame's header asks for, where it says so itself.
+pub(super) fn frame_window(frame: &[u8]) -> Option<u64> {
+    let &[descriptor, size] = frame.strip_prefix(&MAGIC)?.first_chunk()?;
+    (descriptor & SINGLE_SEGMENT == 0).then(|| window(size))
+}

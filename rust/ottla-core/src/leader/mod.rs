@@ -1,0 +1,42 @@
+//! The leader: what a broker does with the record set of one partition of a Produce request.
+//!
+//! [`validate`](mod@validate) decides over bytes alone, for a partition that knows no producer;
+//! [`log::Leader`] decides over time. Nothing here reads a clock.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`config`] | what the topic's configuration says |
+//! | `gate` | what the request as such must keep |
+//! | `analysis` | framing, size and checksum of every batch |
+//! | [`validate`](mod@validate) | the three ways through the validator, record by record |
+//! | `rewrite`, `convert` | the bytes to store: a new header, or a new batch |
+//! | [`verdict`] | decision, reasons, records to blame |
+//! | [`profiles`] | where the strict profile differs from Kafka |
+//! | [`metrics`] | what is counted |
+//! | [`producers`], [`transactions`], [`snapshot`] | what a partition remembers of its producers |
+//! | [`state`], [`log`] | a partition over time: [`log::Leader`] |
+
+// A refusal is large and rare: in a box, the accepted way stays small.
+#![allow(clippy::unnecessary_box_returns)]
+
+mod analysis;
+pub mod config;
+mod convert;
+mod gate;
+pub mod log;
+pub mod metrics;
+pub mod producers;
+pub mod profiles;
+mod records;
+mod rewrite;
+pub mod snapshot;
+pub mod state;
+pub mod transactions;
+pub mod validate;
+pub mod verdict;
+
+pub use config::{ConfigError, TopicConfig};
+pub use metrics::Metrics;
+pub use profiles::{Difference, Profile};
+pub use validate::{Origin, Request, Validator, validate};
+pub use verdict::{Accepted, ErrorCode, Reason, RecordError, Refusal, Stored, Verdict};

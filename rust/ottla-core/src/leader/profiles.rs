@@ -1,0 +1,215 @@
+//! The two profiles, and the one table of everything in which they differ.
+//!
+//! [`Profile::Kafka`] is the decision of Apache Kafka 4.1, internal errors that reach the client as
+//! −1 included. [`Profile::Strict`] is what a careful broker should do: it never answers −1, takes
+//! no batch that stops its consumers, and names the records to blame. The code that decides asks
+//! [`Profile::is_strict`] with the row it stands on, so that no difference can be without one.
+
+/// Whose decision is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Apache Kafka's, to the last oddity.
+    Kafka,
+    /// A careful broker's.
+    #[default]
+    Strict,
+}
+
+impl Profile {
+    /// The profile of a name: `kafka` or `strict`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "kafka" => Some(Self::Kafka),
+            "strict" => Some(Self::Strict),
+            _ => None,
+        }
+    }
+
+    /// Whether the strict side of a row of the table holds.
+    pub fn is_strict(self, _row: Difference) -> bool {
+        self == Self::Strict
+    }
+}
+
+macro_rules! differences {
+    ($($(#[$doc:meta])* $name:ident, $id:literal, $kafka:literal, $strict:literal, $why:literal;)+) => {
+        /// Where the profiles differ: the rows of the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Difference {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Difference {
+            /// Every row.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// Stable kebab-case name.
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$name => $id),+ }
+            }
+
+            /// What Kafka does.
+            pub fn kafka(self) -> &'static str {
+                match self { $(Self::$name => $kafka),+ }
+            }
+
+            /// What the strict profile does.
+            pub fn strict(self) -> &'static str {
+                match self { $(Self::$name => $strict),+ }
+            }
+
+            /// Why it does so.
+            pub fn why(self) -> &'static str {
+                match self { $(Self::$name => $why),+ }
+            }
+        }
+    };
+}
+
+differences! {
+    /// Offset deltas that are not 0, 1, 2, ….
+    OffsetDeltas, "offset-deltas",
+        "stores them as sent in an uncompressed batch, answers -1 where the codec is kept, renumbers where it changes",
+        "87, naming each record out of place",
+        "stored as sent, consumers skip or repeat records (KIP-467 asks for a refusal)";
+    /// Record lengths that are not those of the records, in a compressed batch.
+    RecordLengths, "record-lengths",
+        "does not look at them where the codec is kept",
+        "87, naming each record whose length is wrong",
+        "every consumer stops at the stored batch";
+    /// Structure errors name their record.
+    StructureUnnamed, "structure-unnamed",
+        "87 without records where a record cannot be parsed; what was found before it is dropped",
+        "87, naming that record and what was found before it",
+        "the producer learns which record to drop";
+    /// A record length whose varint has no end, in an uncompressed batch.
+    LengthVarint, "length-varint",
+        "-1: an internal error",
+        "87, naming the record",
+        "the batch is wrong, not the broker";
+    /// A payload its codec refuses.
+    Undecodable, "payload-undecodable",
+        "-1: an internal error",
+        "87",
+        "the batch is wrong, not the broker";
+    /// Codecs 5 to 7.
+    UnknownCodec, "codec-unknown",
+        "-1: an internal error, of the whole request below Produce 7",
+        "87",
+        "the batch is wrong, not the broker";
+    /// A payload that inflates to far more than itself.
+    Bomb, "decompression-bomb",
+        "inflates it, whatever it takes (this engine stops at its bound of bytes, with 87)",
+        "87 past 1100 times its size, above 16 MiB",
+        "consumers would have to inflate it too";
+    /// More headers than a bound allows.
+    HeaderCount, "header-count",
+        "takes any number (this engine rebuilds a batch only below the bound)",
+        "87 above 1048576 headers, naming the record",
+        "readers hold a record's headers as objects, dozens of bytes for each two";
+    /// A v2 batch too short for the fields Kafka reads before it checks the size.
+    BatchTooShort, "batch-too-short",
+        "-1 for 26 to 50 bytes, of the whole request behind a gate: an internal error",
+        "87",
+        "the batch is wrong, not the broker";
+    /// A size field that overflows 32 bits.
+    SizeOverflow, "size-overflow",
+        "-1: an internal error",
+        "87",
+        "the batch is wrong, not the broker";
+    /// Negative timestamps other than −1 in a batch that must be rebuilt.
+    NegativeTimestamp, "negative-timestamp",
+        "stores them as sent, answers -1 where the batch must be rebuilt",
+        "stores them as sent, 87 naming the records where the batch must be rebuilt",
+        "the batch is wrong, not the broker";
+    /// Timestamps that leave 64 bits.
+    TimestampOverflow, "timestamp-overflow",
+        "lets base timestamp and delta wrap around",
+        "87, naming the records",
+        "no reader agrees on such a time";
+    /// A batch flagged LogAppendTime, on a CreateTime topic.
+    LogAppendTimeFlag, "log-append-time-flag",
+        "clears the flag if the header's time is in range, so that records come to light that were not looked at",
+        "32, naming all records, as Kafka did up to 3.5",
+        "the stored header contradicts its records, whose times no window held";
+    /// A transactional batch without a producer id.
+    TransactionalWithoutProducer, "transactional-without-producer",
+        "stores it, answers -1 where it must be rebuilt",
+        "87",
+        "no marker can ever end that transaction";
+    /// A producer id with epoch −1.
+    ProducerEpoch, "producer-epoch",
+        "stores it, answers -1 where it must be rebuilt",
+        "87",
+        "no producer has that epoch; it cannot be fenced";
+    /// A producer id below −1.
+    NegativeProducerId, "negative-producer-id",
+        "takes it for none, answers -1 where the batch must be rebuilt",
+        "takes it for none, 87 where the batch must be rebuilt",
+        "the batch is wrong, not the broker";
+    /// A magic 0 or 1 record whose lengths leave it.
+    LegacyLengths, "legacy-lengths",
+        "-1: an internal error",
+        "87, naming the record",
+        "the record is wrong, not the broker";
+    /// Positions within a message set of magic 0 or 1.
+    LegacyPositions, "legacy-positions",
+        "names position 0 of the first bad entry alone, because each entry is its own batch",
+        "names every bad entry, by its position in the set",
+        "position 0 says nothing of which record to drop";
+    /// Inner records of a wrapper with a wrong checksum, compressed again, or cut.
+    InnerRecords, "inner-records",
+        "2 or 87 at the first without naming it",
+        "the same code, naming it and what was found before it",
+        "the producer learns which record to drop";
+    /// A marker that is cut or of another type, from a coordinator.
+    ControlRecord, "control-record",
+        "-1, or 87 without records",
+        "87, naming the record",
+        "the batch is wrong, not the broker";
+    /// Offset range and record count of the broker's own writes.
+    CoordinatorRange, "coordinator-range",
+        "does not hold count against last offset delta where the broker itself writes",
+        "87 unless they fit, or there are no records",
+        "stored, its offsets overlap those around it";
+    /// A batch without records that would get a negative offset.
+    NegativeOffset, "negative-offset",
+        "-1: an internal error",
+        "87",
+        "the batch is wrong, not the broker";
+    /// Header keys that are no UTF-8, in a batch that is rebuilt.
+    HeaderKeys, "header-keys",
+        "replaces what is no UTF-8 in the header keys of rebuilt batches",
+        "keeps the bytes",
+        "a broker changes no data";
+    /// Who compresses a batch that is rebuilt.
+    Encoders, "encoders",
+        "zlib and libzstd's streaming call: the sizes that max.message.bytes and segment.bytes are held against",
+        "libdeflate and libzstd's one call: faster, a few bytes more or less",
+        "what is read from both is the same";
+    /// What formats 0 and 1 cannot hold.
+    FormatDowngrade, "format-downgrade",
+        "-1 for headers, zstd or a transaction in a log of format 0 or 1",
+        "87, naming the records with headers",
+        "the batch is wrong, not the broker";
+    /// Batches of a follower's fetch whose offsets do not go up.
+    ReplicaOffsets, "replica-offsets",
+        "-1: an internal error",
+        "87",
+        "the leader's batch is wrong, not this broker";
+    /// `log_start_offset` of a refusal.
+    LogStartOffset, "log-start-offset",
+        "-1 beside 2, 10 and 18, and behind the gate",
+        "the log start offset in every answer",
+        "a producer needs it to tell lost data from deleted data";
+    /// A last stable offset below the log start.
+    StableOffset, "stable-offset",
+        "after DeleteRecords into a batch with a transaction open below, answers that batch's base offset",
+        "answers the log start offset",
+        "no reader may ask for what lies below it";
+    /// A producer of which nothing is known and whose sequence is not 0.
+    UnknownProducer, "unknown-producer",
+        "takes it, as of 2.5",
+        "59 with the log start offset from Produce 8 on, unless told otherwise",
+        "its lost records would go unnoticed, and such clients recover from 59";
+}

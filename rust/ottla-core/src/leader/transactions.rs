@@ -1,0 +1,157 @@
+//! What transactions do to the offsets that readers may see, and what the transaction index keeps.
+//!
+//! ```text
+//!                first offset        marker               high watermark
+//! open           │───────────────────────────────────────▸          holds the stable offset down
+//! unreplicated   │───────────────────│    marker not yet below the high watermark: still does
+//! done           │───────────────────│                    │         does not
+//! ```
+
+use crate::header::{read_i16, read_i64};
+use std::collections::BTreeMap;
+
+/// Bytes of one entry of a `.txnindex` file.
+pub const ABORTED_TRANSACTION_BYTES: usize = 34;
+
+/// An aborted transaction as the transaction index keeps it (`log-dir.md` §3.3, KIP-98).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbortedTransaction {
+    /// Whose it was.
+    pub producer_id: i64,
+    /// Offset of its first record.
+    pub first_offset: i64,
+    /// Offset of its marker.
+    pub last_offset: i64,
+    /// Last stable offset once the marker was written: a search that may see no more than this can
+    /// stop here.
+    pub last_stable_offset: i64,
+}
+
+impl AbortedTransaction {
+    /// The entry as it stands in a `.txnindex` file.
+    pub fn to_bytes(&self) -> [u8; ABORTED_TRANSACTION_BYTES] {
+        let mut out = [0; ABORTED_TRANSACTION_BYTES];
+        // Bytes 0 and 1: version 0.
+        out[2..10].copy_from_slice(&self.producer_id.to_be_bytes());
+        out[10..18].copy_from_slice(&self.first_offset.to_be_bytes());
+        out[18..26].copy_from_slice(&self.last_offset.to_be_bytes());
+        out[26..34].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+        out
+    }
+
+    /// Reads an entry at a position: `None` if it is cut or of a version above 0.
+    pub fn read(data: &[u8], at: usize) -> Option<Self> {
+        let entry = data.get(at..at.checked_add(ABORTED_TRANSACTION_BYTES)?)?;
+        // Kafka's readers look at the first byte alone.
+        (read_i16(entry, 0)? >> 8 <= 0).then_some(())?;
+        Some(Self {
+            producer_id: read_i64(entry, 2)?,
+            first_offset: read_i64(entry, 10)?,
+            last_offset: read_i64(entry, 18)?,
+            last_stable_offset: read_i64(entry, 26)?,
+        })
+    }
+}
+
+/// The aborted transactions that a read of `from..upper` has to leave out, from an index in the
+/// order of its markers.
+pub fn aborted_between(
+    index: &[AbortedTransaction],
+    from: i64,
+    upper: i64,
+) -> Vec<AbortedTransaction> {
+    let start = index.partition_point(|entry| entry.last_offset < from);
+    let mut found = Vec::new();
+    for entry in index.iter().skip(start) {
+        if entry.first_offset < upper {
+            found.push(*entry);
+        }
+        if entry.last_stable_offset >= upper {
+            break;
+        }
+    }
+    found
+}
+
+/// A transaction that its marker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletedTransaction {
+    /// Whose it was.
+    pub producer_id: i64,
+    /// Offset of its first record.
+    pub first_offset: i64,
+    /// Offset of its marker.
+    pub last_offset: i64,
+    /// Committed, or aborted.
+    pub is_commit: bool,
+}
+
+/// A marker ends a transaction that no data began: the log repeats itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotBegun {
+    /// The transaction the marker would end.
+    pub transaction: CompletedTransaction,
+}
+
+/// The transactions of a partition that hold its stable offset down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transactions {
+    /// First offset → producer id.
+    open: BTreeMap<i64, i64>,
+    /// First offset → offset of the marker.
+    unreplicated: BTreeMap<i64, i64>,
+}
+
+impl Transactions {
+    /// A producer's transaction begins.
+    pub fn begin(&mut self, first_offset: i64, producer_id: i64) {
+        self.open.insert(first_offset, producer_id);
+    }
+
+    /// The last stable offset that the index records with a transaction that is about to complete.
+    pub fn last_stable_offset_after(&self, completed: &CompletedTransaction) -> i64 {
+        self.open
+            .iter()
+            .find(|&(_, &producer_id)| producer_id != completed.producer_id)
+            .map_or(completed.last_offset.saturating_add(1), |(&first_offset, _)| first_offset)
+    }
+
+    /// A marker was written: the transaction waits for its replication.
+    ///
+    /// # Errors
+    /// [`NotBegun`] when no transaction begins at its first offset.
+    pub fn complete(&mut self, completed: &CompletedTransaction) -> Result<(), NotBegun> {
+        if self.open.remove(&completed.first_offset).is_none() {
+            return Err(NotBegun { transaction: *completed });
+        }
+        self.unreplicated.insert(completed.first_offset, completed.last_offset);
+        Ok(())
+    }
+
+    /// The high watermark or the log start has reached `offset`: markers below it hold nothing down.
+    pub fn release_below(&mut self, offset: i64) {
+        self.unreplicated.retain(|_, &mut last_offset| last_offset >= offset);
+    }
+
+    /// First offset of the oldest transaction that is open or unreplicated.
+    pub fn first_unstable_offset(&self) -> Option<i64> {
+        let first = |transactions: &BTreeMap<i64, i64>| transactions.keys().next().copied();
+        [first(&self.open), first(&self.unreplicated)].into_iter().flatten().min()
+    }
+
+    /// First offset of the oldest transaction that is open.
+    pub fn first_undecided_offset(&self) -> Option<i64> {
+        self.open.keys().next().copied()
+    }
+
+    /// Whether a marker waits for its replication.
+    pub fn has_unreplicated(&self) -> bool {
+        !self.unreplicated.is_empty()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.open.clear();
+        self.unreplicated.clear();
+    }
+}

@@ -1,0 +1,418 @@
+//! What a leader decides, for Python.
+
+use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::check::kernels;
+use ottla_core::leader::{self, Origin, Profile, Request, Stored, TopicConfig, Validator};
+use ottla_core::limits::Limits;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::cell::RefCell;
+
+thread_local! {
+    static VALIDATOR: RefCell<Validator> =
+        RefCell::new(Validator::new(Limits::default(), kernels()));
+}
+
+/// Works with this thread's validator.
+pub(crate) fn with_validator<T>(work: impl FnOnce(&mut Validator) -> T) -> T {
+    VALIDATOR.with_borrow_mut(work)
+}
+
+/// A topic's configuration, read once: what ``ottla.TopicConfig`` holds for the engine.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct TopicSettings {
+    config: TopicConfig,
+}
+
+impl TopicSettings {
+    pub(crate) fn config(&self) -> &TopicConfig {
+        &self.config
+    }
+}
+
+#[pymethods]
+impl TopicSettings {
+    /// From pairs of Kafka's names and the texts of their values.
+    #[new]
+    fn new(settings: Vec<(String, String)>) -> PyResult<Self> {
+        let mut config = TopicConfig::default();
+        for (key, value) in settings {
+            config.set(&key, &value).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+        Ok(Self { config })
+    }
+}
+
+/// The settings of a ``TopicConfig``, or Kafka's defaults.
+pub(crate) fn settings_of(
+    py: Python<'_>,
+    config: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<TopicSettings>> {
+    static DEFAULT: PyOnceLock<Py<TopicSettings>> = PyOnceLock::new();
+    let Some(config) = config else {
+        let default = DEFAULT.get_or_try_init(py, || {
+            Py::new(py, TopicSettings { config: TopicConfig::default() })
+        })?;
+        return Ok(default.clone_ref(py));
+    };
+    let settings = config.getattr(pyo3::intern!(py, "_settings")).ok();
+    if let Some(settings) = settings.and_then(|settings| settings.cast_into().ok()) {
+        return Ok(settings.unbind());
+    }
+    let found = config.get_type().qualname()?;
+    Err(PyTypeError::new_err(format!("config is a TopicConfig, not {found}")))
+}
+
+/// A whole number that Python gave, in 64 bits or not.
+#[derive(Clone, Copy)]
+pub(crate) enum Whole {
+    /// This one.
+    Of(i64),
+    /// One that 64 bits do not hold.
+    TooLarge,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
+    type Error = PyErr;
+
+    fn extract(value: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract::<i64>() {
+            Ok(number) => Ok(Self::Of(number)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self::TooLarge),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Whole {
+    /// The number, if it lies within bounds.
+    pub(crate) fn within(self, name: &str, minimum: i64, maximum: i64) -> PyResult<i64> {
+        let refused = |found: &dyn std::fmt::Display| {
+            PyValueError::new_err(format!("{name} is {found}, expected {minimum} to {maximum}"))
+        };
+        match self {
+            Self::Of(number) if (minimum..=maximum).contains(&number) => Ok(number),
+            Self::Of(number) => Err(refused(&number)),
+            Self::TooLarge => Err(refused(&"beyond 64 bits")),
+        }
+    }
+
+    /// A broker's clock, in ms since 1970.
+    pub(crate) fn clock(self) -> PyResult<i64> {
+        self.within("now_ms", 0, i64::MAX)
+    }
+
+    /// A Produce version.
+    pub(crate) fn api_version(self) -> PyResult<i16> {
+        self.within("api_version", 0, 13).map(|version| version as i16)
+    }
+}
+
+/// The origin of a name.
+pub(crate) fn origin_of(name: &str) -> PyResult<Origin> {
+    Origin::from_name(name).ok_or_else(|| {
+        let names = "'client', 'coordinator' or 'replication'";
+        PyValueError::new_err(format!("origin is {names}, not '{name}'"))
+    })
+}
+
+/// The profile of a name.
+pub(crate) fn profile_of(name: &str) -> PyResult<Profile> {
+    Profile::from_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!("profile is 'strict' or 'kafka', not '{name}'"))
+    })
+}
+
+/// Decides over the record set of one partition of a Produce request, as its leader would.
+///
+/// The partition knows no producer; :class:`Leader` remembers them.
+///
+/// Args:
+///     records: any bytes-like object; ``bytes`` is not copied.
+///     config: the topic's configuration; Kafka's defaults where there is none.
+///     now_ms: the broker's clock, ms since 1970.
+///     api_version: Produce version, 0 to 13 (Kafka 4 serves 3 and newer); ``None`` goes by the
+///         request gate, as what a broker itself writes does.
+///     base_offset: the offset that the first record gets.
+///     leader_epoch: stored with the batch.
+///     origin: ``"client"``, ``"coordinator"`` or ``"replication"``.
+///     transactional_id: of the request; one that may be written with.
+///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
+///
+/// Raises:
+///     ValueError: a number out of range, or an unknown name.
+///     TypeError: records that are no bytes-like object, a config that is no TopicConfig.
+///
+/// >>> import ottla
+/// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"hello", timestamp=5)])
+/// >>> verdict = ottla.validate(batch, now_ms=5, base_offset=42)
+/// >>> verdict.accepted, verdict.base_offset
+/// (True, 42)
+#[pyfunction]
+#[pyo3(signature = (
+    records, config=None, *, now_ms, api_version=Some(Whole::Of(11)), base_offset=Whole::Of(0),
+    leader_epoch=Whole::Of(0), origin="client", transactional_id=None, profile="strict"
+), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
+    leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
+#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+pub(crate) fn validate(
+    py: Python<'_>,
+    records: &Bound<'_, PyAny>,
+    config: Option<&Bound<'_, PyAny>>,
+    now_ms: Whole,
+    api_version: Option<Whole>,
+    base_offset: Whole,
+    leader_epoch: Whole,
+    origin: &str,
+    transactional_id: Option<&str>,
+    profile: &str,
+) -> PyResult<Verdict> {
+    let data = bytes_of(records)?;
+    let settings = settings_of(py, config)?;
+    let request = Request {
+        now_ms: now_ms.clock()?,
+        api_version: api_version.map(Whole::api_version).transpose()?,
+        base_offset: base_offset.within("base_offset", 0, i64::MAX)?,
+        log_start_offset: 0,
+        leader_epoch: leader_epoch.within("leader_epoch", 0, i32::MAX.into())? as i32,
+        origin: origin_of(origin)?,
+        has_transactional_id: transactional_id.is_some(),
+        profile: profile_of(profile)?,
+    };
+    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    let decide =
+        || with_validator(|validator| leader::validate(bytes, config, &request, validator));
+    let verdict = if bytes.len() < DETACH_BYTES { decide() } else { py.detach(decide) };
+    Ok(Verdict::new(py, &data, verdict))
+}
+
+/// What is appended: where its bytes are.
+enum Kept {
+    /// Nothing, or the received bytes up to here.
+    AsReceived(usize),
+    /// The received bytes up to here, behind another header.
+    Patched([u8; ottla_core::header::RECORD_BATCH_OVERHEAD], usize),
+    /// Other bytes.
+    Owned(Py<PyBytes>),
+}
+
+/// A leader's decision on the record set of one partition.
+///
+/// Where the set is refused, ``error`` is Kafka's error code, ``error_message`` says what was found
+/// and expected, and ``record_errors`` names the records to blame, ascending; nothing is appended.
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct Verdict {
+    decision: leader::Verdict<'static>,
+    data: Py<PyBytes>,
+    kept: Kept,
+    stored: PyOnceLock<Py<PyBytes>>,
+}
+
+impl Verdict {
+    /// A verdict on `data`.
+    pub(crate) fn new(
+        py: Python<'_>,
+        data: &Bound<'_, PyBytes>,
+        verdict: leader::Verdict<'_>,
+    ) -> Self {
+        let leader::Verdict { outcome, log_start_offset, metrics } = verdict;
+        let mut kept = Kept::AsReceived(0);
+        let outcome = outcome.map(|mut accepted| {
+            kept = match std::mem::replace(&mut accepted.stored, Stored::Nothing) {
+                Stored::Nothing => Kept::AsReceived(0),
+                Stored::AsReceived(bytes) => Kept::AsReceived(bytes.len()),
+                Stored::Patched { header, rest } => {
+                    Kept::Patched(header, header.len() + rest.len())
+                }
+                Stored::Owned(bytes) => Kept::Owned(PyBytes::new(py, &bytes).unbind()),
+            };
+            accepted.into_owned()
+        });
+        let decision = leader::Verdict { outcome, log_start_offset, metrics };
+        Self { decision, data: data.clone().unbind(), kept, stored: PyOnceLock::new() }
+    }
+
+    /// A field of what is appended, −1 where nothing is.
+    fn field(&self, field: impl FnOnce(&leader::Accepted<'static>) -> i64) -> i64 {
+        self.decision.outcome.as_ref().map_or(-1, field)
+    }
+}
+
+#[pymethods]
+impl Verdict {
+    /// Whether the set is taken.
+    #[getter]
+    fn accepted(&self) -> bool {
+        self.decision.outcome.is_ok()
+    }
+
+    /// Kafka's error code; 0 where the set is taken.
+    #[getter]
+    fn error(&self) -> i16 {
+        self.decision.error().code()
+    }
+
+    /// Kafka's name for the error.
+    #[getter]
+    fn error_name(&self) -> &'static str {
+        self.decision.error().name()
+    }
+
+    /// What was found, what was expected and at which records; ``None`` where the set is taken.
+    #[getter]
+    fn error_message(&self) -> Option<String> {
+        self.decision.outcome.as_ref().err().map(|refusal| refusal.message())
+    }
+
+    /// The records to blame, ascending.
+    #[getter]
+    fn record_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let errors = self.decision.record_errors().iter().map(|error| RecordError {
+            batch_index: error.batch_index,
+            error: error.error.code(),
+            message: error.message(),
+        });
+        PyTuple::new(py, errors.map(|error| Py::new(py, error)).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Whether Kafka fails every partition of the request with this error.
+    #[getter]
+    fn is_request_wide(&self) -> bool {
+        self.decision.outcome.as_ref().is_err_and(|refusal| refusal.is_request_wide)
+    }
+
+    /// Offset of the first record; −1 where nothing is appended.
+    #[getter]
+    fn base_offset(&self) -> i64 {
+        self.field(|accepted| accepted.base_offset)
+    }
+
+    /// Offset of the last record; −1 where nothing is appended.
+    #[getter]
+    fn last_offset(&self) -> i64 {
+        self.field(|accepted| accepted.last_offset)
+    }
+
+    /// The largest timestamp, in ms; −1 for none.
+    #[getter]
+    fn max_timestamp_ms(&self) -> i64 {
+        self.field(|accepted| accepted.max_timestamp_ms)
+    }
+
+    /// Offset of the first record that has it; −1 for none.
+    #[getter]
+    fn offset_of_max_timestamp(&self) -> i64 {
+        self.field(|accepted| accepted.offset_of_max_timestamp)
+    }
+
+    /// The time of the append, in ms; −1 where the topic keeps the producer's.
+    #[getter]
+    fn log_append_time_ms(&self) -> i64 {
+        self.field(|accepted| accepted.log_append_time_ms)
+    }
+
+    /// Log start offset of the answer; −1 where it is not told.
+    #[getter]
+    fn log_start_offset(&self) -> i64 {
+        self.decision.log_start_offset
+    }
+
+    /// Whether records were written anew; the rest keeps every byte behind its header.
+    #[getter]
+    fn is_rebuilt(&self) -> bool {
+        self.decision.outcome.as_ref().is_ok_and(|accepted| accepted.is_rebuilt)
+    }
+
+    /// Whether the batch is in the log already, at these offsets: nothing is appended.
+    #[getter]
+    fn is_duplicate(&self) -> bool {
+        self.decision.outcome.as_ref().is_ok_and(|accepted| accepted.is_duplicate)
+    }
+
+    /// Records written anew.
+    #[getter]
+    fn converted(&self) -> i64 {
+        self.decision.outcome.as_ref().map_or(0, |accepted| accepted.converted as i64)
+    }
+
+    /// The bytes to append; empty where nothing is.
+    #[getter]
+    fn stored<'py>(&'py self, py: Python<'py>) -> PyResult<&'py Bound<'py, PyBytes>> {
+        let data = self.data.as_bytes(py);
+        let stored = self.stored.get_or_try_init(py, || {
+            Ok::<_, PyErr>(match &self.kept {
+                Kept::Owned(bytes) => bytes.clone_ref(py),
+                Kept::AsReceived(end) if *end == data.len() => self.data.clone_ref(py),
+                Kept::AsReceived(end) => {
+                    PyBytes::new(py, data.get(..*end).unwrap_or_default()).unbind()
+                }
+                Kept::Patched(header, end) => PyBytes::new_with(py, *end, |to| {
+                    let (head, rest) = to.split_at_mut(header.len());
+                    head.copy_from_slice(header);
+                    rest.copy_from_slice(data.get(header.len()..*end).unwrap_or_default());
+                    Ok(())
+                })?
+                .unbind(),
+            })
+        })?;
+        Ok(stored.bind(py))
+    }
+
+    /// What was counted, by the names of Kafka's meters (KIP-467).
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let named = PyDict::new(py);
+        for (name, count) in self.decision.metrics.named() {
+            named.set_item(name, count)?;
+        }
+        Ok(named)
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.decision.outcome {
+            Ok(accepted) => format!(
+                "<Verdict accepted, offsets {} to {}>",
+                accepted.base_offset, accepted.last_offset
+            ),
+            Err(refusal) => {
+                format!("<Verdict {} ({}): {}>", self.error_name(), self.error(), refusal.message())
+            }
+        }
+    }
+}
+
+/// A record to blame.
+#[pyclass(frozen, eq, hash, get_all, module = "ottla")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct RecordError {
+    /// Its position in the batch, from 0.
+    batch_index: u32,
+    /// What was found and what was expected.
+    message: String,
+    /// Kafka's error code of this record.
+    error: i16,
+}
+
+#[pymethods]
+impl RecordError {
+    fn __repr__(&self) -> String {
+        let Self { batch_index, message, error } = self;
+        format!("RecordError(batch_index={batch_index}, message={message:?}, error={error})")
+    }
+}
+
+/// The rows in which the profiles differ: ``id``, ``kafka``, ``strict``, ``why``.
+#[pyfunction]
+pub(crate) fn profile_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |row: &leader::Difference| {
+        let dict = PyDict::new(py);
+        dict.set_item("id", row.id())?;
+        dict.set_item("kafka", row.kafka())?;
+        dict.set_item("strict", row.strict())?;
+        dict.set_item("why", row.why())?;
+        Ok(dict)
+    };
+    leader::Difference::ALL.iter().map(row).collect()
+}

@@ -1,0 +1,745 @@
+//! `Leader`: the decisions of one partition's leader over time.
+
+use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::leader::{Verdict, Whole, origin_of, profile_of, settings_of, with_validator};
+use ottla_core::leader::Validator;
+use ottla_core::leader::log::{
+    AppendRequest, EndTransaction, Leader as Engine, LeaderSettings, UnknownProducer,
+};
+use ottla_core::leader::producers::{Guard, ProducerEntry, ProducerRefusal};
+use ottla_core::leader::state::{OffsetOutOfRange, Offsets, Replay, RestoreError, Source};
+use ottla_core::leader::transactions::AbortedTransaction as Aborted;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString, PyTuple, PyType};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+type Decided<'a> = ottla_core::leader::Verdict<'a>;
+
+/// Leave to begin a transaction on a partition (KIP-890); given by
+/// :meth:`Leader.begin_verification`, taken by :meth:`Leader.append`.
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct VerificationGuard {
+    guard: Guard,
+}
+
+/// A batch that a partition remembers of a producer.
+#[pyclass(frozen, eq, get_all, module = "ottla")]
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct RememberedBatch {
+    /// Sequence of its first record.
+    base_sequence: i32,
+    /// Sequence of its last record.
+    last_sequence: i32,
+    /// Offset of its first record.
+    base_offset: i64,
+    /// Offset of its last record.
+    last_offset: i64,
+    /// Its max timestamp.
+    max_timestamp_ms: i64,
+}
+
+#[pymethods]
+impl RememberedBatch {
+    fn __repr__(&self) -> String {
+        format!(
+            "RememberedBatch(base_sequence={}, last_sequence={}, base_offset={}, last_offset={}, \
+             max_timestamp_ms={})",
+            self.base_sequence,
+            self.last_sequence,
+            self.base_offset,
+            self.last_offset,
+            self.max_timestamp_ms
+        )
+    }
+}
+
+/// What a partition knows of a producer (KIP-98).
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct ProducerState {
+    entry: ProducerEntry,
+}
+
+#[pymethods]
+impl ProducerState {
+    /// Its id.
+    #[getter]
+    fn producer_id(&self) -> i64 {
+        self.entry.producer_id
+    }
+
+    /// Its epoch.
+    #[getter]
+    fn producer_epoch(&self) -> i16 {
+        self.entry.producer_epoch
+    }
+
+    /// Epoch of the coordinator that wrote its last marker, -1 for none.
+    #[getter]
+    fn coordinator_epoch(&self) -> i32 {
+        self.entry.coordinator_epoch
+    }
+
+    /// Sequence of its last record, -1 for none in its epoch.
+    #[getter]
+    fn last_sequence(&self) -> i32 {
+        self.entry.last_sequence()
+    }
+
+    /// Max timestamp of its last batch, marker included.
+    #[getter]
+    fn last_timestamp_ms(&self) -> i64 {
+        self.entry.last_timestamp
+    }
+
+    /// First offset of its open transaction, or ``None``.
+    #[getter]
+    fn transaction_first_offset(&self) -> Option<i64> {
+        self.entry.transaction_first_offset
+    }
+
+    /// Its newest batches of its epoch, oldest first, at most five.
+    #[getter]
+    fn batches<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let batches: Vec<_> = self
+            .entry
+            .batches()
+            .iter()
+            .map(|batch| RememberedBatch {
+                base_sequence: batch.first_sequence(),
+                last_sequence: batch.last_sequence,
+                base_offset: batch.first_offset(),
+                last_offset: batch.last_offset,
+                max_timestamp_ms: batch.timestamp,
+            })
+            .collect();
+        PyTuple::new(py, batches)
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.entry == other.entry
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "ProducerState(producer_id={}, producer_epoch={}, last_sequence={})",
+            self.entry.producer_id,
+            self.entry.producer_epoch,
+            self.entry.last_sequence()
+        )
+    }
+}
+
+/// An aborted transaction, as the transaction index keeps it.
+///
+/// >>> import ottla
+/// >>> entry = ottla.AbortedTransaction(7, first_offset=0, last_offset=3, last_stable_offset=4)
+/// >>> len(entry.to_bytes())
+/// 34
+#[pyclass(frozen, eq, get_all, from_py_object, module = "ottla")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AbortedTransaction {
+    /// Whose it was.
+    producer_id: i64,
+    /// Offset of its first record.
+    first_offset: i64,
+    /// Offset of its marker.
+    last_offset: i64,
+    /// Last stable offset once the marker was written.
+    last_stable_offset: i64,
+}
+
+impl AbortedTransaction {
+    fn entry(self) -> Aborted {
+        Aborted {
+            producer_id: self.producer_id,
+            first_offset: self.first_offset,
+            last_offset: self.last_offset,
+            last_stable_offset: self.last_stable_offset,
+        }
+    }
+
+    fn from_entry(entry: &Aborted) -> Self {
+        Self {
+            producer_id: entry.producer_id,
+            first_offset: entry.first_offset,
+            last_offset: entry.last_offset,
+            last_stable_offset: entry.last_stable_offset,
+        }
+    }
+}
+
+#[pymethods]
+impl AbortedTransaction {
+    #[new]
+    #[pyo3(signature = (producer_id, *, first_offset, last_offset, last_stable_offset))]
+    fn new(producer_id: i64, first_offset: i64, last_offset: i64, last_stable_offset: i64) -> Self {
+        Self { producer_id, first_offset, last_offset, last_stable_offset }
+    }
+
+    /// The entry of a ``.txnindex`` file.
+    #[expect(clippy::wrong_self_convention, reason = "Python's objects are behind a reference")]
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.entry().to_bytes())
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "AbortedTransaction({}, first_offset={}, last_offset={}, last_stable_offset={})",
+            self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset
+        )
+    }
+}
+
+fn kafka_error(py: Python<'_>, code: i16, name: &str, message: String) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match CLASS.import(py, "ottla.errors", "KafkaError") {
+        Ok(class) => PyErr::from_type(class.clone(), (message, code, name.to_owned())),
+        Err(error) => error,
+    }
+}
+
+fn refused(py: Python<'_>, refusal: &ProducerRefusal) -> PyErr {
+    let error = refusal.error();
+    kafka_error(py, error.code(), error.name(), refusal.to_string())
+}
+
+fn out_of_range(py: Python<'_>, error: &OffsetOutOfRange) -> PyErr {
+    kafka_error(py, 1, "OFFSET_OUT_OF_RANGE", error.to_string())
+}
+
+fn not_restored(py: Python<'_>, error: &RestoreError) -> PyErr {
+    static SNAPSHOT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match error {
+        RestoreError::Snapshot(snapshot) => {
+            match SNAPSHOT.import(py, "ottla.errors", "ProducerSnapshotError") {
+                Ok(class) => {
+                    PyErr::from_type(class.clone(), (snapshot.to_string(), snapshot.name()))
+                }
+                Err(error) => error,
+            }
+        }
+        RestoreError::Batch(batch) => crate::errors::to_python(py, batch),
+        RestoreError::Producer { refusal, .. } => {
+            let code = refusal.error();
+            kafka_error(py, code.code(), code.name(), error.to_string())
+        }
+        RestoreError::Offsets { .. } => PyValueError::new_err(error.to_string()),
+    }
+}
+
+fn unknown_producer_of(name: &str) -> PyResult<UnknownProducer> {
+    UnknownProducer::from_name(name).ok_or_else(|| {
+        let names = "'auto', 'unknown' or 'accept'";
+        PyValueError::new_err(format!("unknown_producer is {names}, not '{name}'"))
+    })
+}
+
+/// The bytes of one bytes-like object, or of several.
+fn sets_of<'py>(batches: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let Some(batches) = batches else { return Ok(Vec::new()) };
+    if batches.is_instance_of::<PyBytes>() {
+        return Ok(vec![bytes_of(batches)?]);
+    }
+    if batches.is_instance_of::<PyString>() {
+        bytes_of(batches)?;
+    }
+    match bytes_of(batches) {
+        Ok(bytes) => Ok(vec![bytes]),
+        Err(_) => batches.try_iter()?.map(|set| bytes_of(&set?)).collect(),
+    }
+}
+
+/// A partition's leader: every decision of a Kafka broker about what is appended to it.
+///
+/// It keeps the epochs, sequences and transactions of producers (KIP-98, KIP-360, KIP-890) and the
+/// offsets that follow from them; it holds no records. Whoever owns the log stores
+/// ``verdict.stored``, and brings a leader back with :meth:`restore` from a snapshot and the batches
+/// behind it. What is refused leaves it as it was, and so does every error.
+///
+/// Args:
+///     config: the topic's configuration; Kafka's defaults without one.
+///     topic: the topic's name, for messages.
+///     partition: the partition's number, for messages.
+///     leader_epoch: stored with every batch.
+///     next_offset: the offset that the first record gets.
+///     log_start_offset: the first offset that may be read.
+///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
+///     unknown_producer: what happens to a producer of which nothing is known and whose sequence is
+///         not 0. ``"unknown"``: refused with UNKNOWN_PRODUCER_ID (59) and the log start offset.
+///         ``"accept"``: taken, as Kafka does since 2.5. ``"auto"``: what the profile says; strict
+///         refuses from Produce 8 on, whose clients recover, and takes it below.
+///     transaction_verification: a transaction begins with a guard
+///         (``transaction.partition.verification.enable``).
+///
+/// >>> import ottla
+/// >>> leader = ottla.Leader()
+/// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")], producer_id=7, producer_epoch=0,
+/// ...                           base_sequence=0)
+/// >>> leader.append(batch, now_ms=0).base_offset
+/// 0
+/// >>> leader.append(batch, now_ms=0).is_duplicate
+/// True
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct Leader {
+    engine: Mutex<Engine>,
+    #[pyo3(get)]
+    topic: String,
+    #[pyo3(get)]
+    partition: i32,
+}
+
+impl Leader {
+    fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judge<'py>(
+        &self,
+        py: Python<'py>,
+        records: &Bound<'py, PyAny>,
+        append: impl for<'a> Fn(&mut Engine, &'a [u8], &mut Validator) -> Decided<'a> + Sync + Send,
+    ) -> PyResult<Verdict> {
+        let records = bytes_of(records)?;
+        let bytes = records.as_bytes();
+        let mut engine = self.engine(py);
+        let engine = &mut *engine;
+        let mut decide = || with_validator(|validator| append(engine, bytes, validator));
+        let verdict = if bytes.len() < DETACH_BYTES { decide() } else { py.detach(decide) };
+        Ok(Verdict::new(py, &records, verdict))
+    }
+}
+
+fn leader_settings(
+    py: Python<'_>,
+    config: Option<&Bound<'_, PyAny>>,
+    leader_epoch: Whole,
+    profile: &str,
+    unknown_producer: &str,
+    transaction_verification: bool,
+) -> PyResult<LeaderSettings> {
+    Ok(LeaderSettings {
+        config: settings_of(py, config)?.get().config().clone(),
+        leader_epoch: leader_epoch.within("leader_epoch", 0, i32::MAX.into())? as i32,
+        profile: profile_of(profile)?,
+        unknown_producer: unknown_producer_of(unknown_producer)?,
+        transaction_verification,
+    })
+}
+
+#[pymethods]
+impl Leader {
+    #[new]
+    #[pyo3(signature = (
+        config=None, *, topic=String::new(), partition=0, leader_epoch=Whole::Of(0), next_offset=0,
+        log_start_offset=0, profile="strict", unknown_producer="auto",
+        transaction_verification=true
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a setting, by name")]
+    fn new(
+        py: Python<'_>,
+        config: Option<&Bound<'_, PyAny>>,
+        topic: String,
+        partition: i32,
+        leader_epoch: Whole,
+        next_offset: i64,
+        log_start_offset: i64,
+        profile: &str,
+        unknown_producer: &str,
+        transaction_verification: bool,
+    ) -> PyResult<Self> {
+        let settings = leader_settings(
+            py,
+            config,
+            leader_epoch,
+            profile,
+            unknown_producer,
+            transaction_verification,
+        )?;
+        if log_start_offset < 0 || next_offset < log_start_offset {
+            return Err(PyValueError::new_err(format!(
+                "next_offset is {next_offset} and log_start_offset {log_start_offset}, expected \
+                 0 <= log_start_offset <= next_offset"
+            )));
+        }
+        let engine = Mutex::new(Engine::new(settings, log_start_offset, next_offset));
+        Ok(Self { engine, topic, partition })
+    }
+
+    /// Opens a log again: a leader with the state of a snapshot and of the batches behind it.
+    ///
+    /// Args:
+    ///     snapshot: the bytes of a ``.snapshot`` file, or ``None``: no producer is known at
+    ///         ``snapshot_offset``.
+    ///     stored_batches_after: the stored batches from there on, as one bytes-like object or
+    ///         several; for Kafka's state to the last batch remembered, one a segment. Their
+    ///         checksums are not looked at.
+    ///     snapshot_offset: the offset of the snapshot's name; without a snapshot, where the
+    ///         batches begin.
+    ///     log_start_offset: the first offset that may be read.
+    ///     log_start_batch_offset: base offset of the stored batch that holds it.
+    ///     log_end_offset: the offset that the next record gets; that behind the last batch if not
+    ///         given. Batches beyond it are left out.
+    ///     high_watermark: up to where the log is replicated; its end if not given.
+    ///     aborted_transactions: what the transaction index holds.
+    ///     is_recovery: after an unclean stop, aborted transactions that the index lacks are found
+    ///         again in the batches.
+    ///     now_ms: the clock; producers of the snapshot may have expired.
+    ///
+    /// The other arguments are those of :class:`Leader`.
+    ///
+    /// Raises:
+    ///     ProducerSnapshotError: a snapshot that is cut, of another version, or with a wrong
+    ///         checksum. Kafka deletes it and takes the next older one.
+    ///     RecordBatchError: a batch whose framing is damaged.
+    ///     KafkaError: a batch that contradicts the transactions before it; Kafka does not load
+    ///         such a log.
+    ///
+    /// >>> import ottla
+    /// >>> leader = ottla.Leader()
+    /// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")], producer_id=7,
+    /// ...                           producer_epoch=0, base_sequence=0)
+    /// >>> stored = leader.append(batch, now_ms=0).stored
+    /// >>> again = ottla.Leader.restore(None, stored, now_ms=0)
+    /// >>> again.append(batch, now_ms=0).is_duplicate
+    /// True
+    #[staticmethod]
+    #[pyo3(signature = (
+        snapshot, stored_batches_after=None, *, now_ms, snapshot_offset=0, log_start_offset=0,
+        log_start_batch_offset=None, log_end_offset=None, high_watermark=None,
+        aborted_transactions=Vec::new(), is_recovery=false, config=None, topic=String::new(),
+        partition=0, leader_epoch=Whole::Of(0), profile="strict", unknown_producer="auto",
+        transaction_verification=true
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a setting, by name")]
+    fn restore(
+        py: Python<'_>,
+        snapshot: Option<&Bound<'_, PyAny>>,
+        stored_batches_after: Option<&Bound<'_, PyAny>>,
+        now_ms: Whole,
+        snapshot_offset: i64,
+        log_start_offset: i64,
+        log_start_batch_offset: Option<i64>,
+        log_end_offset: Option<i64>,
+        high_watermark: Option<i64>,
+        aborted_transactions: Vec<AbortedTransaction>,
+        is_recovery: bool,
+        config: Option<&Bound<'_, PyAny>>,
+        topic: String,
+        partition: i32,
+        leader_epoch: Whole,
+        profile: &str,
+        unknown_producer: &str,
+        transaction_verification: bool,
+    ) -> PyResult<Self> {
+        let settings = leader_settings(
+            py,
+            config,
+            leader_epoch,
+            profile,
+            unknown_producer,
+            transaction_verification,
+        )?;
+        let offsets =
+            Offsets { log_start_offset, log_start_batch_offset, high_watermark, log_end_offset };
+        let mut aborted: Vec<_> =
+            aborted_transactions.into_iter().map(AbortedTransaction::entry).collect();
+        aborted.sort_by_key(|entry| entry.last_offset);
+        let replay = if is_recovery { Replay::Recover } else { Replay::Load };
+        let engine = with_source(snapshot, stored_batches_after, |snapshot, sets| {
+            let source =
+                Source { snapshot, snapshot_offset, sets, replay, now_ms: now_ms.clock()? };
+            with_validator(|validator| {
+                Engine::restore(settings, offsets, aborted, &source, validator.codecs())
+            })
+            .map_err(|error| not_restored(py, &error))
+        })?;
+        Ok(Self { engine: Mutex::new(engine), topic, partition })
+    }
+
+    /// Decides on the record set of a produce request, and appends it if it is taken.
+    ///
+    /// Args:
+    ///     records: any bytes-like object.
+    ///     now_ms: the broker's clock, milliseconds since 1970.
+    ///     api_version: version of the Produce request; ``None`` for no request gate.
+    ///     transactional_id: that of the request.
+    ///     origin: ``"client"``, or ``"coordinator"`` for the broker's own writes.
+    ///     guard: what :meth:`begin_verification` gave.
+    ///
+    /// Gives a :class:`Verdict`; a batch that is known already is answered with its own offsets and
+    /// ``is_duplicate``, and nothing is to be stored.
+    #[pyo3(signature = (
+        records, *, now_ms, api_version=Some(Whole::Of(11)), transactional_id=None, origin="client", guard=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn append(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        now_ms: Whole,
+        api_version: Option<Whole>,
+        transactional_id: Option<&str>,
+        origin: &str,
+        guard: Option<&Bound<'_, VerificationGuard>>,
+    ) -> PyResult<Verdict> {
+        let request = AppendRequest {
+            api_version: api_version.map(Whole::api_version).transpose()?,
+            has_transactional_id: transactional_id.is_some(),
+            origin: origin_of(origin)?,
+            guard: guard.map(|guard| &guard.get().guard),
+            now_ms: now_ms.clock()?,
+        };
+        self.judge(py, records, |engine, records, validator| {
+            engine.append(records, &request, validator)
+        })
+    }
+
+    /// Appends what the leader that this partition follows has sent, with the offsets it has.
+    #[pyo3(signature = (records, *, now_ms))]
+    fn append_as_follower(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        now_ms: Whole,
+    ) -> PyResult<Verdict> {
+        let now_ms = now_ms.clock()?;
+        self.judge(py, records, |engine, records, validator| {
+            engine.append_as_follower(records, now_ms, validator)
+        })
+    }
+
+    /// The coordinator is about to be asked whether a producer's transaction goes on (KIP-890):
+    /// gives the guard that the next :meth:`append` has to carry, or ``None`` while that
+    /// transaction is open here and needs none.
+    ///
+    /// Args:
+    ///     producer_id: whose it is.
+    ///     producer_epoch: its epoch.
+    ///     base_sequence: the first sequence of the batch that waits.
+    ///     now_ms: the broker's clock.
+    ///     transaction_version: 2 for Produce 12 and above.
+    ///
+    /// Raises:
+    ///     KafkaError: INVALID_PRODUCER_EPOCH (47) for an epoch below the producer's.
+    #[pyo3(signature = (
+        producer_id, producer_epoch, base_sequence, *, now_ms, transaction_version=2
+    ))]
+    fn begin_verification(
+        &self,
+        py: Python<'_>,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        now_ms: Whole,
+        transaction_version: i16,
+    ) -> PyResult<Option<VerificationGuard>> {
+        let now_ms = now_ms.clock()?;
+        self.engine(py)
+            .begin_verification(
+                producer_id,
+                producer_epoch,
+                base_sequence,
+                transaction_version,
+                now_ms,
+            )
+            .map(|guard| guard.map(|guard| VerificationGuard { guard }))
+            .map_err(|refusal| refused(py, &refusal))
+    }
+
+    /// Appends the marker that ends a transaction (KIP-98), as its coordinator writes it.
+    ///
+    /// Gives a :class:`Verdict`: taken also where no transaction is open.
+    ///
+    /// Raises:
+    ///     ValueError: a negative producer id.
+    #[pyo3(signature = (producer_id, producer_epoch, *, coordinator_epoch, commit, now_ms))]
+    fn end_transaction(
+        &self,
+        py: Python<'_>,
+        producer_id: i64,
+        producer_epoch: i16,
+        coordinator_epoch: i32,
+        commit: bool,
+        now_ms: Whole,
+    ) -> PyResult<Verdict> {
+        let now_ms = now_ms.clock()?;
+        let end = EndTransaction { producer_id, producer_epoch, coordinator_epoch, commit, now_ms };
+        let mut engine = self.engine(py);
+        let verdict = with_validator(|validator| engine.end_transaction(&end, validator));
+        let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Verdict::new(py, &PyBytes::new(py, b""), verdict))
+    }
+
+    /// Moves the log start up (DeleteRecords and retention, KIP-107); an offset below it changes
+    /// nothing. Producers stay.
+    ///
+    /// Args:
+    ///     offset: the first offset that may be read from now on.
+    ///     batch_base_offset: base offset of the stored batch that holds it: Kafka's stable offset
+    ///         falls back to it while a transaction from below is open (profile ``"kafka"``).
+    ///
+    /// Raises:
+    ///     KafkaError: OFFSET_OUT_OF_RANGE (1) above the high watermark.
+    #[pyo3(signature = (offset, *, batch_base_offset=None))]
+    fn delete_records(
+        &self,
+        py: Python<'_>,
+        offset: i64,
+        batch_base_offset: Option<i64>,
+    ) -> PyResult<()> {
+        self.engine(py)
+            .delete_records(offset, batch_base_offset)
+            .map_err(|error| out_of_range(py, &error))
+    }
+
+    /// Moves the high watermark, within the log: what lies below is replicated.
+    fn advance_high_watermark(&self, py: Python<'_>, offset: i64) {
+        self.engine(py).advance_high_watermark(offset);
+    }
+
+    /// Drops producers without an open transaction whose last timestamp is
+    /// ``producer.id.expiration.ms`` old, and verifications of that age.
+    fn expire_producers(&self, py: Python<'_>, now_ms: Whole) -> PyResult<()> {
+        let now_ms = now_ms.clock()?;
+        self.engine(py).expire_producers(now_ms);
+        Ok(())
+    }
+
+    /// Cuts the log at an offset; one at or above its end changes nothing.
+    ///
+    /// Args:
+    ///     offset: the new end of the log.
+    ///     snapshot: the newest ``.snapshot`` file above the log start and not above the offset.
+    ///     stored_batches_after: the stored batches from there on, as for :meth:`restore`; those
+    ///         that reach the offset are left out.
+    ///     snapshot_offset: the offset of the snapshot's name.
+    ///     now_ms: the clock; producers of the snapshot may have expired.
+    ///
+    /// Raises:
+    ///     ProducerSnapshotError, RecordBatchError, KafkaError: as :meth:`restore`.
+    #[pyo3(signature = (
+        offset, snapshot=None, stored_batches_after=None, *, now_ms, snapshot_offset=0
+    ))]
+    fn truncate(
+        &self,
+        py: Python<'_>,
+        offset: i64,
+        snapshot: Option<&Bound<'_, PyAny>>,
+        stored_batches_after: Option<&Bound<'_, PyAny>>,
+        now_ms: Whole,
+        snapshot_offset: i64,
+    ) -> PyResult<()> {
+        let replay = Replay::Load;
+        with_source(snapshot, stored_batches_after, |snapshot, sets| {
+            let source =
+                Source { snapshot, snapshot_offset, sets, replay, now_ms: now_ms.clock()? };
+            let mut engine = self.engine(py);
+            with_validator(|validator| engine.truncate(offset, &source, validator.codecs()))
+                .map_err(|error| not_restored(py, &error))
+        })
+    }
+
+    /// The bytes of a ``.snapshot`` file of now: what a partition knows of its producers at
+    /// ``producer_end_offset``, which names the file.
+    fn snapshot<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.engine(py).state().snapshot())
+    }
+
+    /// The producers that are known, by id, as :class:`ProducerState`.
+    #[getter]
+    fn producers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let entries: Vec<_> =
+            self.engine(py).state().producers().by_id().into_iter().cloned().collect();
+        PyTuple::new(
+            py,
+            entries.into_iter().map(|entry| ProducerState { entry }).collect::<Vec<_>>(),
+        )
+    }
+
+    /// The aborted transactions whose markers the log still holds, as
+    /// :class:`AbortedTransaction`, in the order of their markers.
+    #[getter]
+    fn aborted_transactions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let engine = self.engine(py);
+        let entries = engine.state().aborted_transactions();
+        PyTuple::new(py, entries.iter().map(AbortedTransaction::from_entry).collect::<Vec<_>>())
+    }
+
+    /// The aborted transactions that a read of committed records of ``start`` to ``end`` leaves out.
+    fn aborted_between<'py>(
+        &self,
+        py: Python<'py>,
+        start: i64,
+        end: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let entries = self.engine(py).state().aborted_between(start, end);
+        PyTuple::new(py, entries.iter().map(AbortedTransaction::from_entry).collect::<Vec<_>>())
+    }
+
+    /// The first offset that may be read.
+    #[getter]
+    fn log_start_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().log_start_offset()
+    }
+
+    /// The offset that the next record gets.
+    #[getter]
+    fn log_end_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().log_end_offset()
+    }
+
+    /// Records below this are replicated.
+    #[getter]
+    fn high_watermark(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().high_watermark()
+    }
+
+    /// Readers of committed records see what lies below this.
+    #[getter]
+    fn last_stable_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).last_stable_offset()
+    }
+
+    /// First offset of the oldest transaction that is open, or whose marker is not replicated;
+    /// ``None`` without one.
+    #[getter]
+    fn first_unstable_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.engine(py).state().first_unstable_offset()
+    }
+
+    /// The offset up to which the producers know the log.
+    #[getter]
+    fn producer_end_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().producers().end_offset()
+    }
+
+    /// What was counted, by the names of Kafka's meters.
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metrics = PyDict::new(py);
+        for (name, count) in self.engine(py).metrics().named() {
+            metrics.set_item(name, count)?;
+        }
+        Ok(metrics)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (topic, partition) = (&self.topic, self.partition);
+        let end = self.engine(py).state().log_end_offset();
+        format!("Leader(topic='{topic}', partition={partition}, log_end_offset={end})")
+    }
+}
+
+/// Works with a snapshot and sets of batches, held while it does.
+fn with_source<T>(
+    snapshot: Option<&Bound<'_, PyAny>>,
+    batches: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Option<&[u8]>, &[&[u8]]) -> PyResult<T>,
+) -> PyResult<T> {
+    let snapshot = snapshot.map(bytes_of).transpose()?;
+    let sets = sets_of(batches)?;
+    let sets: Vec<_> = sets.iter().map(PyBytesMethods::as_bytes).collect();
+    work(snapshot.as_ref().map(PyBytesMethods::as_bytes), &sets)
+}
