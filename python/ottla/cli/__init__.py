@@ -3,6 +3,7 @@
 | status | |
 | --- | --- |
 | 0, 1, 2 | of `ottla audit`: nothing worse than info, warnings, errors |
+| 0, 2 | of `ottla validate`: all accepted, any refused |
 | 3 | something asked for could not be read or written; wins over 0 to 2 |
 | 64 | the command line was used wrongly |
 | 130 | Ctrl-C |
@@ -20,6 +21,7 @@ from ottla import __version__
 from ottla.cli.audit import audit
 from ottla.cli.explain import explain
 from ottla.cli.inspect import inspect
+from ottla.cli.validate import validate_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +36,10 @@ INTERRUPTED = 130
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def ottla() -> None:
-    """Reads, checks and audits the record batches of Kafka."""
+    """Reads, checks, validates and audits the record batches of Kafka."""
 
 
-for verb in (audit, inspect, explain):
+for verb in (audit, validate_files, inspect, explain):
     ottla.add_command(verb)
 
 

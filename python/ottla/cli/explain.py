@@ -1,4 +1,4 @@
-"""`ottla explain`: what a finding means and what to do."""
+"""`ottla explain`: what a finding means and what to do, and how the profiles differ."""
 
 from __future__ import annotations
 
@@ -10,13 +10,22 @@ import click
 
 from ottla.audit.explain import Explanation, catalogue
 from ottla.audit.findings import SEVERITIES
+from ottla.records import profile_differences
 
 
 @click.command()
 @click.argument("name", required=False)
-def explain(name: str | None) -> int:
+@click.option(
+    "--profiles", is_flag=True, help="Where the strict profile of a verdict differs from Kafka."
+)
+def explain(name: str | None, profiles: bool) -> int:
     """Tells what a finding means, what causes it and what to do; without NAME, lists them all."""
     width = min(shutil.get_terminal_size().columns, 100)
+    if profiles:
+        if name is not None:
+            raise click.UsageError("--profiles lists every difference and takes no NAME")
+        _print_profiles(width)
+        return 0
     rows = catalogue()
     if name is None:
         for severity in SEVERITIES:
@@ -40,6 +49,21 @@ def explain(name: str | None) -> int:
         click.echo()
         click.echo(textwrap.fill(title + text, width, break_on_hyphens=False))
     return 0
+
+
+def _print_profiles(width: int) -> None:
+    for row in profile_differences():
+        click.secho(row["id"], bold=True)
+        for part in ("kafka", "strict", "why"):
+            click.echo(
+                textwrap.fill(
+                    f"{part + ':':<8}{row[part]}",
+                    width,
+                    initial_indent="  ",
+                    subsequent_indent=" " * 10,
+                    break_on_hyphens=False,
+                )
+            )
 
 
 def _listed(row: Explanation, width: int) -> str:

@@ -1,0 +1,292 @@
+"""`ottla validate`: would a leader take these produce requests?"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import stat
+import sys
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from ottla.audit.inventory import display
+from ottla.errors import OttlaError
+from ottla.records import TopicConfig, validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+    from ottla.records import Verdict
+
+ACCEPTED, REFUSED, NOT_READ = 0, 2, 3
+
+# Kafka counts the bytes of a record set in an int32; base64 takes four characters for three bytes.
+MAX_RECORD_SET = 2**31 - 1
+MAX_LINE = MAX_RECORD_SET // 3 * 4 + 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordSet:
+    """What one produce request carries for the partition, and where it was found."""
+
+    file: str
+    records: bytes
+    line: int | None = None
+    position: int | None = None
+    base_offset: int = 0
+    is_control: bool = False
+
+    @property
+    def place(self) -> str:
+        if self.line is not None:
+            return f"{self.file}, line {self.line}"
+        return self.file if self.position is None else f"{self.file}, position {self.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class _NotRead:
+    """Why something that was asked for has no verdict."""
+
+    place: str
+    reason: str
+
+
+@click.command("validate")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--config",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A setting of the topic by Kafka's name, as in max.message.bytes=1000. May be repeated.",
+)
+@click.option("--now-ms", type=int, required=True, help="The broker's clock, in ms since 1970.")
+@click.option(
+    "--profile",
+    type=click.Choice(["strict", "kafka"]),
+    default="strict",
+    show_default=True,
+    help="Kafka's decision, or one that blames; `ottla explain --profiles` lists what differs.",
+)
+@click.option(
+    "--api-version",
+    type=click.IntRange(min=-1),
+    default=11,
+    show_default=True,
+    help="Version of the produce request; -1 for none, as a broker's own writes have none.",
+)
+@click.option("--transactional-id", help="The transactional id that the request carries.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="Text to read, or one JSON object a verdict, with the bytes that a leader would store.",
+)
+def validate_files(
+    files: tuple[str, ...],
+    settings: tuple[str, ...],
+    now_ms: int,
+    profile: str,
+    api_version: int,
+    transactional_id: str | None,
+    form: Literal["text", "jsonl"],
+) -> int:
+    """Tells what a leader would do with the records of produce requests, and who is to blame.
+
+    FILE is a record set as a request carries it; or, with the suffix .jsonl or as - for standard
+    input, lines of {"records": BASE64}; or a segment (.log), whose batches are judged one by one,
+    each as if its producer sent it once more: with base offset 0, without a version gate, in a
+    transaction where it was in one, and markers as the coordinator writes them.
+
+    Exit status: 0 all accepted, 2 any refused, 3 something asked for could not be read, 64 wrong
+    usage, 130 Ctrl-C.
+    """
+    config = _config(settings)
+    request = {
+        "now_ms": now_ms,
+        "profile": profile,
+        "api_version": None if api_version < 0 else api_version,
+        "transactional_id": transactional_id,
+    }
+    status = ACCEPTED
+    for found in (found for file in files for found in _record_sets(file)):
+        if isinstance(found, _NotRead):
+            click.echo(f"ottla: {found.place}: {found.reason}", err=True)
+            status = NOT_READ
+            continue
+        verdict = _decide(found, config, request)
+        lines = _text(found, verdict) if form == "text" else [_json(found, verdict)]
+        sys.stdout.writelines(line + "\n" for line in lines)
+        if not verdict.accepted:
+            status = max(status, REFUSED)
+    return status
+
+
+def _decide(found: _RecordSet, config: TopicConfig, request: dict[str, Any]) -> Verdict:
+    if found.position is not None:
+        request = request | {
+            "api_version": None,
+            "base_offset": found.base_offset,
+            "origin": "coordinator" if found.is_control else "client",
+            # Whoever wrote it was authorised then.
+            "transactional_id": request["transactional_id"] or "",
+        }
+    try:
+        return validate(found.records, config, **request)
+    except (ValueError, OverflowError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _config(settings: Iterable[str]) -> TopicConfig:
+    """A topic's configuration from `key=value`, numbers as numbers."""
+    defaults = {setting.name: setting.default for setting in fields(TopicConfig)}
+    given: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE", param_hint="--config")
+        name = key.strip().replace(".", "_")
+        is_number = isinstance(defaults.get(name), int)
+        try:
+            given[name] = int(value) if is_number else value
+        except ValueError:
+            message = f"{key} takes a whole number, not {value!r}"
+            raise click.BadParameter(message, param_hint="--config") from None
+    try:
+        return TopicConfig(**given)
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(str(error), param_hint="--config") from error
+
+
+def _record_sets(file: str) -> Iterator[_RecordSet | _NotRead]:
+    if file == "-":
+        yield from _from_lines("-", sys.stdin.buffer)
+        return
+    path = os.fsencode(file)
+    place = display(path)
+    try:
+        # A FIFO must not even be opened: that would wait for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            yield _NotRead(place, "not a file")
+        elif path.endswith(b".log"):
+            yield from _from_segment(place, path)
+        else:
+            with open(path, "rb") as source:
+                if path.endswith(b".jsonl"):
+                    yield from _from_lines(place, source)
+                else:
+                    yield _whole(place, source)
+    except (OSError, OttlaError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        yield _NotRead(place, reason or str(error))
+
+
+def _whole(place: str, source: BinaryIO) -> _RecordSet | _NotRead:
+    if os.fstat(source.fileno()).st_size > MAX_RECORD_SET:
+        return _NotRead(place, f"larger than a record set can be, {MAX_RECORD_SET} bytes")
+    return _RecordSet(place, source.read())
+
+
+def _from_lines(place: str, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]:
+    number = 0
+    while line := source.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            yield _NotRead(f"{place}, line {number}", f"longer than {MAX_LINE} bytes")
+            return
+        if not line.strip():
+            continue
+        try:
+            records = json.loads(line)["records"]
+            data = base64.b64decode(records, validate=True)
+        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
+            said = f'not {{"records": BASE64}}: {type(error).__name__}: {error}'
+            yield _NotRead(f"{place}, line {number}", said)
+        else:
+            yield _RecordSet(place, data, line=number)
+
+
+def _from_segment(place: str, path: bytes) -> Iterator[_RecordSet | _NotRead]:
+    from ottla.audit.segment import BATCH_COLUMNS, batch_chunks
+
+    names = [column.name for column in BATCH_COLUMNS]
+    end = 0
+    with open(path, "rb") as source:
+        for row in (row for chunk in batch_chunks(path, 0) for row in chunk):
+            batch = dict(zip(names, row, strict=True))
+            if batch["position"] != end:
+                yield _gap(place, end, batch["position"])
+            source.seek(batch["position"])
+            data = source.read(batch["size"])
+            end = batch["position"] + batch["size"]
+            if batch["magic"] == 2:  # noqa: PLR2004 - the offset stands outside the checksum
+                data = bytes(8) + data[8:]
+            yield _RecordSet(
+                place,
+                data,
+                position=batch["position"],
+                base_offset=batch["base_offset"],
+                is_control=bool(batch["is_control"]),
+            )
+        source.seek(end)
+        rest = iter(lambda: source.read(1 << 20), b"")
+        if any(any(piece) for piece in rest):
+            yield _gap(place, end, os.fstat(source.fileno()).st_size)
+
+
+def _gap(place: str, start: int, end: int) -> _NotRead:
+    reason = f"{end - start} bytes are no batch; `ottla audit` tells what is wrong with them"
+    return _NotRead(f"{place}, position {start}", reason)
+
+
+def _text(found: _RecordSet, verdict: Verdict) -> Iterator[str]:
+    if verdict.accepted:
+        if verdict.base_offset < 0:
+            yield f"{found.place}: accepted, nothing to store"
+            return
+        how = "rebuilt" if verdict.is_rebuilt else "in place"
+        yield (
+            f"{found.place}: accepted, offsets {verdict.base_offset} to {verdict.last_offset},"
+            f" {len(verdict.stored)} bytes stored {how}"
+        )
+        return
+    scope = ", the whole request" if verdict.is_request_wide else ""
+    yield f"{found.place}: refused{scope}, {verdict.error_name} ({verdict.error})"
+    yield f"  {verdict.error_message}"
+    for error in verdict.record_errors:
+        code = f" ({error.error})" if error.error != verdict.error else ""
+        named = f"record {error.batch_index}"
+        yield f"  {named}{code}: {error.message.removeprefix(f'{named}: ')}"
+
+
+def _json(found: _RecordSet, verdict: Verdict) -> str:
+    return json.dumps(
+        {
+            "file": found.file,
+            "line": found.line,
+            "position": found.position,
+            "accepted": verdict.accepted,
+            "error": verdict.error,
+            "error_name": verdict.error_name,
+            "error_message": verdict.error_message,
+            "record_errors": [
+                {"batch_index": e.batch_index, "message": e.message, "error": e.error}
+                for e in verdict.record_errors
+            ],
+            "is_request_wide": verdict.is_request_wide,
+            "base_offset": verdict.base_offset,
+            "last_offset": verdict.last_offset,
+            "max_timestamp_ms": verdict.max_timestamp_ms,
+            "log_append_time_ms": verdict.log_append_time_ms,
+            "is_rebuilt": verdict.is_rebuilt,
+            "stored": base64.b64encode(verdict.stored).decode(),
+            "metrics": verdict.metrics,
+        }
+    )
