@@ -7,6 +7,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	&& { echo $$python; break; }; done)
 TARGET ?= read
 SECONDS ?= 60
+DIR ?= ../shared/vectors
 
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find rust \( -name '*.rs' -o -name '*.toml' \) -not -path '*/tests/*' -not -path '*/examples/*')
@@ -21,7 +22,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all check build develop wheel bench bench-guard bench-compare fuzz \
+.PHONY: help demo test test-all vectors check build develop wheel bench bench-guard bench-compare fuzz \
 	ci clean prerequisites
 
 help: ## list the commands
@@ -41,6 +42,9 @@ test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and e
 	cargo test --quiet --locked -p ottla-kernels -p ottla-core
 	$(BIN)/pytest -q -m "" --durations 10
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
+
+vectors: $(VENV)/.release $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
+	$(BIN)/python tests/vectors.py $(DIR)
 
 check: $(VENV)/.release $(VENV)/.dev ## formatters, linters, types, import rules, tidiness
 	cargo fmt --all --check
