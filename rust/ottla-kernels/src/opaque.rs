@@ -3,6 +3,12 @@
 /// A copy the optimiser knows nothing about; no instruction.
 #[inline(always)]
 pub(crate) fn opaque(value: usize) -> usize {
+    opaque64(value as u64) as usize
+}
+
+/// The same of 64 bits on every CPU.
+#[inline(always)]
+pub(crate) fn opaque64(value: u64) -> u64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
         let mut copy = value;

@@ -14,7 +14,7 @@
 //! * No load leaves the buffer: wide loads happen only where so many bytes are left.
 
 use super::{Record, Shape, Sink, rules};
-use crate::opaque::opaque;
+use crate::opaque::{opaque, opaque64};
 
 /// The seven payload bits of each byte, and the bits that say whether a varint goes on.
 const PAYLOAD: u64 = 0x7f7f_7f7f_7f7f_7f7f;
@@ -31,11 +31,16 @@ pub(crate) trait Groups: Copy {
     /// # Safety
     /// The CPU has the instructions used.
     unsafe fn join(self, word: u64, mask: u64) -> u64;
-    /// The same of four bytes.
+    /// The same of four bytes, halved: what a zigzag number that is not negative stands for.
     ///
     /// # Safety
     /// The CPU has the instructions used.
-    unsafe fn join32(self, word: u32, mask: u32) -> u32;
+    unsafe fn join_half(self, word: u32, mask: u32) -> u32;
+    /// The bits of `word` under `mask`, which are side by side already.
+    ///
+    /// # Safety
+    /// The CPU has the instructions used.
+    unsafe fn pick(self, word: u64, mask: u64) -> u64;
 }
 
 /// By shifts and masks: any CPU.
@@ -51,10 +56,14 @@ impl Groups for Shifts {
         (x & 0x0fff_ffff) | (x & 0x0fff_ffff_0000_0000) >> 4
     }
     #[inline(always)]
-    unsafe fn join32(self, word: u32, mask: u32) -> u32 {
+    unsafe fn join_half(self, word: u32, mask: u32) -> u32 {
         let x = word & mask;
         let x = (x & 0x007f_007f) | (x & 0x7f00_7f00) >> 1;
-        (x & 0x3fff) | (x & 0x3fff_0000) >> 2
+        ((x & 0x3fff) | (x & 0x3fff_0000) >> 2) >> 1
+    }
+    #[inline(always)]
+    unsafe fn pick(self, word: u64, mask: u64) -> u64 {
+        (word & mask) >> (mask.trailing_zeros() & 63)
     }
 }
 
@@ -72,8 +81,13 @@ impl Groups for Bmi2 {
     }
     #[inline]
     #[target_feature(enable = "bmi2")]
-    unsafe fn join32(self, word: u32, mask: u32) -> u32 {
-        std::arch::x86_64::_pext_u32(word, mask)
+    unsafe fn join_half(self, word: u32, mask: u32) -> u32 {
+        std::arch::x86_64::_pext_u32(word, mask & !1)
+    }
+    #[inline]
+    #[target_feature(enable = "bmi2")]
+    unsafe fn pick(self, word: u64, mask: u64) -> u64 {
+        std::arch::x86_64::_pext_u64(word, mask)
     }
 }
 
@@ -93,11 +107,6 @@ unsafe fn load8(from: *const u8) -> u64 {
     u64::from_le(unsafe { from.cast::<u64>().read_unaligned() })
 }
 
-#[inline(always)]
-fn unzigzag(value: u32) -> i32 {
-    (value >> 1) as i32 ^ -((value & 1) as i32)
-}
-
 /// A length of one or two bytes at `position`, not beyond `end`, and the position after what it
 /// counts; `None` for what is unusual.
 ///
@@ -113,24 +122,24 @@ unsafe fn skip_header_part<const NULLABLE: bool>(
         return None;
     }
     // SAFETY: `position` is below `end`.
-    let mut zigzag = usize::from(unsafe { *data.add(position) });
-    let mut after = position + 1;
-    if zigzag >= 0x80 {
-        if after >= end {
-            return None;
-        }
-        // SAFETY: `after` is below `end`.
-        let second = usize::from(unsafe { *data.add(after) });
-        if second >= 0x80 {
-            return None;
-        }
-        zigzag = zigzag & 0x7f | second << 7;
-        after += 1;
+    let first = usize::from(unsafe { *data.add(position) });
+    let after = position + 1;
+    // One byte, and even: not negative.
+    if first & 0x81 == 0 {
+        return Some(after + (first >> 1));
     }
-    if zigzag & 1 != 0 && !(NULLABLE && zigzag == 1) {
+    if first < 0x80 {
+        return (NULLABLE && first == 1).then_some(after);
+    }
+    if after >= end {
         return None;
     }
-    Some(after + (zigzag >> 1))
+    // SAFETY: `after` is below `end`.
+    let second = usize::from(unsafe { *data.add(after) });
+    if second >= 0x80 || first & 1 != 0 {
+        return None;
+    }
+    Some(after + 1 + ((first & 0x7f | second << 7) >> 1))
 }
 
 /// Whether the header count at `position` and the headers behind it end exactly at `end`, and
@@ -160,6 +169,21 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
     next == end
 }
 
+/// [`CONTINUES`] and [`PAYLOAD`] as the optimiser does not know them: it would load them anew into
+/// registers for every record.
+#[derive(Clone, Copy)]
+struct Masks {
+    continues: u64,
+    payload: u64,
+}
+
+impl Masks {
+    #[inline(always)]
+    fn new() -> Masks {
+        Masks { continues: opaque64(CONTINUES), payload: opaque64(PAYLOAD) }
+    }
+}
+
 /// Bytes of the largest offset delta.
 const MAX_OFFSET_BYTES: u32 = 5;
 
@@ -171,6 +195,11 @@ struct KnownOffset {
     varint: u64,
     /// The bits of the varint, and those that say whether it goes on.
     mask: u64,
+    /// Those, and of the byte after it, the key length, the bits that say whether it is odd or goes
+    /// on.
+    mask_with_key: u64,
+    /// The other bits of that byte: the key length, if it is one byte and even.
+    key: u64,
     continues: u64,
     /// The highest place of the time delta's last bit that leaves room for the offset delta and one
     /// byte of key length in a word.
@@ -191,6 +220,8 @@ impl KnownOffset {
             bytes,
             varint: varint | continues,
             mask: ((1 << bits) - 1) << 1,
+            mask_with_key: (((1 << bits) - 1) | 0x81 << bits) << 1,
+            key: 0x7e << bits << 1,
             continues,
             last_stop: 55 - bits,
         }
@@ -219,6 +250,7 @@ impl KnownOffset {
 #[inline(always)]
 unsafe fn usual_record<G: Groups, const LONG_KEY: bool>(
     groups: G,
+    masks: Masks,
     data: &[u8],
     position: usize,
     end: usize,
@@ -228,52 +260,57 @@ unsafe fn usual_record<G: Groups, const LONG_KEY: bool>(
     let bytes = data.as_ptr();
     // SAFETY: 4 bytes at `position` are inside, by `REACH`.
     let word = unsafe { load4(bytes.add(position)) };
+    // A length that is odd is negative.
     let (length, attributes);
-    if word & 0x80 == 0 {
-        length = word & 0x7f;
-        attributes = opaque(position + 1);
-    } else if word & 0x8000 == 0 {
-        length = word & 0x7f | word >> 1 & 0x3f80;
+    if word & 0x8081 == 0x80 {
+        // SAFETY: the caller promises the instructions.
+        length = unsafe { groups.join_half(word, 0x7f7f) };
         attributes = opaque(position + 2);
-    } else if word & 0x80_0000 == 0 {
-        length = word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000;
+    } else if word & 0x81 == 0 {
+        length = word >> 1 & 0x3f;
+        attributes = opaque(position + 1);
+    } else if word & 0x80_8081 == 0x8080 {
+        // SAFETY: the caller promises the instructions.
+        length = unsafe { groups.join_half(word, 0x7f_7f7f) };
         attributes = opaque(position + 3);
     } else {
         return None;
     }
-    let record_end = attributes + (length >> 1) as usize;
+    let record_end = attributes + length as usize;
     let next = opaque(record_end);
 
     // SAFETY: the 8 bytes begin at most 4 after `position`.
     let word = unsafe { load8(bytes.add(attributes + 1)) };
-    let stops = !word & CONTINUES;
+    let stops = !word & masks.continues;
     let stop = stops.trailing_zeros();
     // SAFETY: the caller promises the instructions.
-    let timestamp = unsafe { groups.join(word, (stops ^ stops.wrapping_sub(1)) & PAYLOAD) };
+    let timestamp = unsafe { groups.join(word, (stops ^ stops.wrapping_sub(1)) & masks.payload) };
     let after_timestamp = word >> (stop & 63);
-    let mut key_length = (after_timestamp >> (8 * offset.bytes + 1)) as u32 & 0xff;
     let mut key_position = attributes + (stop >> 3) as usize + offset.bytes as usize + 3;
-    if record_end > end
-        || stop > offset.last_stop
-        || (after_timestamp ^ offset.varint) & offset.mask != 0
-        || timestamp > max_zigzag
-    {
+    if record_end > end || stop > offset.last_stop || timestamp > max_zigzag {
         return None;
     }
-    if LONG_KEY && key_length >= 0x80 {
-        let second = (after_timestamp >> (8 * offset.bytes + 9)) as u32 & 0xff;
-        if second >= 0x80 || stop + 8 > offset.last_stop {
+    // SAFETY: the caller promises the instructions.
+    let mut key_size = unsafe { groups.pick(after_timestamp, offset.key) } as usize;
+    let mut key_length = key_size as i32;
+    let difference = after_timestamp ^ offset.varint;
+    if difference & offset.mask_with_key != 0 {
+        if difference & offset.mask != 0 {
             return None;
         }
-        key_length = key_length & 0x7f | second << 7;
-        key_position += 1;
+        let first = (after_timestamp >> (8 * offset.bytes + 1)) as u32 & 0xff;
+        let second = (after_timestamp >> (8 * offset.bytes + 9)) as u32 & 0xff;
+        if first == 1 {
+            key_length = -1;
+        } else if LONG_KEY && first & 1 == 0 && second < 0x80 && stop + 8 <= offset.last_stop {
+            key_size = (first & 0x7f | second << 7) as usize >> 1;
+            key_length = key_size as i32;
+            key_position += 1;
+        } else {
+            return None;
+        }
     }
-    // A negative record length; a key length that is negative, but for null, or has a byte more.
-    let odd = if LONG_KEY { 1 } else { 0x81 };
-    if (length & 1 | key_length) & odd != 0 && (length & 1 != 0 || key_length != 1) {
-        return None;
-    }
-    let value = key_position + (key_length >> 1) as usize;
+    let value = key_position + key_size;
     // Room for the value length. It takes less than 4 bytes when the value is short.
     if value + 4 > record_end && (value >= record_end || value + 4 > data.len()) {
         return None;
@@ -281,15 +318,22 @@ unsafe fn usual_record<G: Groups, const LONG_KEY: bool>(
     // SAFETY: `value + 4` is at most `record_end`, which is at most `end`, or at most the size of
     // `data`.
     let word = unsafe { load4(bytes.add(value)) };
-    let stops = opaque((!word & CONTINUES as u32) as usize) as u32;
-    // SAFETY: the caller promises the instructions.
-    let value_length =
-        unsafe { groups.join32(word, (stops ^ stops.wrapping_sub(1)) & PAYLOAD as u32) };
-    let value_position = value + (stops.trailing_zeros() >> 3) as usize + 1;
-    let headers_position = value_position + (value_length >> 1) as usize;
-    if stops == 0 || (value_length & 1 != 0 && value_length != 1) {
+    let stops = !word & masks.continues as u32;
+    if stops == 0 {
         return None;
     }
+    // SAFETY: the caller promises the instructions.
+    let value_size =
+        unsafe { groups.join_half(word, (stops ^ stops.wrapping_sub(1)) & masks.payload as u32) };
+    let mut value_length = value_size as i32;
+    if word & 1 != 0 {
+        if word & 0xff != 1 {
+            return None;
+        }
+        value_length = -1;
+    }
+    let value_position = value + (stops.trailing_zeros() >> 3) as usize + 1;
+    let headers_position = value_position + value_size as usize;
     if headers_position + 1 == record_end {
         // SAFETY: the byte is inside the record.
         if unsafe { *bytes.add(headers_position) } != 0 {
@@ -304,9 +348,9 @@ unsafe fn usual_record<G: Groups, const LONG_KEY: bool>(
     Some(Record {
         timestamp_delta: (timestamp >> 1) as i64 ^ -((timestamp & 1) as i64),
         key_position,
-        key_length: unzigzag(key_length),
+        key_length,
         value_position,
-        value_length: unzigzag(value_length),
+        value_length,
         headers_position,
         end: next,
     })
@@ -386,7 +430,8 @@ fn unusual_record(data: &[u8], position: usize, index: usize, max_delta: i64) ->
         let (offset, max_zigzag) = (KnownOffset::of(index), (max_delta as u64) << 1);
         // SAFETY: just compared; `data` ends where the batch ends; shifts need no instruction.
         let usual = unsafe {
-            usual_record::<_, true>(Shifts, data, position, data.len(), offset, max_zigzag)
+            let (end, masks) = (data.len(), Masks::new());
+            usual_record::<_, true>(Shifts, masks, data, position, end, offset, max_zigzag)
         };
         if usual.is_some() {
             return usual;
@@ -420,6 +465,7 @@ unsafe fn walk_until<G: Groups, S: Sink>(
 ) -> Option<usize> {
     let Next { mut position, mut index, mut offset } = first;
     let max_zigzag = (shape.max_delta as u64) << 1;
+    let masks = Masks::new();
     let last_usual = data.len().checked_sub(REACH);
     while index < until {
         before_each();
@@ -428,7 +474,8 @@ unsafe fn walk_until<G: Groups, S: Sink>(
         } else {
             // SAFETY: just compared; the rest is promised by the caller.
             unsafe {
-                usual_record::<G, false>(groups, data, position, shape.end, offset, max_zigzag)
+                let end = shape.end;
+                usual_record::<G, false>(groups, masks, data, position, end, offset, max_zigzag)
             }
         };
         let record = match usual {
@@ -497,8 +544,14 @@ mod tests {
                 }
                 if bytes <= 4 {
                     // SAFETY: shifts need no instruction.
-                    let found = unsafe { Shifts.join32(word as u32, mask as u32) };
-                    assert_eq!(u64::from(found), wanted);
+                    let found = unsafe { Shifts.join_half(word as u32, mask as u32) };
+                    assert_eq!(u64::from(found), wanted >> 1);
+                    #[cfg(target_arch = "x86_64")]
+                    if is_x86_feature_detected!("bmi2") {
+                        // SAFETY: just asked for.
+                        let found = unsafe { Bmi2.join_half(word as u32, mask as u32) };
+                        assert_eq!(u64::from(found), wanted >> 1);
+                    }
                 }
             }
         }
