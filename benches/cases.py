@@ -11,6 +11,7 @@ from benches.data import MIB, Compression, Data, Shape, generate
 from benches.peers import (
     AIOKAFKA,
     CALLS,
+    CHECK,
     INFLATE,
     JAVA,
     JOBS,
@@ -25,12 +26,17 @@ from benches.worker import ROOT, Worker, WorkerError, python_worker
 
 # 1 MiB stays in the second-level cache: what the code can do. 16 MiB is what a user sees.
 SMALL, LARGE = MIB, 16 * MIB
+# Small batches that a call each is timed on.
+FEW = MIB // 8
 
 _HUNDRED = Shape(100)
 _SINGLE = Shape(100, 1)
 _HEADERS = Shape(100, headers=4)
 _KIB = Shape(1024)
 _TEN_KIB = Shape(10240)
+# One batch is the data: 13 KB, 1 MB, 1 MB.
+_HUNDRED_OF_HUNDRED = Shape(100, 100)
+_LARGE_OF_HUNDRED = Shape(100, 8000)
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ class Case:
     @property
     def size_name(self) -> str:
         """Name the size of its data."""
-        return f"{self.size // MIB} MiB" if self.size >= MIB else "one batch"
+        if self.size >= MIB:
+            return f"{self.size // MIB} MiB"
+        return "one batch" if self.size == 1 else "small batches"
 
     @property
     def data(self) -> Data:
@@ -80,6 +88,11 @@ def _compressed(codec: Compression, small: float, large: float) -> list[Case]:
     ]
 
 
+def _verdict_compressed(codec: Compression) -> Case:
+    shape = Shape(1024, compression=codec)
+    return Case("append-inflate", shape, SMALL, 0.90, base=INFLATE)
+
+
 CASES: tuple[Case, ...] = (
     *_both("check", _HUNDRED, 40, 25, read=True),
     *_both("check", _SINGLE, 28, 25, read=False),
@@ -99,6 +112,13 @@ CASES: tuple[Case, ...] = (
     *_compressed("snappy", 0.90, 0.95),
     *_compressed("zstd", 0.90, 0.95),
     *_compressed("lz4", 0.80, 0.90),
+    Case("append", _HUNDRED_OF_HUNDRED, SMALL, 15),
+    Case("append", _LARGE_OF_HUNDRED, SMALL, 15),
+    Case("append", _KIB, SMALL, 15),
+    # At most 15 % over checking alone; at most twice a check of one record.
+    Case("accept", _KIB, SMALL, 1 / 1.15, base=CHECK),
+    Case("accept", _SINGLE, FEW, 1 / 2, base=CHECK),
+    *(_verdict_compressed(codec) for codec in ("gzip", "snappy", "zstd", "lz4")),
 )
 
 

@@ -292,6 +292,18 @@ def columns_of(records: Iterable[PlainRecord]) -> ColumnsOfBatch:
     )
 
 
+@lru_cache(maxsize=16)
+def produced(data: Data) -> Data:
+    """Give the same batches as one idempotent producer sends them, sequence after sequence."""
+    batches = []
+    sequence = 0
+    for batch in data.batches:
+        checked = batch[21:43] + struct.pack(">qhi", 7, 0, sequence) + batch[57:]
+        batches.append(bytes(8) + batch[8:17] + struct.pack(">I", crc32c(checked)) + checked)
+        sequence += int.from_bytes(batch[23:27], "big") + 1
+    return Data(data.shape, data.size, tuple(batches), data.records, data.raw_size)
+
+
 def renumbered(batches: Iterable[bytes], base_offset: int) -> tuple[bytes, int]:
     """Give batches as one run that starts at an offset, and the offset after it.
 

@@ -7,7 +7,9 @@ worker in another environment has ours and NumPy alone.
 
 Jobs: `check` CRC, decoding and offsets of a log; `call` one small batch a call; `numbers` a log as
 NumPy columns; `views` a log as an Arrow table with keys and values; `build` columns to batches, a
-call a batch; `inflate` the bodies of compressed batches.
+call a batch; `inflate` the bodies of compressed batches. The leader's verdict, a call a batch of an
+idempotent producer: `append` with the bytes to store, `accept` the decision alone, `append-inflate`
+on compressed batches.
 """
 
 from collections.abc import Callable
@@ -15,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benches.data import Data, columns_of, records_of
+from benches.data import Data, columns_of, produced, records_of
 
 Candidate = Callable[[], int]
 Prepare = Callable[[Data], Candidate]
@@ -28,10 +30,13 @@ KIO = "kio"
 MEMCPY = "memcpy"
 READ = "bare read"
 INFLATE = "bare decompressor"
+CHECK = "check_batches"
 JAVA = "kafka-clients"
 
 CALLS = 1000
 _HEADER_SIZE = 61
+_NOW_MS = 1_800_000_000_000
+_MAX_MESSAGE_BYTES = 1 << 30
 
 
 class WrongAnswerError(Exception):
@@ -73,6 +78,55 @@ def ours_call(data: Data) -> Candidate:
     from ottla import check_batches
 
     return _calls(check_batches, data.batches[0])
+
+
+def ours_append(data: Data) -> Candidate:
+    """Decide on every batch as its leader, and take the bytes to store."""
+    from ottla import Leader, TopicConfig
+
+    batches = produced(data).batches
+    size = len(data.log)
+    config = TopicConfig(max_message_bytes=_MAX_MESSAGE_BYTES)
+
+    def append() -> int:
+        append = Leader(config).append
+        stored = 0
+        for batch in batches:
+            verdict = append(batch, now_ms=_NOW_MS)
+            stored += len(verdict.stored)
+        _expect(stored, size)
+        return int(verdict.last_offset) + 1
+
+    return append
+
+
+def ours_accept(data: Data) -> Candidate:
+    """Decide on every batch as its leader; the bytes to store stay where they are."""
+    from ottla import Leader, TopicConfig
+
+    batches = produced(data).batches
+    config = TopicConfig(max_message_bytes=_MAX_MESSAGE_BYTES)
+
+    def accept() -> int:
+        append = Leader(config).append
+        for batch in batches:
+            verdict = append(batch, now_ms=_NOW_MS)
+        return int(verdict.last_offset) + 1
+
+    return accept
+
+
+def produced_check(data: Data) -> Candidate:
+    """Check every rule of what a producer sends, a call a batch."""
+    from ottla import check_batches
+
+    batches = produced(data).batches
+    return lambda: sum(check_batches(batch) for batch in batches)
+
+
+def produced_aiokafka(data: Data) -> Candidate:
+    """Check the CRC of what a producer sends, and decode it."""
+    return aiokafka_check(produced(data))
 
 
 def ours_numbers(data: Data) -> Candidate:
@@ -409,6 +463,9 @@ JOBS: dict[str, dict[str, Prepare]] = {
     "views": {AIOKAFKA: aiokafka_views, OURS: ours_views},
     "build": {AIOKAFKA: aiokafka_build, OURS: ours_build, KAFKA_PYTHON: kafka_python_build},
     "inflate": {INFLATE: ours_inflate, OURS: ours_check, AIOKAFKA: aiokafka_check},
+    "append": {AIOKAFKA: produced_aiokafka, OURS: ours_append},
+    "accept": {CHECK: produced_check, OURS: ours_accept},
+    "append-inflate": {INFLATE: ours_inflate, OURS: ours_accept, AIOKAFKA: produced_aiokafka},
 }
 # Other libraries' decompressors, shown beside our bare one.
 LIBRARIES: dict[str, dict[str, Prepare]] = {

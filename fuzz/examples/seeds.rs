@@ -33,6 +33,9 @@ fn main() -> io::Result<()> {
         save("read", &name, &buffer)?;
         save("columns", &name, &buffer)?;
         save("audit", &name, &[&[1][..], &buffer].concat())?;
+        // Kafka's defaults, Produce 11 of a client, at the time of the records.
+        let setup = [&[0, 0, 0, 0, 0, 0, 0, 0, 0, 11][..], &[0; 21], &TIME.to_le_bytes()].concat();
+        save("validate", &name, &[&setup[..], &buffer].concat())?;
     }
     for magic in [0, 1] {
         for codec in 1..=3u8 {
@@ -43,7 +46,9 @@ fn main() -> io::Result<()> {
     }
     // The bytes of a structured input mean nothing by themselves: any will do.
     save("build_read", "zeros", &[0; 200])?;
-    save("build_read", "ramp", &(0..=255).collect::<Vec<u8>>())
+    save("build_read", "ramp", &(0..=255).collect::<Vec<u8>>())?;
+    save("leader", "zeros", &[0; 200])?;
+    save("leader", "ramp", &(0..=255).collect::<Vec<u8>>())
 }
 
 fn records() -> Vec<NewRecord<'static>> {

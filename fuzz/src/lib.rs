@@ -6,6 +6,7 @@ use ottla_core::batches::{Batches, is_zero_tail};
 use ottla_core::compression::Codecs;
 use ottla_core::error::{Error, ErrorKind};
 use ottla_core::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
+use ottla_core::leader::TopicConfig;
 use ottla_core::limits::Limits;
 
 /// Bounds small enough that an input is done in a moment.
@@ -112,4 +113,35 @@ pub fn try_codec(codec: Compression, magic: i8, payload: &[u8]) {
     let again = used.compress(codec, None, magic, &inflated).expect("compresses");
     used.set_limits(limits());
     assert_eq!(used.decompress(codec, magic, &again), Ok(&inflated[..]));
+}
+
+/// A topic's configuration by one byte a setting: zeros are Kafka's defaults.
+pub fn topic_config(settings: [u8; 8]) -> TopicConfig {
+    const TYPES: [&str; 6] = ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"];
+    const SIZES: [&str; 4] = ["1048588", "200", "100000", "0"];
+    const SEGMENTS: [&str; 4] = ["1073741824", "14", "300", "1048576"];
+    const WINDOWS: [&str; 4] = ["9223372036854775807", "0", "3600000", "4294967296"];
+    const FORMATS: [&str; 4] = ["3.0", "0.9.0", "0.10.0", "2.8"];
+    const POLICIES: [&str; 4] = ["delete", "compact", "compact,delete", "delete"];
+    let [policy, codec, level, size, stamps, before, after, rest] = settings.map(usize::from);
+    let mut config = TopicConfig::default();
+    let mut set = |key, value: &str| config.set(key, value).expect("in range");
+    set("cleanup.policy", POLICIES[policy % 4]);
+    set("compression.type", TYPES[codec % 6]);
+    if level > 0 {
+        set("compression.gzip.level", &(level % 9 + 1).to_string());
+        // The slowest levels tell nothing more.
+        set("compression.lz4.level", &(level % 9 + 1).to_string());
+        set("compression.zstd.level", &(level as i32 % 12 - 5).to_string());
+    }
+    set("max.message.bytes", SIZES[size % 4]);
+    set("message.timestamp.type", ["CreateTime", "LogAppendTime"][stamps % 2]);
+    set("message.timestamp.before.max.ms", WINDOWS[before % 4]);
+    if after > 0 {
+        set("message.timestamp.after.max.ms", WINDOWS[after % 4]);
+    }
+    set("segment.bytes", SEGMENTS[rest % 4]);
+    set("message.format.version", FORMATS[rest / 4 % 4]);
+    set("producer.id.expiration.ms", ["86400000", "0", "10", "9223372036854775807"][rest / 16 % 4]);
+    config
 }
