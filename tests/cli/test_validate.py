@@ -11,6 +11,7 @@ import ottla
 import pytest
 from commands import Run
 from ottla.records import profile_differences
+from records.crafting import entry, message
 
 NOW = 1_700_000_000_000
 # Some days after the broker of the examples wrote its log.
@@ -116,6 +117,34 @@ def test_a_segment_is_judged_as_if_its_producers_sent_it_again(run: Run, demo: P
     assert [(v["position"], v["base_offset"], v["last_offset"]) for v in verdicts] == [
         (batch.position, batch.base_offset, batch.last_offset) for batch in batches
     ]
+
+
+def test_what_no_producer_may_send_is_refused_in_a_segment(run: Run, demo: Path) -> None:
+    stamped = demo / "audit-log-0" / "00000000000000000000.log"
+    ran = run("validate", stamped, "--now-ms", LATER)
+    assert (ran.status, "LogAppendTime, which only brokers may set" in ran.out) == (2, True)
+
+
+@pytest.mark.parametrize("base_offset", [-5, 2**63 - 1])
+def test_a_base_offset_that_no_log_has_is_no_end_of_the_run(
+    run: Run, tmp_path: Path, base_offset: int
+) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    damaged = base_offset.to_bytes(8, "big", signed=True) + a_batch(b"k", b"l")[8:]
+    path.write_bytes(damaged + a_batch(b"k"))
+    ran = run("validate", path, "--now-ms", NOW)
+    assert ran.status in {0, 2, 3}
+    assert ran.out.splitlines()[-1].split(": ")[1].startswith("accepted, offsets 0 to 0")
+
+
+def test_a_wrapper_that_does_not_inflate_is_refused_in_a_segment(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    sound = ottla.build_message_set([ottla.NewRecord(b"k", b"v", NOW)], magic=1, compression="gzip")
+    path.write_bytes(sound + entry(1, message(1, value=b"no gzip", attributes=1)))
+    ran = run("validate", path, "--now-ms", NOW)
+    assert ran.status == 2
+    assert "position 0: accepted" in ran.out
+    assert f"position {len(sound)}: refused, INVALID_RECORD (87)" in ran.out
 
 
 def test_bytes_of_a_segment_that_are_no_batch_could_not_be_read(run: Run, tmp_path: Path) -> None:

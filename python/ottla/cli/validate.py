@@ -27,6 +27,7 @@ ACCEPTED, REFUSED, NOT_READ = 0, 2, 3
 
 # Kafka counts the bytes of a record set in an int32; base64 takes four characters for three bytes.
 MAX_RECORD_SET = 2**31 - 1
+MAX_OFFSET = 2**63 - 1 - 2**31
 MAX_LINE = MAX_RECORD_SET // 3 * 4 + 1024
 
 
@@ -103,7 +104,8 @@ def validate_files(
     FILE is a record set as a request carries it; or, with the suffix .jsonl or as - for standard
     input, lines of {"records": BASE64}; or a segment (.log), whose batches are judged one by one,
     each as if its producer sent it once more: with base offset 0, without a version gate, in a
-    transaction where it was in one, and markers as the coordinator writes them.
+    transaction where it was in one, and markers as the coordinator writes them. What no producer
+    may send is refused: batches that compaction has thinned out, and LogAppendTime.
 
     Exit status: 0 all accepted, 2 any refused, 3 something asked for could not be read, 64 wrong
     usage, 130 Ctrl-C.
@@ -115,6 +117,7 @@ def validate_files(
         "api_version": None if api_version < 0 else api_version,
         "transactional_id": transactional_id,
     }
+    _check(config, request)
     status = ACCEPTED
     for found in (found for file in files for found in _record_sets(file)):
         if isinstance(found, _NotRead):
@@ -138,8 +141,13 @@ def _decide(found: _RecordSet, config: TopicConfig, request: dict[str, Any]) -> 
             # Whoever wrote it was authorised then.
             "transactional_id": request["transactional_id"] or "",
         }
+    return validate(found.records, config, **request)
+
+
+def _check(config: TopicConfig, request: dict[str, Any]) -> None:
+    """Before files are read, not after the first of them."""
     try:
-        return validate(found.records, config, **request)
+        validate(b"", config, **request)
     except (ValueError, OverflowError) as error:
         raise click.UsageError(str(error)) from error
 
@@ -232,12 +240,13 @@ def _from_segment(place: str, path: bytes) -> Iterator[_RecordSet | _NotRead]:
                 place,
                 data,
                 position=batch["position"],
-                base_offset=batch["base_offset"],
+                # A damaged header may say what no log has.
+                base_offset=max(0, min(batch["base_offset"] or 0, MAX_OFFSET)),
                 is_control=bool(batch["is_control"]),
             )
         source.seek(end)
         rest = iter(lambda: source.read(1 << 20), b"")
-        if any(any(piece) for piece in rest):
+        if any(piece.strip(b"\0") for piece in rest):
             yield _gap(place, end, os.fstat(source.fileno()).st_size)
 
 
