@@ -130,11 +130,10 @@ def test_a_base_offset_that_no_log_has_is_no_end_of_the_run(
     run: Run, tmp_path: Path, base_offset: int
 ) -> None:
     path = tmp_path / "00000000000000000000.log"
-    damaged = base_offset.to_bytes(8, "big", signed=True) + a_batch(b"k", b"l")[8:]
-    path.write_bytes(damaged + a_batch(b"k"))
+    path.write_bytes(base_offset.to_bytes(8, "big", signed=True) + a_batch(b"k")[8:])
     ran = run("validate", path, "--now-ms", NOW)
-    assert ran.status in {0, 2, 3}
-    assert ran.out.splitlines()[-1].split(": ")[1].startswith("accepted, offsets 0 to 0")
+    assert ran.status == 0
+    assert "position 0: accepted" in ran.out
 
 
 def test_a_wrapper_that_does_not_inflate_is_refused_in_a_segment(run: Run, tmp_path: Path) -> None:
