@@ -957,9 +957,22 @@ impl Pass<'_> {
             }
             None => true,
         };
+        if let Some(kind) = self.unreadable(body) {
+            self.blame(index, ErrorCode::InvalidRecord, Reason::Format(kind));
+            return Ok(info.max_timestamp);
+        }
         let in_kafka = if self.is_strict(Difference::LegacyPositions) { index } else { 0 };
         self.record(info, Facts { index: in_kafka, has_key, timestamp: info.max_timestamp });
         Ok(info.max_timestamp)
+    }
+
+    /// Why a record of magic 0 or 1 stops its readers. Kafka keeps one whose lengths it had no need
+    /// to look at.
+    fn unreadable(&self, body: &[u8]) -> Option<ErrorKind> {
+        if !self.is_strict(Difference::LegacyLengths) {
+            return None;
+        }
+        legacy::read_body(body).err().map(|error| error.kind)
     }
 
     /// The records inside a compressed wrapper.
@@ -985,7 +998,7 @@ impl Pass<'_> {
                         let kind = ErrorKind::InnerCrcMismatch { index, stored, computed };
                         Some((ErrorCode::CorruptMessage, kind))
                     }
-                    _ => None,
+                    _ => self.unreadable(body).map(|kind| (ErrorCode::InvalidRecord, kind)),
                 }
             };
             if let Some((error, kind)) = fatal {
