@@ -35,6 +35,9 @@ __all__ = [
     "finding_catalogue",
     "kernel_level",
     "merge_partition",
+    "parse_leader_epochs",
+    "parse_offset_checkpoint",
+    "parse_partition_metadata",
     "profile_differences",
     "read_batches",
     "read_columns",
@@ -147,6 +150,13 @@ def merge_partition(
     is_consumer_offsets: bool = False,
     orphans: Sequence[int] = ...,
 ) -> PartitionScan: ...
+def parse_leader_epochs(
+    data: bytes,
+) -> tuple[list[tuple[int, int]], tuple[str, str, str] | None]: ...
+def parse_offset_checkpoint(
+    data: bytes,
+) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...
+def parse_partition_metadata(data: bytes) -> tuple[str | None, tuple[str, str, str] | None]: ...
 def segment_batches(
     path: bytes, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...

@@ -8,11 +8,11 @@ and the rest of the directory is audited all the same.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from ottla import _engine
 from ottla.audit.findings import Finding
 from ottla.audit.inventory import (
     HIGH_WATERMARKS,
@@ -35,12 +35,6 @@ Parsed = TypeVar("Parsed")
 
 # The checkpoints of a broker with 200,000 partitions stay below 20 MiB.
 MAX_FILE_BYTES = 64 << 20
-
-# Of a line quoted in a finding.
-SHOWN_CHARACTERS = 60
-
-_TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
-_NO_TOPIC_ID = "A" * 22
 
 _MEANING = {
     RECOVERY_POINTS: "recovery point",
@@ -75,11 +69,10 @@ def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
     Raises:
         SideFileError: the version, the count or an entry is not as Kafka writes it.
     """
-    entries = {}
-    for number, fields in _checkpoint_entries(data, ("topic", "partition", "offset")):
-        topic, partition, offset = fields
-        entries[topic, _integer(partition, number)] = _integer(offset, number)
-    return entries
+    entries, fault = _engine.parse_offset_checkpoint(data)
+    if fault is not None:
+        raise SideFileError(*fault)
+    return {(topic, partition): offset for topic, partition, offset in entries}
 
 
 def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
@@ -91,16 +84,9 @@ def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
     Raises:
         SideFileError: the version, the count, an entry or the order is not as Kafka writes it.
     """
-    entries: list[tuple[int, int]] = []
-    for number, (epoch, offset) in _checkpoint_entries(data, ("epoch", "start offset")):
-        entry = _integer(epoch, number), _integer(offset, number)
-        if entries and (entry[0] <= entries[-1][0] or entry[1] <= entries[-1][1]):
-            raise SideFileError(
-                f"line {number} does not increase",
-                f"an epoch above {entries[-1][0]} starting after {entries[-1][1]}",
-                f"epoch {entry[0]} starting at {entry[1]}",
-            )
-        entries.append(entry)
+    entries, fault = _engine.parse_leader_epochs(data)
+    if fault is not None:
+        raise SideFileError(*fault)
     return entries
 
 
@@ -110,12 +96,9 @@ def parse_partition_metadata(data: bytes) -> str:
     Raises:
         SideFileError: no version, or no topic id of 22 base64url characters other than zero.
     """
-    fields = _properties(data, ":")
-    if not _is_number(fields.get("version", "")):
-        raise SideFileError("no version", "version: 0", fields.get("version", "none"))
-    topic_id = fields.get("topic_id", "")
-    if not _TOPIC_ID.fullmatch(topic_id) or topic_id == _NO_TOPIC_ID:
-        raise SideFileError("no topic id", "topic_id: 22 base64url characters", topic_id or "none")
+    topic_id, fault = _engine.parse_partition_metadata(data)
+    if topic_id is None:
+        raise SideFileError(*(fault or ("no topic id", "a topic id", "none")))
     return topic_id
 
 
@@ -356,34 +339,6 @@ def _fault(
     return None, [finding]
 
 
-def _checkpoint_entries(data: bytes, fields: Sequence[str]) -> Iterable[tuple[int, list[str]]]:
-    """The numbered lines of a checkpoint file after its version and count, split into fields."""
-    lines = _text(data).splitlines()
-    if not lines:
-        return
-    version, counted, *rest = *lines, ""
-    if version.strip() != "0":
-        raise SideFileError("unknown version", "version 0", _shown(version))
-    if not _is_number(counted.strip()):
-        raise SideFileError("line 2 is no count", "the number of entries", _shown(counted))
-    count = int(counted)
-    entries = [(number, line) for number, line in enumerate(rest, 3) if line.strip()]
-    if len(entries) != count:
-        raise SideFileError("the count is wrong", f"{count} entries", f"{len(entries)} entries")
-    for number, line in entries:
-        parts = line.split()
-        if len(parts) != len(fields):
-            raise SideFileError(f"line {number}", " ".join(fields), _shown(line))
-        yield number, parts
-
-
-def _integer(text: str, number: int) -> int:
-    digits = text.removeprefix("-")
-    if not _is_number(digits):
-        raise SideFileError(f"line {number} holds no number", "a number", _shown(text))
-    return int(text)
-
-
 def _is_number(digits: str) -> bool:
     """Whether this is a decimal number that fits 64 bits."""
     is_decimal = digits.isascii() and digits.isdecimal()
@@ -405,9 +360,3 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         found = f"byte {data[error.start]:#04x} at position {error.start}"
         raise SideFileError("no text", "UTF-8 text", found) from None
-
-
-def _shown(text: str) -> str:
-    """A line as a finding quotes it: printable and short."""
-    shown = display(text.encode())
-    return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."

@@ -14,6 +14,7 @@
 //! | [`check`] | the levels `crc`, `decode` and `full` |
 //! | [`columns`] | a run of batches as columns |
 //! | [`builder`] | one batch from records or columns |
+//! | [`sidefiles`] | the files beside a segment: indexes, snapshots, checkpoints |
 //! | [`leader`] | what a leader does with a produce request |
 //! | [`audit`] | a segment file checked as a whole |
 #![forbid(unsafe_code)]
@@ -32,4 +33,5 @@ pub mod leader;
 pub mod legacy;
 pub mod limits;
 pub mod record;
+pub mod sidefiles;
 pub mod varint;

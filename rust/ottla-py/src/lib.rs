@@ -12,6 +12,7 @@ mod errors;
 mod leader;
 mod partition_leader;
 mod read;
+mod sidefiles;
 mod tables;
 
 use pyo3::prelude::*;
@@ -40,6 +41,11 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
+
+    #[pymodule_export]
+    use crate::sidefiles::{
+        parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata,
+    };
 
     #[pymodule_export]
     use crate::tables::{TableStream, table_stream};
