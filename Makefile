@@ -22,8 +22,8 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all vectors check build develop wheel bench bench-guard bench-compare fuzz \
-	ci clean prerequisites
+.PHONY: help demo test test-all vectors check build develop wheel bench bench-java bench-guard bench-compare \
+	fuzz ci clean prerequisites
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,9 @@ wheel: dist/.built ## the abi3 wheel, in dist/
 
 bench: $(VENV)/.release $(VENV)/.dev ## the speed table, benches/results/ and docs/speed.svg
 	$(BIN)/python -m benches.table
+
+bench-java: $(VENV)/.release $(VENV)/.dev ## a leader's decisions beside Java's: needs Java 17 and Maven
+	$(BIN)/python -m benches.table --java
 
 bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer has fallen
 	$(BIN)/python -m benches.guard

@@ -29,3 +29,9 @@ def test_a_producers_compressed_batches_are_appended(
     time_peer: TimePeer, codec: Compression, peer: str
 ) -> None:
     time_peer("append-inflate", peer, generate(Shape(1024, compression=codec), MIB))
+
+
+@pytest.mark.parametrize("peer", JOBS["decide"])
+@pytest.mark.parametrize("shape", [Shape(100), Shape(1024, 100), Shape(100, 1)], ids=str)
+def test_a_batch_is_decided_on_in_a_call(time_peer: TimePeer, shape: Shape, peer: str) -> None:
+    time_peer("decide", peer, generate(shape, 1))

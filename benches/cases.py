@@ -1,8 +1,5 @@
 """The rows of the speed table that are races: what is timed on which data, and what is wanted."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -10,6 +7,7 @@ from dataclasses import dataclass
 from benches.data import MIB, Compression, Data, Shape, generate
 from benches.peers import (
     AIOKAFKA,
+    CALLED,
     CALLS,
     CHECK,
     INFLATE,
@@ -21,8 +19,9 @@ from benches.peers import (
     READ,
     WrongAnswerError,
 )
+from benches.peers.maven import java_worker
 from benches.race import Times, Turn, race, turn
-from benches.worker import ROOT, Worker, WorkerError, python_worker
+from benches.worker import WorkerError, python_worker
 
 # 1 MiB stays in the second-level cache: what the code can do. 16 MiB is what a user sees.
 SMALL, LARGE = MIB, 16 * MIB
@@ -123,6 +122,14 @@ CASES: tuple[Case, ...] = (
     *(_verdict_compressed(codec) for codec in ("gzip", "snappy", "zstd", "lz4")),
 )
 
+# A leader's decision beside Java's, one batch a call.
+JAVA_CASES: tuple[Case, ...] = (
+    Case("decide", _HUNDRED, 1, 3, base=JAVA),
+    Case("decide", Shape(1024, 100), 1, 1.5, base=JAVA),
+    Case("decide", _SINGLE, 1, 1.5, base=JAVA),
+)
+JAVA_STARTS = 3
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -149,15 +156,19 @@ class Outcome:
 
     @property
     def _repeats(self) -> int:
-        return CALLS if self.case.job == "call" else 1
+        return CALLS if self.case.job in CALLED else 1
+
+    def seconds_per_call(self, peer: str) -> float:
+        """Give the seconds of one run, or of one call where a run is many, at its median."""
+        return self.times[peer].median / self._repeats
 
     def records_per_s(self, peer: str) -> float:
         """Give the records a peer went through in a second, at its median."""
-        return self._repeats * self.case.data.records / self.times[peer].median
+        return self.case.data.records / self.seconds_per_call(peer)
 
     def bytes_per_s(self, peer: str) -> float:
         """Give the bytes, before compression, a peer went through in a second."""
-        return self._repeats * self.case.data.raw_size / self.times[peer].median
+        return self.case.data.raw_size / self.seconds_per_call(peer)
 
 
 def _peers_of(case: Case, *, every: bool) -> list[str]:
@@ -203,10 +214,13 @@ def turns_of(case: Case, *, every: bool) -> Iterator[tuple[dict[str, Turn], dict
                     turns[peer] = turn(prepare(case.data))
                 except ImportError as error:
                     absent[peer] = str(error)
-        if every and case.job == "check" and case.level is None:
+        if case.base == JAVA or (every and case.job == "check" and case.level is None):
+            calls = CALLS if case.job in CALLED else 1
             try:
-                turns[JAVA] = workers.enter_context(closing(java_worker(case.data)))
+                turns[JAVA] = workers.enter_context(java_worker(case.job, case.data, calls=calls))
             except WorkerError as error:
+                if case.base == JAVA:
+                    raise
                 absent[JAVA] = str(error)
         yield turns, absent
 
@@ -217,32 +231,15 @@ def run(case: Case, *, rounds: int, every: bool = False) -> Outcome:
         return Outcome(case, race(turns, rounds), absent)
 
 
-def java_worker(data: Data) -> Worker:
-    """Start Kafka's own reader, built by Maven the first time.
+def run_beside_java(case: Case, *, rounds: int) -> Outcome:
+    """Run the race of a case over several starts of Java, since one differs from another.
 
     Raises:
-        WorkerError: there is no Java, no Maven, or they cannot build it.
+        WorkerError: there is no Java or Maven, or they cannot build Kafka's side.
     """
-    java, maven = shutil.which("java"), shutil.which("mvn")
-    if java is None or maven is None:
-        raise WorkerError("needs Java 17 and Maven")
-    target = ROOT / "target" / "java"
-    if not (target / "dependency").is_dir():
-        built = subprocess.run(
-            [
-                *(maven, "--quiet", "--batch-mode", "-f", ROOT / "benches" / "java" / "pom.xml"),
-                *("package", "dependency:copy-dependencies"),
-            ],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if built.returncode:
-            lines = built.stdout.strip().splitlines()
-            raise WorkerError(f"Maven: {lines[0] if lines else built.returncode}")
-    log = target / f"{data}.log"
-    log.write_bytes(data.log)
-    classes = os.pathsep.join((str(target / "classes"), str(target / "dependency" / "*")))
-    memory = ("-Xms1g", "-Xmx1g", "-XX:+UseSerialGC")
-    return Worker([java, *memory, "-cp", classes, "ottla.Race", str(log)])
+    starts = [run(case, rounds=rounds, every=True).times for _ in range(JAVA_STARTS)]
+    joined = {
+        peer: Times(tuple(second for times in starts for second in times[peer].seconds))
+        for peer in starts[0]
+    }
+    return Outcome(case, joined, {})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benches.data import Data
-from benches.peers import CALLS, JOBS, LIBRARIES, OURS, Prepare
+from benches.peers import CALLED, CALLS, JOBS, LIBRARIES, OURS, Prepare
 
 TimePeer = Callable[[str, str, Data], None]
 
@@ -28,7 +28,7 @@ def time_peer(benchmark: Any) -> TimePeer:
             if peer == OURS:
                 raise
             pytest.skip(f"{peer}: {error}")
-        repeats = CALLS if job == "call" else 1
+        repeats = CALLS if job in CALLED else 1
         count = benchmark(candidate)
         assert count == (CALLS if job == "call" else data.records)
         if benchmark.stats is not None:

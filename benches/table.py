@@ -11,17 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benches.cases import CASES, LARGE, Case, Outcome, run
+from benches.cases import CASES, JAVA_CASES, LARGE, Case, Outcome, run, run_beside_java
 from benches.chart import Bar, draw
-from benches.peers import AIOKAFKA, OURS
+from benches.peers import AIOKAFKA, JAVA, OURS, STORED, VALIDATE
 from benches.whole import Measure, measures
-from benches.worker import ROOT
+from benches.worker import ROOT, WorkerError
 
 _VERDICT = {True: "yes", False: "**no**", None: ""}
 
 
 def machine() -> dict[str, str]:
     """Tell what the figures hold for."""
+    from ottla import __version__
     from ottla._engine import kernel_level
 
     name = platform.processor() or platform.machine()
@@ -42,7 +43,7 @@ def machine() -> dict[str, str]:
         "cpu": name,
         "level": kernel_level(),
         "python": platform.python_version(),
-        "ottla": version("ottla"),
+        "ottla": __version__,
         "aiokafka": version("aiokafka"),
         "revision": revision,
     }
@@ -108,6 +109,35 @@ def markdown(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str
     return "\n".join([*lines, ""])
 
 
+# Whose decision, as the table calls it, and whether the target is asked of it.
+_DECIDERS = {
+    JAVA: ("Java", False),
+    OURS: ("`Leader.append`", True),
+    VALIDATE: ("`validate`", True),
+    STORED: ("`Leader.append(…).stored`", False),
+}
+
+
+def beside_java(outcomes: Sequence[Outcome]) -> str:
+    """Give the table of a leader's decisions beside Java's, a call a batch."""
+    lines = [
+        "| one batch a call, beside Java | ns a call | GB/s | × Java | wanted | met |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for outcome in outcomes:
+        shape, target = outcome.case.shape, outcome.case.target or 0
+        for peer, (name, is_asked) in _DECIDERS.items():
+            times = outcome.times[peer]
+            ratio = times.faster_than(outcome.times[JAVA])
+            wanted = f"≥ {target:g} | {_VERDICT[ratio >= target]}" if is_asked else "– | "
+            lines.append(
+                f"| {shape.records_per_batch} × {shape.value_size} B, {name} "
+                f"| {outcome.seconds_per_call(peer) * 1e9:,.0f} "
+                f"| {outcome.bytes_per_s(peer) / 1e9:.3g} | {ratio:.2f} | {wanted} |"
+            )
+    return "\n".join([*lines, ""])
+
+
 def as_json(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, str]) -> Any:
     """Give everything that was measured, every round included."""
     return {
@@ -160,6 +190,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("words", nargs="*", help="only cases whose title has one of these words")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--no-whole", action="store_true", help="leave out audit, start-up, memory")
+    parser.add_argument("--java", action="store_true", help="only a leader's decisions beside Java")
     return parser.parse_args()
 
 
@@ -168,9 +199,36 @@ def chosen(words: Sequence[str]) -> list[Case]:
     return [case for case in CASES if not words or any(word in case.title for word in words)]
 
 
+def decisions(rounds: int) -> list[Outcome]:
+    """Race the leader's decisions with Java, and print their table.
+
+    Raises:
+        WorkerError: there is no Java or Maven, or they cannot build Kafka's side.
+    """
+    outcomes = [run_beside_java(case, rounds=rounds) for case in JAVA_CASES]
+    print(f"\n{beside_java(outcomes)}", flush=True)
+    return outcomes
+
+
+def keep(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, str]) -> None:
+    """Write everything that was measured into a file of its own."""
+    results = ROOT / "benches" / "results"
+    results.mkdir(exist_ok=True)
+    stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%SZ")
+    kept = results / f"{stamp}-{on['revision']}.json"
+    kept.write_text(json.dumps(as_json(outcomes, whole, on), indent=1) + "\n")
+    print(f"kept in {kept.relative_to(ROOT)}")
+
+
 def main() -> None:
     """Measure, print, keep."""
     asked = arguments()
+    if asked.java:
+        try:
+            keep(decisions(asked.rounds), [], machine())
+        except WorkerError as error:
+            sys.exit(f"not measured beside Java: {error}")
+        return
     on = machine()
     outcomes = []
     for case in chosen(asked.words):
@@ -180,12 +238,13 @@ def main() -> None:
     whole = [] if asked.no_whole or asked.words else list(measures())
     print()
     print(markdown(outcomes, whole, on))
-    results = ROOT / "benches" / "results"
-    results.mkdir(exist_ok=True)
-    stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%SZ")
-    kept = results / f"{stamp}-{on['revision']}.json"
-    kept.write_text(json.dumps(as_json(outcomes, whole, on), indent=1) + "\n")
-    print(f"kept in {kept.relative_to(ROOT)}")
+    beside: list[Outcome] = []
+    if not asked.words:
+        try:
+            beside = decisions(asked.rounds)
+        except WorkerError as error:
+            print(f"not measured beside Java: {error}")
+    keep([*outcomes, *beside], whole, on)
     if not asked.words:
         (ROOT / "docs").mkdir(exist_ok=True)
         (ROOT / "docs" / "speed.svg").write_text(chart(outcomes, on))

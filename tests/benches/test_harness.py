@@ -1,5 +1,7 @@
 """The benchmarks' own parts: data that is what it says, ratios that are what they say."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -9,7 +11,7 @@ from aiokafka.record import _crecords
 from hypothesis import given
 from strategies import DrawnRecord, batches_of_records, int64
 
-from benches.cases import CASES, SMALL, Case, Outcome
+from benches.cases import CASES, JAVA_CASES, SMALL, Case, Outcome
 from benches.chart import Bar, draw
 from benches.data import (
     CODECS,
@@ -21,9 +23,12 @@ from benches.data import (
     generate,
     renumbered,
 )
-from benches.peers import AIOKAFKA, JOBS, OURS, READ
+from benches.peers import AIOKAFKA, CALLS, JAVA, JOBS, OURS, READ, STORED, VALIDATE
+from benches.peers.maven import java_worker, missing
 from benches.race import Times, race
+from benches.table import beside_java
 from benches.whole import peak_memory, write_log_directory
+from benches.worker import WorkerError
 
 
 def plain(record: DrawnRecord) -> tuple[int, bytes | None, bytes | None, tuple[object, ...]]:
@@ -126,3 +131,77 @@ def test_the_chart_is_well_formed_and_marks_the_target() -> None:
     tree = ET.fromstring(drawn)  # noqa: S314  (our own text)
     texts = ["".join(node.itertext()) for node in tree.iter() if node.tag.endswith("text")]
     assert {"check <100 B>", "41.3", "20.0", "a & b"} <= set(texts)
+
+
+def commands_in(folder: Path, **prints: str) -> Path:
+    """Write commands that say one thing, to stderr as java does."""
+    for name, line in prints.items():
+        command = folder / name
+        command.write_text(f"#!/bin/sh\necho '{line}' >&2\n")
+        command.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("prints", "found"),
+    [
+        ({}, "no Java: install a JDK 17"),
+        ({"java": 'openjdk version "17.0.15" 2025-04-15', "mvn": ""}, "no Java: install a JDK 17"),
+        ({"java": 'java version "1.8.0_392"', "javac": "", "mvn": ""}, "Java 8 is too old"),
+        ({"java": 'openjdk version "11.0.2" 2019-01-15', "javac": ""}, "Java 11 is too old"),
+        ({"java": "not a version", "javac": "", "mvn": ""}, "java -version names no version"),
+        ({"java": 'openjdk version "21" 2023-09-19', "javac": ""}, "no Maven"),
+        ({"java": 'openjdk version "17-ea" 2021-09-14', "javac": "", "mvn": ""}, None),
+        ({"java": 'openjdk version "25.0.1" 2025-10-21 LTS', "javac": "", "mvn": ""}, None),
+    ],
+)
+def test_what_java_needs_and_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prints: dict[str, str], found: str | None
+) -> None:
+    monkeypatch.setenv("PATH", str(commands_in(tmp_path, **prints)))
+    said = missing()
+    assert said is None if found is None else (said or "").startswith(found)
+
+
+def test_without_java_the_race_beside_it_ends_with_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benches.table", "--java"],
+        env={**os.environ, "PATH": str(tmp_path)},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("not measured beside Java: no Java: install a JDK 17 or newer")
+
+
+def test_a_run_of_many_calls_is_shown_as_one_beside_java() -> None:
+    case = JAVA_CASES[-1]
+    size = case.data.raw_size
+    ns_a_call = {JAVA: 200, OURS: 100, VALIDATE: 160, STORED: 400}
+    times = {peer: Times((CALLS * ns / 1e9,) * 3) for peer, ns in ns_a_call.items()}
+    rows = beside_java([Outcome(case, times, {})]).splitlines()[2:]
+    assert rows == [
+        f"| 1 × 100 B, Java | 200 | {size / 200:.3g} | 1.00 | – |  |",
+        f"| 1 × 100 B, `Leader.append` | 100 | {size / 100:.3g} | 2.00 | ≥ 1.5 | yes |",
+        f"| 1 × 100 B, `validate` | 160 | {size / 160:.3g} | 1.25 | ≥ 1.5 | **no** |",
+        f"| 1 × 100 B, `Leader.append(…).stored` | 400 | {size / 400:.3g} | 0.50 | – |  |",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+@pytest.mark.parametrize("job", ["check", "decide"])
+def test_kafkas_own_classes_take_what_ours_take(job: str) -> None:
+    data = generate(Shape(100, 10), 1)
+    assert JOBS[job][OURS](data)() == data.records
+    try:
+        with java_worker(job, data, calls=3) as worker:
+            assert worker.records == 3 * data.records
+            assert worker() > 0
+    except WorkerError as error:
+        if not str(error).startswith("Maven") or "COMPILATION" in str(error):
+            raise
+        pytest.skip(f"no way to Kafka's classes: {error}")

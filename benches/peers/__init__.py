@@ -9,7 +9,8 @@ Jobs: `check` CRC, decoding and offsets of a log; `call` one small batch a call;
 NumPy columns; `views` a log as an Arrow table with keys and values; `build` columns to batches, a
 call a batch; `inflate` the bodies of compressed batches. The leader's verdict, a call a batch of an
 idempotent producer: `append` with the bytes to store, `accept` the decision alone, `append-inflate`
-on compressed batches.
+on compressed batches. `decide` is the verdict on one batch without a producer, a call each time:
+what Kafka's own `LogValidator` decides in Java, with the CRC before it.
 """
 
 from collections.abc import Callable
@@ -32,8 +33,12 @@ READ = "bare read"
 INFLATE = "bare decompressor"
 CHECK = "check_batches"
 JAVA = "kafka-clients"
+VALIDATE = "ottla.validate"
+STORED = "Leader.append, a copy of the bytes to store"
 
 CALLS = 1000
+# Jobs of one small call: a run is CALLS of them.
+CALLED = frozenset({"call", "decide"})
 _HEADER_SIZE = 61
 _NOW_MS = 1_800_000_000_000
 _MAX_MESSAGE_BYTES = 1 << 30
@@ -114,6 +119,56 @@ def ours_accept(data: Data) -> Candidate:
         return int(verdict.last_offset) + 1
 
     return accept
+
+
+def ours_decide(data: Data) -> Candidate:
+    """Decide on one batch a call as its leader; the bytes to store stay where they are."""
+    from ottla import Leader, TopicConfig
+
+    batch = data.batches[0]
+    config = TopicConfig()
+
+    def decide() -> int:
+        append = Leader(config).append
+        for _ in range(CALLS):
+            verdict = append(batch, now_ms=_NOW_MS)
+        _expect(verdict.last_offset, CALLS * data.records - 1)
+        return data.records
+
+    return decide
+
+
+def ours_decide_and_store(data: Data) -> Candidate:
+    """Decide on one batch a call as its leader, and take a copy of the bytes to store."""
+    from ottla import Leader, TopicConfig
+
+    batch = data.batches[0]
+    config = TopicConfig()
+
+    def decide() -> int:
+        append = Leader(config).append
+        for _ in range(CALLS):
+            stored = append(batch, now_ms=_NOW_MS).stored
+        _expect(int.from_bytes(stored[:8], "big"), (CALLS - 1) * data.records)
+        return data.records
+
+    return decide
+
+
+def ours_validate(data: Data) -> Candidate:
+    """Decide on one batch a call without a leader's state."""
+    from ottla import TopicConfig, validate
+
+    batch = data.batches[0]
+    config = TopicConfig()
+
+    def decide() -> int:
+        for _ in range(CALLS):
+            verdict = validate(batch, config, now_ms=_NOW_MS)
+        _expect(verdict.last_offset, data.records - 1)
+        return data.records
+
+    return decide
 
 
 def produced_check(data: Data) -> Candidate:
@@ -465,6 +520,7 @@ JOBS: dict[str, dict[str, Prepare]] = {
     "inflate": {INFLATE: ours_inflate, OURS: ours_check, AIOKAFKA: aiokafka_check},
     "append": {AIOKAFKA: produced_aiokafka, OURS: ours_append},
     "accept": {CHECK: produced_check, OURS: ours_accept},
+    "decide": {OURS: ours_decide, VALIDATE: ours_validate, STORED: ours_decide_and_store},
     "append-inflate": {INFLATE: ours_inflate, OURS: ours_accept, AIOKAFKA: produced_aiokafka},
 }
 # Other libraries' decompressors, shown beside our bare one.
