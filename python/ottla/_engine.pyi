@@ -31,6 +31,7 @@ __all__ = [
     "build_batch_from_columns",
     "build_control_batch",
     "build_message_set",
+    "cause_catalogue",
     "check_batches",
     "finding_catalogue",
     "kernel_level",
@@ -131,6 +132,7 @@ def validate(
 ) -> Verdict: ...
 def profile_differences() -> list[dict[str, str]]: ...
 def finding_catalogue() -> list[dict[str, str]]: ...
+def cause_catalogue() -> list[dict[str, str]]: ...
 def scan_segment(
     path: bytes,
     *,
@@ -146,7 +148,13 @@ def scan_segment(
 def merge_partition(
     scans: Sequence[tuple[str, SegmentScan]],
     *,
+    topic: str | None = None,
     log_start_offset: int | None = None,
+    first_dirty_offset: int | None = None,
+    leader_epochs: Sequence[tuple[int, int]] = ...,
+    cleanup_policy: str | None = None,
+    remote_storage: bool | None = None,
+    is_head: bool = False,
     is_consumer_offsets: bool = False,
     orphans: Sequence[int] = ...,
 ) -> PartitionScan: ...
@@ -300,7 +308,19 @@ class PartitionScan:
     @property
     def transactions(self) -> list[dict[str, Any]]: ...
     @property
+    def transactions_left_out(self) -> int: ...
+    @property
     def producers(self) -> list[dict[str, Any]]: ...
+    @property
+    def gaps(self) -> list[dict[str, Any]]: ...
+    @property
+    def gaps_left_out(self) -> int: ...
+    @property
+    def epochs(self) -> list[dict[str, Any]]: ...
+    @property
+    def timeline(self) -> list[dict[str, Any]]: ...
+    @property
+    def metrics(self) -> list[dict[str, Any]]: ...
 
 @final
 class TableStream:

@@ -1,10 +1,13 @@
 """The catalogue of findings as people read it."""
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
 from ottla.audit.explain import catalogue, commands, explain, findings_markdown
 from ottla.audit.findings import SEVERITIES, UNREADABLE
+from ottla.audit.tables import TABLES
 
 # Findings about what lies around the segments, which are made in Python.
 AROUND_THE_SEGMENTS = (
@@ -20,8 +23,8 @@ AROUND_THE_SEGMENTS = (
 
 
 def finding(name: str, **fields: object) -> dict[str, object]:
-    place = {"file": None, "topic": "orders", "partition": 3, "position": None}
-    return {"name": name, **place, "first_offset": None, **fields}
+    nothing = dict.fromkeys(column.name for column in TABLES["findings"])
+    return {**nothing, "name": name, "topic": "orders", "partition": 3, **fields}
 
 
 def test_every_finding_is_explained_in_full() -> None:
@@ -58,9 +61,38 @@ def test_a_place_in_a_segment_can_be_looked_at() -> None:
 
 
 def test_an_open_transaction_can_be_looked_up_in_the_cluster() -> None:
-    (line, *_) = commands(finding("open-transaction", first_offset=12), None)
+    young = finding("open-transaction", severity="info", first_offset=12)
+    (line,) = commands(young, None)
     assert line.startswith("kafka-transactions.sh --bootstrap-server HOST:9092 find-hanging")
     assert line.endswith("--topic orders --partition 3")
+
+
+def test_a_hanging_transaction_is_aborted_by_its_start_or_on_older_brokers_by_its_producer() -> (
+    None
+):
+    old = finding("open-transaction", severity="warning", first_offset=12, producer_id=7)
+    producer = {"producer_epoch": 2, "coordinator_epoch": -1}
+    abort = "kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic orders --partition 3"
+    assert commands(old, None, producer) == [
+        f"{abort} --start-offset 12",
+        f"{abort} --producer-id 7 --producer-epoch 2 --coordinator-epoch 0",
+    ]
+
+
+def test_consumers_stopped_by_damage_are_told_how_to_go_on() -> None:
+    damaged = finding("damaged-range", severity="error", next_good_offset=15)
+    seek, document, delete = commands(damaged, None)
+    assert seek == (
+        "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --group GROUP"
+        " --topic orders:3 --reset-offsets --to-offset 15 --execute"
+    )
+    command, text, _, file = shlex.split(document)
+    assert (command, file) == ("echo", delete.split()[-1])
+    assert json.loads(text) == {
+        "partitions": [{"topic": "orders", "partition": 3, "offset": 15}],
+        "version": 1,
+    }
+    assert delete.startswith("kafka-delete-records.sh --bootstrap-server HOST:9092 --offset-json-")
 
 
 def test_the_documentation_of_the_findings_is_current(root: Path) -> None:

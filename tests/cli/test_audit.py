@@ -139,8 +139,12 @@ def test_json_is_one_object_that_equals_the_text_in_its_numbers(
         "version",
         "summary",
         "findings",
+        "gaps",
         "transactions",
         "producers",
+        "epochs",
+        "timeline",
+        "metrics",
         "files",
     ]
     assert result["version"] == ottla.__version__

@@ -16,7 +16,7 @@ from ottla.audit.run import Progress, default_threads, run_plan
 from ottla.audit.tables import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "AuditResult",
@@ -45,6 +45,7 @@ def audit(
     fail_on: Severity = "error",
     progress: Progress | None = None,
     max_mb_per_s: float | None = None,
+    topic_configs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AuditResult:
     """Audits a broker's log directory, a partition directory, segment files, or several of these.
 
@@ -63,6 +64,9 @@ def audit(
         fail_on: the severity from which `AuditResult.raise_for_findings` raises.
         progress: called with the bytes read and the bytes to be read, by one thread at a time.
         max_mb_per_s: bound on what all threads together read a second, in 10⁶ bytes.
+        topic_configs: settings by topic or pattern, as in ``{"orders": {"cleanup.policy":
+            "compact"}}``: with `cleanup.policy` and `remote.storage.enable` gaps are told apart
+            better.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -86,5 +90,6 @@ def audit(
         threads=threads or default_threads(),
         max_mb_per_s=max_mb_per_s,
         progress=progress,
+        topic_configs=topic_configs,
     )
     return make_result(plan, outcome, level=level, fail_on=fail_on)

@@ -7,6 +7,7 @@ further.
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,19 @@ from ottla.audit.findings import SEVERITIES, Severity, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+HOST = "HOST:9092"
+"""Stands for a broker in commands."""
+
+# Findings at which a consumer stops, so that it must be set to an offset behind them.
+STOPS_CONSUMERS = (
+    "crc-mismatch",
+    "damaged-range",
+    "magic-fault",
+    "truncated-tail",
+    "undecodable",
+    "record-fault",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +75,91 @@ def explain(name: str) -> Explanation:
     return catalogue()[name]
 
 
-def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
+def commands(
+    finding: Mapping[str, Any], path: str | None, producer: Mapping[str, Any] | None = None
+) -> list[str]:
     """Commands to copy that look at a finding, or mend it.
 
     Args:
         finding: a row of the `findings` table.
         path: of its file, to be opened from where the user is.
+        producer: the row of the `producers` table of its producer, if there is one.
     """
     lines = []
-    if finding["name"] == "open-transaction" and finding["topic"] is not None:
-        lines.append(
-            "kafka-transactions.sh --bootstrap-server HOST:9092 find-hanging"
-            f" --topic {finding['topic']} --partition {finding['partition']}"
-        )
-    elif path is not None and path.endswith(".log") and finding["position"] is not None:
+    if path is not None and path.endswith(".log") and finding["position"] is not None:
         offset = "" if finding["first_offset"] is None else f" --offset {finding['first_offset']}"
         lines.append(f"ottla inspect {shlex.quote(path)}{offset}")
+    if finding["topic"] is None or finding["partition"] is None:
+        return lines
+    if finding["name"] == "open-transaction" and finding["first_offset"] is not None:
+        transaction = {
+            "topic": finding["topic"],
+            "partition": finding["partition"],
+            "first_offset": finding["first_offset"],
+            "producer_id": finding["producer_id"],
+            "producer_epoch": producer and producer["producer_epoch"],
+            "coordinator_epoch": producer and producer["coordinator_epoch"],
+            "state": "open" if finding["severity"] == "info" else "hanging",
+        }
+        return transaction_commands(transaction)
+    if (offset_after := _offset_after(finding)) is not None:
+        lines += _skip(finding["topic"], finding["partition"], offset_after)
+    return lines
+
+
+def _offset_after(finding: Mapping[str, Any]) -> int | None:
+    """Where consumers that are stopped by a finding can go on."""
+    if finding["name"] in STOPS_CONSUMERS and finding["severity"] == "error":
+        if finding["next_good_offset"] is not None:
+            return int(finding["next_good_offset"])
+        if (
+            finding["name"] in ("undecodable", "record-fault")
+            and finding["last_offset"] is not None
+        ):
+            return int(finding["last_offset"]) + 1
+    return None
+
+
+def _skip(topic: str, partition: int, offset: int) -> list[str]:
+    """Lets one group, or everybody, go on at an offset."""
+    document = {
+        "partitions": [{"topic": topic, "partition": partition, "offset": offset}],
+        "version": 1,
+    }
+    name = shlex.quote(f"delete-{topic}-{partition}.json")
+    return [
+        (
+            f"kafka-consumer-groups.sh --bootstrap-server {HOST} --group GROUP"
+            f" --topic {shlex.quote(f'{topic}:{partition}')} --reset-offsets"
+            f" --to-offset {offset} --execute"
+        ),
+        f"echo {shlex.quote(json.dumps(document))} > {name}",
+        f"kafka-delete-records.sh --bootstrap-server {HOST} --offset-json-file {name}",
+    ]
+
+
+def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
+    """Commands to copy that end a transaction nobody will end, or ask about one that is open.
+
+    `abort --start-offset` asks the partition's leader who the producer is (Kafka 3.0 and later);
+    older brokers must be told, in the second form.
+
+    Args:
+        transaction: a row of the `transactions` table.
+    """
+    tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
+    place = f"--topic {shlex.quote(transaction['topic'])} --partition {transaction['partition']}"
+    if transaction["state"] == "open":
+        return [f"{tool} find-hanging {place}"]
+    if transaction["state"] != "hanging":
+        return []
+    lines = [f"{tool} abort {place} --start-offset {transaction['first_offset']}"]
+    epoch, coordinator = transaction["producer_epoch"], transaction["coordinator_epoch"]
+    if transaction["producer_id"] is not None and epoch is not None:
+        lines.append(
+            f"{tool} abort {place} --producer-id {transaction['producer_id']}"
+            f" --producer-epoch {epoch} --coordinator-epoch {max(coordinator, 0)}"
+        )
     return lines
 
 

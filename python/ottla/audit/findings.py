@@ -42,6 +42,7 @@ class Finding:
     producer_id: int | None = None
     next_good_offset: int | None = None
     cause: str | None = None
+    commands: tuple[str, ...] = ()
     expected: str | None = None
     found: str | None = None
 

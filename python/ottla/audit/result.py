@@ -10,29 +10,29 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
+from ottla.audit.explain import commands, transaction_commands
 from ottla.audit.findings import (
     SEVERITIES,
     UNREADABLE,
-    Finding,
     Severity,
     severity_counts,
 )
 from ottla.audit.inventory import FileEntry, Partition, display
-from ottla.audit.segment import batch_chunks, record_chunks
+from ottla.audit.run import ENGINE_TABLES
+from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
 from ottla.audit.tables import (
     FINDINGS,
-    PRODUCERS,
-    TRANSACTIONS,
-    Column,
+    TABLES,
     Row,
     Table,
     arrow_stream,
     json_line,
+    missing,
 )
 from ottla.errors import FindingsError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla.audit.plan import Plan
     from ottla.audit.run import Outcome
@@ -43,8 +43,11 @@ Format = Literal["jsonl", "parquet"]
 ROW_GROUP_BYTES = 32 << 20
 
 # Names of tables that are written out by `save` and `json_chunks` unasked.
-SAVED_TABLES = ("files", "batches", "findings", "transactions", "producers")
-JSON_TABLES = ("findings", "transactions", "producers", "files")
+SAVED_TABLES = ("files", "batches", "findings", *ENGINE_TABLES)
+JSON_TABLES = ("findings", *ENGINE_TABLES, "files")
+
+# Records that are looked for in their batches because they hold retention back.
+MAX_BLAMED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,8 @@ class Summary:
 class AuditResult:
     """The result of an audit.
 
-    `files`, `findings`, `transactions` and `producers` are in memory; `batches` and `records` are
-    read from the files when they are used. `docs/tables.md` tells every column.
+    `batches` and `records` are read from the files when they are used, the other tables are in
+    memory. `docs/tables.md` tells every column.
     """
 
     summary: Summary
@@ -78,8 +81,12 @@ class AuditResult:
     batches: Table
     records: Table
     findings: Table
+    gaps: Table
     transactions: Table
     producers: Table
+    epochs: Table
+    timeline: Table
+    metrics: Table
     directory: str
     """What the names of files are relative to."""
     level: str
@@ -104,6 +111,27 @@ class AuditResult:
             first = findings[0]
             place = f" in {first['file']}" if first["file"] else ""
             raise FindingsError(f"{first['name']}{place}: {first['message']}{more}", findings)
+
+    def sql(self, query: str) -> Any:
+        """A `duckdb.DuckDBPyRelation` of a query over the tables, each under its own name.
+
+            >>> from ottla import audit
+            >>> result = audit("examples/data", topics=["refunds"])
+            >>> result.sql("select state, count(*) from transactions group by state").fetchall()
+            [('hanging', 2)]
+
+        Raises:
+            MissingDependencyError: DuckDB is not installed.
+            duckdb.Error: the query is not one of DuckDB's, or names no table.
+        """
+        try:
+            import duckdb
+        except ImportError as error:
+            raise missing("duckdb", "ottla[duckdb]") from error
+        connection = duckdb.connect()
+        for name in TABLES:
+            connection.register(name, getattr(self, name))
+        return connection.sql(query)
 
     def save(
         self,
@@ -158,11 +186,8 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         files=Table.of_rows("files", list(_file_rows(plan, outcome))),
         batches=_segment_table("batches", batch_chunks, places),
         records=_segment_table("records", record_chunks, places),
-        findings=Table.of_rows("findings", _finding_rows(outcome.findings)),
-        transactions=Table.of_rows(
-            "transactions", _engine_rows(outcome.transactions, TRANSACTIONS)
-        ),
-        producers=Table.of_rows("producers", _engine_rows(outcome.producers, PRODUCERS)),
+        findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
+        **{name: Table.of_rows(name, _engine_rows(name, outcome)) for name in ENGINE_TABLES},
         directory=display(plan.inventory.base),
         level=level,
         fail_on=fail_on,
@@ -295,20 +320,49 @@ def _file_row(plan: Plan, outcome: Outcome, file: FileEntry, partition: Partitio
     )
 
 
-def _finding_rows(findings: Iterable[Finding]) -> list[Row]:
-    values = attrgetter(*(column.name for column in FINDINGS))
-    return [values(finding) for finding in findings]
+def _finding_rows(plan: Plan, outcome: Outcome) -> list[Row]:
+    names = [column.name for column in FINDINGS]
+    values = attrgetter(*names)
+    producers = {
+        (partition.topic, partition.partition, row["producer_id"]): row
+        for partition, row in outcome.tables["producers"]
+    }
+    base = display(plan.inventory.base)
+    rows = []
+    for finding in outcome.findings:
+        row = dict(zip(names, values(finding), strict=True))
+        path = None if finding.file is None else os.path.join(base, finding.file)
+        producer = producers.get((finding.topic, finding.partition, finding.producer_id))
+        row["commands"] = tuple(commands(row, path, producer))
+        rows.append(tuple(row.values()))
+    return rows
 
 
-def _engine_rows(
-    rows: Iterable[tuple[Partition, Mapping[str, Any]]], columns: Sequence[Column]
-) -> list[Row]:
+def _engine_rows(name: str, outcome: Outcome) -> list[Row]:
     """Rows of the engine, which knows no names of partitions, with theirs."""
-    named = (
-        {**row, "topic": partition.topic, "partition": partition.partition}
-        for partition, row in rows
-    )
-    return [tuple(row[column.name] for column in columns) for row in named]
+    columns = [column.name for column in TABLES[name]]
+    rows = []
+    blamed = 0
+    for partition, row in outcome.tables[name]:
+        named = {**row, "topic": partition.topic, "partition": partition.partition}
+        if name == "transactions":
+            named["commands"] = transaction_commands(named)
+        elif name == "timeline":
+            named["blamed_offset"] = None
+            if row["retention"] == "held-back" and blamed < MAX_BLAMED:
+                blamed += 1
+                named["blamed_offset"] = _blamed(partition, row)
+        rows.append(tuple(named[column] for column in columns))
+    return rows
+
+
+def _blamed(partition: Partition, row: Mapping[str, Any]) -> int | None:
+    """The record with the largest timestamp of a segment."""
+    path = os.path.join(partition.directory, os.path.basename(row["file"]).encode())
+    try:
+        return offset_of_timestamp(path, row["max_timestamp_position"], row["max_timestamp"])
+    except OSError:
+        return None
 
 
 def _segment_table(

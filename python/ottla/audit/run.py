@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit import sidefiles
+from ottla.audit.context import Surroundings
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
     from ottla.audit.inventory import FileEntry, Inventory, Partition
     from ottla.audit.plan import Log, Plan, ScanTask
+
+ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
+"""Tables whose rows the engine gives when it merges the segments of a partition."""
 
 Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to be read, by one thread at a time."""
@@ -52,8 +56,8 @@ class Outcome:
     """Why a file could not be read, by path."""
     findings: tuple[Finding, ...]
     """By file and position."""
-    transactions: tuple[tuple[Partition, Mapping[str, Any]], ...]
-    producers: tuple[tuple[Partition, Mapping[str, Any]], ...]
+    tables: Mapping[str, tuple[tuple[Partition, Mapping[str, Any]], ...]]
+    """Rows of `ENGINE_TABLES`, each with its partition."""
     elapsed_s: float
 
 
@@ -71,6 +75,7 @@ def run_plan(
     threads: int,
     max_mb_per_s: float | None = None,
     progress: Progress | None = None,
+    topic_configs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Outcome:
     """Scans every file of the plan.
 
@@ -80,11 +85,13 @@ def run_plan(
         threads: how many files are scanned at once.
         max_mb_per_s: bound on the bytes read a second by all threads together, in 10⁶ bytes.
         progress: told how far the run is, at least every 8 MiB a thread.
+        topic_configs: settings of topics, by pattern.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C, as soon as each thread is through its current 8 MiB.
     """
-    return _Run(plan, level, max_mb_per_s, progress).outcome(threads)
+    surroundings = Surroundings(plan.partitions, topic_configs)
+    return _Run(plan, level, max_mb_per_s, progress, surroundings).outcome(threads)
 
 
 @dataclass(slots=True)
@@ -113,7 +120,12 @@ class _Throttle:
 
 class _Run:
     def __init__(
-        self, plan: Plan, level: str, max_mb_per_s: float | None, progress: Progress | None
+        self,
+        plan: Plan,
+        level: str,
+        max_mb_per_s: float | None,
+        progress: Progress | None,
+        surroundings: Surroundings,
     ) -> None:
         self._plan = plan
         self._level = level
@@ -129,11 +141,9 @@ class _Run:
         self._files: dict[bytes, ScannedFile] = {}
         self._reasons: dict[bytes, str] = {}
         self._findings: list[Finding] = []
-        self._transactions: dict[int, list[Mapping[str, Any]]] = {}
-        self._producers: dict[int, list[Mapping[str, Any]]] = {}
+        self._tables: dict[int, dict[str, list[Mapping[str, Any]]]] = {}
         self._ranges: dict[bytes, sidefiles.LogRange] = {}
-        above = {os.path.dirname(partition.directory) for partition in plan.partitions}
-        self._log_starts = {path: sidefiles.read_log_starts(path) for path in above}
+        self._surroundings = surroundings
         counts = dict.fromkeys(range(len(plan.logs)), 0)
         for task in plan.tasks:
             counts[task.log] += 1
@@ -150,19 +160,16 @@ class _Run:
             files=self._files,
             reasons=self._reasons,
             findings=tuple(self._findings),
-            transactions=self._by_partition(self._transactions),
-            producers=self._by_partition(self._producers),
+            tables={name: self._by_partition(name) for name in ENGINE_TABLES},
             elapsed_s=time.monotonic() - start,
         )
 
-    def _by_partition(
-        self, rows: Mapping[int, Sequence[Mapping[str, Any]]]
-    ) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
+    def _by_partition(self, name: str) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
         return tuple(
             (partition, row)
-            for index in sorted(rows)
+            for index in sorted(self._tables)
             if (partition := self._plan.logs[index].partition) is not None
-            for row in rows[index]
+            for row in self._tables[index][name]
         )
 
     def _scan_all(self, threads: int) -> None:
@@ -256,19 +263,16 @@ class _Run:
         """Judges the files of a log together, and keeps what remains of them."""
         inventory = self._plan.inventory
         findings: list[Finding] = []
-        transactions: list[Mapping[str, Any]] = []
-        producers: list[Mapping[str, Any]] = []
+        tables: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ENGINE_TABLES}
         runs = list(_unbroken(log.files, scans))
         for run in runs:
             merged = _engine.merge_partition(
                 [(inventory.display(file.path), scan) for file, scan in run],
-                log_start_offset=self._log_start_offset(log),
-                is_consumer_offsets=log.is_consumer_offsets,
-                orphans=list(log.orphans),
+                **self._surroundings.of(log, run[0][0]),
             )
             findings += (_named(finding, log.partition) for finding in merged.findings)
-            transactions += merged.transactions
-            producers += merged.producers
+            for name in ENGINE_TABLES:
+                tables[name] += getattr(merged, name)
         for file, scan in (pair for run in runs for pair in run):
             if file.base_offset is None and not scan.batches and scan.bytes:
                 # A file of another kind, named by mistake.
@@ -289,20 +293,13 @@ class _Run:
                     codecs=tuple(scan.codecs),
                 )
             self._findings += findings
-            self._transactions[index] = transactions
-            self._producers[index] = producers
+            self._tables[index] = tables
             if log.is_whole and log.partition and len(scans) == len(log.files):
                 start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
                 if start_offset is not None and end_offset is not None:
                     self._ranges[log.partition.directory] = sidefiles.LogRange(
                         start_offset, end_offset
                     )
-
-    def _log_start_offset(self, log: Log) -> int | None:
-        if log.partition is None or log.partition.topic is None:
-            return None
-        starts = self._log_starts[os.path.dirname(log.partition.directory)]
-        return starts.get((log.partition.topic, log.partition.partition or 0))
 
     def _around_the_segments(self) -> Iterable[Finding]:
         """What the names and the small files tell, and what could not be read."""

@@ -55,6 +55,22 @@ def record_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
         yield [in_order(row) for row in rows]
 
 
+def offset_of_timestamp(path: bytes, position: int, timestamp: int) -> int | None:
+    """Offset of the first record with a timestamp in the batch at a position.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    names = [column.name for column in RECORD_COLUMNS]
+    batch, offset, time = (names.index(n) for n in ("batch_position", "offset", "timestamp"))
+    in_order = _in_order(RECORD_COLUMNS, _engine.SEGMENT_RECORD_COLUMNS)
+    rows, _ = _engine.segment_records(path, position, 1)
+    for row in map(in_order, rows):
+        if row[batch] == position and row[time] == timestamp:
+            return int(row[offset])
+    return None
+
+
 def find_offset(path: bytes, offset: int) -> int | None:
     """Position of the first batch that ends at or after an offset, None when there is none.
 

@@ -118,10 +118,10 @@ def parse_meta_properties(data: bytes) -> dict[str, str]:
     return fields
 
 
-def read_log_starts(log_directory: bytes) -> dict[tuple[str, int], int]:
-    """The log start offsets a directory has a checkpoint of; none where it cannot be read."""
+def read_offsets(log_directory: bytes, name: bytes) -> dict[tuple[str, int], int]:
+    """The offsets of a checkpoint of a log directory; none where it cannot be read."""
     try:
-        file = FileEntry(log_directory, LOG_START_OFFSETS, "offset-checkpoint")
+        file = FileEntry(log_directory, name, "offset-checkpoint")
         return parse_offset_checkpoint(read_side_file(file))
     except (OSError, SideFileError):
         return {}

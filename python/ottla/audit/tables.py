@@ -111,7 +111,8 @@ FINDINGS = (
     Column("record_index", "int32", "index of the record in its batch"),
     Column("producer_id", "int64", "producer concerned"),
     Column("next_good_offset", "int64", "where a consumer can go on"),
-    Column("cause", "string", "why offsets are missing, where the log tells"),
+    Column("cause", "string", "why offsets are missing, see docs/findings.md"),
+    Column("commands", "list", "commands to copy that look at it, or mend it"),
     Column("expected", "string", "what should have been there"),
     Column("found", "string", "what is there"),
     Column("message", "string", "a sentence that says it all"),
@@ -122,9 +123,93 @@ TRANSACTIONS = (
     Column("partition", "int32", "partition"),
     Column("producer_id", "int64", "producer"),
     Column("producer_epoch", "int32", "its epoch"),
-    Column("state", "string", "aborted or open"),
+    Column("coordinator_epoch", "int32", "of the coordinator that wrote its marker; -1 for none"),
+    Column("state", "string", "committed, aborted, open, or hanging: open for longer than allowed"),
     Column("first_offset", "int64", "offset of its first record"),
-    Column("last_offset", "int64", "offset of its marker, or of its last record while open"),
+    Column("last_offset", "int64", "offset of its last record"),
+    Column("marker_offset", "int64", "offset of its end marker"),
+    Column("batches", "int64", "batches of its data"),
+    Column("offsets", "int64", "offsets of its data"),
+    Column("bytes", "int64", "bytes of its data"),
+    Column("first_timestamp", "int64", "largest timestamp of its first batch, ms since 1970"),
+    Column("last_timestamp", "int64", "of its marker, or of its data while it has none"),
+    Column(
+        "duration_ms", "int64", "from first_timestamp to its marker, or to the newest timestamp"
+    ),
+    Column("holds_last_stable_offset", "bool", "whether read_committed consumers stop at it"),
+    Column("commands", "list", "commands to copy that end it; HOST stands for a broker"),
+)
+
+GAPS = (
+    *_FILE,
+    Column(
+        "position", "int64", "bytes from the start of the file, where the gap has a place there"
+    ),
+    Column("first_offset", "int64", "first offset that is not got"),
+    Column("last_offset", "int64", "last offset that is not got, inclusive"),
+    Column("ranges", "int64", "ranges of offsets this row sums up; 1 is one without a break"),
+    Column("offsets", "int64", "offsets that are not got, in all"),
+    Column("reader", "string", "who does not get them: all, or read_committed consumers only"),
+    Column("cause", "string", "why, see docs/findings.md"),
+    Column("confidence", "string", "certain, likely or possible"),
+    Column("evidence", "string", "what speaks for the cause"),
+)
+
+EPOCHS = (
+    Column("topic", "string", "topic"),
+    Column("partition", "int32", "partition"),
+    Column("leader_epoch", "int32", "epoch of the leader that appended the batches"),
+    Column("start_offset", "int64", "offset of its first batch; null when none is left"),
+    Column("batches", "int64", "its batches, one after the other"),
+    Column("checkpoint_start_offset", "int64", "where leader-epoch-checkpoint has it start"),
+)
+
+TIMELINE = (
+    *_FILE,
+    Column("base_offset", "int64", "the number in the name of the segment"),
+    Column("next_offset", "int64", "the last offset plus one"),
+    Column("batches", "int64", "batches of the segment"),
+    Column("records", "int64", "records in them"),
+    Column("bytes", "int64", "bytes of the file"),
+    Column("min_timestamp", "int64", "smallest timestamp, ms since 1970"),
+    Column("min_timestamp_offset", "int64", "first offset of the batch that has it"),
+    Column("max_timestamp", "int64", "largest timestamp, ms since 1970: retention goes by it"),
+    Column("max_timestamp_offset", "int64", "first offset of the batch that has it"),
+    Column(
+        "retention",
+        "string",
+        "held-back by a time in the future, with every later segment; expires-at-once;"
+        " by-file-time, as no timestamp is positive; null for the usual",
+    ),
+    Column("blamed_offset", "int64", "offset of the record that holds the segment back"),
+)
+
+METRICS = (
+    Column("topic", "string", "topic"),
+    Column("partition", "int32", "partition"),
+    Column("log_start_offset", "int64", "first offset that consumers can get"),
+    Column("last_stable_offset", "int64", "where read_committed consumers stop at the latest"),
+    Column("log_end_offset", "int64", "the last offset plus one"),
+    Column("segments", "int64", "segments read"),
+    Column("batches", "int64", "sound batches"),
+    Column("records", "int64", "records in them"),
+    Column("bytes", "int64", "bytes of the segments"),
+    Column("damaged_bytes", "int64", "bytes that are no batch"),
+    Column("missing_offsets", "int64", "offsets missing between batches"),
+    Column("removed_offsets", "int64", "offsets inside batches whose records compaction took"),
+    Column("control_batches", "int64", "control batches, such as end markers"),
+    Column("thin_batches", "int64", "batches with fewer records than offsets"),
+    Column("empty_batches", "int64", "batches without a record"),
+    Column("transactional_batches", "int64", "batches of transactions, markers included"),
+    Column("idempotent_batches", "int64", "batches with a producer id"),
+    Column("producers", "int64", "producers seen"),
+    Column("committed_transactions", "int64", "transactions committed"),
+    Column("aborted_transactions", "int64", "transactions aborted"),
+    Column("open_transactions", "int64", "transactions without an end marker"),
+    Column("transactions_left_out", "int64", "ended transactions that are not in `transactions`"),
+    Column("gaps_left_out", "int64", "gaps that are not in `gaps`"),
+    Column("min_timestamp", "int64", "smallest timestamp, ms since 1970"),
+    Column("max_timestamp", "int64", "largest timestamp, ms since 1970"),
 )
 
 PRODUCERS = (
@@ -134,6 +219,7 @@ PRODUCERS = (
     Column("producer_epoch", "int32", "its last epoch"),
     Column("last_sequence", "int32", "sequence of its last record"),
     Column("last_offset", "int64", "offset of its last record"),
+    Column("last_offset_delta", "int32", "offsets of its last batch of data, less one"),
     Column("last_timestamp", "int64", "timestamp of its last batch, ms since 1970"),
     Column("coordinator_epoch", "int32", "of its last end marker; -1 for none"),
     Column("open_transaction_offset", "int64", "where its open transaction begins"),
@@ -144,8 +230,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "batches": BATCHES,
     "records": RECORDS,
     "findings": FINDINGS,
+    "gaps": GAPS,
     "transactions": TRANSACTIONS,
     "producers": PRODUCERS,
+    "epochs": EPOCHS,
+    "timeline": TIMELINE,
+    "metrics": METRICS,
 }
 
 # Rows of a table in memory handed on at a time.
@@ -222,7 +312,7 @@ class Table:
         try:
             import pyarrow as pa
         except ImportError as error:
-            raise _missing("pyarrow", "ottla[arrow]") from error
+            raise missing("pyarrow", "ottla[arrow]") from error
         schema = pa.table(arrow_stream(self.columns, [])).schema
         pieces = [pa.table(arrow_stream(self.columns, chunk)) for chunk in self.chunks()]
         return pa.concat_tables(pieces) if pieces else schema.empty_table()
@@ -236,7 +326,7 @@ class Table:
         try:
             import polars as pl
         except ImportError as error:
-            raise _missing("polars", "ottla[polars]") from error
+            raise missing("polars", "ottla[polars]") from error
         return pl.DataFrame(self)
 
     def to_pandas(self) -> Any:
@@ -248,7 +338,7 @@ class Table:
         try:
             import pandas as pd  # noqa: F401
         except ImportError as error:
-            raise _missing("pandas", "ottla[arrow]' 'pandas") from error
+            raise missing("pandas", "ottla[arrow]' 'pandas") from error
         return self.to_arrow().to_pandas()
 
 
@@ -311,7 +401,8 @@ def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         yield rows[start : start + CHUNK_ROWS]
 
 
-def _missing(package: str, what: str) -> MissingDependencyError:
+def missing(package: str, what: str) -> MissingDependencyError:
+    """The error for a package that a form of a table needs."""
     return MissingDependencyError(
         f"{package} is not installed: pip install '{what}', or read the table through any"
         " library that knows __arrow_c_stream__"

@@ -187,7 +187,7 @@ def _print_group(
         _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
     if explanation:
         _print_wrapped(console, f"What to do: {explanation.action}", 2)
-    for line in commands(findings[0], _path(result, findings[0])):
+    for line in commands(findings[0], _path(result, findings[0]))[:1]:
         console.print(f"  $ {line}", soft_wrap=True, style="dim")
 
 

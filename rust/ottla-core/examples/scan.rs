@@ -82,7 +82,12 @@ fn partition(
         .filter(|base| logs.iter().all(|(known, _)| known != base))
         .collect();
     let log_start_offset = log_start(&above.join("log-start-offset-checkpoint"), &name);
-    let context = PartitionContext { log_start_offset, is_consumer_offsets, orphans };
+    let context = PartitionContext {
+        log_start_offset,
+        is_consumer_offsets,
+        orphans,
+        ..PartitionContext::default()
+    };
     let found = merge_partition(scans, &context);
     eprintln!(
         "{}: {} segments, {} batches, {} records, offsets {} to {}, stable to {}, {:.2} GB/s",

@@ -621,7 +621,7 @@ fn a_transaction_without_a_marker_holds_the_last_stable_offset() {
     log.marker(NewControlRecord::Abort { coordinator_epoch: 0 });
     let found = audit(&log.bytes, active(0));
     assert_eq!(found.findings, []);
-    assert_eq!((found.counters.aborted, found.aborted.len()), (1, 1));
+    assert_eq!((found.counters.aborted, found.ended.aborted.len()), (1, 1));
 }
 
 #[test]

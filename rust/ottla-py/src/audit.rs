@@ -3,9 +3,7 @@
 use crate::check::level_of;
 use crate::read::iterate;
 use ottla_core::attributes::Compression;
-use ottla_core::audit::{
-    Finding, FindingKind, PartitionContext, Scanner, SegmentContext, merge_partition as merge,
-};
+use ottla_core::audit::{Cause, Finding, FindingKind, Scanner, SegmentContext};
 use ottla_core::batch::BatchInfo;
 use ottla_core::check::Level;
 use ottla_core::limits::Limits;
@@ -76,7 +74,23 @@ pub(crate) fn finding_catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict
     rows.collect()
 }
 
-fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
+/// The catalogue of causes of gaps: name, meaning, causes, action and kafka of each.
+#[pyfunction]
+pub(crate) fn cause_catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let rows = Cause::ALL.iter().map(|cause| {
+        let row = cause.row();
+        let entry = PyDict::new(py);
+        entry.set_item("name", row.name)?;
+        entry.set_item("meaning", row.meaning)?;
+        entry.set_item("causes", row.causes)?;
+        entry.set_item("action", row.action)?;
+        entry.set_item("kafka", row.kafka)?;
+        Ok(entry)
+    });
+    rows.collect()
+}
+
+pub(crate) fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("name", finding.kind.name())?;
     row.set_item("severity", finding.severity.name())?;
@@ -87,7 +101,7 @@ fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, P
     row.set_item("record_index", finding.record_index)?;
     row.set_item("producer_id", finding.producer_id)?;
     row.set_item("next_good_offset", finding.next_good_offset)?;
-    row.set_item("cause", finding.cause.map(ottla_core::audit::Cause::name))?;
+    row.set_item("cause", finding.cause.map(Cause::name))?;
     row.set_item("expected", &finding.expected)?;
     row.set_item("found", &finding.found)?;
     row.set_item("message", &finding.message)?;
@@ -97,7 +111,7 @@ fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, P
 /// What one pass over a segment file has shown.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct SegmentScan {
-    inner: ottla_core::audit::SegmentScan,
+    pub(crate) inner: ottla_core::audit::SegmentScan,
 }
 
 #[pymethods]
@@ -135,13 +149,13 @@ impl SegmentScan {
     /// Smallest timestamp in ms, −1 left out.
     #[getter]
     fn min_timestamp(&self) -> Option<i64> {
-        self.inner.min_timestamp
+        self.inner.oldest.map(|oldest| oldest.timestamp)
     }
 
     /// Largest timestamp in ms, −1 left out.
     #[getter]
     fn max_timestamp(&self) -> Option<i64> {
-        self.inner.max_timestamp
+        self.inner.newest.map(|newest| newest.timestamp)
     }
 
     /// Format versions seen.
@@ -234,128 +248,6 @@ pub(crate) fn scan_segment(
         }
         (Err(error), None) => Err(os_error(py, &error, path)),
     }
-}
-
-/// What the segments of a partition show together.
-#[pyclass(frozen, module = "ottla._engine")]
-pub(crate) struct PartitionScan {
-    inner: ottla_core::audit::PartitionScan,
-    files: Vec<String>,
-}
-
-#[pymethods]
-impl PartitionScan {
-    /// First offset a consumer can get; ``None`` without a batch.
-    #[getter]
-    fn log_start_offset(&self) -> Option<i64> {
-        (self.inner.counters.batches > 0).then_some(self.inner.log_start_offset)
-    }
-
-    /// The offset behind the last; ``None`` without a batch.
-    #[getter]
-    fn log_end_offset(&self) -> Option<i64> {
-        (self.inner.counters.batches > 0).then_some(self.inner.log_end_offset)
-    }
-
-    /// Where ``read_committed`` consumers stop at the latest.
-    #[getter]
-    fn last_stable_offset(&self) -> Option<i64> {
-        (self.inner.counters.batches > 0).then_some(self.inner.last_stable_offset)
-    }
-
-    /// All findings, by file and position, with ``file`` added. Where more than a thousand of a kind
-    /// are in one file the rest is one finding that counts them.
-    #[getter]
-    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let name = |segment: usize| self.files.get(segment).map_or("", String::as_str);
-        let mut rows = Vec::new();
-        for placed in &self.inner.findings {
-            let row = finding_row(py, &placed.finding)?;
-            row.set_item("file", name(placed.segment))?;
-            rows.push(row);
-        }
-        for &(segment, kind, count) in &self.inner.suppressed {
-            let message = format!("and {count} more of these in this file");
-            let row = finding_row(py, &Finding::new(kind, message))?;
-            row.set_item("file", name(segment))?;
-            rows.push(row);
-        }
-        Ok(rows)
-    }
-
-    /// Transactions that did not commit: aborted ones and open ones, by first offset.
-    #[getter]
-    fn transactions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let mut rows = Vec::new();
-        for (producer_id, done) in &self.inner.aborted {
-            let state = if done.is_commit { "committed" } else { "aborted" };
-            let at = (*producer_id, done.producer_epoch, done.first_offset, done.marker_offset);
-            rows.push((at, state));
-        }
-        for producer in &self.inner.producers {
-            if let Some(open) = &producer.open_transaction {
-                let at = (
-                    producer.producer_id,
-                    producer.producer_epoch,
-                    open.first_offset,
-                    open.last_offset,
-                );
-                rows.push((at, "open"));
-            }
-        }
-        rows.sort_by_key(|((_, _, first_offset, _), _)| *first_offset);
-        let to_row = |((producer_id, epoch, first_offset, last_offset), state)| {
-            let row = PyDict::new(py);
-            row.set_item("producer_id", producer_id)?;
-            row.set_item("producer_epoch", epoch)?;
-            row.set_item("state", state)?;
-            row.set_item("first_offset", first_offset)?;
-            row.set_item("last_offset", last_offset)?;
-            Ok(row)
-        };
-        rows.into_iter().map(to_row).collect()
-    }
-
-    /// Idempotent producers as they are at the end of the log, by id.
-    #[getter]
-    fn producers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let rows = self.inner.producers.iter().map(|producer| {
-            let row = PyDict::new(py);
-            row.set_item("producer_id", producer.producer_id)?;
-            row.set_item("producer_epoch", producer.producer_epoch)?;
-            row.set_item("last_sequence", producer.last_sequence)?;
-            row.set_item("last_offset", producer.last_offset)?;
-            row.set_item("last_timestamp", producer.last_timestamp)?;
-            row.set_item("coordinator_epoch", producer.coordinator_epoch)?;
-            let open = producer.open_transaction.as_ref();
-            row.set_item("open_transaction_offset", open.map(|open| open.first_offset))?;
-            Ok(row)
-        });
-        rows.collect()
-    }
-}
-
-/// Puts the scans of a partition together, in the order of their base offsets.
-///
-/// Args:
-///     scans: pairs of a file's name, as findings shall name it, and its scan.
-///     log_start_offset: of ``log-start-offset-checkpoint``, if it has an entry.
-///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
-///     orphans: base offsets of index files without their ``.log``.
-#[pyfunction]
-#[pyo3(signature = (scans, *, log_start_offset=None, is_consumer_offsets=false, orphans=vec![]))]
-pub(crate) fn merge_partition(
-    py: Python<'_>,
-    scans: Vec<(String, Py<SegmentScan>)>,
-    log_start_offset: Option<i64>,
-    is_consumer_offsets: bool,
-    orphans: Vec<i64>,
-) -> PartitionScan {
-    let context = PartitionContext { log_start_offset, is_consumer_offsets, orphans };
-    let (files, segments): (Vec<_>, Vec<_>) =
-        scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
-    let inner = py.detach(|| merge(segments, &context));
-    PartitionScan { inner, files }
 }
 
 /// Names of what :func:`segment_batches` gives of each batch.

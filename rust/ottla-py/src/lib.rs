@@ -10,6 +10,7 @@ mod check;
 mod columns;
 mod errors;
 mod leader;
+mod partition;
 mod partition_leader;
 mod read;
 mod sidefiles;
@@ -22,8 +23,8 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use crate::audit::{
-        PartitionScan, SegmentScan, finding_catalogue, merge_partition, scan_segment,
-        segment_batches, segment_records,
+        SegmentScan, cause_catalogue, finding_catalogue, scan_segment, segment_batches,
+        segment_records,
     };
     #[pymodule_export]
     use crate::build::{
@@ -35,6 +36,8 @@ mod _engine {
     use crate::columns::{Columns, read_columns};
     #[pymodule_export]
     use crate::leader::{RecordError, TopicSettings, Verdict, profile_differences, validate};
+    #[pymodule_export]
+    use crate::partition::{PartitionScan, merge_partition};
     #[pymodule_export]
     use crate::partition_leader::{
         AbortedTransaction, Leader, ProducerState, RememberedBatch, VerificationGuard,

@@ -1,17 +1,31 @@
 //! The segments of one partition put together: what only shows between files, and what a producer or
 //! a transaction does across them.
 
+use super::causes;
 use super::findings::{Cause, Finding, FindingKind, Severity};
+use super::gaps::Gap;
 use super::producers::{ProducerState, Producers, Verdict};
-use super::tally::{Counters, MAX_TRANSACTIONS, SegmentScan, absorb, epoch_fault};
-use super::transactions::CompletedTransaction;
+use super::tally::{Counters, SegmentScan, absorb, epoch_fault};
+use super::transactions::{Ended, OpenTransaction};
 use super::verdicts;
 
 /// What is known about a partition beside its segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionContext {
+    /// Its topic.
+    pub topic: Option<String>,
     /// Log start offset of `log-start-offset-checkpoint`, if it has an entry.
     pub log_start_offset: Option<i64>,
+    /// First dirty offset of `cleaner-offset-checkpoint`, if it has an entry.
+    pub first_dirty_offset: Option<i64>,
+    /// Epochs and their start offsets, of `leader-epoch-checkpoint`.
+    pub leader_epochs: Vec<(i32, i64)>,
+    /// `cleanup.policy` of the topic, where somebody said it.
+    pub cleanup_policy: Option<String>,
+    /// `remote.storage.enable` of the topic, where somebody said it.
+    pub remote_storage: Option<bool>,
+    /// Whether the first segment is the first of the partition.
+    pub is_head: bool,
     /// Whether it is a partition of `__consumer_offsets`.
     pub is_consumer_offsets: bool,
     /// Base offsets of index files whose `.log` is not there.
@@ -49,8 +63,46 @@ pub struct PartitionScan {
     pub holes: i64,
     /// The producers at the end of the log, by id; `open_transaction` tells what is not ended.
     pub producers: Vec<ProducerState>,
-    /// Aborted transactions by offset of their marker, with their producer; the first 65,536.
-    pub aborted: Vec<(i64, CompletedTransaction)>,
+    /// Transactions that have ended, by offset of their marker.
+    pub ended: Ended,
+    /// The leader epochs in the order of the log.
+    pub epochs: Vec<Epoch>,
+    /// Offsets that consumers do not get, and why.
+    pub gaps: Vec<Gap>,
+    /// Gaps that were not kept.
+    pub gaps_left_out: u64,
+    /// Largest timestamp of the log, −1 without one.
+    pub newest_timestamp: i64,
+    /// The last offset that damage took; what was lost at the end has none, so `i64::MAX`.
+    pub last_lost_offset: Option<i64>,
+}
+
+/// A leader epoch of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epoch {
+    /// The epoch.
+    pub epoch: i32,
+    /// Offset of its first batch, if there is one.
+    pub start_offset: Option<i64>,
+    /// Its batches, one after the other.
+    pub batches: u64,
+    /// What `leader-epoch-checkpoint` says of it.
+    pub checkpoint_start_offset: Option<i64>,
+}
+
+impl PartitionScan {
+    /// Whether an open transaction is older, by the newest timestamp of the log, than a coordinator
+    /// lets one become, and its marker cannot be among what damage took.
+    pub fn is_hanging(&self, open: &OpenTransaction) -> bool {
+        let damage = self.last_lost_offset.is_some_and(|last| last >= open.first_offset);
+        !damage && verdicts::is_hanging(open, self.newest_timestamp)
+    }
+
+    /// Ended transactions that were counted and not kept.
+    pub fn transactions_left_out(&self) -> u64 {
+        let kept = self.ended.aborted.len() + self.ended.committed.len();
+        (self.counters.aborted + self.counters.committed).saturating_sub(kept as u64)
+    }
 }
 
 /// Puts the segments of a partition together, in the order of their base offsets.
@@ -61,7 +113,7 @@ pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -
         before: 0,
         producers: Producers::default(),
         counters: Counters::default(),
-        aborted: Vec::new(),
+        ended: Ended::default(),
         first: None,
         next: None,
         holes: 0,
@@ -88,7 +140,7 @@ struct Merge<'a> {
     before: usize,
     producers: Producers,
     counters: Counters,
-    aborted: Vec<(i64, CompletedTransaction)>,
+    ended: Ended,
     first: Option<i64>,
     next: Option<i64>,
     holes: i64,
@@ -104,9 +156,11 @@ struct Merge<'a> {
 impl Merge<'_> {
     fn add(&mut self, index: usize, scan: &mut SegmentScan) {
         self.counters.add(&scan.counters);
-        self.newest_timestamp = self.newest_timestamp.max(scan.max_timestamp.unwrap_or(i64::MIN));
-        let room = MAX_TRANSACTIONS.saturating_sub(self.aborted.len());
-        self.aborted.extend(std::mem::take(&mut scan.aborted).into_iter().take(room));
+        let newest = scan.newest.map_or(i64::MIN, |newest| newest.timestamp);
+        self.newest_timestamp = self.newest_timestamp.max(newest);
+        let mut ended = std::mem::take(&mut scan.ended);
+        ended.shift(index as u32);
+        self.ended.append(ended);
         let first = scan.first_offset;
         if let Some(first) = first.or(scan.context.base_offset) {
             self.settle_waiting(first);
@@ -142,7 +196,7 @@ impl Merge<'_> {
             is_consumer_offsets: self.context.is_consumer_offsets,
             findings: &mut self.findings,
             counters: &mut self.counters,
-            aborted: &mut self.aborted,
+            ended: &mut self.ended,
         };
         self.producers.append(producers, holes, index as u32, &mut |id, verdict| {
             sink.take(id, &verdict);
@@ -282,7 +336,7 @@ impl Merge<'_> {
             is_consumer_offsets: self.context.is_consumer_offsets,
             findings: &mut self.findings,
             counters: &mut self.counters,
-            aborted: &mut self.aborted,
+            ended: &mut self.ended,
         };
         out.producers = self.producers.finish(self.first.unwrap_or(0), &mut |id, verdict| {
             sink.take(id, &verdict);
@@ -310,22 +364,56 @@ impl Merge<'_> {
             );
             self.findings.push(PlacedFinding { segment: open.place.segment as usize, finding });
         }
-        let is_compacted = self.counters.shows_compaction();
-        for placed in &mut self.findings {
-            explain_gap(&mut placed.finding, is_compacted);
-        }
-        self.findings
-            .sort_by_key(|placed| (placed.segment, placed.finding.position, placed.finding.kind));
-        self.aborted.sort_by_key(|(_, completed)| completed.marker_offset);
-        let start = self.first.or(self.next).unwrap_or(0);
+        let start = out.segments.first().and_then(|scan| scan.context.base_offset);
+        let start = start.or(self.first).or(self.next).unwrap_or(0);
         out.log_start_offset = self.context.log_start_offset.unwrap_or(start).max(start);
         out.log_end_offset = end;
+        out.last_stable_offset = out.last_stable_offset.max(out.log_start_offset);
         out.holes = self.holes;
-        out.findings = self.findings;
+        self.ended.sort();
+        out.ended = self.ended;
         out.counters = self.counters;
-        out.aborted = self.aborted;
+        out.newest_timestamp = self.newest_timestamp.max(-1);
+        out.last_lost_offset = self.lost;
+        out.epochs = epochs(&out.segments, &self.context.leader_epochs);
+        out.findings = self.findings;
+        causes::explain(&mut out, self.context);
+        out.findings
+            .sort_by_key(|placed| (placed.segment, placed.finding.position, placed.finding.kind));
         out
     }
+}
+
+/// The epochs of the segments put together, each with what the checkpoint says of it.
+fn epochs(segments: &[SegmentScan], checkpoint: &[(i32, i64)]) -> Vec<Epoch> {
+    let mut epochs: Vec<Epoch> = Vec::new();
+    for run in segments.iter().flat_map(|scan| &scan.leader_epochs) {
+        match epochs.last_mut() {
+            Some(last) if last.epoch == run.epoch => last.batches += run.batches,
+            _ => epochs.push(Epoch {
+                epoch: run.epoch,
+                start_offset: Some(run.start_offset),
+                batches: run.batches,
+                checkpoint_start_offset: None,
+            }),
+        }
+    }
+    for &(epoch, start_offset) in checkpoint {
+        let place = epochs.partition_point(|known| known.epoch < epoch);
+        match epochs.get_mut(place).filter(|known| known.epoch == epoch) {
+            Some(known) => known.checkpoint_start_offset = Some(start_offset),
+            None => epochs.insert(
+                place,
+                Epoch {
+                    epoch,
+                    start_offset: None,
+                    batches: 0,
+                    checkpoint_start_offset: Some(start_offset),
+                },
+            ),
+        }
+    }
+    epochs
 }
 
 /// Whether a finding of this kind says that the records of its offsets cannot be read.
@@ -340,31 +428,16 @@ fn is_loss(kind: FindingKind) -> bool {
     )
 }
 
-/// In a log that the cleaner was at, missing offsets are no news.
-fn explain_gap(finding: &mut Finding, is_compacted: bool) {
-    let is_gap = matches!(finding.kind, FindingKind::OffsetGap | FindingKind::MissingSegment);
-    if !is_gap || finding.cause.is_some() {
-        return;
-    }
-    if is_compacted {
-        finding.kind = FindingKind::OffsetGap;
-        finding.cause = Some(Cause::Compaction);
-        finding.severity = Severity::Info;
-    } else if finding.kind == FindingKind::OffsetGap && finding.severity > Severity::Info {
-        finding.cause = Some(Cause::Unexplained);
-    }
-}
-
 struct Sink<'a> {
     is_consumer_offsets: bool,
     findings: &'a mut Vec<PlacedFinding>,
     counters: &'a mut Counters,
-    aborted: &'a mut Vec<(i64, CompletedTransaction)>,
+    ended: &'a mut Ended,
 }
 
 impl Sink<'_> {
     fn take(&mut self, producer_id: i64, verdict: &Verdict) {
-        absorb(producer_id, verdict, self.counters, self.aborted);
+        absorb(producer_id, verdict, self.counters, self.ended);
         if let Some((segment, finding)) =
             verdicts::finding(producer_id, verdict, self.is_consumer_offsets)
         {

@@ -19,8 +19,12 @@
 //! | `tally` | what sound batches amount to: order, epochs, timestamps, counts |
 //! | [`producers`], [`sequences`], [`transactions`] | what producers did, in a form that merges |
 //! | `merge` | the segments of a partition put together |
+//! | [`gaps`], `causes` | offsets that consumers do not get, and why |
+//! | `timeline` | timestamps and retention |
 
+mod causes;
 pub mod findings;
+pub mod gaps;
 mod merge;
 pub mod producers;
 mod resync;
@@ -28,12 +32,18 @@ mod scan;
 pub mod sequences;
 mod source;
 mod tally;
+mod timeline;
 pub mod transactions;
 mod verdicts;
 
-pub use findings::{Cause, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row, Severity};
-pub use merge::{PartitionContext, PartitionScan, PlacedFinding, merge_partition};
+pub use findings::{
+    Cause, CauseRow, Confidence, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row,
+    Severity,
+};
+pub use gaps::{Gap, Reader};
+pub use merge::{Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition};
 pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use scan::{Listing, Scanner};
 pub use source::{Source, WINDOW_BYTES};
-pub use tally::{Counters, EpochRun, OnBatch, SegmentContext, SegmentScan};
+pub use tally::{Counters, Dated, EpochRun, OnBatch, SegmentContext, SegmentScan};
+pub use timeline::RetentionEffect;

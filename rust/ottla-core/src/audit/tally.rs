@@ -2,9 +2,10 @@
 //! producers. A batch out of order is held back until the next one shows which of them is wrong.
 
 use super::findings::{Finding, FindingKind, Findings, Severity};
+use super::gaps::{OffsetRange, Ranges, span};
 use super::producers::{Producers, Verdict};
 use super::sequences::{EventKind, ProducerEvent};
-use super::transactions::{CompletedTransaction, TransactionVerdict};
+use super::transactions::{Ended, TransactionVerdict};
 use super::verdicts;
 use crate::attributes::TimestampType;
 use crate::batch::BatchInfo;
@@ -16,7 +17,7 @@ use ottla_kernels::BatchHeader;
 pub(crate) const MAX_RELATIVE_OFFSET: i64 = i32::MAX as i64;
 
 /// How far a clock may be ahead: `message.timestamp.after.max.ms` of Kafka 4.
-const FUTURE_MS: i64 = 3_600_000;
+pub(crate) const FUTURE_MS: i64 = 3_600_000;
 
 /// What counts as milliseconds no more: the year 5138.
 const MICROSECONDS_FROM: i64 = 100_000_000_000_000;
@@ -26,9 +27,6 @@ const SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
 /// Changes of the leader epoch that a segment lists.
 const MAX_EPOCHS: usize = 4096;
-
-/// Aborted transactions that are listed.
-pub(crate) const MAX_TRANSACTIONS: usize = 1 << 16;
 
 /// What is known about a segment before it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +71,8 @@ pub struct Counters {
     pub empty_batches: u64,
     /// Batches with a delete horizon (KIP-534).
     pub delete_horizon_batches: u64,
+    /// Offsets inside thin and empty batches that hold no record any more.
+    pub removed_offsets: u64,
     /// Batches of each magic.
     pub magics: [u64; 3],
     /// Batches of each codec, by number.
@@ -98,6 +98,7 @@ impl Counters {
             (&mut self.thin_batches, other.thin_batches),
             (&mut self.empty_batches, other.empty_batches),
             (&mut self.delete_horizon_batches, other.delete_horizon_batches),
+            (&mut self.removed_offsets, other.removed_offsets),
             (&mut self.committed, other.committed),
             (&mut self.aborted, other.aborted),
         ];
@@ -131,6 +132,37 @@ pub struct EpochRun {
     size: u64,
 }
 
+/// A timestamp and the batch it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dated {
+    /// In milliseconds since 1970.
+    pub timestamp: i64,
+    /// First offset of the batch.
+    pub offset: i64,
+    /// Where the batch is in the file.
+    pub position: u64,
+}
+
+impl Dated {
+    /// The smaller timestamp; of equal ones the left.
+    #[must_use]
+    pub fn oldest(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) if right.timestamp < left.timestamp => Some(right),
+            (left, right) => left.or(right),
+        }
+    }
+
+    /// The larger timestamp; of equal ones the left.
+    #[must_use]
+    pub fn newest(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) if right.timestamp > left.timestamp => Some(right),
+            (left, right) => left.or(right),
+        }
+    }
+}
+
 /// What was found in one segment.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentScan {
@@ -144,14 +176,16 @@ pub struct SegmentScan {
     pub next_offset: Option<i64>,
     /// Where the last sound batch ends.
     pub valid_bytes: u64,
-    /// Smallest timestamp a batch names, in milliseconds; −1 (none) left out.
-    pub min_timestamp: Option<i64>,
-    /// Largest timestamp a batch names, in milliseconds; −1 (none) left out.
-    pub max_timestamp: Option<i64>,
+    /// Smallest timestamp a batch names; −1 (none) left out.
+    pub oldest: Option<Dated>,
+    /// Largest timestamp a batch names; −1 (none) left out.
+    pub newest: Option<Dated>,
     /// The leader epochs, in order; the first 4096 changes.
     pub leader_epochs: Vec<EpochRun>,
-    /// Transactions aborted by a marker here, with their producer; the first 65,536.
-    pub aborted: Vec<(i64, CompletedTransaction)>,
+    /// Transactions ended by a marker here.
+    pub ended: Ended,
+    /// Offsets of control batches.
+    pub control: Ranges,
     /// What is wrong, or worth knowing.
     pub findings: Findings,
     /// Offsets missing between the first and the last.
@@ -226,8 +260,8 @@ pub(crate) struct Tally<'a> {
     after_damage: bool,
     epoch: i32,
     growing: Option<Growing>,
-    newest_timestamp: i64,
-    oldest_timestamp: i64,
+    newest: Dated,
+    oldest: Dated,
     /// The latest time a clock may show.
     horizon: i64,
     /// `expected`, while nothing is pending; [`LOUD`] otherwise.
@@ -252,8 +286,8 @@ impl<'a> Tally<'a> {
             after_damage: false,
             epoch: i32::MIN,
             growing: None,
-            newest_timestamp: i64::MIN,
-            oldest_timestamp: i64::MAX,
+            newest: Dated { timestamp: i64::MIN, offset: 0, position: 0 },
+            oldest: Dated { timestamp: i64::MAX, offset: 0, position: 0 },
             horizon: context.now_ms.saturating_add(FUTURE_MS),
             quiet_offset: LOUD,
             quiet_batches: 0,
@@ -293,8 +327,11 @@ impl<'a> Tally<'a> {
         self.quiet_batches += 1;
         self.quiet_records += header.record_count as u64;
         self.quiet_offset = last_offset.saturating_add(1);
-        self.newest_timestamp = self.newest_timestamp.max(header.max_timestamp);
-        self.oldest_timestamp = self.oldest_timestamp.min(oldest);
+        if header.max_timestamp > self.newest.timestamp || oldest < self.oldest.timestamp {
+            let position = base + header.position as u64;
+            self.dated(oldest, header.base_offset, position);
+            self.dated(header.max_timestamp, header.base_offset, position);
+        }
         if header.producer_id >= 0 {
             let seen = Seen::of_header(header, base);
             self.count_producer(&seen.info);
@@ -485,6 +522,16 @@ impl<'a> Tally<'a> {
             waiting.settle(&mut self.scan.findings, base);
         }
         self.expected = info.last_offset.saturating_add(1);
+        if info.is_control() {
+            let (first_offset, last_offset) = (base, info.last_offset);
+            self.scan.control.push(OffsetRange {
+                first_offset,
+                last_offset,
+                position: info.position,
+            });
+        } else {
+            self.scan.counters.removed_offsets += seen.removed(base);
+        }
         self.count(seen);
         self.led(info, base);
         self.timed(info);
@@ -559,6 +606,16 @@ impl<'a> Tally<'a> {
         }
     }
 
+    fn dated(&mut self, timestamp: i64, offset: i64, position: u64) {
+        let dated = Dated { timestamp, offset, position };
+        if timestamp > self.newest.timestamp {
+            self.newest = dated;
+        }
+        if timestamp < self.oldest.timestamp {
+            self.oldest = dated;
+        }
+    }
+
     fn timed(&mut self, info: &BatchInfo) {
         let kind = info.timestamp_type();
         if kind == TimestampType::None || info.record_count == Some(0) {
@@ -567,8 +624,7 @@ impl<'a> Tally<'a> {
         let has_base = kind == TimestampType::CreateTime && info.delete_horizon_ms().is_none();
         let base = has_base.then_some(info.base_timestamp);
         for timestamp in base.into_iter().chain([info.max_timestamp]).filter(|&time| time != -1) {
-            self.newest_timestamp = self.newest_timestamp.max(timestamp);
-            self.oldest_timestamp = self.oldest_timestamp.min(timestamp);
+            self.dated(timestamp, info.base_offset, info.position);
             if let Some(reason) = self.suspicion(timestamp) {
                 self.grow(FindingKind::TimestampSuspect, reason, info, || {
                     ("a time in milliseconds that has come".to_owned(), timestamp.to_string())
@@ -631,9 +687,9 @@ impl<'a> Tally<'a> {
             kind,
         };
         let is_consumer_offsets = self.scan.context.is_consumer_offsets;
-        let SegmentScan { producers, findings, counters, aborted, .. } = &mut self.scan;
+        let SegmentScan { producers, findings, counters, ended, .. } = &mut self.scan;
         producers.observe(info.producer_id, event, &mut |id, verdict| {
-            absorb(id, &verdict, counters, aborted);
+            absorb(id, &verdict, counters, ended);
             if let Some((_, finding)) = verdicts::finding(id, &verdict, is_consumer_offsets) {
                 findings.push(finding);
             }
@@ -689,9 +745,10 @@ impl<'a> Tally<'a> {
         if self.scan.first_offset.is_some() {
             self.scan.next_offset = Some(self.expected);
         }
-        let times = self.oldest_timestamp <= self.newest_timestamp;
-        self.scan.min_timestamp = times.then_some(self.oldest_timestamp);
-        self.scan.max_timestamp = times.then_some(self.newest_timestamp);
+        let has_times = self.oldest.timestamp <= self.newest.timestamp;
+        self.scan.oldest = has_times.then_some(self.oldest);
+        self.scan.newest = has_times.then_some(self.newest);
+        self.scan.ended.sort();
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
@@ -706,16 +763,26 @@ impl<'a> Tally<'a> {
 }
 
 impl Seen {
-    /// Whether offsets are missing inside the batch: compaction took their records. The header tells;
-    /// in the older formats the records do.
+    /// Whether offsets are missing inside the batch: compaction took their records.
     fn is_thin(&self) -> bool {
         let info = &self.info;
-        let count = match info.record_count {
-            Some(count) => u64::from(count.max(0) as u32),
-            None if self.has_base && self.is_sound => self.records,
-            None => 0,
-        };
-        count > 0 && count <= info.last_offset.abs_diff(info.base_offset)
+        self.counted()
+            .is_some_and(|count| count > 0 && count <= info.last_offset.abs_diff(info.base_offset))
+    }
+
+    /// Records of the batch, where they are known. The header tells; in the older formats the
+    /// records do.
+    fn counted(&self) -> Option<u64> {
+        match self.info.record_count {
+            Some(count) => Some(u64::from(count.max(0) as u32)),
+            None => (self.has_base && self.is_sound).then_some(self.records),
+        }
+    }
+
+    /// Offsets of the batch, from `base` on, without a record.
+    fn removed(&self, base: i64) -> u64 {
+        let count = self.counted().unwrap_or(u64::MAX);
+        span(base, self.info.last_offset).saturating_sub(count)
     }
 
     fn of_header(header: &BatchHeader, base: u64) -> Self {
@@ -745,17 +812,13 @@ pub(crate) fn absorb(
     producer_id: i64,
     verdict: &Verdict,
     counters: &mut Counters,
-    aborted: &mut Vec<(i64, CompletedTransaction)>,
+    ended: &mut Ended,
 ) {
     if let Verdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
-        if completed.is_commit {
-            counters.committed += 1;
-        } else {
-            counters.aborted += 1;
-            if aborted.len() < MAX_TRANSACTIONS {
-                aborted.push((producer_id, *completed));
-            }
-        }
+        let count =
+            if completed.is_commit { &mut counters.committed } else { &mut counters.aborted };
+        *count += 1;
+        ended.push(producer_id, *completed);
     }
 }
 

@@ -4,7 +4,15 @@
 //! part depends on the part to its left, and is kept as sums: plain data that came first (forbidden
 //! if a transaction was open), then transactional data, then the marker.
 
+use super::gaps::span;
 use super::sequences::{EventKind, ProducerEvent};
+
+/// Transactions of one outcome that are listed, those that ended first; the others are counted.
+pub const MAX_COMMITTED: usize = 1 << 10;
+
+/// See [`MAX_COMMITTED`]. Every aborted one is needed to hold `.txnindex` files against the log, so
+/// the bound is only one on hostile data.
+pub const MAX_ABORTED: usize = 1 << 16;
 
 /// Where a batch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +57,8 @@ pub struct OpenTransaction {
     pub batches: u64,
     /// Bytes of data.
     pub bytes: u64,
+    /// Offsets of its data.
+    pub offsets: u64,
     /// Plain batches of the same producer inside it.
     pub plain: Option<PlainRun>,
 }
@@ -56,8 +66,12 @@ pub struct OpenTransaction {
 /// A transaction that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedTransaction {
+    /// Where its first batch is.
+    pub place: Place,
     /// Producer epoch of its first batch.
     pub producer_epoch: i16,
+    /// Epoch of the coordinator that wrote its end marker.
+    pub coordinator_epoch: i32,
     /// First offset of its data.
     pub first_offset: i64,
     /// Last offset of its data.
@@ -72,8 +86,62 @@ pub struct CompletedTransaction {
     pub batches: u64,
     /// Bytes of data.
     pub bytes: u64,
+    /// Offsets of its data.
+    pub offsets: u64,
     /// Commit or abort.
     pub is_commit: bool,
+}
+
+/// Transactions that have ended, with their producer, in bounded memory and in a form that merges.
+///
+/// They come in the order in which they are known, which for a log in pieces is not that of their
+/// markers; what is kept are those with the lowest markers, so that pieces do not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// By an ABORT marker.
+    pub aborted: Vec<(i64, CompletedTransaction)>,
+    /// By a COMMIT marker.
+    pub committed: Vec<(i64, CompletedTransaction)>,
+}
+
+impl Ended {
+    /// Adds one.
+    pub fn push(&mut self, producer_id: i64, completed: CompletedTransaction) {
+        let (list, limit) = if completed.is_commit {
+            (&mut self.committed, MAX_COMMITTED)
+        } else {
+            (&mut self.aborted, MAX_ABORTED)
+        };
+        list.push((producer_id, completed));
+        if list.len() > 2 * limit {
+            Self::trim(list, limit);
+        }
+    }
+
+    /// Adds those of another part.
+    pub fn append(&mut self, other: Self) {
+        self.aborted.extend(other.aborted);
+        self.committed.extend(other.committed);
+        self.sort();
+    }
+
+    /// Moves the part on by this many segments.
+    pub fn shift(&mut self, segments: u32) {
+        for (_, completed) in self.aborted.iter_mut().chain(&mut self.committed) {
+            completed.place.segment += segments;
+        }
+    }
+
+    /// Puts them in the order of their markers, and drops those beyond the bounds.
+    pub fn sort(&mut self) {
+        Self::trim(&mut self.aborted, MAX_ABORTED);
+        Self::trim(&mut self.committed, MAX_COMMITTED);
+    }
+
+    fn trim(list: &mut Vec<(i64, CompletedTransaction)>, limit: usize) {
+        list.sort_by_key(|(producer_id, completed)| (completed.marker_offset, *producer_id));
+        list.truncate(limit);
+    }
 }
 
 /// What transactions show.
@@ -148,6 +216,7 @@ impl OpenTransaction {
             last_timestamp: event.timestamp,
             batches: 1,
             bytes: event.size,
+            offsets: span(event.offset, event.last_offset),
             plain: None,
         }
     }
@@ -159,6 +228,7 @@ impl OpenTransaction {
                 last_timestamp: left.last_timestamp.max(right.last_timestamp),
                 batches: left.batches + right.batches,
                 bytes: left.bytes.saturating_add(right.bytes),
+                offsets: left.offsets.saturating_add(right.offsets),
                 plain: PlainRun::join(left.plain, right.plain),
                 ..left
             }),
@@ -184,12 +254,14 @@ fn end(
     marker: ProducerEvent,
     out: &mut dyn FnMut(TransactionVerdict),
 ) {
-    let EventKind::Marker { is_commit, .. } = marker.kind else { return };
+    let EventKind::Marker { is_commit, coordinator_epoch } = marker.kind else { return };
     // A marker without a transaction ends an empty one, or its data was compacted away.
     let Some(open) = open else { return };
     open.report_plain(out);
     out(TransactionVerdict::Completed(CompletedTransaction {
+        place: open.place,
         producer_epoch: open.producer_epoch,
+        coordinator_epoch,
         first_offset: open.first_offset,
         last_offset: open.last_offset,
         marker_offset: marker.offset,
@@ -197,6 +269,7 @@ fn end(
         marker_timestamp: marker.timestamp,
         batches: open.batches,
         bytes: open.bytes,
+        offsets: open.offsets,
         is_commit,
     }));
 }

@@ -149,6 +149,12 @@ fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, F
     }
 }
 
+/// Whether an open transaction is older, by the newest timestamp of its log, than a coordinator lets
+/// one become: nobody will end it any more.
+pub(crate) fn is_hanging(open: &OpenTransaction, log_timestamp: i64) -> bool {
+    log_timestamp.saturating_sub(open.first_timestamp) > MAX_TRANSACTION_MS
+}
+
 /// The finding of a transaction that has no end marker when the log ends, whose newest timestamp is
 /// `log_timestamp`. `damage`: offsets were lost behind its beginning, among them perhaps its marker.
 pub(crate) fn open_transaction(
@@ -160,7 +166,7 @@ pub(crate) fn open_transaction(
 ) -> Finding {
     let first_offset = open.first_offset;
     let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
-    let is_old = age_ms > MAX_TRANSACTION_MS && !damage;
+    let is_old = is_hanging(open, log_timestamp) && !damage;
     let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
     let message = format!(
         "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {first_offset} has no end marker: {}, {} old when the log ends; read_committed consumers stop at offset {first_offset}{doubt}",

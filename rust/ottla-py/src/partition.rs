@@ -1,0 +1,313 @@
+//! The segments of a partition put together: findings, and the rows of the tables that a partition
+//! fills.
+
+use crate::audit::{SegmentScan, finding_row};
+use ottla_core::audit::transactions::CompletedTransaction;
+use ottla_core::audit::{Finding, PartitionContext, RetentionEffect, merge_partition as merge};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What the segments of a partition show together.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct PartitionScan {
+    inner: ottla_core::audit::PartitionScan,
+    files: Vec<String>,
+}
+
+impl PartitionScan {
+    fn file(&self, segment: usize) -> &str {
+        self.files.get(segment).map_or("", String::as_str)
+    }
+
+    fn has_offsets(&self) -> bool {
+        let first = self.inner.segments.first();
+        self.inner.counters.batches > 0
+            || first.is_some_and(|segment| segment.context.base_offset.is_some())
+    }
+}
+
+/// Sets the items of a dictionary.
+macro_rules! row {
+    ($py:expr, { $($name:literal: $value:expr),* $(,)? }) => {{
+        let row = PyDict::new($py);
+        $(row.set_item($name, $value)?;)*
+        Ok(row)
+    }};
+}
+
+#[pymethods]
+impl PartitionScan {
+    /// First offset a consumer can get; ``None`` without a batch.
+    #[getter]
+    fn log_start_offset(&self) -> Option<i64> {
+        (self.inner.counters.batches > 0).then_some(self.inner.log_start_offset)
+    }
+
+    /// The offset behind the last; ``None`` without a batch.
+    #[getter]
+    fn log_end_offset(&self) -> Option<i64> {
+        (self.inner.counters.batches > 0).then_some(self.inner.log_end_offset)
+    }
+
+    /// Where ``read_committed`` consumers stop at the latest.
+    #[getter]
+    fn last_stable_offset(&self) -> Option<i64> {
+        (self.inner.counters.batches > 0).then_some(self.inner.last_stable_offset)
+    }
+
+    /// All findings, by file and position, with ``file`` added. Where more than a thousand of a kind
+    /// are in one file the rest is one finding that counts them.
+    #[getter]
+    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mut rows = Vec::new();
+        for placed in &self.inner.findings {
+            let row = finding_row(py, &placed.finding)?;
+            row.set_item("file", self.file(placed.segment))?;
+            rows.push(row);
+        }
+        for &(segment, kind, count) in &self.inner.suppressed {
+            let message = format!("and {count} more of these in this file");
+            let row = finding_row(py, &Finding::new(kind, message))?;
+            row.set_item("file", self.file(segment))?;
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Transactions by first offset: those that ended, as far as they are kept, and those that did
+    /// not.
+    #[getter]
+    fn transactions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let inner = &self.inner;
+        let ended = inner.ended.aborted.iter().chain(&inner.ended.committed);
+        let mut rows: Vec<(i64, Bound<'py, PyDict>)> = Vec::new();
+        for (producer_id, done) in ended {
+            rows.push((done.first_offset, ended_row(py, *producer_id, done)?));
+        }
+        for producer in &inner.producers {
+            let Some(open) = &producer.open_transaction else { continue };
+            let state = if inner.is_hanging(open) { "hanging" } else { "open" };
+            let newest = inner.newest_timestamp.max(open.last_timestamp);
+            let row: PyResult<_> = row!(py, {
+                "producer_id": producer.producer_id,
+                "producer_epoch": open.producer_epoch,
+                "coordinator_epoch": producer.coordinator_epoch,
+                "state": state,
+                "first_offset": open.first_offset,
+                "last_offset": open.last_offset,
+                "marker_offset": py.None(),
+                "batches": open.batches,
+                "offsets": open.offsets,
+                "bytes": open.bytes,
+                "first_timestamp": open.first_timestamp,
+                "last_timestamp": open.last_timestamp,
+                "duration_ms": newest.saturating_sub(open.first_timestamp).max(0),
+                "holds_last_stable_offset": open.first_offset.max(inner.log_start_offset)
+                    == inner.last_stable_offset,
+            });
+            rows.push((open.first_offset, row?));
+        }
+        rows.sort_by_key(|(first_offset, _)| *first_offset);
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// How many ended transactions were counted and not kept.
+    #[getter]
+    fn transactions_left_out(&self) -> u64 {
+        self.inner.transactions_left_out()
+    }
+
+    /// Idempotent producers as they are at the end of the log, by id.
+    #[getter]
+    fn producers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.inner.producers.iter().map(|producer| {
+            let open = producer.open_transaction.as_ref();
+            row!(py, {
+                "producer_id": producer.producer_id,
+                "producer_epoch": producer.producer_epoch,
+                "last_sequence": producer.last_sequence,
+                "last_offset": producer.last_offset,
+                "last_offset_delta": producer.last_offset_delta,
+                "last_timestamp": producer.last_timestamp,
+                "coordinator_epoch": producer.coordinator_epoch,
+                "open_transaction_offset": open.map(|open| open.first_offset),
+            })
+        });
+        rows.collect()
+    }
+
+    /// Offsets that consumers do not get, and why.
+    #[getter]
+    fn gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.inner.gaps.iter().map(|gap| {
+            row!(py, {
+                "file": self.file(gap.segment),
+                "position": gap.position,
+                "first_offset": gap.first_offset,
+                "last_offset": gap.last_offset,
+                "ranges": gap.ranges,
+                "offsets": gap.offsets,
+                "reader": gap.reader.name(),
+                "cause": gap.cause.name(),
+                "confidence": gap.confidence.name(),
+                "evidence": &gap.evidence,
+            })
+        });
+        rows.collect()
+    }
+
+    /// How many gaps were not kept.
+    #[getter]
+    fn gaps_left_out(&self) -> u64 {
+        self.inner.gaps_left_out
+    }
+
+    /// Leader epochs in the order of the log.
+    #[getter]
+    fn epochs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.inner.epochs.iter().map(|epoch| {
+            row!(py, {
+                "leader_epoch": epoch.epoch,
+                "start_offset": epoch.start_offset,
+                "batches": epoch.batches,
+                "checkpoint_start_offset": epoch.checkpoint_start_offset,
+            })
+        });
+        rows.collect()
+    }
+
+    /// The segments and their timestamps. The positions of the batches to blame are given where
+    /// retention by time does something else than one expects.
+    #[getter]
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.inner.segments.iter().enumerate().map(|(index, scan)| {
+            row!(py, {
+                "file": self.file(index),
+                "base_offset": scan.context.base_offset,
+                "next_offset": scan.next_offset,
+                "batches": scan.counters.batches,
+                "records": scan.counters.records,
+                "bytes": scan.counters.bytes,
+                "min_timestamp": scan.oldest.map(|oldest| oldest.timestamp),
+                "min_timestamp_offset": scan.oldest.map(|oldest| oldest.offset),
+                "max_timestamp": scan.newest.map(|newest| newest.timestamp),
+                "max_timestamp_offset": scan.newest.map(|newest| newest.offset),
+                "max_timestamp_position": scan.newest.map(|newest| newest.position),
+                "retention": RetentionEffect::of(scan).map(RetentionEffect::name),
+            })
+        });
+        rows.collect()
+    }
+
+    /// The partition in numbers, one row; none for files whose names tell no offset and that hold no
+    /// batch.
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        if !self.has_offsets() {
+            return Ok(Vec::new());
+        }
+        let inner = &self.inner;
+        let counters = &inner.counters;
+        let open = inner.producers.iter().filter(|producer| producer.open_transaction.is_some());
+        let timestamps = inner.segments.iter().filter_map(|scan| scan.oldest);
+        let oldest = timestamps.map(|oldest| oldest.timestamp).min();
+        let row: PyResult<_> = row!(py, {
+            "log_start_offset": inner.log_start_offset,
+            "last_stable_offset": inner.last_stable_offset,
+            "log_end_offset": inner.log_end_offset,
+            "segments": inner.segments.len(),
+            "batches": counters.batches,
+            "records": counters.records,
+            "bytes": counters.bytes,
+            "damaged_bytes": counters.damaged_bytes,
+            "missing_offsets": inner.holes,
+            "removed_offsets": counters.removed_offsets,
+            "control_batches": counters.control_batches,
+            "thin_batches": counters.thin_batches,
+            "empty_batches": counters.empty_batches,
+            "transactional_batches": counters.transactional_batches,
+            "idempotent_batches": counters.idempotent_batches,
+            "producers": inner.producers.len(),
+            "committed_transactions": counters.committed,
+            "aborted_transactions": counters.aborted,
+            "open_transactions": open.count(),
+            "transactions_left_out": inner.transactions_left_out(),
+            "gaps_left_out": inner.gaps_left_out,
+            "min_timestamp": oldest,
+            "max_timestamp": oldest.map(|_| inner.newest_timestamp),
+        });
+        Ok(vec![row?])
+    }
+}
+
+fn ended_row<'py>(
+    py: Python<'py>,
+    producer_id: i64,
+    done: &CompletedTransaction,
+) -> PyResult<Bound<'py, PyDict>> {
+    row!(py, {
+        "producer_id": producer_id,
+        "producer_epoch": done.producer_epoch,
+        "coordinator_epoch": done.coordinator_epoch,
+        "state": if done.is_commit { "committed" } else { "aborted" },
+        "first_offset": done.first_offset,
+        "last_offset": done.last_offset,
+        "marker_offset": done.marker_offset,
+        "batches": done.batches,
+        "offsets": done.offsets,
+        "bytes": done.bytes,
+        "first_timestamp": done.first_timestamp,
+        "last_timestamp": done.marker_timestamp,
+        "duration_ms": done.marker_timestamp.saturating_sub(done.first_timestamp).max(0),
+        "holds_last_stable_offset": false,
+    })
+}
+
+/// Puts the scans of a partition together, in the order of their base offsets.
+///
+/// Args:
+///     scans: pairs of a file's name, as findings shall name it, and its scan.
+///     topic: of the partition.
+///     log_start_offset: of ``log-start-offset-checkpoint``, if it has an entry.
+///     first_dirty_offset: of ``cleaner-offset-checkpoint``, if it has an entry.
+///     leader_epochs: epochs and start offsets of ``leader-epoch-checkpoint``.
+///     cleanup_policy, remote_storage: of the topic's configuration, where known.
+///     is_head: whether the first of the scans is of the partition's first segment.
+///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
+///     orphans: base offsets of index files without their ``.log``.
+#[pyfunction]
+#[pyo3(signature = (
+    scans, *, topic=None, log_start_offset=None, first_dirty_offset=None, leader_epochs=vec![],
+    cleanup_policy=None, remote_storage=None, is_head=false, is_consumer_offsets=false,
+    orphans=vec![]
+))]
+#[expect(clippy::too_many_arguments, reason = "by name")]
+pub(crate) fn merge_partition(
+    py: Python<'_>,
+    scans: Vec<(String, Py<SegmentScan>)>,
+    topic: Option<String>,
+    log_start_offset: Option<i64>,
+    first_dirty_offset: Option<i64>,
+    leader_epochs: Vec<(i32, i64)>,
+    cleanup_policy: Option<String>,
+    remote_storage: Option<bool>,
+    is_head: bool,
+    is_consumer_offsets: bool,
+    orphans: Vec<i64>,
+) -> PartitionScan {
+    let context = PartitionContext {
+        topic,
+        log_start_offset,
+        first_dirty_offset,
+        leader_epochs,
+        cleanup_policy,
+        remote_storage,
+        is_head,
+        is_consumer_offsets,
+        orphans,
+    };
+    let (files, segments): (Vec<_>, Vec<_>) =
+        scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
+    let inner = py.detach(|| merge(segments, &context));
+    PartitionScan { inner, files }
+}
