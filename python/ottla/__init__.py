@@ -15,7 +15,13 @@ Reading and checking::
 """
 
 from ottla._engine import __version__
-from ottla.audit import AuditResult, Table, audit
+from ottla.audit import (
+    AuditResult,
+    RecoveryPrediction,
+    Table,
+    audit,
+    predict_recovery,
+)
 from ottla.errors import (
     AuditCancelledError,
     CorruptRecordBatchError,
@@ -75,6 +81,7 @@ __all__ = [
     "RecordBatch",
     "RecordBatchError",
     "RecordError",
+    "RecoveryPrediction",
     "RememberedBatch",
     "Table",
     "TopicConfig",
@@ -90,6 +97,7 @@ __all__ = [
     "build_message_set",
     "check_batches",
     "columns",
+    "predict_recovery",
     "read",
     "read_batches",
     "read_columns",

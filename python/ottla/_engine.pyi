@@ -39,9 +39,11 @@ __all__ = [
     "parse_leader_epochs",
     "parse_offset_checkpoint",
     "parse_partition_metadata",
+    "predict_recovery",
     "profile_differences",
     "read_batches",
     "read_columns",
+    "rebuild_side_files",
     "scan_segment",
     "segment_batches",
     "segment_records",
@@ -165,6 +167,22 @@ def parse_offset_checkpoint(
     data: bytes,
 ) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...
 def parse_partition_metadata(data: bytes) -> tuple[str | None, tuple[str, str, str] | None]: ...
+def predict_recovery(
+    directory: bytes,
+    names: Sequence[bytes],
+    *,
+    partition: str,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+) -> dict[str, Any]: ...
+def rebuild_side_files(
+    path: bytes,
+    base_offset: int,
+    *,
+    snapshot: bytes | None = None,
+    index_interval_bytes: int = 4096,
+) -> dict[str, Any]: ...
 def segment_batches(
     path: bytes, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...

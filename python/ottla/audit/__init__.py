@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from ottla.audit.findings import SEVERITIES, Finding, Severity
 from ottla.audit.inventory import Source, take_inventory
 from ottla.audit.plan import make_plan
+from ottla.audit.recovery import RecoveryPrediction, predict_recovery
 from ottla.audit.result import AuditResult, Summary, make_result
 from ottla.audit.run import Progress, default_threads, run_plan
 from ottla.audit.tables import Column, Table
@@ -24,11 +25,13 @@ __all__ = [
     "Finding",
     "Level",
     "Progress",
+    "RecoveryPrediction",
     "Severity",
     "Source",
     "Summary",
     "Table",
     "audit",
+    "predict_recovery",
 ]
 
 Level = Literal["crc", "decode", "full"]

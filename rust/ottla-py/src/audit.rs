@@ -37,7 +37,7 @@ fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
 }
 
 /// An error of the operating system with the file's name, as Python's own `open` raises it.
-fn os_error(py: Python<'_>, error: &io::Error, path: &[u8]) -> PyErr {
+pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: &[u8]) -> PyErr {
     let Some(number) = error.raw_os_error() else {
         return PyOSError::new_err(error.to_string());
     };
@@ -49,7 +49,7 @@ fn os_error(py: Python<'_>, error: &io::Error, path: &[u8]) -> PyErr {
 }
 
 /// Opens without waiting for a writer, should the name have become that of a FIFO.
-fn open(py: Python<'_>, path: &[u8]) -> PyResult<File> {
+pub(crate) fn open(py: Python<'_>, path: &[u8]) -> PyResult<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let name = OsStr::from_bytes(path);
     let nonblocking = 0o4000;

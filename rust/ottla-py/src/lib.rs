@@ -13,6 +13,7 @@ mod leader;
 mod partition;
 mod partition_leader;
 mod read;
+mod recovery;
 mod sidefiles;
 mod tables;
 
@@ -44,6 +45,9 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
+
+    #[pymodule_export]
+    use crate::recovery::{predict_recovery, rebuild_side_files};
 
     #[pymodule_export]
     use crate::sidefiles::{

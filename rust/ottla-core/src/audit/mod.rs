@@ -21,12 +21,14 @@
 //! | `merge` | the segments of a partition put together |
 //! | [`gaps`], `causes` | offsets that consumers do not get, and why |
 //! | `timeline` | timestamps and retention |
+//! | [`recovery`] | what the next start of a broker makes of a directory |
 
 mod causes;
 pub mod findings;
 pub mod gaps;
 mod merge;
 pub mod producers;
+pub mod recovery;
 mod resync;
 mod scan;
 pub mod sequences;

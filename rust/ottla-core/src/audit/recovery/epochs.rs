@@ -1,0 +1,96 @@
+//! The epochs of leaders that a partition keeps (`LeaderEpochFileCache`).
+
+use super::stop::Stop;
+use crate::sidefiles::checkpoint::{LeaderEpoch, read_leader_epochs};
+use crate::sidefiles::text::TextFault;
+use std::collections::BTreeMap;
+
+/// Epochs and the offsets they start at, both increasing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeaderEpochs(BTreeMap<i32, i64>);
+
+impl LeaderEpochs {
+    /// Reads a `leader-epoch-checkpoint`: entries that do not increase push out those before them.
+    pub(super) fn read(data: &[u8], path: &str) -> Result<Self, Stop> {
+        let entries = match read_leader_epochs(data) {
+            Ok(entries) => entries,
+            Err(error) if error.fault == TextFault::CountMissing => Vec::new(),
+            // Kafka expects a wrong field nowhere.
+            Err(error) if error.fault == TextFault::Number => {
+                let message = format!("For input string: \"{}\"", error.found);
+                return Err(Stop::other("java.lang.NumberFormatException", message));
+            }
+            Err(_) => {
+                return Err(Stop::other(
+                    "org.apache.kafka.common.errors.KafkaStorageException",
+                    format!("Error while reading checkpoint file {path}"),
+                ));
+            }
+        };
+        let mut epochs = Self::default();
+        for LeaderEpoch { epoch, start_offset } in entries {
+            epochs.assign(epoch, start_offset)?;
+        }
+        Ok(epochs)
+    }
+
+    fn assign(&mut self, epoch: i32, start_offset: i64) -> Result<(), Stop> {
+        if epoch < 0 || start_offset < 0 {
+            return Err(Stop::illegal_argument(format!(
+                "Received invalid partition leader epoch entry EpochEntry(epoch={epoch}, \
+                 startOffset={start_offset})"
+            )));
+        }
+        let latest = self.0.last_key_value();
+        if latest.is_some_and(|(&known, &start)| known == epoch && start_offset >= start) {
+            return Ok(());
+        }
+        while let Some(last) = self.0.last_entry()
+            && (*last.key() >= epoch || *last.get() >= start_offset)
+        {
+            last.remove();
+        }
+        self.0.insert(epoch, start_offset);
+        Ok(())
+    }
+
+    /// A batch of an epoch was read while a segment is recovered.
+    pub(super) fn reached(&mut self, epoch: i32, base_offset: i64) -> Result<(), Stop> {
+        if epoch >= 0 && self.0.last_key_value().is_none_or(|(&latest, _)| epoch > latest) {
+            self.assign(epoch, base_offset)?;
+        }
+        Ok(())
+    }
+
+    /// The log ends at an offset.
+    pub(super) fn truncate_from_end(&mut self, end_offset: i64) {
+        while end_offset >= 0
+            && let Some(last) = self.0.last_entry()
+            && *last.get() >= end_offset
+        {
+            last.remove();
+        }
+    }
+
+    /// The log starts at an offset.
+    pub(super) fn truncate_from_start(&mut self, start_offset: i64) {
+        let mut removed = None;
+        while let Some(first) = self.0.first_entry()
+            && *first.get() <= start_offset
+        {
+            removed = Some(first.remove_entry().0);
+        }
+        if let Some(epoch) = removed {
+            self.0.insert(epoch, start_offset);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn entries(&self) -> Vec<LeaderEpoch> {
+        let entry = |(&epoch, &start_offset)| LeaderEpoch { epoch, start_offset };
+        self.0.iter().map(entry).collect()
+    }
+}
