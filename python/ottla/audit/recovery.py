@@ -191,8 +191,7 @@ def _prediction(
 
 
 def _checkpointed(directory: bytes, checkpoint: bytes) -> int:
-    """The entry of a partition in a checkpoint above it; 0 without one, or where it is unreadable,
-    as in Kafka."""
+    """The entry of a partition in a checkpoint above it; as in Kafka, 0 where there is none."""
     above, name = os.path.split(directory)
     known = parse_partition_name(name)
     if known is None:

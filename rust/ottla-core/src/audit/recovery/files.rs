@@ -1,6 +1,7 @@
 //! The files of a partition's directory as they stand while a start is played through: what is on
 //! disk, and what the start has made of it so far. Nothing is written.
 
+use super::segment::Extent;
 use super::stop::Stop;
 use crate::audit::source::Source;
 use crate::sidefiles::offset_index::OffsetEntry;
@@ -44,8 +45,8 @@ const KEPT_SNAPSHOT_BYTES: usize = 64 << 20;
 pub(super) enum Content {
     /// What is on disk under this name.
     Disk(Rc<[u8]>),
-    /// Batches: a part of a file on disk, or none.
-    Log { origin: Option<Rc<[u8]>>, start: u64, size: u64 },
+    /// Batches, as far as the start has left them.
+    Log(Extent),
     /// An offset index the start has made.
     Index(Index),
     /// A snapshot the start has made; its bytes, while they are kept.

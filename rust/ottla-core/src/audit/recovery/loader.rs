@@ -4,7 +4,7 @@ use super::epochs::LeaderEpochs;
 use super::files::{Content, Files, Index, name_of, offset_of};
 use super::producers::ProducerState;
 use super::rebuild::{Pass, Rebuilt};
-use super::segment::{Names, Reader, is_in_range};
+use super::segment::{Extent, Names, Reader, is_in_range};
 use super::stop::Stop;
 use super::{RebuiltIndexes, Restart};
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
@@ -296,7 +296,7 @@ impl<'d> Loader<'d> {
     fn forget_entries(&mut self) {
         let Some(names) = self.newest.take() else { return };
         let size = match self.reader.files.get(&names.log) {
-            Some(Content::Log { size, .. }) => *size,
+            Some(Content::Log(extent)) => extent.size,
             _ => return,
         };
         if let Some(Content::Index(Index::Entries(_))) = self.reader.files.get(&names.index) {
@@ -404,10 +404,10 @@ impl<'d> Loader<'d> {
                  path is {path}"
             )));
         }
-        let (origin, start, size) = self.reader.extent(&names.log)?;
+        let whole = self.reader.extent(&names.log)?;
         let mut parts = Vec::new();
         let mut position = 0;
-        while position < size {
+        while position < whole.size {
             let part = self.part_of_split(&names, position)?;
             position = part.end;
             parts.push(part);
@@ -422,9 +422,12 @@ impl<'d> Loader<'d> {
         }
         for part in parts {
             let names = Names::of(part.base_offset, "");
-            let (start, size) = (start + part.start, part.end - part.start);
-            let origin = origin.clone();
-            self.files().put(&names.log, Content::Log { origin, start, size });
+            let extent = Extent {
+                origin: whole.origin.clone(),
+                start: whole.start + part.start,
+                size: part.end - part.start,
+            };
+            self.files().put(&names.log, Content::Log(extent));
             let entries = Index::Entries(part.entries.into());
             self.files().put(&names.index, Content::Index(entries));
             self.files().put(&names.time_index, Content::Other);

@@ -39,7 +39,7 @@ use crate::sidefiles::transaction_index::AbortedTransaction;
 use files::Files;
 use loader::Loader;
 use segment::Reader;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// Under what circumstances a broker starts.
@@ -183,14 +183,14 @@ fn segments_of(
     } else {
         loader.segments.iter().map(|(&base, names)| (base, names.log.clone())).collect()
     };
-    let before = directory.names()?;
+    let before: BTreeSet<_> = directory.names()?.into_iter().collect();
     let mut outcomes = Vec::new();
     for (base_offset, file) in names {
-        let (_, _, bytes) = loader.reader.extent(&file)?;
-        let bytes_before = match before.contains(&file) {
-            true => Some(directory.open(&file)?.size()?),
-            false => None,
-        };
+        let bytes = loader.reader.extent(&file)?.size;
+        let bytes_before = before
+            .contains(&file)
+            .then(|| directory.open(&file).and_then(|source| source.size()))
+            .transpose()?;
         let rebuilt = loader.rebuilt.remove(&base_offset);
         outcomes.push(SegmentOutcome { file, bytes_before, bytes, rebuilt });
     }

@@ -42,6 +42,14 @@ impl Names {
     }
 }
 
+/// Where the batches of a segment are: in a part of a file on disk, or nowhere.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Extent {
+    pub(super) origin: Option<Rc<[u8]>>,
+    pub(super) start: u64,
+    pub(super) size: u64,
+}
+
 /// What all looking into files needs.
 pub(super) struct Reader<'d> {
     pub(super) files: Files<'d>,
@@ -57,17 +65,17 @@ impl<'d> Reader<'d> {
         format!("{}/{}", self.partition, String::from_utf8_lossy(name))
     }
 
-    /// Origin, first byte and size of a segment's batches; a missing file is made.
-    pub(super) fn extent(&mut self, name: &[u8]) -> Result<(Option<Rc<[u8]>>, u64, u64), Stop> {
-        let (origin, start, size) = match self.files.get(name) {
-            Some(Content::Log { origin, start, size }) => (origin.clone(), *start, *size),
+    /// Where a segment's batches are; a missing file is made.
+    pub(super) fn extent(&mut self, name: &[u8]) -> Result<Extent, Stop> {
+        let extent = match self.files.get(name) {
+            Some(Content::Log(extent)) => extent.clone(),
             Some(Content::Disk(origin)) => {
-                let origin = Rc::clone(origin);
-                let size = self.files.open(&origin)?.size()?;
-                (Some(origin), 0, size)
+                let size = self.files.open(origin)?.size()?;
+                Extent { origin: Some(Rc::clone(origin)), start: 0, size }
             }
-            _ => (None, 0, 0),
+            _ => Extent::default(),
         };
+        let size = extent.size;
         if size > MAX_SEGMENT_BYTES {
             return Err(Stop::kafka(format!(
                 "The size of segment {} ({size}) is larger than the maximum allowed segment size of \
@@ -75,12 +83,12 @@ impl<'d> Reader<'d> {
                 self.path(name)
             )));
         }
-        self.files.put(name, Content::Log { origin: origin.clone(), start, size });
-        Ok((origin, start, size))
+        self.files.put(name, Content::Log(extent.clone()));
+        Ok(extent)
     }
 
     pub(super) fn log(&mut self, name: &[u8]) -> Result<Log<'d>, Stop> {
-        let (origin, start, size) = self.extent(name)?;
+        let Extent { origin, start, size } = self.extent(name)?;
         let source: Box<dyn Source + 'd> = match origin {
             Some(origin) => self.files.open(&origin)?,
             None => Box::new(&[][..]),
@@ -90,8 +98,9 @@ impl<'d> Reader<'d> {
 
     /// Cuts a segment's batches to a size: how many bytes that takes away.
     pub(super) fn truncate(&mut self, name: &[u8], to: u64) -> Result<u64, Stop> {
-        let (origin, start, size) = self.extent(name)?;
-        self.files.put(name, Content::Log { origin, start, size: to.min(size) });
+        let extent = self.extent(name)?;
+        let size = extent.size;
+        self.files.put(name, Content::Log(Extent { size: to.min(size), ..extent }));
         Ok(size.saturating_sub(to))
     }
 
