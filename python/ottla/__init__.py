@@ -17,19 +17,23 @@ Reading and checking::
 from ottla._engine import __version__
 from ottla.audit import (
     AuditResult,
+    Damage,
     RecoveryPrediction,
     Table,
     audit,
     predict_recovery,
+    read_partition,
 )
 from ottla.errors import (
     AuditCancelledError,
     CorruptRecordBatchError,
+    DamageWarning,
     FindingsError,
     InvalidRecordError,
     KafkaError,
     LimitExceededError,
     MissingDependencyError,
+    NotAPartitionError,
     OttlaError,
     ProducerSnapshotError,
     RecordBatchError,
@@ -67,6 +71,8 @@ __all__ = [
     "AuditResult",
     "Columns",
     "CorruptRecordBatchError",
+    "Damage",
+    "DamageWarning",
     "FindingsError",
     "InvalidRecordError",
     "KafkaError",
@@ -74,6 +80,7 @@ __all__ = [
     "LimitExceededError",
     "MissingDependencyError",
     "NewRecord",
+    "NotAPartitionError",
     "OttlaError",
     "ProducerSnapshotError",
     "ProducerState",
@@ -101,5 +108,6 @@ __all__ = [
     "read",
     "read_batches",
     "read_columns",
+    "read_partition",
     "validate",
 ]

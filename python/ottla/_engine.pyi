@@ -12,6 +12,7 @@ __all__ = [
     "BatchIterator",
     "Columns",
     "Leader",
+    "PartitionRecords",
     "PartitionScan",
     "ProducerState",
     "Record",
@@ -248,6 +249,23 @@ class RecordIterator:
     def __iter__(self) -> Iterator[Record]: ...
     def __next__(self) -> Record: ...
     def __length_hint__(self) -> int: ...
+
+@final
+class PartitionRecords:
+    def __new__(
+        cls,
+        segments: Sequence[tuple[bytes, int | None]],
+        *,
+        isolation: str,
+        start_offset: int,
+        end_offset: int,
+        stopped_cleanly: bool,
+        on_damage: Callable[[dict[str, Any]], object],
+    ) -> PartitionRecords: ...
+    def __iter__(self) -> Iterator[Record]: ...
+    def __next__(self) -> Record: ...
+    @property
+    def stopped_by(self) -> tuple[int, int] | None: ...
 
 @final
 class Record:

@@ -10,11 +10,13 @@ from typing import Any
 __all__ = [
     "AuditCancelledError",
     "CorruptRecordBatchError",
+    "DamageWarning",
     "FindingsError",
     "InvalidRecordError",
     "KafkaError",
     "LimitExceededError",
     "MissingDependencyError",
+    "NotAPartitionError",
     "OttlaError",
     "ProducerSnapshotError",
     "RecordBatchError",
@@ -133,3 +135,22 @@ class FindingsError(OttlaError):
 
 class MissingDependencyError(OttlaError, ImportError):
     """A call that needs an optional package which is not installed; says which to install."""
+
+
+class NotAPartitionError(OttlaError, ValueError):
+    """A path that leads to no partition directory and no segment, or to several partitions."""
+
+
+class DamageWarning(UserWarning):
+    """Damage in a log that was passed over.
+
+    Attributes:
+        damage: what `ottla.read_partition` tells about it, an `ottla.Damage`.
+    """
+
+    def __init__(self, message: str, damage: Any = None) -> None:
+        super().__init__(message)
+        self.damage = damage
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.damage)

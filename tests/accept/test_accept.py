@@ -96,3 +96,10 @@ def test_transactions_without_an_end_are_found_and_no_others(
         if finding["name"] == "open-transaction"
     }
     assert found == expected
+
+
+def test_every_view_is_what_a_real_consumer_got(shared: Path) -> None:
+    corpora = (shared / "corpus" / "kafka", shared / "corpus" / "demo")
+    done = python(shared / "accept" / "views.py", *corpora)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert done.stdout.splitlines()[-1] == "339 of 339 views equal"

@@ -28,6 +28,18 @@ def reading(data: bytes) -> None:
             assert_type(record.control, str | None)
 
 
+def reading_a_partition(directory: str) -> None:
+    """Read as a consumer would, and be told of damage."""
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(
+        directory, isolation="read_committed", from_offset=5, on_damage=told.append
+    )
+    assert_type(next(records), ottla.Record)
+    assert_type(records.stopped_by, tuple[int, int] | None)
+    assert_type(told[0].next_good_offset, int | None)
+    ottla.read_partition(directory, isolation="committed")  # type: ignore[arg-type]
+
+
 def checking(data: bytearray) -> None:
     """Check at a level, and ask an error for what it knows."""
     assert_type(ottla.check_batches(data, level="crc"), int)

@@ -1,7 +1,7 @@
 """The audit of logs on disk: is this log sound, and if not, what is wrong, where, and what to do.
 
 `inventory` says what lies there, `plan` what to scan, `run` scans it, `result` holds what was found
-and `explain` tells what it means.
+and `explain` tells what it means. `reading` gives the records a consumer would get.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from ottla.audit.findings import SEVERITIES, Finding, Severity
 from ottla.audit.inventory import Source, take_inventory
 from ottla.audit.plan import make_plan
+from ottla.audit.reading import Damage, Isolation, read_partition
 from ottla.audit.recovery import RecoveryPrediction, predict_recovery
 from ottla.audit.result import AuditResult, Summary, make_result
 from ottla.audit.run import Progress, default_threads, run_plan
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AuditResult",
     "Column",
+    "Damage",
     "Finding",
+    "Isolation",
     "Level",
     "Progress",
     "RecoveryPrediction",
@@ -32,6 +35,7 @@ __all__ = [
     "Table",
     "audit",
     "predict_recovery",
+    "read_partition",
 ]
 
 Level = Literal["crc", "decode", "full"]

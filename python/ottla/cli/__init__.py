@@ -21,6 +21,7 @@ from ottla import __version__
 from ottla.cli.audit import audit
 from ottla.cli.explain import explain
 from ottla.cli.inspect import inspect
+from ottla.cli.read import read
 from ottla.cli.validate import validate_files
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def ottla() -> None:
     """Reads, checks, validates and audits the record batches of Kafka."""
 
 
-for verb in (audit, validate_files, inspect, explain):
+for verb in (audit, validate_files, inspect, read, explain):
     ottla.add_command(verb)
 
 

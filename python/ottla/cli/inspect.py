@@ -142,17 +142,38 @@ def _traits(batch: dict[str, Any]) -> str:
 
 def _record_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
     for record in records:
-        parts = [f"{record['offset']:>10}", f"{_time(record['timestamp']):<24}"]
-        if record["control"] is not None:
-            parts.append(f"control {record['control']}")
-        else:
-            parts += [f"key={_value(record['key'])}", f"value={_value(record['value'])}"]
-        if record["headers"]:
-            pairs = (f"{_value(key)}: {_value(value)}" for key, value in record["headers"])
-            parts.append(f"headers={{{', '.join(pairs)}}}")
+        line = record_line(
+            record["offset"],
+            record["timestamp"],
+            record["key"],
+            record["value"],
+            record["headers"],
+            control=record["control"],
+        )
         if record["sequence"] is not None and record["sequence"] >= 0:
-            parts.append(f"seq {record['sequence']}")
-        yield " ".join(parts)
+            line += f" seq {record['sequence']}"
+        yield line
+
+
+def record_line(
+    offset: int,
+    timestamp: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]],
+    *,
+    control: str | None = None,
+) -> str:
+    """A record as text on one line; of a control record its type in place of key and value."""
+    parts = [f"{offset:>10}", f"{_time(timestamp):<24}"]
+    if control is not None:
+        parts.append(f"control {control}")
+    else:
+        parts += [f"key={_value(key)}", f"value={_value(value)}"]
+    if headers:
+        pairs = (f"{_value(name)}: {_value(content)}" for name, content in headers)
+        parts.append(f"headers={{{', '.join(pairs)}}}")
+    return " ".join(parts)
 
 
 def _span(first: int, last: int) -> str:

@@ -1026,3 +1026,29 @@ fn the_catalogue_has_one_name_a_kind_and_a_text_for_each_field() {
     names.dedup();
     assert_eq!(names.len(), FindingKind::ALL.len());
 }
+
+#[test]
+fn a_listing_ends_with_the_window_that_holds_enough() {
+    let value = vec![b'v'; 1000];
+    for compression in [Compression::None, Compression::Lz4] {
+        let mut log = Log::at(0);
+        while log.bytes.len() < 3 * WINDOW_BYTES {
+            let values: Vec<Vec<u8>> = (0..100).map(|_| Random(1).bytes(1000)).collect();
+            let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+            log.compressed(compression, &values).plain(&[&value]);
+        }
+        let source = Counted { bytes: &log.bytes, read: Cell::new(0) };
+        let mut scanner = Scanner::new(Level::Crc, Limits::default());
+        let (mut listed, mut position, mut calls) = (Vec::new(), Some(0), 0u64);
+        while let Some(from) = position {
+            let listing = scanner.list(&source, active(0), from, 1).expect("a buffer can be read");
+            listed.extend(listing.batches.iter().map(|(info, _)| info.position as usize));
+            position = listing.next_position;
+            calls += 1;
+        }
+        let positions: Vec<usize> = log.batches.iter().map(|(position, _, _)| *position).collect();
+        assert_eq!(listed, positions);
+        assert!(calls >= 3, "{calls}");
+        assert!(source.read.get() <= (calls + 1) * WINDOW_BYTES as u64, "{calls} calls");
+    }
+}

@@ -23,7 +23,7 @@ thread_local! {
     static SCANNERS: RefCell<Vec<(Level, Scanner)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
+pub(crate) fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
     SCANNERS.with_borrow_mut(|scanners| {
         let index = scanners.iter().position(|(known, _)| *known == level).unwrap_or_else(|| {
             scanners.push((level, Scanner::new(level, Limits::default())));
@@ -383,9 +383,9 @@ pub(crate) fn segment_records<'py>(
             }
             return Err(os_error(py, &error, path));
         }
-        let here = BatchInfo { position: 0, ..*info };
         // What cannot be read further is a finding of the audit; here it ends the batch.
-        let Ok(records) = iterate(py, &here, &PyBytes::new(py, &whole)) else { continue };
+        let whole = PyBytes::new(py, &whole);
+        let Ok(records) = iterate(py, info, &whole, info.position) else { continue };
         while let Ok(Some(record)) = records.next_record(py) {
             rows.push(record.row(py, info.position)?);
         }

@@ -13,6 +13,7 @@ mod leader;
 mod partition;
 mod partition_leader;
 mod read;
+mod reading;
 mod recovery;
 mod sidefiles;
 mod tables;
@@ -43,6 +44,9 @@ mod _engine {
     use crate::partition_leader::{
         AbortedTransaction, Leader, ProducerState, RememberedBatch, VerificationGuard,
     };
+    #[pymodule_export]
+    use crate::reading::PartitionRecords;
+
     #[pymodule_export]
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
 

@@ -85,17 +85,19 @@ impl RecordBatch {
     }
 
     fn iterate(&self, py: Python<'_>) -> PyResult<RecordIterator> {
-        iterate(py, &self.info, self.data.bind(py))
+        iterate(py, &self.info, self.data.bind(py), 0)
     }
 }
 
-/// Iterates over the records of a batch that lies whole in `data`.
+/// Iterates over the records of a batch that lies whole in `data`, which begins at `origin` of what
+/// positions count from.
 pub(crate) fn iterate(
     py: Python<'_>,
     info: &BatchInfo,
     data: &Bound<'_, PyBytes>,
+    origin: u64,
 ) -> PyResult<RecordIterator> {
-    let position = info.position as usize;
+    let position = info.position.saturating_sub(origin) as usize;
     let end = position.saturating_add(info.size as usize);
     let whole = data.as_bytes().get(position..end).unwrap_or_default();
     let limits = Limits::default();
@@ -114,7 +116,8 @@ pub(crate) fn iterate(
             Ok((cursor, Source::Owned(inflated.to_vec())))
         }),
     });
-    let (cursor, source) = found.map_err(|error| to_python(py, &error.within(position)))?;
+    let (cursor, source) =
+        found.map_err(|error| to_python(py, &error.within(info.position as usize)))?;
     let (is_control, position) = (info.is_control(), info.position);
     Ok(RecordIterator { source, cursor: Mutex::new(cursor), is_control, position })
 }
@@ -372,6 +375,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Offset in the log.
+    pub(crate) fn at(&self) -> i64 {
+        self.offset
+    }
+
     /// As a row of the audit's table of records.
     pub(crate) fn row<'py>(
         &self,

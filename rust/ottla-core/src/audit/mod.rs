@@ -21,6 +21,7 @@
 //! | `merge` | the segments of a partition put together |
 //! | [`gaps`], `causes` | offsets that consumers do not get, and why |
 //! | `timeline` | timestamps and retention |
+//! | `reading` | what a consumer would get of a partition |
 //! | [`recovery`] | what the next start of a broker makes of a directory |
 
 mod causes;
@@ -28,6 +29,7 @@ pub mod findings;
 pub mod gaps;
 mod merge;
 pub mod producers;
+mod reading;
 pub mod recovery;
 mod resync;
 mod scan;
@@ -44,6 +46,7 @@ pub use findings::{
 };
 pub use gaps::{Gap, Reader};
 pub use merge::{Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition};
+pub use reading::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
 pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use scan::{Listing, Scanner};
 pub use source::{Source, WINDOW_BYTES};

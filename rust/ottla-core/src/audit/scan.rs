@@ -94,11 +94,20 @@ impl Scanner {
     }
 }
 
+impl Scanner {
+    /// The checker, for other uses on the same thread.
+    pub(crate) fn checker(&mut self) -> &mut Checker {
+        &mut self.checker
+    }
+}
+
 /// Batches of a part of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Every batch framed rightly, and whether its CRC is right.
     pub batches: Vec<(BatchInfo, bool)>,
+    /// What was found on the way, at most [`super::MAX_FINDINGS_PER_KIND`] of each kind.
+    pub findings: Vec<Finding>,
     /// Where to go on; `None` at the end.
     pub next_position: Option<u64>,
 }
@@ -134,13 +143,15 @@ impl Scanner {
             last_was_legacy: true,
         };
         pass.run_until(|| count.get() >= limit);
-        let Pass { window, position, .. } = pass;
+        let Pass { window, mut tally, position, .. } = pass;
+        let findings = std::mem::take(tally.scan.findings.kept_mut());
+        drop(tally);
         let next_position = (position < window.end()).then_some(position);
         if let Some(error) = window.failure() {
             return Err(io::Error::new(error.kind(), error.to_string()));
         }
         self.buffer = window.into_buffer();
-        Ok(Listing { batches, next_position })
+        Ok(Listing { batches, findings, next_position })
     }
 }
 
@@ -171,9 +182,9 @@ impl Pass<'_, '_> {
     }
 
     fn run_until(&mut self, is_enough: impl Fn() -> bool) {
-        while self.position < self.window.end() && !is_enough() {
-            self.run_ordinary();
-            if self.position >= self.window.end() {
+        while self.goes_on(&is_enough) {
+            self.run_ordinary(&is_enough);
+            if !self.goes_on(&is_enough) {
                 break;
             }
             let from = self.position;
@@ -189,8 +200,18 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Ordinary batches at full speed, window by window.
-    fn run_ordinary(&mut self) {
+    /// Whether there is more; once there is enough, more that is in the window as a whole.
+    fn goes_on(&self, is_enough: &impl Fn() -> bool) -> bool {
+        let is_held = || {
+            let held = self.window.held(self.position);
+            Envelope::read(held, 0)
+                .is_some_and(|envelope| envelope.size >= MIN_SIZE && envelope.total() <= held.len())
+        };
+        self.position < self.window.end() && (!is_enough() || is_held())
+    }
+
+    /// Ordinary batches at full speed, window by window until there are enough.
+    fn run_ordinary(&mut self, is_enough: &impl Fn() -> bool) {
         let Self { checker, window, tally, position, .. } = self;
         let kernels = checker.kernels();
         loop {
@@ -229,7 +250,7 @@ impl Pass<'_, '_> {
                 }
                 None => *position + (rest.len() as u64) < window.end(),
             };
-            if !is_cut {
+            if !is_cut || is_enough() {
                 return;
             }
             let total = Envelope::read(rest, 0).map_or(RECORD_BATCH_OVERHEAD, |e| e.total());

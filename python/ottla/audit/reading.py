@@ -1,0 +1,199 @@
+"""Reading a partition offline: what a consumer would get, and on over damage."""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ottla import _engine
+from ottla.audit import sidefiles
+from ottla.audit.findings import severity_of
+from ottla.audit.inventory import LOG_START_OFFSETS, MAX_OFFSET, display, take_inventory
+from ottla.errors import DamageWarning, NotAPartitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ottla.audit.findings import Severity
+    from ottla.audit.inventory import FileEntry, Partition, Source
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+"""Which records: all, or those up to the last stable offset without aborted ones (KIP-98)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A place in a log that was passed over.
+
+    Attributes:
+        file: the file it begins in, as the audit names it.
+        position: where, in bytes from the start of the file.
+        size: bytes that could not be read.
+        first_offset: the first offset lost; ``None`` when none is.
+        last_offset: the last offset lost; ``None`` at the end of the log, where nothing tells.
+        next_good_offset: where reading goes on; ``None`` when it does not.
+        severity: as `ottla.audit` grades it; ``"info"`` for the torn end that a killed broker
+            leaves.
+        message: what is wrong there.
+
+    As text it says all of this but the severity.
+    """
+
+    file: str
+    position: int
+    size: int
+    first_offset: int | None
+    last_offset: int | None
+    next_good_offset: int | None
+    severity: Severity
+    message: str
+
+    def __str__(self) -> str:
+        parts = [f"{self.file}: {self.message}"]
+        first, last = self.first_offset, self.last_offset
+        if first is not None:
+            if last is None:
+                parts.append(f"nothing from offset {first} on can be read")
+            elif first == last:
+                parts.append(f"offset {first} is lost")
+            else:
+                parts.append(f"offsets {first} to {last} are lost")
+        if self.next_good_offset is not None:
+            parts.append(f"reading goes on at offset {self.next_good_offset}")
+        return "; ".join(parts)
+
+
+OnDamage = Callable[[Damage], object]
+
+
+def read_partition(
+    directory: Source,
+    *,
+    isolation: Isolation = "read_uncommitted",
+    from_offset: int | None = None,
+    to_offset: int | None = None,
+    on_damage: OnDamage | None = None,
+) -> _engine.PartitionRecords:
+    """Gives the records of a partition that a consumer would get, offline.
+
+    They begin at the log start offset (``log-start-offset-checkpoint`` beside the directory, else
+    the first segment) and go up to the end of the log; with ``read_committed`` up to the last
+    stable offset, where the first open transaction begins, and without records of aborted
+    transactions. The log's own end markers decide, not the ``.txnindex``. Control records are
+    never given.
+
+    A consumer stops at the first byte it cannot read. Here reading goes on at the next good batch,
+    and what was passed over is told; offsets that are missing between two good batches are not,
+    because compaction does that too: `ottla.audit` tells them apart. The log is read a window at a
+    time, so memory does not grow with it; with ``read_committed`` a log that has transactions is
+    read twice.
+
+    Args:
+        directory: a partition directory, or one segment file; of a file alone, transactions that
+            end in a later file are open.
+        isolation: ``"read_uncommitted"`` or ``"read_committed"``.
+        from_offset: the first offset; one before the log start offset means that.
+        to_offset: the offset behind the last.
+        on_damage: called with the `Damage` that was passed over, between the records before and
+            behind it; without it a `DamageWarning` is issued.
+
+    Returns:
+        An iterator of `Record`. Its attribute ``stopped_by`` tells, once it has ended, the open
+        transaction at which ``read_committed`` stopped: offset and producer id, or ``None``.
+
+    Raises:
+        NotAPartitionError: neither a partition directory nor a segment.
+        ValueError: an isolation that does not exist, or a negative offset.
+        OSError: now or while iterating, when a file cannot be read.
+
+    >>> import ottla
+    >>> records = ottla.read_partition("examples/data/refunds-0", isolation="read_committed")
+    >>> [record.offset for record in records]
+    [0, 1, 2, 3]
+    >>> records.stopped_by
+    (8, 1001)
+    """
+    _check_range(isolation, from_offset, to_offset)
+    os.stat(directory)
+    inventory = take_inventory([directory])
+    partition, segments = _segments(os.fsencode(directory), inventory.partitions)
+    names = [inventory.display(segment.path) for segment in segments]
+
+    def tell(row: Mapping[str, Any]) -> None:
+        damage = _damage(row, names)
+        if on_damage is not None:
+            on_damage(damage)
+        else:
+            warnings.warn(DamageWarning(str(damage), damage), stacklevel=2)
+
+    return _engine.PartitionRecords(
+        [(segment.path, segment.base_offset) for segment in segments],
+        isolation=isolation,
+        start_offset=max(from_offset or 0, _log_start_offset(partition)),
+        end_offset=MAX_OFFSET if to_offset is None else to_offset,
+        stopped_cleanly=partition.stopped_cleanly,
+        on_damage=tell,
+    )
+
+
+def _check_range(isolation: str, from_offset: int | None, to_offset: int | None) -> None:
+    if isolation not in get_args(Isolation):
+        raise ValueError(f"isolation is {isolation!r}, not one of {', '.join(get_args(Isolation))}")
+    for name, offset in (("from_offset", from_offset), ("to_offset", to_offset)):
+        if offset is not None and not 0 <= offset <= MAX_OFFSET:
+            raise ValueError(f"{name} is {offset}, not an offset from 0 to {MAX_OFFSET}")
+
+
+def _damage(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
+    return Damage(
+        file=names[row["segment"]],
+        position=row["position"],
+        size=row["size"],
+        first_offset=row["first_offset"],
+        last_offset=row["last_offset"],
+        next_good_offset=row["next_good_offset"],
+        severity=severity_of(row["severity"]),
+        message=row["message"],
+    )
+
+
+def _segments(
+    path: bytes, partitions: tuple[Partition, ...]
+) -> tuple[Partition, tuple[FileEntry, ...]]:
+    """The only partition there is, and the segments to read of it."""
+    name, path = display(path), os.path.abspath(path)
+    if len(partitions) > 1:
+        example = display(os.path.relpath(partitions[0].directory, path))
+        raise NotAPartitionError(
+            f"{name} holds {len(partitions)} partitions: name one of them, such as {example}"
+        )
+    if not partitions or partitions[0].directory not in (path, os.path.dirname(path)):
+        raise NotAPartitionError(f"{name} is neither a partition directory nor a segment")
+    partition = partitions[0]
+    segments = partition.segments
+    if not partition.is_whole:
+        segments = tuple(file for file in partition.files if file.kind == "segment")
+        if not segments:
+            raise NotAPartitionError(f"{name} is no segment: name a .log file or the directory")
+    for segment in segments:
+        if segment.fault is not None:
+            raise OSError(errno.EINVAL, segment.fault, os.fsdecode(segment.path))
+        if segment.base_offset is None and segment.size:
+            rows, _ = _engine.segment_batches(segment.path, 0, 1)
+            if not rows:
+                # A file of another kind, named by mistake.
+                raise NotAPartitionError(
+                    f"{name}: not one record batch in its {segment.size:,} bytes"
+                )
+    return partition, segments
+
+
+def _log_start_offset(partition: Partition) -> int:
+    if partition.topic is None or not partition.is_whole or partition.state != "live":
+        return 0
+    starts = sidefiles.read_offsets(os.path.dirname(partition.directory), LOG_START_OFFSETS)
+    return starts.get((partition.topic, partition.partition or 0), 0)

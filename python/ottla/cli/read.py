@@ -1,0 +1,140 @@
+"""`ottla read`: the records of a partition, as a consumer would get them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Literal, get_args
+
+import click
+
+from ottla.audit.inventory import display
+from ottla.audit.reading import Damage, Isolation, read_partition
+from ottla.audit.segment import RECORD_COLUMNS
+from ottla.audit.tables import json_line
+from ottla.cli.inspect import record_line
+from ottla.errors import NotAPartitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ottla.records import Record
+
+# Bytes put together before they are written.
+WRITE_BYTES = 1 << 16
+
+EXIT_CODES = {"info": 0, "warning": 1, "error": 2}
+
+COLUMNS = tuple(
+    column
+    for column in RECORD_COLUMNS
+    if column.name in ("offset", "timestamp", "key", "value", "headers")
+)
+
+
+@click.command()
+@click.argument("directory", metavar="DIRECTORY", type=click.Path())
+@click.option(
+    "--isolation",
+    type=click.Choice(get_args(Isolation)),
+    default="read_uncommitted",
+    show_default=True,
+    help="All records, or only those of committed transactions and of none.",
+)
+@click.option("--from", "from_offset", type=click.IntRange(min=0), help="The first offset.")
+@click.option("--to", "to_offset", type=click.IntRange(min=0), help="The offset behind the last.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "jsonl", "raw"]),
+    default="text",
+    show_default=True,
+    help="Text to read; one JSON object a line; or each value as it is with a newline behind it, of"
+    " a tombstone the newline alone.",
+)
+def read(
+    directory: str,
+    isolation: Isolation,
+    from_offset: int | None,
+    to_offset: int | None,
+    form: Literal["text", "jsonl", "raw"],
+) -> int:
+    """Prints the records of a partition directory that a consumer would get, offline.
+
+    DIRECTORY may also be one segment file. Reading begins at the log start offset and goes on over
+    damage: what was lost, and where it goes on, is told on standard error.
+
+    Exit status: 0 nothing worse than info, 1 damage that Kafka would stop at, 2 records lost, 3 not
+    read, 64 wrong usage, 130 Ctrl-C.
+    """
+    status = 0
+
+    def tell(damage: Damage) -> None:
+        nonlocal status
+        status = max(status, EXIT_CODES[damage.severity])
+        click.echo(f"ottla: {damage}", err=True)
+
+    try:
+        records = read_partition(
+            directory,
+            isolation=isolation,
+            from_offset=from_offset,
+            to_offset=to_offset,
+            on_damage=tell,
+        )
+    except NotAPartitionError as error:
+        click.echo(f"ottla: {error}", err=True)
+        return 3
+    _write(_LINES[form](records))
+    if records.stopped_by is not None:
+        offset, producer_id = records.stopped_by
+        click.echo(
+            f"ottla: {display(os.fsencode(directory))}: read_committed ends at offset {offset},"
+            f" where the open transaction of producer {producer_id} begins",
+            err=True,
+        )
+    return status
+
+
+def _text_lines(records: Iterable[Record]) -> Iterator[bytes]:
+    encoding = sys.stdout.encoding or "utf-8"
+    for r in records:
+        line = record_line(r.offset, r.timestamp, r.key, r.value, r.headers)
+        yield line.encode(encoding, "backslashreplace")
+
+
+def _json_lines(records: Iterable[Record]) -> Iterator[bytes]:
+    for r in records:
+        row = (r.offset, r.timestamp, r.key, r.value, r.headers)
+        yield json_line(COLUMNS, row).encode()
+
+
+def _values(records: Iterable[Record]) -> Iterator[bytes]:
+    return (record.value or b"" for record in records)
+
+
+_LINES = {"text": _text_lines, "jsonl": _json_lines, "raw": _values}
+
+
+def _write(lines: Iterator[bytes]) -> None:
+    """Writes lines as bytes, many at once, and those before a file that cannot be read."""
+    sys.stdout.flush()
+    out = sys.stdout.buffer
+    held: list[bytes] = []
+    size = 0
+    try:
+        for line in lines:
+            held.append(line)
+            size += len(line) + 1
+            if size >= WRITE_BYTES:
+                piece = b"\n".join((*held, b""))
+                held.clear()
+                size = 0
+                out.write(piece)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        out.writelines(line + b"\n" for line in held)
+        raise
+    out.writelines(line + b"\n" for line in held)
+    out.flush()

@@ -1,0 +1,263 @@
+//! The records of a partition, as a consumer would get them.
+
+use crate::audit::{open, os_error, with_scanner};
+use crate::read::{Record, RecordIterator, iterate};
+use ottla_core::audit::{
+    Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Source, Step,
+    WINDOW_BYTES,
+};
+use ottla_core::check::Level;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::fs::File;
+use std::io;
+use std::sync::Mutex;
+
+/// Iterator over the :class:`Record` objects of a partition.
+///
+/// Args:
+///     segments: path and base offset of each segment, in order.
+///     isolation: ``read_uncommitted`` or ``read_committed``.
+///     start_offset: the first offset.
+///     end_offset: the offset behind the last.
+///     stopped_cleanly: whether the broker did.
+///     on_damage: called with a dictionary of what was passed over: segment (its index), position, size,
+///         first_offset, last_offset, next_good_offset, severity, message.
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct PartitionRecords {
+    state: Mutex<State>,
+}
+
+struct State {
+    reader: PartitionReader,
+    paths: Vec<Vec<u8>>,
+    /// The open file, and which segment it is.
+    file: Option<(usize, File)>,
+    /// Bytes of the open file, and where they begin in it.
+    data: Option<(u64, Py<PyBytes>)>,
+    /// What is read into before it becomes `data`.
+    buffer: Vec<u8>,
+    batch: Option<Batch>,
+    on_damage: Py<PyAny>,
+}
+
+/// The batch whose records are given.
+struct Batch {
+    readable: Readable,
+    records: RecordIterator,
+    /// The offset that may come next.
+    next_offset: i64,
+    /// The offset of the first record that is not in its place.
+    misplaced: Option<i64>,
+}
+
+#[pymethods]
+impl PartitionRecords {
+    #[new]
+    #[pyo3(signature = (
+        segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage
+    ))]
+    fn new(
+        segments: Vec<(Vec<u8>, Option<i64>)>,
+        isolation: &str,
+        start_offset: i64,
+        end_offset: i64,
+        stopped_cleanly: bool,
+        on_damage: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let isolation = Isolation::from_name(isolation).ok_or_else(|| {
+            let names = "read_uncommitted or read_committed";
+            PyValueError::new_err(format!("isolation is {names}, not '{isolation}'"))
+        })?;
+        let (paths, bases) = segments.into_iter().unzip();
+        let options = ReadOptions { isolation, start_offset, end_offset, stopped_cleanly };
+        let state = State {
+            reader: PartitionReader::new(bases, options),
+            paths,
+            file: None,
+            data: None,
+            buffer: Vec::new(),
+            batch: None,
+            on_damage,
+        };
+        Ok(Self { state: Mutex::new(state) })
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        // Waiting here would hold the interpreter's lock, which whoever holds this one may wait for.
+        let Ok(mut state) = self.state.try_lock() else {
+            return Err(PyRuntimeError::new_err("the iterator is in use by another thread"));
+        };
+        state.next(py)
+    }
+
+    /// The open transaction at which ``read_committed`` has ended: the last stable offset and the
+    /// producer id. ``None`` while there is more, and where the log ended.
+    #[getter]
+    fn stopped_by(&self) -> Option<(i64, i64)> {
+        self.state.try_lock().ok().and_then(|state| state.reader.stopped_by())
+    }
+}
+
+impl State {
+    fn next(&mut self, py: Python<'_>) -> PyResult<Option<Record>> {
+        loop {
+            if let Some(batch) = &mut self.batch {
+                match batch.next(py) {
+                    Ok(Some(record)) => return Ok(Some(record)),
+                    Ok(None) => {
+                        if let Some(offset) = batch.misplaced {
+                            self.reader.misplaced(&batch.readable, offset);
+                        }
+                        self.batch = None;
+                    }
+                    Err(error) => {
+                        let (readable, offset) = (batch.readable, batch.next_offset);
+                        self.batch = None;
+                        self.unreadable(py, &readable, offset, error)?;
+                    }
+                }
+                continue;
+            }
+            let Some(segment) = self.reader.segment() else { return Ok(None) };
+            match self.step(py, segment)? {
+                Step::Batch(readable) => self.load(py, readable)?,
+                Step::Damage(damage) => self.tell(py, &damage)?,
+                Step::Busy => py.check_signals()?,
+                Step::End => return Ok(None),
+            }
+        }
+    }
+
+    fn path(&self, segment: usize) -> &[u8] {
+        self.paths.get(segment).map_or(&[], Vec::as_slice)
+    }
+
+    fn step(&mut self, py: Python<'_>, segment: usize) -> PyResult<Step> {
+        let file = match self.file.take() {
+            Some((opened, file)) if opened == segment => file,
+            _ => {
+                self.data = None;
+                open(py, self.path(segment))?
+            }
+        };
+        let reader = &mut self.reader;
+        let step = py.detach(|| with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)));
+        self.file = Some((segment, file));
+        step.map_err(|error| os_error(py, &error, self.path(segment)))
+    }
+
+    /// Makes the records of a batch the next.
+    fn load(&mut self, py: Python<'_>, readable: Readable) -> PyResult<()> {
+        let info = readable.info;
+        let found = match self.hold(py, &readable)? {
+            Some((start, data)) => iterate(py, &info, data.bind(py), start),
+            None => Err(PyErr::new::<pyo3::exceptions::PyEOFError, _>("its bytes are gone")),
+        };
+        let next_offset = readable.first_offset;
+        match found {
+            Ok(records) => {
+                self.batch = Some(Batch { readable, records, next_offset, misplaced: None });
+            }
+            Err(error) => self.unreadable(py, &readable, next_offset, error)?,
+        }
+        Ok(())
+    }
+
+    /// Bytes of the open file that hold the whole batch, and where they begin.
+    fn hold(
+        &mut self,
+        py: Python<'_>,
+        readable: &Readable,
+    ) -> PyResult<Option<(u64, Py<PyBytes>)>> {
+        let (position, size) = (readable.info.position, readable.info.size as usize);
+        if let Some((start, data)) = &self.data
+            && let Some(skip) = position.checked_sub(*start)
+            && skip as usize + size <= data.as_bytes(py).len()
+        {
+            return Ok(Some((*start, data.clone_ref(py))));
+        }
+        let Some((_, file)) = &self.file else { return Ok(None) };
+        let buffer = &mut self.buffer;
+        let filled = py
+            .detach(|| read(file, position, size.max(WINDOW_BYTES), buffer))
+            .map_err(|error| os_error(py, &error, self.path(readable.segment)))?;
+        let bytes = self.buffer.get(..filled).unwrap_or_default();
+        if bytes.len() < size {
+            return Ok(None);
+        }
+        let data = PyBytes::new(py, bytes).unbind();
+        self.data = Some((position, data.clone_ref(py)));
+        Ok(Some((position, data)))
+    }
+
+    /// Passes over what cannot be read of a batch; an error that says nothing of the batch is raised.
+    fn unreadable(
+        &mut self,
+        py: Python<'_>,
+        readable: &Readable,
+        offset: i64,
+        error: PyErr,
+    ) -> PyResult<()> {
+        let fault = py.import("ottla.errors")?.getattr("RecordBatchError")?;
+        let is_fault = error.is_instance(py, &fault)
+            || error.is_instance_of::<pyo3::exceptions::PyEOFError>(py);
+        if !is_fault {
+            return Err(error);
+        }
+        self.reader.unreadable(readable, offset, &error.value(py).to_string());
+        Ok(())
+    }
+
+    fn tell(&self, py: Python<'_>, damage: &Damage) -> PyResult<()> {
+        let row = PyDict::new(py);
+        row.set_item("segment", damage.segment)?;
+        row.set_item("position", damage.position)?;
+        row.set_item("size", damage.size)?;
+        row.set_item("first_offset", damage.first_offset)?;
+        row.set_item("last_offset", damage.last_offset)?;
+        row.set_item("next_good_offset", damage.next_good_offset)?;
+        row.set_item("severity", damage.severity.name())?;
+        row.set_item("message", &damage.message)?;
+        self.on_damage.call1(py, (row,)).map(drop)
+    }
+}
+
+impl Batch {
+    /// The next record that is asked for.
+    fn next(&mut self, py: Python<'_>) -> PyResult<Option<Record>> {
+        while let Some(record) = self.records.next_record(py)? {
+            let offset = record.at();
+            match self.readable.place(offset, self.next_offset) {
+                RecordPlace::Wanted => {
+                    self.next_offset = offset.saturating_add(1);
+                    return Ok(Some(record));
+                }
+                RecordPlace::Unwanted => {}
+                RecordPlace::Wrong => self.misplaced = self.misplaced.or(Some(offset)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Reads `size` bytes from `position` on into `buffer`, fewer at the end: how many.
+fn read(file: &File, position: u64, size: usize, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    buffer.truncate(size.max(WINDOW_BYTES));
+    buffer.resize(buffer.len().max(size), 0);
+    let mut filled = 0;
+    while let Some(room) = buffer.get_mut(filled..size).filter(|room| !room.is_empty()) {
+        match file.read_at(position + filled as u64, room) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

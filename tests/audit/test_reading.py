@@ -1,0 +1,374 @@
+"""What a consumer would get of a partition, and what is told of the damage passed over."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import ottla
+import pytest
+from logs import TIMESTAMP, batches, segment, segment_name, write_partition
+from ottla.audit.reading import Isolation
+
+from benches.data import encode_batch
+
+
+def data(
+    *values: bytes, at: int, producer: int = -1, sequence: int = -1, compression: str = "none"
+) -> bytes:
+    """A batch; of a producer it is part of a transaction."""
+    return ottla.build_batch(
+        [ottla.NewRecord(value=value, timestamp=TIMESTAMP) for value in values],
+        base_offset=at,
+        compression=compression,  # type: ignore[arg-type]
+        producer_id=producer,
+        producer_epoch=-1 if producer < 0 else 0,
+        base_sequence=sequence if producer < 0 else max(sequence, 0),
+        is_transactional=producer >= 0,
+    )
+
+
+def marker(kind: str, *, at: int, producer: int) -> bytes:
+    return ottla.build_control_batch(
+        kind,  # type: ignore[arg-type]
+        producer_id=producer,
+        producer_epoch=0,
+        coordinator_epoch=0,
+        timestamp=TIMESTAMP,
+        base_offset=at,
+    )
+
+
+def hurt(batch: bytes) -> bytes:
+    """The batch with its last byte changed, which the CRC covers."""
+    return batch[:-1] + bytes([batch[-1] ^ 1])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[..., Path]:
+    """Give a function that writes segments, by base offset, as the partition orders-0."""
+
+    def write(segments: dict[int, bytes], *, log_start_offset: int | None = None) -> Path:
+        directory = write_partition(tmp_path / "kafka" / "orders-0", segments)
+        if log_start_offset is not None:
+            checkpoint = f"0\n1\norders 0 {log_start_offset}\n"
+            (tmp_path / "kafka" / "log-start-offset-checkpoint").write_text(checkpoint)
+        return directory
+
+    return write
+
+
+def offsets(
+    path: Path,
+    isolation: Isolation = "read_uncommitted",
+    from_offset: int | None = None,
+    to_offset: int | None = None,
+) -> list[int]:
+    """Offsets of the records of a log without damage."""
+
+    def none_expected(damage: ottla.Damage) -> None:
+        raise AssertionError(damage)
+
+    records = ottla.read_partition(
+        path,
+        isolation=isolation,
+        from_offset=from_offset,
+        to_offset=to_offset,
+        on_damage=none_expected,
+    )
+    return [record.offset for record in records]
+
+
+def over_damage(path: Path, **options: int) -> tuple[list[int], list[ottla.Damage]]:
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, on_damage=told.append, **options)  # type: ignore[arg-type]
+    return [record.offset for record in records], told
+
+
+def test_segments_are_read_one_after_the_other(log: Callable[..., Path]) -> None:
+    path = log({0: segment(4), 12: segment(4, base_offset=12)})
+    assert offsets(path) == list(range(24))
+
+
+def test_a_range_of_offsets_may_begin_and_end_inside_batches(log: Callable[..., Path]) -> None:
+    path = log({0: segment(4), 12: segment(4, base_offset=12)})
+    assert offsets(path, from_offset=13, to_offset=17) == [13, 14, 15, 16]
+    assert offsets(path, "read_committed", from_offset=13, to_offset=17) == [13, 14, 15, 16]
+    assert offsets(path, to_offset=0) == []
+    assert offsets(path, from_offset=24) == []
+
+
+def test_reading_begins_at_the_log_start_offset(log: Callable[..., Path]) -> None:
+    path = log({0: segment(4), 12: segment(4, base_offset=12)}, log_start_offset=14)
+    assert offsets(path)[0] == 14
+    assert offsets(path, from_offset=2)[0] == 14
+    assert offsets(path, from_offset=20)[0] == 20
+
+
+def test_aborted_records_and_markers_are_left_out_and_others_of_the_producer_are_not(
+    log: Callable[..., Path],
+) -> None:
+    first = (
+        data(b"a", at=0, producer=7)
+        + data(b"plain", at=1)
+        + marker("abort", at=2, producer=7)
+        + data(b"b", at=3, producer=7, sequence=1)
+        + data(b"c", at=4, producer=8)
+    )
+    second = (
+        marker("commit", at=5, producer=7)
+        + data(b"d", at=6, producer=7, sequence=2)
+        + marker("abort", at=7, producer=7)
+        + marker("commit", at=8, producer=8)
+    )
+    path = log({0: first, 5: second})
+    assert offsets(path) == [0, 1, 3, 4, 6]
+    assert offsets(path, "read_committed") == [1, 3, 4]
+
+
+def test_read_committed_ends_where_an_open_transaction_begins(log: Callable[..., Path]) -> None:
+    path = log(
+        {
+            0: data(b"a", at=0) + data(b"b", at=1, producer=7) + data(b"c", at=2, producer=8),
+            3: marker("commit", at=3, producer=8) + data(b"d", at=4),
+        }
+    )
+    records = ottla.read_partition(path, isolation="read_committed")
+    stops = [records.stopped_by]
+    assert [record.offset for record in records] == [0]
+    stops.append(records.stopped_by)
+    assert stops == [None, (1, 7)]
+    assert next(records, None) is None
+    assert offsets(path, "read_committed", from_offset=3) == []
+    assert offsets(path, "read_uncommitted") == [0, 1, 2, 4]
+
+
+def test_what_ends_before_an_open_transaction_is_not_stopped_by_it(
+    log: Callable[..., Path],
+) -> None:
+    path = log({0: data(b"a", b"b", at=0) + data(b"c", at=2, producer=7)})
+    records = ottla.read_partition(path, isolation="read_committed", to_offset=2)
+    assert [record.offset for record in records] == [0, 1]
+    assert records.stopped_by is None
+
+
+def test_a_file_alone_is_read_from_its_beginning(log: Callable[..., Path]) -> None:
+    path = log({0: segment(4), 12: segment(4, base_offset=12)}, log_start_offset=14)
+    assert offsets(path / segment_name(12)) == list(range(12, 24))
+
+
+def test_bytes_of_any_name_are_read(tmp_path: Path) -> None:
+    (tmp_path / "captured").write_bytes(segment(2, base_offset=40))
+    assert offsets(tmp_path / "captured") == list(range(40, 46))
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_that_reaches_over_the_window_is_read(codec: str, log: Callable[..., Path]) -> None:
+    values = [bytes([index]) * 1_000_000 for index in range(5)]
+    path = log({0: data(b"x", at=0) + data(*values, at=1, compression=codec) + data(b"y", at=6)})
+    assert [r.value for r in ottla.read_partition(path)] == [b"x", *values, b"y"]
+
+
+def test_over_a_batch_with_a_wrong_crc_reading_goes_on(log: Callable[..., Path]) -> None:
+    parts = batches(5)
+    parts[2] = hurt(parts[2])
+    found, told = over_damage(log({0: b"".join(parts)}))
+    assert found == [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14]
+    (damage,) = told
+    assert damage == ottla.Damage(
+        file=f"orders-0/{segment_name(0)}",
+        position=2 * len(parts[0]),
+        size=len(parts[2]),
+        first_offset=6,
+        last_offset=8,
+        next_good_offset=9,
+        severity="error",
+        message="the batch at position 302 does not have the CRC it stores",
+    )
+    assert str(damage) == (
+        f"orders-0/{segment_name(0)}: the batch at position 302 does not have the CRC it stores;"
+        " offsets 6 to 8 are lost; reading goes on at offset 9"
+    )
+
+
+def test_damage_one_after_the_other_is_told_once(log: Callable[..., Path]) -> None:
+    parts = batches(6)
+    for index in (1, 2):
+        parts[index] = hurt(parts[index])
+    parts[3] = b"\xff" * 1000
+    found, told = over_damage(log({0: b"".join(parts)}))
+    assert found == [0, 1, 2, *range(12, 18)]
+    assert [(d.first_offset, d.last_offset, d.next_good_offset) for d in told] == [(3, 11, 12)]
+    assert told[0].size == len(parts[1]) + len(parts[2]) + 1000
+
+
+def test_damage_over_the_end_of_a_file_ends_where_the_next_begins(log: Callable[..., Path]) -> None:
+    found, told = over_damage(log({0: segment(4)[:-40], 12: segment(4, base_offset=12)}))
+    assert found == [*range(9), *range(12, 24)]
+    assert [(d.first_offset, d.last_offset, d.next_good_offset) for d in told] == [(9, 11, 12)]
+    assert told[0].severity == "error"
+
+
+def test_a_torn_end_says_what_it_takes(log: Callable[..., Path]) -> None:
+    found, told = over_damage(log({0: segment(4)[:-40]}))
+    assert found == list(range(9))
+    (damage,) = told
+    assert (damage.first_offset, damage.last_offset, damage.next_good_offset) == (9, None, None)
+    assert damage.severity == "info"
+    assert str(damage).endswith("; nothing from offset 9 on can be read")
+
+
+@pytest.mark.parametrize("at", [0, 12])
+def test_zeros_behind_the_last_batch_are_nothing(at: int, log: Callable[..., Path]) -> None:
+    segments = {0: segment(4), 12: segment(4, base_offset=12)}
+    segments[at] += b"\0" * 5000
+    assert offsets(log(segments)) == list(range(24))
+
+
+def test_damage_outside_the_range_is_not_told(log: Callable[..., Path]) -> None:
+    parts = batches(5)
+    for index in (1, 3):
+        parts[index] = hurt(parts[index])
+    path = log({0: b"".join(parts)})
+    assert over_damage(path, from_offset=6, to_offset=9) == ([6, 7, 8], [])
+    found, told = over_damage(path, from_offset=4, to_offset=11)
+    assert found == [6, 7, 8]
+    assert [(d.first_offset, d.last_offset) for d in told] == [(4, 5), (9, 10)]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 200, 2**40, -5])
+def test_a_wrong_base_offset_takes_its_batch_and_no_other(
+    wrong: int, log: Callable[..., Path]
+) -> None:
+    parts = batches(4)
+    parts[2] = wrong.to_bytes(8, "big", signed=True) + parts[2][8:]
+    found, told = over_damage(log({0: b"".join(parts), 12: segment(1, base_offset=12)}))
+    assert found == [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14]
+    assert [(d.first_offset, d.last_offset, d.next_good_offset) for d in told] == [(6, 8, 9)]
+
+
+def test_of_a_batch_that_cannot_be_read_to_its_end_the_first_records_are_given(
+    log: Callable[..., Path],
+) -> None:
+    records = [(TIMESTAMP, b"key", b"value", ()) for _ in range(4)]
+    whole = encode_batch(records, base_offset=0)
+    # One more is announced than there is; with its CRC made anew only its end is wrong.
+    claimed = whole[:57] + (5).to_bytes(4, "big") + whole[61:]
+    claimed = claimed[:23] + (4).to_bytes(4, "big") + claimed[27:]
+    sealed = claimed[:17] + crc32c(claimed[21:]).to_bytes(4, "big") + claimed[21:]
+    found, told = over_damage(log({0: sealed + segment(1, base_offset=5)}))
+    assert found == [0, 1, 2, 3, 5, 6, 7]
+    assert [(d.first_offset, d.last_offset, d.next_good_offset) for d in told] == [(4, 4, 5)]
+
+
+def crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def test_without_a_callback_damage_is_a_warning(log: Callable[..., Path]) -> None:
+    parts = batches(3)
+    parts[1] = hurt(parts[1])
+    path = log({0: b"".join(parts)})
+    with pytest.warns(ottla.DamageWarning, match="offsets 3 to 5 are lost") as caught:
+        assert len(list(ottla.read_partition(path))) == 6
+    (warning,) = caught
+    assert isinstance(warning.message, ottla.DamageWarning)
+    assert warning.message.damage.next_good_offset == 6
+
+
+def test_reading_can_go_on_after_a_warning_that_was_raised(log: Callable[..., Path]) -> None:
+    parts = batches(3)
+    parts[1] = hurt(parts[1])
+    records = ottla.read_partition(log({0: b"".join(parts)}))
+    found: list[int] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ottla.DamageWarning)
+        with pytest.raises(ottla.DamageWarning):
+            found.extend(record.offset for record in records)
+    found.extend(record.offset for record in records)
+    assert found == [0, 1, 2, 6, 7, 8]
+
+
+def test_a_log_that_is_read_while_it_changes_ends_in_an_error_of_the_system(
+    log: Callable[..., Path],
+) -> None:
+    path = log({0: segment(2), 6: segment(2, base_offset=6)})
+    records = ottla.read_partition(path)
+    assert next(records).offset == 0
+    (path / segment_name(6)).unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        list(records)
+    assert caught.value.filename == bytes(path / segment_name(6))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("kafka", "kafka holds 2 partitions: name one of them, such as orders-0"),
+        ("notes.txt", "notes.txt: not one record batch in its 380 bytes"),
+        ("empty", "empty is neither a partition directory nor a segment"),
+        (f"kafka/orders-0/{segment_name(0, 'index')}", "is neither a partition"),
+    ],
+)
+def test_what_is_no_partition_is_refused(name: str, message: str, tmp_path: Path) -> None:
+    for partition in ("orders-0", "orders-1"):
+        write_partition(tmp_path / "kafka" / partition, {0: segment(1)})
+    (tmp_path / "notes.txt").write_text("Remember the milk.\n" * 20)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ottla.NotAPartitionError, match=message):
+        ottla.read_partition(tmp_path / name)
+
+
+def test_a_path_that_leads_nowhere_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ottla.read_partition(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"isolation": "serializable"}, "isolation is 'serializable', not one of"),
+        ({"from_offset": -1}, "from_offset is -1"),
+        ({"to_offset": 2**63}, "to_offset is"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(
+    options: dict[str, object], message: str, log: Callable[..., Path]
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ottla.read_partition(log({0: segment(1)}), **options)  # type: ignore[arg-type]
+
+
+def damaged_at(parts: Sequence[bytes], place: int) -> bytes:
+    whole = bytearray(b"".join(parts))
+    whole[place] ^= 0x40
+    return bytes(whole)
+
+
+def test_whatever_byte_is_damaged_every_other_batch_is_read_and_the_rest_is_told(
+    log: Callable[..., Path],
+) -> None:
+    parts = [
+        *batches(2),
+        data(b"g", b"h", at=6, compression="gzip"),
+        data(b"i", at=8, compression="lz4"),
+        *batches(2, base_offset=9),
+    ]
+    path = log({0: b"".join(parts)})
+    size = sum(map(len, parts))
+    first, rest = len(parts[0]), len(parts[-1])
+    for place in range(first, size - rest):
+        (path / segment_name(0)).write_bytes(damaged_at(parts, place))
+        found, told = over_damage(path)
+        lost = {
+            offset
+            for damage in told
+            if damage.first_offset is not None and damage.last_offset is not None
+            for offset in range(damage.first_offset, damage.last_offset + 1)
+        }
+        assert sorted([*found, *lost]) == list(range(15)), place
+        assert len(lost) <= 3, place

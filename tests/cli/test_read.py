@@ -1,0 +1,165 @@
+"""`ottla read`: what a consumer would get, on standard output; what it would not, on the other."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import Run
+from logs import TIMESTAMP, batches, segment, segment_name, write_partition
+
+from benches.data import encode_batch
+
+PROGRAM = "from ottla.cli import main; main()"
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    """Two segments of twelve records each."""
+    return write_partition(tmp_path / "orders-0", {0: segment(4), 12: segment(4, base_offset=12)})
+
+
+@pytest.fixture
+def hurt(tmp_path: Path) -> Path:
+    """Of nine records the three in the middle have a wrong CRC."""
+    parts = batches(3)
+    parts[1] = parts[1][:-1] + b"\1"
+    return write_partition(tmp_path / "hurt-0", {0: b"".join(parts)})
+
+
+def test_text_is_a_line_a_record(run: Run, partition: Path) -> None:
+    ran = run("read", partition)
+    assert (ran.status, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert len(lines) == 24
+    assert lines[1] == (
+        '         1 2025-10-09T08:53:20.001Z key="key" value="vvvvvvvvvvvvvvvvvvvv"'
+    )
+
+
+def test_json_lines_are_named_as_in_the_tables(run: Run, tmp_path: Path) -> None:
+    headers = (("source", b"shop"),)
+    batch = encode_batch([(TIMESTAMP, b"\xff", None, headers)], base_offset=0)
+    path = write_partition(tmp_path / "orders-0", {0: batch})
+    (line,) = run("read", path, "--format", "jsonl").out.splitlines()
+    assert json.loads(line) == {
+        "offset": 0,
+        "timestamp": TIMESTAMP,
+        "key": {"base64": "/w=="},
+        "value": None,
+        "headers": [["source", "shop"]],
+    }
+
+
+def test_raw_is_the_values_as_they_are(tmp_path: Path) -> None:
+    values = (b"one", None, b"\xff\x00", b"")
+    batch = encode_batch([(TIMESTAMP, None, value, ()) for value in values])
+    path = write_partition(tmp_path / "orders-0", {0: batch})
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "read", str(path), "--format", "raw"],
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b"one\n\n\xff\x00\n\n"
+
+
+def test_a_range_and_a_single_file_can_be_asked_for(run: Run, partition: Path) -> None:
+    def asked(*options: object) -> list[int]:
+        out = run("read", *options, "--format", "jsonl").out
+        return [json.loads(line)["offset"] for line in out.splitlines()]
+
+    assert asked(partition, "--from", 11, "--to", 14) == [11, 12, 13]
+    assert asked(partition / segment_name(12), "--to", 14) == [12, 13]
+
+
+def test_read_committed_says_where_it_ends_and_why(run: Run, demo: Path) -> None:
+    ran = run("read", demo / "refunds-0", "--isolation", "read_committed", "--format", "jsonl")
+    assert ran.status == 0
+    assert [json.loads(line)["offset"] for line in ran.out.splitlines()] == [0, 1, 2, 3]
+    assert ran.err == (
+        f"ottla: {demo / 'refunds-0'}: read_committed ends at offset 8,"
+        " where the open transaction of producer 1001 begins\n"
+    )
+
+
+def test_damage_is_told_beside_the_records(run: Run, hurt: Path) -> None:
+    ran = run("read", hurt, "--format", "jsonl")
+    assert ran.status == 2
+    assert len(ran.out.splitlines()) == 6
+    assert ran.err == (
+        f"ottla: hurt-0/{segment_name(0)}: the batch at position 151 does not have the CRC it"
+        " stores; offsets 3 to 5 are lost; reading goes on at offset 6\n"
+    )
+
+
+def test_a_torn_end_of_a_killed_broker_is_told_and_is_no_error(run: Run, tmp_path: Path) -> None:
+    path = write_partition(tmp_path / "orders-0", {0: segment(4)[:-40]})
+    ran = run("read", path)
+    assert ran.status == 0
+    assert "nothing from offset 9 on can be read" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nowhere", "nowhere: No such file or directory"),
+        (".", ". holds 2 partitions: name one of them, such as orders-0"),
+        (f"orders-0/{segment_name(0, 'index')}", ".index is neither a partition directory nor"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    name: str,
+    reason: str,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for partition in ("orders-0", "orders-1"):
+        write_partition(tmp_path / partition, {0: segment(1)})
+    monkeypatch.chdir(tmp_path)
+    ran = run("read", name)
+    assert (ran.status, ran.out) == (3, "")
+    assert reason in ran.err
+
+
+@pytest.mark.parametrize("options", [("--from", "-1"), ("--isolation", "none"), ("--format", "x")])
+def test_wrong_usage_is_64(run: Run, partition: Path, options: tuple[str, str]) -> None:
+    assert run("read", partition, *options).status == 64
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(tmp_path: Path) -> None:
+    path = write_partition(tmp_path / "orders-0", {0: segment(20_000, value_size=100)})
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "read", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"         0 ")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_ctrl_c_ends_it(tmp_path: Path) -> None:
+    path = write_partition(tmp_path / "orders-0", {0: segment(20_000, value_size=100)})
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "read", str(path)],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    )
+    os.close(writer)
+    # It is at work once there is output, and the pipe that nobody empties keeps it there.
+    assert os.read(reader, 1)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    os.close(reader)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"interrupted" in err
