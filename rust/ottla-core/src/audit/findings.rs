@@ -300,6 +300,38 @@ catalogue! {
         action: "Nothing: the next start builds the .index anew by recovering the segment, and an empty .timeindex.",
         kafka: "LogLoader.loadSegmentFiles, LogSegment.sanityCheck",
     }
+    IndexMismatch {
+        name: "index-mismatch",
+        severity: Warning,
+        meaning: "An entry or the size of an .index contradicts the segment.",
+        causes: "The segment was damaged, cut or copied without its index; or the index itself was, on a disk that lost writes or in a copy of a running broker.",
+        action: "Delete the .index while the broker is stopped: the next start recovers the segment and builds all its indexes anew. For the last segment do it before the next start: after a clean stop Kafka takes the end of the log from this file, unchecked, and may begin at offset 0 again.",
+        kafka: "OffsetIndex, LogSegment.readNextOffset; LogLoader recovers a segment without an .index",
+    }
+    TimeindexMismatch {
+        name: "timeindex-mismatch",
+        severity: Warning,
+        meaning: "An entry or the size of a .timeindex contradicts the segment.",
+        causes: "As for index-mismatch; or the .timeindex was deleted alone, and grew again with what came later.",
+        action: "Delete the .index and the .timeindex while the broker is stopped: the next start builds both anew. Without the .index gone the .timeindex stays empty. Until then offsetsForTimes may skip records, and retention by time goes by a wrong age.",
+        kafka: "TimeIndex, LogSegment.findOffsetByTimestamp, LogSegment.largestTimestamp",
+    }
+    TxnindexMismatch {
+        name: "txnindex-mismatch",
+        severity: Warning,
+        meaning: "A .txnindex does not list exactly the aborted transactions whose markers are in its segment.",
+        causes: "The file was deleted, left out of a copy, or damaged.",
+        action: "read_committed consumers get records of aborted transactions that are not listed, and miss committed ones that are listed wrongly. Delete the .index of the segment while the broker is stopped: the next start recovers the segment and builds the .txnindex anew.",
+        kafka: "KIP-98; TransactionIndex, AbortedTxn, LogSegment.collectAbortedTxns",
+    }
+    SnapshotMismatch {
+        name: "snapshot-mismatch",
+        severity: Warning,
+        meaning: "A producer snapshot cannot be read, or contradicts the log before it.",
+        causes: "The file was damaged, or is one of another offset or log; or the end of the log was lost.",
+        action: "Delete it while the broker is stopped: Kafka takes the one before, or reads the log from its start. A wrong one that can be read makes a broker refuse the next batch of a producer, or take a gap for none.",
+        kafka: "KIP-98, KIP-360; ProducerStateManager.loadFromSnapshot, truncateAndReload",
+    }
     CheckpointMismatch {
         name: "checkpoint-mismatch",
         severity: Warning,
@@ -543,6 +575,23 @@ pub struct Finding {
     pub found: String,
     /// A sentence that says it all.
     pub message: String,
+    /// The file it is in, where that is not the segment; its position counts from there.
+    pub side_file: Option<SideFile>,
+}
+
+/// A file beside the segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SideFile {
+    /// The `.index` of the segment.
+    OffsetIndex,
+    /// The `.timeindex` of the segment.
+    TimeIndex,
+    /// The `.txnindex` of the segment.
+    TransactionIndex,
+    /// The `.snapshot` of this offset.
+    Snapshot(i64),
+    /// The `leader-epoch-checkpoint` of the partition.
+    LeaderEpochs,
 }
 
 impl Finding {
@@ -562,6 +611,7 @@ impl Finding {
             expected: String::new(),
             found: String::new(),
             message: message.into(),
+            side_file: None,
         }
     }
 
@@ -575,6 +625,12 @@ impl Finding {
     #[must_use]
     pub fn at(self, position: u64, size: u64) -> Self {
         Self { position: Some(position), size: Some(size), ..self }
+    }
+
+    /// The same in a file beside the segment.
+    #[must_use]
+    pub fn beside(self, side_file: SideFile) -> Self {
+        Self { side_file: Some(side_file), ..self }
     }
 
     /// The same about these offsets; an empty range is none.

@@ -18,6 +18,7 @@
 //! | `scan` | one pass over one segment |
 //! | `tally` | what sound batches amount to: order, epochs, timestamps, counts |
 //! | [`producers`], [`sequences`], [`transactions`] | what producers did, in a form that merges |
+//! | [`index_check`] | `.index` and `.timeindex` against the batches |
 //! | `merge` | the segments of a partition put together |
 //! | [`gaps`], `causes` | offsets that consumers do not get, and why |
 //! | `timeline` | timestamps and retention |
@@ -27,6 +28,7 @@
 mod causes;
 pub mod findings;
 pub mod gaps;
+pub mod index_check;
 mod merge;
 pub mod producers;
 mod reading;
@@ -42,7 +44,7 @@ mod verdicts;
 
 pub use findings::{
     Cause, CauseRow, Confidence, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row,
-    Severity,
+    Severity, SideFile,
 };
 pub use gaps::{Gap, Reader};
 pub use merge::{Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition};

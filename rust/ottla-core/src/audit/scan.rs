@@ -2,6 +2,7 @@
 //! it does not.
 
 use super::findings::{Cause, Finding, FindingKind, Severity};
+use super::index_check::Indexes;
 use super::resync::{self, Bounds, Plausible, Search, Suspect};
 use super::source::{Source, Window};
 use super::tally::{OnBatch, Seen, SegmentContext, SegmentScan, Tally};
@@ -67,12 +68,27 @@ impl Scanner {
         progress: &'a mut dyn FnMut(u64) -> bool,
         on_batch: Option<&'a mut OnBatch<'a>>,
     ) -> io::Result<SegmentScan> {
+        self.scan_indexed(source, context, Indexes::NONE, progress, on_batch)
+    }
+
+    /// The same, with the indexes of the segment held against it.
+    ///
+    /// # Errors
+    /// See [`scan`](Self::scan).
+    pub fn scan_indexed<'a>(
+        &mut self,
+        source: &'a dyn Source,
+        context: SegmentContext,
+        indexes: &'a Indexes,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+        on_batch: Option<&'a mut OnBatch<'a>>,
+    ) -> io::Result<SegmentScan> {
         let buffer = std::mem::take(&mut self.buffer);
         let window = Window::new(source, buffer, progress)?;
         let mut pass = Pass {
             checker: &mut self.checker,
             window,
-            tally: Tally::new(context, on_batch),
+            tally: Tally::new(context, indexes, on_batch),
             search: Search::new(),
             faults: Vec::new(),
             position: 0,
@@ -136,7 +152,7 @@ impl Scanner {
         let mut pass = Pass {
             checker: &mut self.checker,
             window,
-            tally: Tally::new(context, Some(&mut on_batch)),
+            tally: Tally::new(context, Indexes::NONE, Some(&mut on_batch)),
             search: Search::new(),
             faults: Vec::new(),
             position,

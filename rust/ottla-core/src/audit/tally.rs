@@ -3,6 +3,7 @@
 
 use super::findings::{Finding, FindingKind, Findings, Severity};
 use super::gaps::{OffsetRange, Ranges, span};
+use super::index_check::{IndexCheck, Indexed, Indexes};
 use super::producers::{Producers, Verdict};
 use super::sequences::{EventKind, ProducerEvent};
 use super::transactions::{Ended, TransactionVerdict};
@@ -251,6 +252,8 @@ struct Growing {
 pub(crate) struct Tally<'a> {
     pub(crate) scan: SegmentScan,
     pub(crate) on_batch: Option<&'a mut OnBatch<'a>>,
+    indexes: &'a Indexes,
+    index_check: IndexCheck,
     /// The offset that should come next; `i64::MIN` while any may.
     expected: i64,
     /// Offsets the segment may hold.
@@ -274,11 +277,17 @@ pub(crate) struct Tally<'a> {
 const LOUD: i64 = i64::MIN;
 
 impl<'a> Tally<'a> {
-    pub(crate) fn new(context: SegmentContext, on_batch: Option<&'a mut OnBatch<'a>>) -> Self {
+    pub(crate) fn new(
+        context: SegmentContext,
+        indexes: &'a Indexes,
+        on_batch: Option<&'a mut OnBatch<'a>>,
+    ) -> Self {
         let base = context.base_offset;
         Self {
             scan: SegmentScan { context, ..SegmentScan::default() },
             on_batch,
+            indexes,
+            index_check: IndexCheck::default(),
             expected: base.unwrap_or(i64::MIN),
             lowest: base.unwrap_or(0),
             highest: base.map_or(i64::MAX, |base| base.saturating_add(MAX_RELATIVE_OFFSET)),
@@ -317,13 +326,16 @@ impl<'a> Tally<'a> {
             && header.partition_leader_epoch == self.epoch
             && oldest >= SECONDS.end
             && header.max_timestamp >= SECONDS.end
-            && header.max_timestamp <= self.horizon;
+            && header.max_timestamp <= self.horizon
+            && !self.index_check.is_due(base + header.position as u64, header.base_offset);
         if !is_expected {
             self.unquiet();
             self.sound(Seen::of_header(header, base));
             self.requiet();
             return;
         }
+        let (position, end) = (base + header.position as u64, base + header.end as u64);
+        self.index_check.pass(position, end, header.max_timestamp);
         self.quiet_batches += 1;
         self.quiet_records += header.record_count as u64;
         self.quiet_offset = last_offset.saturating_add(1);
@@ -409,6 +421,7 @@ impl<'a> Tally<'a> {
         }
         if base < self.lowest || last > self.highest || span < 0 {
             self.out_of_segment(info);
+            self.stray(info);
         } else if base > expected {
             if self.scan.first_offset.is_some() && !self.after_damage {
                 self.gap(info, expected, base);
@@ -421,6 +434,7 @@ impl<'a> Tally<'a> {
             if last >= expected {
                 self.accept(seen, base);
             } else {
+                self.stray(info);
                 self.count(seen);
             }
         }
@@ -532,12 +546,24 @@ impl<'a> Tally<'a> {
         } else {
             self.scan.counters.removed_offsets += seen.removed(base);
         }
+        let indexed = Indexed {
+            position: info.position,
+            end: info.position.saturating_add(info.size),
+            base_offset: base,
+            timestamp: (info.magic > 0).then_some(info.max_timestamp),
+        };
+        self.index_check.at(self.indexes, &indexed);
         self.count(seen);
         self.led(info, base);
         self.timed(info);
         if info.has_producer_id() {
             self.produced(seen);
         }
+    }
+
+    fn stray(&mut self, info: &BatchInfo) {
+        let end = info.position.saturating_add(info.size);
+        self.index_check.stray(self.indexes, info.position, end);
     }
 
     fn count(&mut self, seen: &Seen) {
@@ -729,6 +755,7 @@ impl<'a> Tally<'a> {
         };
         let has_offsets = offsets.is_some_and(|(first, _)| first >= lowest);
         self.after_damage = true;
+        self.index_check.lost();
         if let Some(finding) = self.scan.findings.push(finding) {
             self.scan.waiting.push(Waiting { finding, has_offsets, lowest });
         }
@@ -749,6 +776,12 @@ impl<'a> Tally<'a> {
         self.scan.oldest = has_times.then_some(self.oldest);
         self.scan.newest = has_times.then_some(self.newest);
         self.scan.ended.sort();
+        let is_lost = self.after_damage || self.scan.valid_bytes < self.scan.counters.bytes;
+        let check = std::mem::take(&mut self.index_check);
+        let (context, next) = (self.scan.context, self.scan.next_offset);
+        for finding in check.finish(self.indexes, &context, next, is_lost) {
+            self.scan.findings.push(finding);
+        }
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
