@@ -144,6 +144,8 @@ def scan_segment(
     is_active: bool = True,
     stopped_cleanly: bool = False,
     is_consumer_offsets: bool = False,
+    offset_index: bytes | None = None,
+    time_index: bytes | None = None,
     level: str = "full",
     now_ms: int,
     progress: Callable[[int], bool] | None = None,
@@ -160,6 +162,8 @@ def merge_partition(
     is_head: bool = False,
     is_consumer_offsets: bool = False,
     orphans: Sequence[int] = ...,
+    snapshots: Sequence[tuple[int, bytes]] = ...,
+    transaction_indexes: Sequence[bytes | None] = ...,
 ) -> PartitionScan: ...
 def parse_leader_epochs(
     data: bytes,

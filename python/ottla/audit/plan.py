@@ -5,15 +5,15 @@ The plan is data: threads (`run`) or executors of a cluster carry it out alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ottla.audit.inventory import FileEntry, Inventory, LogDirectory, Partition
+    from ottla.audit.inventory import FileEntry, FileKind, Inventory, LogDirectory, Partition
 
 INDEXES = ("offset-index", "time-index", "transaction-index")
 
@@ -46,6 +46,8 @@ class Log:
     """All live segments of a partition."""
     orphans: tuple[int, ...] = ()
     """Base offsets of index files without their segment."""
+    beside: Mapping[tuple[FileKind, int], FileEntry] = field(default_factory=dict)
+    """The files to be held against the segments, by kind and offset: of a whole log only."""
 
     @property
     def is_consumer_offsets(self) -> bool:
@@ -131,6 +133,7 @@ def _logs(partition: Partition) -> list[Log]:
             tuple(run),
             is_whole=len(run) == len(partition.live_base_offsets),
             orphans=_orphans(partition),
+            beside=_beside(partition) if len(run) == len(partition.live_base_offsets) else {},
         )
         for run in runs
     ]
@@ -147,6 +150,19 @@ def _logs(partition: Partition) -> list[Log]:
         )
     )
     return logs
+
+
+def _beside(partition: Partition) -> dict[tuple[FileKind, int], FileEntry]:
+    """What is derived from the segments of a partition that was asked for as a whole."""
+    if not partition.is_whole:
+        return {}
+    return {
+        (file.kind, file.base_offset): file
+        for file in partition.files
+        if file.kind in (*INDEXES, "producer-snapshot")
+        and file.state == "live"
+        and file.base_offset is not None
+    }
 
 
 def _orphans(partition: Partition) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from ottla.audit.findings import UNREADABLE, Finding, from_engine
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
-    from ottla.audit.inventory import FileEntry, Inventory, Partition
+    from ottla.audit.inventory import FileEntry, FileKind, Inventory, Partition
     from ottla.audit.plan import Log, Plan, ScanTask
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
@@ -221,6 +221,8 @@ class _Run:
                 is_active=task.is_active,
                 stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
                 is_consumer_offsets=log.is_consumer_offsets,
+                offset_index=_path_beside(log, "offset-index", task.base_offset),
+                time_index=_path_beside(log, "time-index", task.base_offset),
                 level=self._level,
                 now_ms=self._now_ms,
                 progress=advance,
@@ -269,6 +271,7 @@ class _Run:
             merged = _engine.merge_partition(
                 [(inventory.display(file.path), scan) for file, scan in run],
                 **self._surroundings.of(log, run[0][0]),
+                **(_beside(log) if len(run) == len(log.files) else {}),
             )
             findings += (_named(finding, log.partition) for finding in merged.findings)
             for name in ENGINE_TABLES:
@@ -329,6 +332,28 @@ class _Run:
                 for first, last in lost.get(self._plan.inventory.display(path), ())
             )
         }
+
+
+def _path_beside(log: Log, kind: FileKind, base_offset: int | None) -> bytes | None:
+    """Path of the file of a kind beside a segment, if there is one and it holds anything."""
+    file = None if base_offset is None else log.beside.get((kind, base_offset))
+    return None if file is None or not file.size else file.path
+
+
+def _beside(log: Log) -> dict[str, Any]:
+    """What is to be held against the segments of a log when they are put together."""
+    if log.partition is None or not log.partition.is_whole or not log.is_whole:
+        return {}
+    snapshots = sorted(
+        (offset, file.path)
+        for (kind, offset), file in log.beside.items()
+        if kind == "producer-snapshot"
+    )
+    indexes = [
+        None if (file := log.beside.get(("transaction-index", base))) is None else file.path
+        for base in (f.base_offset or 0 for f in log.files)
+    ]
+    return {"snapshots": snapshots, "transaction_indexes": indexes}
 
 
 def _unbroken(

@@ -3,7 +3,8 @@
 use crate::check::level_of;
 use crate::read::iterate;
 use ottla_core::attributes::Compression;
-use ottla_core::audit::{Cause, Finding, FindingKind, Scanner, SegmentContext};
+use ottla_core::audit::index_check::{Indexes, MAX_INDEX_BYTES};
+use ottla_core::audit::{Cause, Finding, FindingKind, Scanner, SegmentContext, SideFile};
 use ottla_core::batch::BatchInfo;
 use ottla_core::check::Level;
 use ottla_core::limits::Limits;
@@ -49,12 +50,69 @@ pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: &[u8]) -> PyErr 
 }
 
 /// Opens without waiting for a writer, should the name have become that of a FIFO.
-pub(crate) fn open(py: Python<'_>, path: &[u8]) -> PyResult<File> {
+pub(crate) fn open_file(path: &[u8]) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    let name = OsStr::from_bytes(path);
     let nonblocking = 0o4000;
-    py.detach(|| std::fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(name))
-        .map_err(|error| os_error(py, &error, path))
+    let name = OsStr::from_bytes(path);
+    std::fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(name)
+}
+
+pub(crate) fn open(py: Python<'_>, path: &[u8]) -> PyResult<File> {
+    py.detach(|| open_file(path)).map_err(|error| os_error(py, &error, path))
+}
+
+/// Bytes of an index read at once: whole entries of both kinds.
+const INDEX_PIECE: usize = 24 << 10;
+
+/// Hands the file to `take` piece by piece, until that has enough: its size.
+fn read_pieces(path: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u64> {
+    let file = open_file(path)?;
+    let size = file.metadata()?.len();
+    let mut piece = vec![0; INDEX_PIECE.min(usize::try_from(size).unwrap_or(INDEX_PIECE))];
+    let mut position = 0;
+    loop {
+        let mut filled = 0;
+        while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match file.read_at(room, position + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let data = piece.get(..filled).unwrap_or_default();
+        if data.is_empty() || !take(data) || position > MAX_INDEX_BYTES as u64 {
+            return Ok(size);
+        }
+        position += filled as u64;
+    }
+}
+
+/// The index files of a segment; what cannot be read is a finding.
+fn read_indexes(
+    base_offset: i64,
+    offsets: Option<&[u8]>,
+    times: Option<&[u8]>,
+) -> (Indexes, Vec<Finding>) {
+    let mut indexes = Indexes::new(base_offset);
+    let mut findings = Vec::new();
+    let mut unread = |error: &io::Error, kind, side| {
+        let message = format!("the index cannot be read: {error}");
+        findings.push(Finding::new(kind, message).beside(side).values("a readable file", "none"));
+    };
+    if let Some(path) = offsets {
+        match read_pieces(path, |data| indexes.add_offsets(data)) {
+            Ok(size) => indexes.has_offsets(size),
+            Err(error) => unread(&error, FindingKind::IndexMismatch, SideFile::OffsetIndex),
+        }
+    }
+    if let Some(path) = times {
+        match read_pieces(path, |data| indexes.add_times(data)) {
+            Ok(size) => indexes.has_times(size),
+            Err(error) => unread(&error, FindingKind::TimeindexMismatch, SideFile::TimeIndex),
+        }
+    }
+    (indexes, findings)
 }
 
 /// The catalogue of findings: name, severity, meaning, causes, action and kafka of each.
@@ -190,6 +248,7 @@ impl SegmentScan {
 ///     is_active: whether it is the last of its partition.
 ///     stopped_cleanly: whether the broker did.
 ///     is_consumer_offsets: whether it belongs to ``__consumer_offsets``.
+///     offset_index, time_index: paths of the index files beside it, held against it.
 ///     level: ``crc``, ``decode`` or ``full``.
 ///     now_ms: the time of the audit.
 ///     progress: called after each window with the bytes read so far; ``False`` stops the scan.
@@ -200,7 +259,8 @@ impl SegmentScan {
 #[pyfunction]
 #[pyo3(signature = (
     path, *, base_offset=None, next_base_offset=None, is_active=true, stopped_cleanly=false,
-    is_consumer_offsets=false, level="full", now_ms, progress=None
+    is_consumer_offsets=false, offset_index=None, time_index=None, level="full", now_ms,
+    progress=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
@@ -212,6 +272,8 @@ pub(crate) fn scan_segment(
     is_active: bool,
     stopped_cleanly: bool,
     is_consumer_offsets: bool,
+    offset_index: Option<Vec<u8>>,
+    time_index: Option<Vec<u8>>,
     level: &str,
     now_ms: i64,
     progress: Option<Py<PyAny>>,
@@ -237,8 +299,17 @@ pub(crate) fn scan_segment(
             false
         })
     };
-    let scan = py
-        .detach(|| with_scanner(level, |scanner| scanner.scan(&file, context, &mut advance, None)));
+    let scan: io::Result<_> = py.detach(|| {
+        let base = base_offset.unwrap_or(0);
+        let (indexes, unread) = read_indexes(base, offset_index.as_deref(), time_index.as_deref());
+        let mut scan = with_scanner(level, |scanner| {
+            scanner.scan_indexed(&file, context, &indexes, &mut advance, None)
+        })?;
+        for finding in unread {
+            scan.findings.push(finding);
+        }
+        Ok(scan)
+    });
     match (scan, raised) {
         (_, Some(error)) => Err(error),
         (Ok(inner), None) => Ok(SegmentScan { inner }),

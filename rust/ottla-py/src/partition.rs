@@ -1,11 +1,15 @@
 //! The segments of a partition put together: findings, and the rows of the tables that a partition
 //! fills.
 
-use crate::audit::{SegmentScan, finding_row};
+use crate::audit::{SegmentScan, finding_row, open_file};
+use ottla_core::audit::side_check::SideFiles;
 use ottla_core::audit::transactions::CompletedTransaction;
-use ottla_core::audit::{Finding, PartitionContext, RetentionEffect, merge_partition as merge};
+use ottla_core::audit::{
+    Finding, PartitionContext, RetentionEffect, SideFile, merge_partition_with,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::io;
 
 /// What the segments of a partition show together.
 #[pyclass(frozen, module = "ottla._engine")]
@@ -62,7 +66,11 @@ impl PartitionScan {
         let mut rows = Vec::new();
         for placed in &self.inner.findings {
             let row = finding_row(py, &placed.finding)?;
-            row.set_item("file", self.file(placed.segment))?;
+            let log = self.file(placed.segment);
+            match placed.finding.side_file {
+                Some(side_file) => row.set_item("file", name_beside(log, side_file))?,
+                None => row.set_item("file", log)?,
+            }
             rows.push(row);
         }
         for &(segment, kind, count) in &self.inner.suppressed {
@@ -263,6 +271,61 @@ fn ended_row<'py>(
     })
 }
 
+/// The name of a file beside a segment.
+fn name_beside(log: &str, side: SideFile) -> String {
+    let (directory, name) = log.rfind('/').map_or(("", log), |slash| log.split_at(slash + 1));
+    let stem = name.strip_suffix(".log").unwrap_or(name);
+    match side {
+        SideFile::OffsetIndex => format!("{directory}{stem}.index"),
+        SideFile::TimeIndex => format!("{directory}{stem}.timeindex"),
+        SideFile::TransactionIndex => format!("{directory}{stem}.txnindex"),
+        SideFile::Snapshot(offset) => format!("{directory}{offset:020}.snapshot"),
+        SideFile::LeaderEpochs => format!("{directory}leader-epoch-checkpoint"),
+    }
+}
+
+/// A side file is read whole; none of a broker is larger.
+const MAX_SIDE_FILE_BYTES: u64 = 64 << 20;
+
+/// The files beside the segments of a partition, by path.
+#[derive(Default)]
+struct Beside {
+    offsets: Vec<i64>,
+    snapshots: Vec<Vec<u8>>,
+    transaction_indexes: Vec<Option<Vec<u8>>>,
+}
+
+impl SideFiles for Beside {
+    fn snapshots(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    fn read(&self, file: SideFile, segment: usize) -> io::Result<Option<Vec<u8>>> {
+        let path = match file {
+            SideFile::Snapshot(offset) => {
+                let place = self.offsets.binary_search(&offset);
+                place.ok().and_then(|place| self.snapshots.get(place))
+            }
+            SideFile::TransactionIndex => {
+                self.transaction_indexes.get(segment).and_then(Option::as_ref)
+            }
+            _ => None,
+        };
+        let Some(path) = path else { return Ok(None) };
+        let mut data = Vec::new();
+        let file = open_file(path)?;
+        io::Read::read_to_end(&mut io::Read::take(file, MAX_SIDE_FILE_BYTES + 1), &mut data)?;
+        if data.len() as u64 > MAX_SIDE_FILE_BYTES {
+            return Err(io::Error::other(format!("more than {MAX_SIDE_FILE_BYTES} bytes")));
+        }
+        Ok(Some(data))
+    }
+
+    fn is_known(&self) -> bool {
+        !self.transaction_indexes.is_empty()
+    }
+}
+
 /// Puts the scans of a partition together, in the order of their base offsets.
 ///
 /// Args:
@@ -275,11 +338,14 @@ fn ended_row<'py>(
 ///     is_head: whether the first of the scans is of the partition's first segment.
 ///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
 ///     orphans: base offsets of index files without their ``.log``.
+///     snapshots: offsets and paths of the producer snapshots, by offset.
+///     transaction_indexes: of each scan the path of its ``.txnindex``, if there is one; empty when
+///         the files beside the segments are not to be looked at.
 #[pyfunction]
 #[pyo3(signature = (
     scans, *, topic=None, log_start_offset=None, first_dirty_offset=None, leader_epochs=vec![],
     cleanup_policy=None, remote_storage=None, is_head=false, is_consumer_offsets=false,
-    orphans=vec![]
+    orphans=vec![], snapshots=vec![], transaction_indexes=vec![]
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 pub(crate) fn merge_partition(
@@ -294,7 +360,11 @@ pub(crate) fn merge_partition(
     is_head: bool,
     is_consumer_offsets: bool,
     orphans: Vec<i64>,
+    snapshots: Vec<(i64, Vec<u8>)>,
+    transaction_indexes: Vec<Option<Vec<u8>>>,
 ) -> PartitionScan {
+    let (offsets, snapshots) = snapshots.into_iter().unzip();
+    let beside = Beside { offsets, snapshots, transaction_indexes };
     let context = PartitionContext {
         topic,
         log_start_offset,
@@ -308,6 +378,6 @@ pub(crate) fn merge_partition(
     };
     let (files, segments): (Vec<_>, Vec<_>) =
         scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
-    let inner = py.detach(|| merge(segments, &context));
+    let inner = py.detach(|| merge_partition_with(segments, &context, &beside));
     PartitionScan { inner, files }
 }

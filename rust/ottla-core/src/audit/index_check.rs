@@ -546,10 +546,9 @@ impl Report<'_> {
             Fault::Timestamp { greatest: i64::MIN } => {
                 ("no batch up to there has a timestamp".to_owned(), "no entry".to_owned())
             }
-            Fault::Timestamp { greatest } => (
-                format!("the greatest timestamp up to there is {greatest}"),
-                greatest.to_string(),
-            ),
+            Fault::Timestamp { greatest } => {
+                (format!("the greatest timestamp up to there is {greatest}"), greatest.to_string())
+            }
         };
         let message = format!(
             "entry {number} of the {} says {told}, but {reason}; {}",

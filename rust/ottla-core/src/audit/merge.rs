@@ -2,9 +2,10 @@
 //! a transaction does across them.
 
 use super::causes;
-use super::findings::{Cause, Finding, FindingKind, Severity};
+use super::findings::{Cause, Finding, FindingKind, Severity, SideFile};
 use super::gaps::Gap;
 use super::producers::{ProducerState, Producers, Verdict};
+use super::side_check::{self, NoSideFiles, Proof, SideFiles};
 use super::tally::{Counters, SegmentScan, absorb, epoch_fault};
 use super::transactions::{Ended, OpenTransaction};
 use super::verdicts;
@@ -107,14 +108,26 @@ impl PartitionScan {
 
 /// Puts the segments of a partition together, in the order of their base offsets.
 pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -> PartitionScan {
+    merge_partition_with(segments, context, &NoSideFiles)
+}
+
+/// The same, with the files beside the segments held against them.
+pub fn merge_partition_with(
+    segments: Vec<SegmentScan>,
+    context: &PartitionContext,
+    side_files: &dyn SideFiles,
+) -> PartitionScan {
     let mut merge = Merge {
         context,
+        side_files,
+        snapshots: 0,
         findings: Vec::new(),
         before: 0,
         producers: Producers::default(),
         counters: Counters::default(),
         ended: Ended::default(),
         first: None,
+        base: segments.first().and_then(|scan| scan.context.base_offset),
         next: None,
         holes: 0,
         epoch: None,
@@ -135,6 +148,9 @@ pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -
 
 struct Merge<'a> {
     context: &'a PartitionContext,
+    side_files: &'a dyn SideFiles,
+    /// How many snapshots have been held against the log.
+    snapshots: usize,
     findings: Vec<PlacedFinding>,
     /// Where the findings of the segment before begin.
     before: usize,
@@ -142,6 +158,8 @@ struct Merge<'a> {
     counters: Counters,
     ended: Ended,
     first: Option<i64>,
+    /// The offset that the name of the first file gives.
+    base: Option<i64>,
     next: Option<i64>,
     holes: i64,
     epoch: Option<i32>,
@@ -155,6 +173,9 @@ struct Merge<'a> {
 
 impl Merge<'_> {
     fn add(&mut self, index: usize, scan: &mut SegmentScan) {
+        if let Some(base) = scan.context.base_offset {
+            self.snapshots_up_to(base, index.saturating_sub(1));
+        }
         self.counters.add(&scan.counters);
         let newest = scan.newest.map_or(i64::MIN, |newest| newest.timestamp);
         self.newest_timestamp = self.newest_timestamp.max(newest);
@@ -331,16 +352,85 @@ impl Merge<'_> {
         self.epoch = scan.leader_epochs.last().map(|run| run.epoch).or(self.epoch);
     }
 
+    /// How much the log up to here proves.
+    fn proof(&self) -> Proof {
+        let is_compacted = self.counters.shows_compaction();
+        let is_damaged = self.findings.iter().any(|placed| {
+            let kind = placed.finding.kind;
+            let is_misplaced = matches!(
+                kind,
+                FindingKind::OffsetRepeat
+                    | FindingKind::OutOfSegment
+                    | FindingKind::BaseOffsetWrong
+                    | FindingKind::Unreadable
+            );
+            let is_gap = matches!(kind, FindingKind::OffsetGap | FindingKind::MissingSegment);
+            let is_lost = is_loss(kind) && placed.finding.severity > Severity::Info;
+            is_misplaced || (is_lost && !(is_gap && is_compacted))
+        });
+        Proof { first: self.first.or(self.base).unwrap_or(0), is_compacted, is_damaged }
+    }
+
+    /// Holds the snapshots up to an offset against the producers so far.
+    fn snapshots_up_to(&mut self, offset: i64, segment: usize) {
+        let known = self.side_files.snapshots();
+        let from = self.snapshots;
+        self.snapshots = known.partition_point(|&snapshot| snapshot <= offset).max(from);
+        let due = known.get(from..self.snapshots).unwrap_or_default();
+        if due.is_empty() {
+            return;
+        }
+        let proof = self.proof();
+        for &snapshot in due {
+            let side = SideFile::Snapshot(snapshot);
+            let finding = match self.side_files.read(side, segment) {
+                Ok(Some(data)) => side_check::snapshot(snapshot, &data, &self.producers, proof),
+                Ok(None) => None,
+                Err(error) => Some(
+                    Finding::new(
+                        FindingKind::SnapshotMismatch,
+                        format!("the snapshot cannot be read: {error}"),
+                    )
+                    .beside(side)
+                    .values("a readable file", "none"),
+                ),
+            };
+            self.findings.extend(finding.map(|finding| PlacedFinding { segment, finding }));
+        }
+    }
+
+    /// Holds what lies beside the segments against them, now that all of them are known.
+    fn beside(&mut self, out: &PartitionScan, proof: Proof) {
+        if !self.side_files.is_known() {
+            return;
+        }
+        let mut found = side_check::transaction_indexes(out, proof, self.side_files);
+        found.extend(side_check::leader_epochs(out, &self.context.leader_epochs, proof));
+        let placed = found.into_iter().map(|(segment, finding)| PlacedFinding { segment, finding });
+        self.findings.extend(placed);
+    }
+
     fn finish(mut self, mut out: PartitionScan) -> PartitionScan {
+        let last = out.segments.len().saturating_sub(1);
+        let end = self.next.unwrap_or(0);
+        self.snapshots_up_to(end, last);
+        let stopped_cleanly = out.segments.last().is_some_and(|scan| scan.context.stopped_cleanly);
+        for &offset in self.side_files.snapshots().get(self.snapshots..).unwrap_or_default() {
+            let finding = side_check::snapshot_behind(offset, end, stopped_cleanly);
+            self.findings.push(PlacedFinding { segment: last, finding });
+        }
         let mut sink = Sink {
             is_consumer_offsets: self.context.is_consumer_offsets,
             findings: &mut self.findings,
             counters: &mut self.counters,
             ended: &mut self.ended,
         };
-        out.producers = self.producers.finish(self.first.unwrap_or(0), &mut |id, verdict| {
-            sink.take(id, &verdict);
-        });
+        out.producers = std::mem::take(&mut self.producers).finish(
+            self.first.unwrap_or(0),
+            &mut |id, verdict| {
+                sink.take(id, &verdict);
+            },
+        );
         for placed in &self.findings {
             let finding = &placed.finding;
             if is_loss(finding.kind) || finding.kind == FindingKind::Unreadable {
@@ -370,12 +460,14 @@ impl Merge<'_> {
         out.log_end_offset = end;
         out.last_stable_offset = out.last_stable_offset.max(out.log_start_offset);
         out.holes = self.holes;
+        let proof = self.proof();
         self.ended.sort();
-        out.ended = self.ended;
+        out.ended = std::mem::take(&mut self.ended);
         out.counters = self.counters;
         out.newest_timestamp = self.newest_timestamp.max(-1);
         out.last_lost_offset = self.lost;
         out.epochs = epochs(&out.segments, &self.context.leader_epochs);
+        self.beside(&out, proof);
         out.findings = self.findings;
         causes::explain(&mut out, self.context);
         out.findings

@@ -19,6 +19,7 @@
 //! | `tally` | what sound batches amount to: order, epochs, timestamps, counts |
 //! | [`producers`], [`sequences`], [`transactions`] | what producers did, in a form that merges |
 //! | [`index_check`] | `.index` and `.timeindex` against the batches |
+//! | [`side_check`] | snapshots, transaction indexes and leader epochs against the log |
 //! | `merge` | the segments of a partition put together |
 //! | [`gaps`], `causes` | offsets that consumers do not get, and why |
 //! | `timeline` | timestamps and retention |
@@ -36,6 +37,7 @@ pub mod recovery;
 mod resync;
 mod scan;
 pub mod sequences;
+pub mod side_check;
 mod source;
 mod tally;
 mod timeline;
@@ -47,7 +49,9 @@ pub use findings::{
     Severity, SideFile,
 };
 pub use gaps::{Gap, Reader};
-pub use merge::{Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition};
+pub use merge::{
+    Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition, merge_partition_with,
+};
 pub use reading::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
 pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use scan::{Listing, Scanner};

@@ -2,6 +2,7 @@
 
 use super::sequences::{EventKind, ProducerEvent, SequenceState, SequenceVerdict, Sequences};
 use super::transactions::{OpenTransaction, TransactionVerdict, Transactions};
+use crate::sidefiles::snapshot::SnapshotEntry;
 use std::collections::HashMap;
 
 /// Producers of one part of a log that are followed. Each costs about a kilobyte; a log in which
@@ -41,6 +42,19 @@ pub struct ProducerState {
     pub open_transaction: Option<OpenTransaction>,
 }
 
+/// What a log shows of a producer up to some offset, as a snapshot of that offset would keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownProducer {
+    /// The entry.
+    pub entry: SnapshotEntry,
+    /// Offset of its newest batch, marker included.
+    pub newest_offset: i64,
+    /// Whether the log has data of it.
+    pub has_data: bool,
+    /// Whether the log has a marker of it.
+    pub has_marker: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Producer {
     id: i64,
@@ -48,6 +62,33 @@ struct Producer {
     transactions: Transactions,
     last_timestamp: Option<i64>,
     last_data: Option<(i64, i64)>,
+    newest_offset: i64,
+}
+
+impl Producer {
+    fn known(&self) -> KnownProducer {
+        let state = self.sequences.finish(&mut |_, _| {});
+        let (coordinator_epoch, open) = self.transactions.state();
+        // A marker of another epoch makes a broker forget the batches before it.
+        let newest = self.last_data.filter(|_| state.is_some_and(|state| state.has_batches()));
+        let (first, last) = newest.unwrap_or((-1, -1));
+        let entry = SnapshotEntry {
+            producer_id: self.id,
+            producer_epoch: state.map_or(-1, |state| state.epoch),
+            last_sequence: state.map_or(-1, |state| state.last_sequence),
+            last_offset: last,
+            offset_delta: last.saturating_sub(first) as i32,
+            last_timestamp: self.last_timestamp.unwrap_or(-1),
+            coordinator_epoch: coordinator_epoch.unwrap_or(-1),
+            transaction_first_offset: open.map(|open| open.first_offset),
+        };
+        KnownProducer {
+            entry,
+            newest_offset: self.newest_offset,
+            has_data: self.last_data.is_some(),
+            has_marker: coordinator_epoch.is_some(),
+        }
+    }
 }
 
 /// The producers of one part of a log.
@@ -78,6 +119,7 @@ impl Producers {
                         transactions: Transactions::default(),
                         last_timestamp: None,
                         last_data: None,
+                        newest_offset: -1,
                     });
                     next
                 }
@@ -91,6 +133,7 @@ impl Producers {
         let Some(producer) = self.place(id) else { return };
         event.previous_timestamp = producer.last_timestamp;
         producer.last_timestamp = Some(event.timestamp);
+        producer.newest_offset = event.last_offset;
         if matches!(event.kind, EventKind::Data { .. }) {
             producer.last_data = Some((event.offset, event.last_offset));
         }
@@ -113,6 +156,7 @@ impl Producers {
             producer.transactions.shift(segment);
             left.last_timestamp = producer.last_timestamp.or(left.last_timestamp);
             left.last_data = producer.last_data.or(left.last_data);
+            left.newest_offset = left.newest_offset.max(producer.newest_offset);
             left.sequences.append(&producer.sequences, &mut |event, verdict| {
                 out(id, Verdict::Sequence(*event, verdict));
             });
@@ -148,6 +192,22 @@ impl Producers {
         }
         states.sort_by_key(|state| state.producer_id);
         states
+    }
+
+    /// What is known of a producer, with nothing to the left.
+    pub fn known(&self, id: i64) -> Option<KnownProducer> {
+        let place = self.places.get(&id)?;
+        Some(self.list.get(*place)?.known())
+    }
+
+    /// All that is known of them, in the order in which they came.
+    pub fn all_known(&self) -> impl Iterator<Item = KnownProducer> {
+        self.list.iter().map(Producer::known)
+    }
+
+    /// Those whose transaction is open.
+    pub fn with_open_transaction(&self) -> impl Iterator<Item = KnownProducer> {
+        self.list.iter().filter(|p| p.transactions.state().1.is_some()).map(Producer::known)
     }
 
     /// How many batches belong to producers beyond [`MAX_PRODUCERS`], which were not followed.

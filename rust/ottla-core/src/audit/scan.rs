@@ -532,6 +532,7 @@ impl Pass<'_, '_> {
         if let Some(on_batch) = &mut self.tally.on_batch {
             on_batch(info, false);
         }
+        self.tally.stray(info);
         self.tally.lost(finding, offsets);
         self.position = end;
     }

@@ -134,6 +134,11 @@ impl SequenceState {
         }
     }
 
+    /// Whether a batch of the epoch is known.
+    pub fn has_batches(&self) -> bool {
+        self.in_window > 0
+    }
+
     fn remembers(&self, sequences: (i32, i32)) -> bool {
         self.window.iter().take(usize::from(self.in_window)).any(|&known| known == sequences)
     }

@@ -129,8 +129,8 @@ pub struct EpochRun {
     /// Last offset of its first batch.
     first_last_offset: i64,
     /// Where its first batch is, and its size.
-    position: u64,
-    size: u64,
+    pub(crate) position: u64,
+    pub(crate) size: u64,
 }
 
 /// A timestamp and the batch it is in.
@@ -561,7 +561,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn stray(&mut self, info: &BatchInfo) {
+    /// A batch that is framed, and in no place in the log.
+    pub(crate) fn stray(&mut self, info: &BatchInfo) {
         let end = info.position.saturating_add(info.size);
         self.index_check.stray(self.indexes, info.position, end);
     }

@@ -354,6 +354,15 @@ impl Transactions {
         self.open = right.open;
     }
 
+    /// The coordinator epoch of the last marker, if there was one, and the transaction that is open,
+    /// with nothing to the left.
+    pub fn state(&self) -> (Option<i32>, Option<&OpenTransaction>) {
+        match self.marker {
+            Some(_) => (Some(self.coordinator_epoch), self.open.as_ref()),
+            None => (None, self.begun.as_ref()),
+        }
+    }
+
     /// Nothing is to the left: ends what began there, and gives the coordinator epoch (−1 without a
     /// marker) and the transaction that is still open.
     pub fn finish(self, out: &mut dyn FnMut(TransactionVerdict)) -> (i32, Option<OpenTransaction>) {
