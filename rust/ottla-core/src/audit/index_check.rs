@@ -263,13 +263,17 @@ impl Offsets {
 
     /// The segment ends before the offset `end`, which is `None` where its end is not known.
     fn finish(mut self, indexes: &Indexes, end: Option<i64>) -> Wrong {
+        // Before the first batch there is nothing to point to but lost bytes.
+        let is_negative = indexes.placed().first().is_some_and(|entry| entry.position < 0);
+        let before = is_negative.then_some((0, Fault::NoBatch { start: 0 }));
         self.settle(indexes, indexes.offset_entry_at(self.last.1));
-        let wrong = earlier(self.wrong, indexes.offset_order());
+        let wrong = earlier(before, earlier(self.wrong, indexes.offset_order()));
         let Some(end) = end else { return wrong };
-        let last = self.next.checked_sub(1);
-        let last = last.filter(|&last| indexes.offset_of(last).is_some_and(|o| o >= end));
+        let is_beyond = |entry: &OffsetEntry| entry.offset(indexes.base_offset) >= end;
+        let beyond = indexes.placed().iter().position(is_beyond);
         let behind = Some(self.next).filter(|&next| next < indexes.placed().len());
-        earlier(wrong, last.or(behind).map(|number| (number, Fault::Beyond { end })))
+        let beyond = beyond.into_iter().chain(behind).min();
+        earlier(wrong, beyond.map(|number| (number, Fault::Beyond { end })))
     }
 }
 
@@ -361,7 +365,11 @@ impl Times {
                 || (greatest.timestamp < entry.timestamp && !greatest.is_partial);
             is_wrong.then_some((*number, Fault::Timestamp { greatest: greatest.timestamp }))
         };
-        earlier(self.settled.iter().find_map(judge), indexes.time_order())
+        // Entries below the first batch.
+        let (start, before) = self.start.unwrap_or_default();
+        let before = (0..start).find_map(|number| judge(&(number, before)));
+        let wrong = before.or_else(|| self.settled.iter().find_map(judge));
+        earlier(wrong, indexes.time_order())
     }
 }
 
