@@ -45,8 +45,8 @@ fn time(index: u64) -> TimeEntry {
 }
 
 fn indexes(offsets: &[OffsetEntry], times: &[TimeEntry]) -> Indexes {
-    let offsets: Vec<u8> = offsets.iter().flat_map(|entry| entry.to_bytes()).collect();
-    let times: Vec<u8> = times.iter().flat_map(|entry| entry.to_bytes()).collect();
+    let offsets: Vec<u8> = offsets.iter().flat_map(OffsetEntry::to_bytes).collect();
+    let times: Vec<u8> = times.iter().flat_map(TimeEntry::to_bytes).collect();
     of_bytes(&offsets, &times)
 }
 
@@ -85,7 +85,7 @@ fn feed(indexes: &Indexes, seen: &[Seen]) -> IndexCheck {
             {
                 check.pass(position, end, timestamp);
             }
-            Seen::Batch(indexed) => check.at(indexes, &indexed),
+            Seen::Batch(batch) => check.at(indexes, &batch),
             Seen::Stray(position) => check.stray(indexes, position, position + SIZE),
             Seen::Lost => check.lost(),
         }

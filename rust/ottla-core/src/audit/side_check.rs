@@ -108,7 +108,7 @@ struct SnapshotCheck<'a> {
 
 type Difference = (&'static str, String, String);
 
-fn differs<T: PartialEq + std::fmt::Display>(
+fn differs<T: Copy + PartialEq + std::fmt::Display>(
     field: &'static str,
     is: T,
     was: T,
