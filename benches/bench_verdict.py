@@ -15,8 +15,14 @@ def test_a_producers_batches_are_appended(time_peer: TimePeer, shape: Shape, pee
     time_peer("append", peer, generate(shape, MIB))
 
 
+@pytest.mark.parametrize("peer", JOBS["append-joined"])
+@pytest.mark.parametrize("shape", [Shape(100, 100), Shape(1024)], ids=str)
+def test_what_is_stored_is_taken_in_one_piece(time_peer: TimePeer, shape: Shape, peer: str) -> None:
+    time_peer("append-joined", peer, generate(shape, MIB))
+
+
 @pytest.mark.parametrize("peer", JOBS["accept"])
-@pytest.mark.parametrize("shape", [Shape(100, 1), Shape(1024)], ids=str)
+@pytest.mark.parametrize("shape", [Shape(100, 1), Shape(100, 8000), Shape(1024)], ids=str)
 def test_a_decision_in_place_stands_beside_a_check(
     time_peer: TimePeer, shape: Shape, peer: str
 ) -> None:

@@ -80,6 +80,7 @@ impl BatchInfo {
     }
 
     /// The fields of a magic 2 header that stands at `position`.
+    #[inline]
     pub fn from_header(header: &Header, position: u64) -> Self {
         Self {
             position,

@@ -146,6 +146,7 @@ pub struct Header {
 
 impl Header {
     /// Reads 61 bytes at `at`, judging nothing.
+    #[inline]
     pub fn read(data: &[u8], at: usize) -> Option<Self> {
         let head = data.get(at..)?.first_chunk::<RECORD_BATCH_OVERHEAD>()?;
         Some(Self {

@@ -16,6 +16,7 @@
 //! | [`walk`] | the records of one batch, structure checked |
 //! | [`mod@run`] | consecutive batches: header, checksum and walk of each while it is in cache |
 //! | [`numbers`], [`views`] | columns written during the walk |
+//! | [`mod@timestamps`] | what a leader asks of the timestamps of a batch |
 //! | [`build`] | columns to the records of one batch |
 //! | [`gzip`] | libdeflate |
 
@@ -36,6 +37,7 @@ pub mod level;
 pub mod numbers;
 mod opaque;
 pub mod run;
+pub mod timestamps;
 pub mod views;
 pub mod walk;
 
@@ -48,5 +50,6 @@ pub use crate::numbers::Numbers;
 pub use crate::run::{
     EachBatch, EachRecord, Nothing, Run, Target, crc_only_run, run, walk_payload,
 };
+pub use crate::timestamps::Timestamps;
 pub use crate::views::Views;
 pub use crate::walk::{Record, Sink};

@@ -6,8 +6,8 @@ use common::{Guarded, Random, SHAPES, Shape, batch, records, seal};
 use ottla_kernels::numbers::Row;
 use ottla_kernels::views::Nulls;
 use ottla_kernels::{
-    BatchHeader, EachBatch, EachRecord, Level, Nothing, Numbers, Record, Run, Views, crc_only_run,
-    crc32c, run, walk, walk_payload,
+    BatchHeader, EachBatch, EachRecord, Level, Nothing, Numbers, Record, Run, Timestamps, Views,
+    crc_only_run, crc32c, run, walk, walk_payload,
 };
 
 /// The oracle: ordinary headers, naive CRC, naive walk.
@@ -118,6 +118,15 @@ fn assert_views(data: &[u8], views: Views, rows: &[Row], context: &str) {
     );
 }
 
+/// The least time delta, if it is below 0, and the first record with the header's maximum.
+fn plain_timestamps(header: &BatchHeader, records: &[Record]) -> (i64, Option<usize>) {
+    let deltas = || records.iter().map(|record| record.timestamp_delta);
+    let largest = (!header.is_log_append_time())
+        .then(|| header.max_timestamp - header.base_timestamp)
+        .and_then(|largest| deltas().position(|delta| delta == largest));
+    (deltas().fold(0, i64::min), largest)
+}
+
 /// Every level and target gives what the oracle gives, on data that ends where memory ends.
 fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
     let data = &*memory.at_end(data);
@@ -139,6 +148,12 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
         let mut views = Views::new(0);
         assert_eq!(run(level, data, 0, &mut views), wanted, "{level}, views");
         assert_views(data, views, &rows, level.name());
+        let mut timestamps = Timestamps::default();
+        assert_eq!(run(level, data, 0, &mut timestamps), wanted, "{level}, timestamps");
+        if let Some((header, records)) = batches.last().filter(|_| wanted.position == data.len()) {
+            let found = (timestamps.least_delta(), timestamps.index_of_max());
+            assert_eq!(found, plain_timestamps(header, records), "{level}, timestamps");
+        }
     }
     wanted
 }
@@ -429,6 +444,11 @@ fn a_payload_is_walked_as_the_naive_walk_does_whatever_happens_to_it() {
                         wanted.is_some()
                     );
                     assert_eq!(numbers.row_count(), wanted.as_ref().map_or(0, Vec::len));
+                    let mut timestamps = Timestamps::default();
+                    let walked = walk_payload(level, payload, &header, &mut timestamps);
+                    let found = (timestamps.least_delta(), timestamps.index_of_max());
+                    let plain = wanted.as_ref().map(|records| plain_timestamps(&header, records));
+                    assert_eq!(walked.then_some(found), plain, "{level}, {shape:?}");
                 }
             }
         }

@@ -2,12 +2,16 @@
 
 use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::check::kernels;
-use ottla_core::leader::{self, Origin, Profile, Request, Stored, TopicConfig, Validator};
+use ottla_core::header::RECORD_BATCH_OVERHEAD;
+use ottla_core::leader::{
+    self, ErrorCode, Metrics, Origin, Patch, Profile, Refusal, Request, Stored, TopicConfig,
+    Validator,
+};
 use ottla_core::limits::Limits;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple};
 use std::cell::RefCell;
 
 thread_local! {
@@ -18,6 +22,15 @@ thread_local! {
 /// Works with this thread's validator.
 pub(crate) fn with_validator<T>(work: impl FnOnce(&mut Validator) -> T) -> T {
     VALIDATOR.with_borrow_mut(work)
+}
+
+/// Whether a decision takes less than a microsecond, and the GIL is better kept: few bytes, and not
+/// many more of them inside.
+pub(crate) fn is_short(records: &[u8]) -> bool {
+    const PLAIN_BYTES: usize = 16 << 10;
+    const CODEC: u8 = 7;
+    let is_plain = || records.get(22).is_some_and(|attributes| attributes & CODEC == 0);
+    records.len() < DETACH_BYTES || records.len() < PLAIN_BYTES && is_plain()
 }
 
 /// A topic's configuration, read once: what ``ottla.TopicConfig`` holds for the engine.
@@ -110,12 +123,20 @@ impl Whole {
     }
 }
 
-/// The origin of a name.
-pub(crate) fn origin_of(name: &str) -> PyResult<Origin> {
-    Origin::from_name(name).ok_or_else(|| {
-        let names = "'client', 'coordinator' or 'replication'";
-        PyValueError::new_err(format!("origin is {names}, not '{name}'"))
-    })
+/// An origin, by its name.
+#[derive(Clone, Copy)]
+pub(crate) struct OriginName(pub(crate) Origin);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for OriginName {
+    type Error = PyErr;
+
+    fn extract(name: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let name: &str = name.extract()?;
+        Origin::from_name(name).map(Self).ok_or_else(|| {
+            let names = "'client', 'coordinator' or 'replication'";
+            PyValueError::new_err(format!("origin is {names}, not '{name}'"))
+        })
+    }
 }
 
 /// The profile of a name.
@@ -153,7 +174,7 @@ pub(crate) fn profile_of(name: &str) -> PyResult<Profile> {
 #[pyfunction]
 #[pyo3(signature = (
     records, config=None, *, now_ms, api_version=Some(Whole::Of(11)), base_offset=Whole::Of(0),
-    leader_epoch=Whole::Of(0), origin="client", transactional_id=None, profile="strict"
+    leader_epoch=Whole::Of(0), origin=OriginName(Origin::Client), transactional_id=None, profile="strict"
 ), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
     leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
 #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
@@ -165,7 +186,7 @@ pub(crate) fn validate(
     api_version: Option<Whole>,
     base_offset: Whole,
     leader_epoch: Whole,
-    origin: &str,
+    origin: OriginName,
     transactional_id: Option<&str>,
     profile: &str,
 ) -> PyResult<Verdict> {
@@ -177,25 +198,39 @@ pub(crate) fn validate(
         base_offset: base_offset.within("base_offset", 0, i64::MAX)?,
         log_start_offset: 0,
         leader_epoch: leader_epoch.within("leader_epoch", 0, i32::MAX.into())? as i32,
-        origin: origin_of(origin)?,
+        origin: origin.0,
         has_transactional_id: transactional_id.is_some(),
         profile: profile_of(profile)?,
     };
     let (bytes, config) = (data.as_bytes(), settings.get().config());
     let decide =
         || with_validator(|validator| leader::validate(bytes, config, &request, validator));
-    let verdict = if bytes.len() < DETACH_BYTES { decide() } else { py.detach(decide) };
-    Ok(Verdict::new(py, &data, verdict))
+    let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
+    Ok(Verdict::new(py, data.clone(), verdict))
 }
 
 /// What is appended: where its bytes are.
 enum Kept {
-    /// Nothing, or the received bytes up to here.
+    /// The received bytes up to here.
     AsReceived(usize),
-    /// The received bytes up to here, behind another header.
-    Patched([u8; ottla_core::header::RECORD_BATCH_OVERHEAD], usize),
+    /// One batch, the received bytes up to here, with another header.
+    Patched(Patch, usize),
     /// Other bytes.
     Owned(Py<PyBytes>),
+}
+
+/// What is appended: what :class:`Verdict` tells of it.
+struct Appended {
+    kept: Kept,
+    base_offset: i64,
+    last_offset: i64,
+    max_timestamp_ms: i64,
+    offset_of_max_timestamp: i64,
+    log_append_time_ms: i64,
+    message_count: u64,
+    converted: u64,
+    is_rebuilt: bool,
+    is_duplicate: bool,
 }
 
 /// A leader's decision on the record set of one partition.
@@ -204,39 +239,69 @@ enum Kept {
 /// and expected, and ``record_errors`` names the records to blame, ascending; nothing is appended.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct Verdict {
-    decision: leader::Verdict<'static>,
+    outcome: Result<Appended, Box<Refusal>>,
+    log_start_offset: i64,
+    set_bytes: usize,
     data: Py<PyBytes>,
-    kept: Kept,
     stored: PyOnceLock<Py<PyBytes>>,
 }
 
 impl Verdict {
     /// A verdict on `data`.
+    #[inline]
     pub(crate) fn new(
         py: Python<'_>,
-        data: &Bound<'_, PyBytes>,
+        data: Bound<'_, PyBytes>,
         verdict: leader::Verdict<'_>,
     ) -> Self {
-        let leader::Verdict { outcome, log_start_offset, metrics } = verdict;
-        let mut kept = Kept::AsReceived(0);
-        let outcome = outcome.map(|mut accepted| {
-            kept = match std::mem::replace(&mut accepted.stored, Stored::Nothing) {
+        let leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
+        let outcome = outcome.map(|accepted| Appended {
+            message_count: accepted.message_count(),
+            kept: match accepted.stored {
                 Stored::Nothing => Kept::AsReceived(0),
                 Stored::AsReceived(bytes) => Kept::AsReceived(bytes.len()),
-                Stored::Patched { header, rest } => {
-                    Kept::Patched(header, header.len() + rest.len())
-                }
+                Stored::Patched { batch, patch } => Kept::Patched(patch, batch.len()),
                 Stored::Owned(bytes) => Kept::Owned(PyBytes::new(py, &bytes).unbind()),
-            };
-            accepted.into_owned()
+            },
+            base_offset: accepted.base_offset,
+            last_offset: accepted.last_offset,
+            max_timestamp_ms: accepted.max_timestamp_ms,
+            offset_of_max_timestamp: accepted.offset_of_max_timestamp,
+            log_append_time_ms: accepted.log_append_time_ms,
+            converted: accepted.converted,
+            is_rebuilt: accepted.is_rebuilt,
+            is_duplicate: accepted.is_duplicate,
         });
-        let decision = leader::Verdict { outcome, log_start_offset, metrics };
-        Self { decision, data: data.clone().unbind(), kept, stored: PyOnceLock::new() }
+        Self {
+            outcome,
+            log_start_offset,
+            set_bytes,
+            data: data.unbind(),
+            stored: PyOnceLock::new(),
+        }
     }
 
     /// A field of what is appended, −1 where nothing is.
-    fn field(&self, field: impl FnOnce(&leader::Accepted<'static>) -> i64) -> i64 {
-        self.decision.outcome.as_ref().map_or(-1, field)
+    fn field(&self, field: impl FnOnce(&Appended) -> i64) -> i64 {
+        self.outcome.as_ref().map_or(-1, field)
+    }
+
+    fn code(&self) -> ErrorCode {
+        self.outcome.as_ref().map_or_else(|refusal| refusal.error, |_| ErrorCode::None)
+    }
+
+    /// The received bytes from `start` up to `end`, not copied.
+    fn received<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        end: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let data = self.data.bind(py);
+        if start == 0 && end == data.as_bytes().len() {
+            return Ok(data.clone().into_any());
+        }
+        PyMemoryView::from(data)?.get_item(PySlice::new(py, start as isize, end as isize, 1))
     }
 }
 
@@ -245,31 +310,33 @@ impl Verdict {
     /// Whether the set is taken.
     #[getter]
     fn accepted(&self) -> bool {
-        self.decision.outcome.is_ok()
+        self.outcome.is_ok()
     }
 
     /// Kafka's error code; 0 where the set is taken.
     #[getter]
     fn error(&self) -> i16 {
-        self.decision.error().code()
+        self.code().code()
     }
 
     /// Kafka's name for the error.
     #[getter]
     fn error_name(&self) -> &'static str {
-        self.decision.error().name()
+        self.code().name()
     }
 
     /// What was found, what was expected and at which records; ``None`` where the set is taken.
     #[getter]
     fn error_message(&self) -> Option<String> {
-        self.decision.outcome.as_ref().err().map(|refusal| refusal.message())
+        self.outcome.as_ref().err().map(|refusal| refusal.message())
     }
 
     /// The records to blame, ascending.
     #[getter]
     fn record_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let errors = self.decision.record_errors().iter().map(|error| RecordError {
+        let refusal = self.outcome.as_ref().err();
+        let errors = refusal.iter().flat_map(|refusal| &refusal.record_errors);
+        let errors = errors.map(|error| RecordError {
             batch_index: error.batch_index,
             error: error.error.code(),
             message: error.message(),
@@ -280,7 +347,7 @@ impl Verdict {
     /// Whether Kafka fails every partition of the request with this error.
     #[getter]
     fn is_request_wide(&self) -> bool {
-        self.decision.outcome.as_ref().is_err_and(|refusal| refusal.is_request_wide)
+        self.outcome.as_ref().is_err_and(|refusal| refusal.is_request_wide)
     }
 
     /// Offset of the first record; −1 where nothing is appended.
@@ -316,62 +383,95 @@ impl Verdict {
     /// Log start offset of the answer; −1 where it is not told.
     #[getter]
     fn log_start_offset(&self) -> i64 {
-        self.decision.log_start_offset
+        self.log_start_offset
     }
 
     /// Whether records were written anew; the rest keeps every byte behind its header.
     #[getter]
     fn is_rebuilt(&self) -> bool {
-        self.decision.outcome.as_ref().is_ok_and(|accepted| accepted.is_rebuilt)
+        self.outcome.as_ref().is_ok_and(|accepted| accepted.is_rebuilt)
     }
 
     /// Whether the batch is in the log already, at these offsets: nothing is appended.
     #[getter]
     fn is_duplicate(&self) -> bool {
-        self.decision.outcome.as_ref().is_ok_and(|accepted| accepted.is_duplicate)
+        self.outcome.as_ref().is_ok_and(|accepted| accepted.is_duplicate)
     }
 
     /// Records written anew.
     #[getter]
     fn converted(&self) -> i64 {
-        self.decision.outcome.as_ref().map_or(0, |accepted| accepted.converted as i64)
+        self.outcome.as_ref().map_or(0, |accepted| accepted.converted as i64)
     }
 
-    /// The bytes to append; empty where nothing is.
+    /// The bytes to append, in one piece; empty where nothing is.
+    ///
+    /// A set that is kept stands behind another header: the first call copies it.
+    /// :attr:`stored_parts` are the same bytes without a copy.
     #[getter]
     fn stored<'py>(&'py self, py: Python<'py>) -> PyResult<&'py Bound<'py, PyBytes>> {
-        let data = self.data.as_bytes(py);
         let stored = self.stored.get_or_try_init(py, || {
-            Ok::<_, PyErr>(match &self.kept {
-                Kept::Owned(bytes) => bytes.clone_ref(py),
-                Kept::AsReceived(end) if *end == data.len() => self.data.clone_ref(py),
-                Kept::AsReceived(end) => {
-                    PyBytes::new(py, data.get(..*end).unwrap_or_default()).unbind()
-                }
-                Kept::Patched(header, end) => PyBytes::new_with(py, *end, |to| {
-                    let (head, rest) = to.split_at_mut(header.len());
-                    head.copy_from_slice(header);
-                    rest.copy_from_slice(data.get(header.len()..*end).unwrap_or_default());
-                    Ok(())
-                })?
-                .unbind(),
-            })
+            let parts = self.stored_parts(py)?;
+            if parts.len() == 1
+                && let Ok(whole) = parts.get_item(0)?.cast_into::<PyBytes>()
+            {
+                return Ok(whole.unbind());
+            }
+            let joined = PyBytes::new(py, b"").call_method1(pyo3::intern!(py, "join"), (parts,))?;
+            Ok::<_, PyErr>(joined.cast_into::<PyBytes>()?.unbind())
         })?;
         Ok(stored.bind(py))
+    }
+
+    /// The bytes to append as bytes-like objects that follow one another, none of them copied, as
+    /// ``os.writev`` and ``b"".join`` take them; ``()`` where nothing is appended.
+    ///
+    /// A set that is kept comes as its new header, 61 ``bytes``, and a ``memoryview`` of the
+    /// received records; one that is written anew, or kept whole, as one object. A view keeps the
+    /// received bytes alive.
+    ///
+    /// >>> import ottla
+    /// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")])
+    /// >>> verdict = ottla.validate(batch, now_ms=0, base_offset=42)
+    /// >>> [len(part) for part in verdict.stored_parts]
+    /// [61, 8]
+    /// >>> b"".join(verdict.stored_parts) == verdict.stored
+    /// True
+    #[getter]
+    fn stored_parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.outcome.as_ref().map(|appended| &appended.kept) {
+            Ok(Kept::Patched(patch, end)) => {
+                let header = patch.header_of(self.data.as_bytes(py)).map(|new| new.to_bytes());
+                let header = PyBytes::new(py, header.as_ref().map_or(&[], |bytes| &bytes[..]));
+                let rest = self.received(py, RECORD_BATCH_OVERHEAD, *end)?;
+                PyTuple::new(py, [header.into_any(), rest])
+            }
+            Ok(Kept::AsReceived(end)) if *end > 0 => {
+                PyTuple::new(py, [self.received(py, 0, *end)?])
+            }
+            Ok(Kept::Owned(bytes)) => PyTuple::new(py, [bytes]),
+            Ok(Kept::AsReceived(_)) | Err(_) => Ok(PyTuple::empty(py)),
+        }
     }
 
     /// What was counted, by the names of Kafka's meters (KIP-467).
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(py);
-        for (name, count) in self.decision.metrics.named() {
+        let metrics = match &self.outcome {
+            Ok(appended) => {
+                Metrics::accepted(self.set_bytes, appended.message_count, appended.converted)
+            }
+            Err(refusal) => refusal.metrics,
+        };
+        for (name, count) in metrics.named() {
             named.set_item(name, count)?;
         }
         Ok(named)
     }
 
     fn __repr__(&self) -> String {
-        match &self.decision.outcome {
+        match &self.outcome {
             Ok(accepted) => format!(
                 "<Verdict accepted, offsets {} to {}>",
                 accepted.base_offset, accepted.last_offset

@@ -1,14 +1,16 @@
 //! `Leader`: the decisions of one partition's leader over time.
 
-use crate::bytes::{DETACH_BYTES, bytes_of};
-use crate::leader::{Verdict, Whole, origin_of, profile_of, settings_of, with_validator};
-use ottla_core::leader::Validator;
+use crate::bytes::bytes_of;
+use crate::leader::{
+    OriginName, Verdict, Whole, is_short, profile_of, settings_of, with_validator,
+};
 use ottla_core::leader::log::{
     AppendRequest, EndTransaction, Leader as Engine, LeaderSettings, UnknownProducer,
 };
 use ottla_core::leader::producers::{Guard, ProducerEntry, ProducerRefusal};
 use ottla_core::leader::state::{OffsetOutOfRange, Offsets, Replay, RestoreError, Source};
 use ottla_core::leader::transactions::AbortedTransaction as Aborted;
+use ottla_core::leader::{Origin, Validator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
@@ -306,8 +308,8 @@ impl Leader {
         let mut engine = self.engine(py);
         let engine = &mut *engine;
         let mut decide = || with_validator(|validator| append(engine, bytes, validator));
-        let verdict = if bytes.len() < DETACH_BYTES { decide() } else { py.detach(decide) };
-        Ok(Verdict::new(py, &records, verdict))
+        let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
+        Ok(Verdict::new(py, records.clone(), verdict))
     }
 }
 
@@ -471,8 +473,10 @@ impl Leader {
     /// Gives a :class:`Verdict`; a batch that is known already is answered with its own offsets and
     /// ``is_duplicate``, and nothing is to be stored.
     #[pyo3(signature = (
-        records, *, now_ms, api_version=Some(Whole::Of(11)), transactional_id=None, origin="client", guard=None
-    ))]
+        records, *, now_ms, api_version=Some(Whole::Of(11)), transactional_id=None,
+        origin=OriginName(Origin::Client), guard=None
+    ), text_signature = "($self, records, *, now_ms, api_version=11, transactional_id=None, \
+        origin='client', guard=None)")]
     #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
     fn append(
         &self,
@@ -481,13 +485,13 @@ impl Leader {
         now_ms: Whole,
         api_version: Option<Whole>,
         transactional_id: Option<&str>,
-        origin: &str,
+        origin: OriginName,
         guard: Option<&Bound<'_, VerificationGuard>>,
     ) -> PyResult<Verdict> {
         let request = AppendRequest {
             api_version: api_version.map(Whole::api_version).transpose()?,
             has_transactional_id: transactional_id.is_some(),
-            origin: origin_of(origin)?,
+            origin: origin.0,
             guard: guard.map(|guard| &guard.get().guard),
             now_ms: now_ms.clock()?,
         };
@@ -569,7 +573,7 @@ impl Leader {
         let mut engine = self.engine(py);
         let verdict = with_validator(|validator| engine.end_transaction(&end, validator));
         let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Verdict::new(py, &PyBytes::new(py, b""), verdict))
+        Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
     }
 
     /// Moves the log start up (DeleteRecords and retention, KIP-107); an offset below it changes

@@ -176,7 +176,14 @@ impl Leader {
                 verdict.refuse(refusal);
             }
         }
-        self.metrics += verdict.metrics;
+        match &verdict.outcome {
+            // As `verdict.metrics()`, of which most are 0 here.
+            Ok(accepted) => {
+                let (messages, converted) = (accepted.message_count(), accepted.converted);
+                self.metrics += Metrics::accepted(verdict.set_bytes, messages, converted);
+            }
+            Err(refusal) => self.metrics += refusal.metrics,
+        }
         verdict
     }
 

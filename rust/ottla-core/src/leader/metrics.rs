@@ -34,6 +34,18 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Those of a set that is taken: its bytes, its records, and how many of them were rebuilt.
+    #[inline]
+    pub fn accepted(set_bytes: usize, messages: u64, converted: u64) -> Self {
+        Self {
+            total_produce_requests: 1,
+            bytes_in: set_bytes as u64,
+            messages_in: messages,
+            produce_message_conversions: converted,
+            ..Self::default()
+        }
+    }
+
     /// Every counter with Kafka's name for its meter.
     pub fn named(&self) -> [(&'static str, u64); 11] {
         [
@@ -53,6 +65,7 @@ impl Metrics {
 }
 
 impl AddAssign for Metrics {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.no_key_compacted_topic_records += other.no_key_compacted_topic_records;
         self.invalid_magic_number_records += other.invalid_magic_number_records;

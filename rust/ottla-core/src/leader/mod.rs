@@ -39,4 +39,4 @@ pub use config::{ConfigError, TopicConfig};
 pub use metrics::Metrics;
 pub use profiles::{Difference, Profile};
 pub use validate::{Origin, Request, Validator, validate};
-pub use verdict::{Accepted, ErrorCode, Reason, RecordError, Refusal, Stored, Verdict};
+pub use verdict::{Accepted, ErrorCode, Patch, Reason, RecordError, Refusal, Stored, Verdict};

@@ -4,12 +4,13 @@
 //! timestamp do not; the new CRC follows from the old one, without the records, because a CRC is
 //! linear: both differ by the CRC of the changed bytes, moved past the bytes behind them.
 
-use super::verdict::Stored;
+use super::verdict::{Patch, Stored};
 use crate::attributes::{
     CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType,
 };
 use crate::header::{CRC_START, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, read_i64};
 use crate::legacy;
+use ottla_kernels::BatchHeader;
 
 /// Attribute bits with a meaning; the others are lost where attributes are written anew.
 const KNOWN_ATTRIBUTES: u16 =
@@ -28,22 +29,22 @@ pub(super) struct Stamp {
     pub(super) max_timestamp: i64,
 }
 
-/// One batch of magic 2 behind its new header.
-pub(super) fn patched<'a>(batch: &'a [u8], header: &Header, stamp: &Stamp) -> Stored<'a> {
-    let mut new = Header {
+/// One batch of magic 2 with its new header.
+#[inline]
+pub(super) fn patched<'a>(batch: &'a [u8], header: &BatchHeader, stamp: &Stamp) -> Stored<'a> {
+    let mut patch = Patch {
         base_offset: stamp.last_offset.wrapping_sub(i64::from(header.last_offset_delta)),
         partition_leader_epoch: stamp.leader_epoch,
-        ..*header
+        max_timestamp: stamp.max_timestamp,
+        attributes: header.attributes,
+        crc: header.crc,
     };
-    if header.timestamp_type() != stamp.timestamp_type
-        || header.max_timestamp != stamp.max_timestamp
-    {
-        new.attributes = with_type(header.attributes & KNOWN_ATTRIBUTES, stamp.timestamp_type);
-        new.max_timestamp = stamp.max_timestamp;
-        new.crc = crc_after(batch, header, &new);
+    let is_stamped = stamp.timestamp_type == TimestampType::LogAppendTime;
+    if header.is_log_append_time() != is_stamped || header.max_timestamp != stamp.max_timestamp {
+        patch.attributes = with_type(header.attributes & KNOWN_ATTRIBUTES, stamp.timestamp_type);
+        patch.crc = crc_after(batch, &patch).unwrap_or(header.crc);
     }
-    let rest = batch.get(RECORD_BATCH_OVERHEAD..).unwrap_or_default();
-    Stored::Patched { header: new.to_bytes(), rest }
+    Stored::Patched { batch, patch }
 }
 
 fn with_type(attributes: u16, timestamp_type: TimestampType) -> u16 {
@@ -53,18 +54,19 @@ fn with_type(attributes: u16, timestamp_type: TimestampType) -> u16 {
     }
 }
 
-/// The CRC of a batch whose header changes from `old`, which its CRC covers, to `new`.
-fn crc_after(batch: &[u8], old: &Header, new: &Header) -> u32 {
-    let (old_bytes, new_bytes) = (old.to_bytes(), new.to_bytes());
+/// The CRC of a batch, which its own CRC covers, behind the header of a patch.
+#[inline(never)]
+fn crc_after(batch: &[u8], patch: &Patch) -> Option<u32> {
+    let old = Header::read(batch, 0)?;
+    let (old_bytes, new_bytes) = (old.to_bytes(), patch.applied_to(&old).to_bytes());
     if batch.len() <= SHORT_BATCH {
-        let covered =
-            [&new_bytes[CRC_START..], batch.get(RECORD_BATCH_OVERHEAD..).unwrap_or_default()];
-        return ottla_kernels::crc32c(&covered.concat());
+        let covered = [&new_bytes[CRC_START..], batch.get(RECORD_BATCH_OVERHEAD..)?];
+        return Some(ottla_kernels::crc32c(&covered.concat()));
     }
     let changed = CRC_START..MAX_TIMESTAMP_END;
     let difference = ottla_kernels::crc32c(&old_bytes[changed.clone()])
         ^ ottla_kernels::crc32c(&new_bytes[changed]);
-    old.crc ^ past_zeros(difference, (batch.len() - MAX_TIMESTAMP_END) as u64)
+    Some(old.crc ^ past_zeros(difference, (batch.len() - MAX_TIMESTAMP_END) as u64))
 }
 
 /// The CRC-32C polynomial, bits reflected.
@@ -131,14 +133,21 @@ mod tests {
     fn a_crc_moved_by_linearity_is_the_one_computed_anew() {
         let bytes: Vec<u8> = (0..10_000u32).map(|i| ((i * i) >> 3) as u8).collect();
         for size in [61, 100, SHORT_BATCH, SHORT_BATCH + 1, 5000, 9999, 10_000] {
-            let batch = &bytes[..size];
-            let mut old = Header::read(batch, 0).unwrap();
-            old.crc = ottla_kernels::crc32c(&batch[CRC_START..]);
-            let new = Header { attributes: 8, max_timestamp: 1_700_000_000_000, ..old };
-            let mut changed = batch.to_vec();
-            changed[..RECORD_BATCH_OVERHEAD].copy_from_slice(&new.to_bytes());
+            let mut batch = bytes[..size].to_vec();
+            let crc = ottla_kernels::crc32c(&batch[CRC_START..]);
+            batch[17..CRC_START].copy_from_slice(&crc.to_be_bytes());
+            let patch = Patch {
+                base_offset: 7,
+                max_timestamp: 1_700_000_000_000,
+                partition_leader_epoch: 3,
+                crc,
+                attributes: 8,
+            };
+            let mut changed = batch.clone();
+            let header = patch.header_of(&batch).unwrap();
+            changed[..RECORD_BATCH_OVERHEAD].copy_from_slice(&header.to_bytes());
             let anew = ottla_kernels::crc32c(&changed[CRC_START..]);
-            assert_eq!(crc_after(batch, &old, &new), anew, "{size}");
+            assert_eq!(crc_after(&batch, &patch), Some(anew), "{size}");
         }
     }
 }

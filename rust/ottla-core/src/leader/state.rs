@@ -175,42 +175,52 @@ impl PartitionState {
         by: &Appender<'_>,
         codecs: &mut Codecs,
     ) -> Result<Taken, ProducerRefusal> {
-        let mut pending = Pending::default();
-        let mut judge = |batch: Option<ProducerBatch>| match batch {
-            Some(batch) => self.producers.judge(&batch, by, &mut pending),
-            None => Ok(None),
+        // One batch of records, of which the header says everything: nearly every append.
+        let single = stored
+            .header()
+            .map(|header| BatchInfo::from_header(&header, 0))
+            .filter(|info| !info.is_control() && info.size == stored.len() as u64)
+            .map(|info| info.has_producer_id().then(|| ProducerBatch::of_records(&info)));
+        let known = match single {
+            Some(None) => None,
+            Some(Some(batch)) if self.producers.append_next(&batch, by.origin) => None,
+            Some(Some(batch)) => self.take(std::iter::once(Ok(batch)), by)?,
+            None => {
+                let whole = stored.bytes();
+                let read = |info: Result<BatchInfo, Error>| {
+                    info.and_then(|info| ProducerBatch::read(&whole, &info, codecs)).transpose()
+                };
+                self.take(Batches::new(&whole, 0).filter_map(read), by)?
+            }
         };
-        let unreadable = ProducerRefusal::UnreadableMarker;
-        let mut known = None;
-        match stored.header().map(|header| BatchInfo::from_header(&header, 0)) {
-            // One batch of records, of which the header says everything: nearly every append.
-            Some(info) if !info.is_control() && info.size == stored.len() as u64 => {
-                let batch = info.has_producer_id().then(|| ProducerBatch::of_records(&info));
-                known = judge(batch)?;
-            }
-            _ => {
-                let whole = stored.to_vec();
-                for info in Batches::new(&whole, 0) {
-                    let info = info.map_err(unreadable)?;
-                    let batch = ProducerBatch::read(&whole, &info, codecs).map_err(unreadable)?;
-                    known = judge(batch)?;
-                    if known.is_some() {
-                        break;
-                    }
-                }
-            }
-        }
         if let Some(known) = known {
             return Ok(Taken::Duplicate(known));
-        }
-        // Two transactions at one offset cannot come from an append, whose offsets go up.
-        if let Ok(aborted) = self.producers.commit(pending) {
-            self.aborted.extend(aborted);
         }
         self.log_end_offset = log_end_offset;
         self.producers.set_end_offset(log_end_offset);
         self.high_watermark = self.high_watermark.min(log_end_offset);
         Ok(Taken::Appended)
+    }
+
+    /// Judges batches and takes over what they do; gives the one in the log that one of them repeats,
+    /// with nothing taken over.
+    fn take(
+        &mut self,
+        batches: impl Iterator<Item = Result<ProducerBatch, Error>>,
+        by: &Appender<'_>,
+    ) -> Result<Option<RememberedBatch>, ProducerRefusal> {
+        let mut pending = Pending::default();
+        for batch in batches {
+            let batch = batch.map_err(ProducerRefusal::UnreadableMarker)?;
+            if let Some(known) = self.producers.judge(&batch, by, &mut pending)? {
+                return Ok(Some(known));
+            }
+        }
+        // Two transactions at one offset cannot come from an append, whose offsets go up.
+        if let Ok(aborted) = self.producers.commit(pending) {
+            self.aborted.extend(aborted);
+        }
+        Ok(None)
     }
 
     /// The coordinator is about to be asked whether a transaction goes on.

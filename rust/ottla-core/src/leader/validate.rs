@@ -10,7 +10,7 @@
 //! pass and all that is written is its header ([`Validator::quick`]). Whatever they do not say yes
 //! to goes through the stages, which know every rule and name every fault.
 
-use ottla_kernels::{BatchHeader, EachRecord, Level, Record};
+use ottla_kernels::{BatchHeader, EachRecord, Level, Nothing, Record, Target, Timestamps};
 
 use super::analysis::{Analysis, analyze};
 use super::config::TopicConfig;
@@ -32,7 +32,7 @@ use crate::builder::NewRecord;
 use crate::check::ControlRecord;
 use crate::compression::Codecs;
 use crate::error::{ErrorKind, Field};
-use crate::header::{Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
+use crate::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
 use crate::legacy::{self, Entry, LegacyRecord};
 use crate::limits::Limits;
 use crate::record::read_record;
@@ -176,14 +176,21 @@ impl Validator {
         config: &TopicConfig,
         request: &Request,
     ) -> Verdict<'a> {
+        let set_bytes = records.len();
+        if let Some(header) = BatchHeader::parse(records, 0)
+            && let Some(proven) = self.quick(records, &header, config, request)
+        {
+            let accepted = kept(records, &header, &proven, config, request);
+            return Verdict::accepted(accepted, set_bytes, request);
+        }
+        let mut metrics = Metrics::default();
         self.codecs.set_limits(self.limits_of(request.profile));
-        let mut metrics = Metrics { total_produce_requests: 1, ..Metrics::default() };
-        let outcome = match self.quick(records, config, request) {
-            Some(accepted) => Ok(accepted),
-            None => self.stages(records, config, request, &mut metrics),
-        };
+        let outcome = self.stages(records, config, request, &mut metrics);
         self.codecs.set_limits(self.limits);
-        Verdict::new(outcome, records.len(), request, metrics)
+        match outcome {
+            Ok(accepted) => Verdict::accepted(accepted, set_bytes, request),
+            Err(refusal) => Verdict::refused(refusal, set_bytes, request, metrics),
+        }
     }
 
     /// Kafka has no bounds of its own; what protects this engine's memory stays.
@@ -198,14 +205,16 @@ impl Validator {
         limits
     }
 
-    /// An ordinary batch of a client that is kept as it is, or `None`: the stages decide.
-    fn quick<'a>(
+    /// An ordinary batch of a client that is kept as it is, or `None`: the stages decide. What is
+    /// within the validator's own bounds is within those of every profile.
+    #[inline]
+    fn quick(
         &mut self,
-        records: &'a [u8],
+        records: &[u8],
+        header: &BatchHeader,
         config: &TopicConfig,
         request: &Request,
-    ) -> Option<Accepted<'a>> {
-        let header = BatchHeader::parse(records, 0)?;
+    ) -> Option<Proven> {
         let (target, _) = config.target(Compression::from_id(header.codec())?);
         let by_client = request.origin == Origin::Client
             && header.base_offset == 0
@@ -221,61 +230,90 @@ impl Validator {
         if !by_client || !is_kept || header.attributes & LOG_APPEND_TIME != 0 {
             return None;
         }
-        let mut seen = Extremes::default();
-        if header.codec() == 0 {
-            let mut target = EachRecord::new(|index, record| seen.put(index, record));
-            let run = ottla_kernels::run(self.kernels, records, 0, &mut target);
-            if run.position != header.end {
-                return None;
-            }
-        } else {
-            self.quick_compressed(records, &header, &mut seen)?;
-        }
-        // A base of at least −1 and deltas up to the header's maximum: no sum overflows.
-        let least = header.base_timestamp.checked_add(seen.least_delta)?;
-        let most = header.base_timestamp.checked_add(seen.most_delta)?;
         let log_append_time = config.log_append_time(request.now_ms);
-        let in_window = log_append_time.is_some()
-            || (least >= -1
-                && request.now_ms.checked_sub(least)? <= config.message_timestamp_before_max_ms
-                && most.checked_sub(request.now_ms)? <= config.message_timestamp_after_max_ms);
-        // A header has two bytes at least.
-        let may_have_too_many =
-            seen.header_bytes / 2 > self.limits_of(request.profile).headers as usize;
-        if !in_window || may_have_too_many || (config.is_compacted && seen.has_null_key) {
-            return None;
+        let headers = self.limits.headers as usize;
+        let judge = |seen: &Extremes| {
+            let index_of_most = seen.index_of_most?;
+            // A base of at least −1 and deltas up to the header's maximum: no sum overflows.
+            let least = header.base_timestamp.checked_add(seen.least_delta)?;
+            let most = header.base_timestamp.checked_add(seen.most_delta)?;
+            let in_window = log_append_time.is_some()
+                || (least >= -1
+                    && request.now_ms.checked_sub(least)?
+                        <= config.message_timestamp_before_max_ms
+                    && most.checked_sub(request.now_ms)? <= config.message_timestamp_after_max_ms);
+            // A header has two bytes at least.
+            let may_have_too_many = seen.header_bytes / 2 > headers;
+            let lacks_key = config.is_compacted && seen.has_null_key;
+            (in_window && !may_have_too_many && !lacks_key).then_some((most, index_of_most))
+        };
+        let mut seen = Extremes::default();
+        let mut proven = None;
+        if !config.is_compacted {
+            self.bounds(records, header, log_append_time.is_some(), &mut seen)?;
+            proven = judge(&seen);
         }
+        if proven.is_none() {
+            self.extremes(records, header, &mut seen)?;
+            proven = judge(&seen);
+        }
+        let (most, index_of_most) = proven?;
+        let (max_timestamp, index_of_max) = match log_append_time {
+            Some(time) => (time, Some(0)),
+            None if most < 0 => (-1, None),
+            None => (most, Some(index_of_most)),
+        };
         let last_offset = request.base_offset.checked_add(i64::from(header.record_count) - 1)?;
-        let (max_timestamp, at) = match log_append_time {
-            Some(time) => (time, 0),
-            None if most < 0 => (-1, -1),
-            None => (most, seen.index_of_most as i64),
-        };
-        let stamp = Stamp {
-            last_offset,
-            leader_epoch: request.leader_epoch,
-            timestamp_type: config.message_timestamp_type,
-            max_timestamp,
-        };
-        Some(Accepted {
-            base_offset: request.base_offset,
-            last_offset,
-            max_timestamp_ms: max_timestamp,
-            offset_of_max_timestamp: if at < 0 { -1 } else { request.base_offset + at },
-            log_append_time_ms: log_append_time.unwrap_or(-1),
-            stored: patched(records, &Header::read(records, 0)?, &stamp),
-            is_rebuilt: false,
-            is_duplicate: false,
-            converted: 0,
-        })
+        Some(Proven { last_offset, max_timestamp, index_of_max })
     }
 
-    fn quick_compressed(
+    /// Bounds of the extremes, by the header and the size: what a pass finds at no cost. They are
+    /// enough for nearly every batch; where they are not, the extremes are.
+    fn bounds(
         &mut self,
         records: &[u8],
         header: &BatchHeader,
-        seen: &mut Extremes,
+        is_stamped: bool,
+        bounds: &mut Extremes,
     ) -> Option<()> {
+        bounds.most_delta = header.max_timestamp.checked_sub(header.base_timestamp)?;
+        if is_stamped {
+            bounds.header_bytes = self.prove(records, header, &mut Nothing)?;
+            bounds.least_delta = 0;
+            bounds.index_of_most = Some(0);
+        } else {
+            let mut timestamps = Timestamps::default();
+            bounds.header_bytes = self.prove(records, header, &mut timestamps)?;
+            bounds.least_delta = timestamps.least_delta();
+            bounds.index_of_most = timestamps.index_of_max();
+        }
+        Some(())
+    }
+
+    /// The extremes of all records.
+    fn extremes(
+        &mut self,
+        records: &[u8],
+        header: &BatchHeader,
+        extremes: &mut Extremes,
+    ) -> Option<()> {
+        *extremes = Extremes::default();
+        let mut target = EachRecord::new(|index, record| extremes.put(index, record));
+        self.prove(records, header, &mut target).map(|_| ())
+    }
+
+    /// Gives the records of an ordinary batch to a target, if they are right: how many bytes they
+    /// are.
+    fn prove(
+        &mut self,
+        records: &[u8],
+        header: &BatchHeader,
+        target: &mut impl Target,
+    ) -> Option<usize> {
+        if header.codec() == 0 {
+            let run = ottla_kernels::run(self.kernels, records, 0, target);
+            return (run.position == header.end).then_some(header.end);
+        }
         // The kernels judge the header of an uncompressed batch; this one differs in its codec.
         let codec = Compression::from_id(header.codec())?;
         let plain = BatchHeader { attributes: header.attributes & !7, ..*header };
@@ -293,8 +331,8 @@ impl Validator {
         }
         let bytes = records.get(header.records_position()..header.end)?;
         let inflated = self.codecs.decompress(codec, 2, bytes).ok()?;
-        let mut target = EachRecord::new(|index, record| seen.put(index, record));
-        ottla_kernels::walk_payload(self.kernels, inflated, &plain, &mut target).then_some(())
+        ottla_kernels::walk_payload(self.kernels, inflated, &plain, target)
+            .then_some(inflated.len())
     }
 
     fn stages<'a>(
@@ -323,6 +361,41 @@ impl Validator {
         };
         sizes(&accepted, set_bytes, config, request, metrics)?;
         Ok(accepted)
+    }
+}
+
+/// What is proven of an ordinary batch that is kept.
+struct Proven {
+    last_offset: i64,
+    max_timestamp: i64,
+    index_of_max: Option<usize>,
+}
+
+#[inline]
+fn kept<'a>(
+    records: &'a [u8],
+    header: &BatchHeader,
+    proven: &Proven,
+    config: &TopicConfig,
+    request: &Request,
+) -> Accepted<'a> {
+    let Proven { last_offset, max_timestamp, index_of_max } = *proven;
+    let stamp = Stamp {
+        last_offset,
+        leader_epoch: request.leader_epoch,
+        timestamp_type: config.message_timestamp_type,
+        max_timestamp,
+    };
+    Accepted {
+        base_offset: request.base_offset,
+        last_offset,
+        max_timestamp_ms: max_timestamp,
+        offset_of_max_timestamp: index_of_max.map_or(-1, |at| request.base_offset + at as i64),
+        log_append_time_ms: config.log_append_time(request.now_ms).unwrap_or(-1),
+        stored: patched(records, header, &stamp),
+        is_rebuilt: false,
+        is_duplicate: false,
+        converted: 0,
     }
 }
 
@@ -382,7 +455,8 @@ fn sizes(
 struct Extremes {
     least_delta: i64,
     most_delta: i64,
-    index_of_most: usize,
+    /// The first with the most, where it is known.
+    index_of_most: Option<usize>,
     has_null_key: bool,
     /// Bytes of all headers with their counts, joined by OR: at least those of the longest.
     header_bytes: usize,
@@ -393,7 +467,7 @@ impl Default for Extremes {
         Self {
             least_delta: i64::MAX,
             most_delta: i64::MIN,
-            index_of_most: 0,
+            index_of_most: None,
             has_null_key: false,
             header_bytes: 0,
         }
@@ -406,7 +480,7 @@ impl Extremes {
         let delta = record.timestamp_delta;
         self.least_delta = self.least_delta.min(delta);
         if delta > self.most_delta {
-            (self.most_delta, self.index_of_most) = (delta, index);
+            (self.most_delta, self.index_of_most) = (delta, Some(index));
         }
         self.has_null_key |= record.key_length < 0;
         self.header_bytes |= record.end.wrapping_sub(record.headers_position);
@@ -1181,7 +1255,7 @@ impl Pass<'_> {
     }
 
     fn patched<'a>(&self, records: &'a [u8], last_offset: i64, max_timestamp: i64) -> Stored<'a> {
-        match Header::read(records, 0) {
+        match BatchHeader::parse(records, 0) {
             Some(header) => patched(records, &header, &self.stamp(last_offset, max_timestamp)),
             None => Stored::AsReceived(records),
         }

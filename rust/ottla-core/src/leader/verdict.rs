@@ -1,5 +1,6 @@
 //! What a leader decides: the verdict, its reasons, the records to blame, the bytes to store.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::metrics::Metrics;
@@ -8,7 +9,7 @@ use super::profiles::{Difference, Profile};
 use super::validate::Request;
 use crate::attributes::Compression;
 use crate::error::ErrorKind;
-use crate::header::{Header, RECORD_BATCH_OVERHEAD};
+use crate::header::Header;
 
 macro_rules! error_codes {
     ($($name:ident = $code:literal, $kafka:literal;)+) => {
@@ -312,6 +313,8 @@ pub struct Refusal {
     pub is_request_wide: bool,
     /// Whether the request gate refused it, before the log saw it.
     pub is_of_gate: bool,
+    /// What was counted.
+    pub metrics: Metrics,
 }
 
 pub(super) type Decision<T> = Result<T, Box<Refusal>>;
@@ -325,6 +328,7 @@ impl Refusal {
             record_errors: Vec::new(),
             is_request_wide: false,
             is_of_gate: false,
+            metrics: Metrics::default(),
         })
     }
 
@@ -377,7 +381,7 @@ impl Refusal {
             record_errors.first().map_or(ErrorCode::InvalidRecord, |record| record.error)
         };
         let reason = Reason::Records { count: record_errors.len() };
-        Box::new(Self { error, reason, record_errors, is_request_wide: false, is_of_gate: false })
+        Box::new(Self { record_errors, ..*Self::new(error, reason) })
     }
 
     /// Whether Kafka counts it as a failed request, and whether the answer tells the log start
@@ -414,15 +418,41 @@ pub enum Stored<'a> {
     Nothing,
     /// As received.
     AsReceived(&'a [u8]),
-    /// As received, behind another header.
+    /// One batch as received, but for some fields of its header.
     Patched {
-        /// The first 61 bytes.
-        header: [u8; RECORD_BATCH_OVERHEAD],
-        /// What follows them.
-        rest: &'a [u8],
+        /// The batch as received.
+        batch: &'a [u8],
+        /// The fields.
+        patch: Patch,
     },
     /// Written anew.
     Owned(Vec<u8>),
+}
+
+/// What a leader changes in the header of a batch that it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // Kafka's own names
+pub struct Patch {
+    pub base_offset: i64,
+    pub max_timestamp: i64,
+    pub partition_leader_epoch: i32,
+    pub crc: u32,
+    pub attributes: u16,
+}
+
+impl Patch {
+    /// The header with the changes.
+    #[inline]
+    pub fn applied_to(&self, header: &Header) -> Header {
+        let Self { base_offset, max_timestamp, partition_leader_epoch, crc, attributes } = *self;
+        Header { base_offset, partition_leader_epoch, crc, attributes, max_timestamp, ..*header }
+    }
+
+    /// The new header of a received batch; `None` of one without a whole header.
+    #[inline]
+    pub fn header_of(&self, batch: &[u8]) -> Option<Header> {
+        Header::read(batch, 0).map(|header| self.applied_to(&header))
+    }
 }
 
 impl Stored<'_> {
@@ -431,7 +461,7 @@ impl Stored<'_> {
         match self {
             Self::Nothing => 0,
             Self::AsReceived(bytes) => bytes.len(),
-            Self::Patched { rest, .. } => RECORD_BATCH_OVERHEAD + rest.len(),
+            Self::Patched { batch, .. } => batch.len(),
             Self::Owned(bytes) => bytes.len(),
         }
     }
@@ -450,25 +480,39 @@ impl Stored<'_> {
         self.len() == 0
     }
 
-    /// The bytes, in two parts that follow one another.
-    pub fn parts(&self) -> (&[u8], &[u8]) {
+    /// The bytes in one piece, copied only where the header is another.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Nothing => (&[], &[]),
-            Self::AsReceived(bytes) => (bytes, &[]),
-            Self::Patched { header, rest } => (header, rest),
-            Self::Owned(bytes) => (bytes, &[]),
+            Self::Nothing => Cow::Borrowed(&[]),
+            Self::AsReceived(bytes) => Cow::Borrowed(bytes),
+            Self::Patched { batch, patch } => {
+                let mut stored = batch.to_vec();
+                if let Some(header) = patch.header_of(batch)
+                    && let Some(head) = stored.first_chunk_mut()
+                {
+                    *head = header.to_bytes();
+                }
+                stored.into()
+            }
+            Self::Owned(bytes) => Cow::Borrowed(bytes),
         }
     }
 
     /// The bytes in one piece, copied.
     pub fn to_vec(&self) -> Vec<u8> {
-        let (head, rest) = self.parts();
-        [head, rest].concat()
+        self.bytes().into_owned()
     }
 
     /// The header of the (first) batch, where it is of magic 2.
+    #[inline]
     pub fn header(&self) -> Option<Header> {
-        Header::read(self.parts().0, 0).filter(|header| header.magic >= 2)
+        let header = match self {
+            Self::Patched { batch, patch } => patch.header_of(batch),
+            Self::Nothing => None,
+            Self::AsReceived(bytes) => Header::read(bytes, 0),
+            Self::Owned(bytes) => Header::read(bytes, 0),
+        };
+        header.filter(|header| header.magic >= 2)
     }
 }
 
@@ -497,6 +541,7 @@ pub struct Accepted<'a> {
 
 impl Accepted<'_> {
     /// How many offsets the set takes.
+    #[inline]
     pub fn message_count(&self) -> u64 {
         if self.base_offset < 0 {
             return 0;
@@ -553,48 +598,57 @@ pub struct Verdict<'a> {
     pub outcome: Result<Accepted<'a>, Box<Refusal>>,
     /// Log start offset of the answer, −1 where it is not told.
     pub log_start_offset: i64,
-    /// What was counted.
-    pub metrics: Metrics,
+    /// Bytes of the set, as received.
+    pub set_bytes: usize,
 }
 
 impl<'a> Verdict<'a> {
-    /// Puts a decision and its counters together. Of the counters, the validator has filled those
-    /// about faults.
-    pub(super) fn new(
-        outcome: Decision<Accepted<'a>>,
+    /// What is appended of a set.
+    #[inline]
+    pub(super) fn accepted(accepted: Accepted<'a>, set_bytes: usize, request: &Request) -> Self {
+        let log_start_offset = request.log_start_offset;
+        Self { outcome: Ok(accepted), log_start_offset, set_bytes }
+    }
+
+    /// Why nothing is, and what the validator has counted about faults.
+    pub(super) fn refused(
+        mut refusal: Box<Refusal>,
         set_bytes: usize,
         request: &Request,
-        mut metrics: Metrics,
+        metrics: Metrics,
     ) -> Self {
-        if let Ok(accepted) = &outcome {
-            metrics.bytes_in = set_bytes as u64;
-            metrics.messages_in = accepted.message_count();
-            metrics.produce_message_conversions = accepted.converted;
-        }
-        let mut verdict = Self { outcome, log_start_offset: request.log_start_offset, metrics };
-        if let Err(refusal) = &verdict.outcome {
-            let (is_failure, is_told) = refusal.is_told(request.profile);
-            verdict.metrics.failed_produce_requests = u64::from(is_failure);
-            if !is_told {
-                verdict.log_start_offset = -1;
-            }
-        }
-        verdict
+        let (is_failure, is_told) = refusal.is_told(request.profile);
+        let log_start_offset = if is_told { request.log_start_offset } else { -1 };
+        refusal.metrics = Metrics {
+            total_produce_requests: 1,
+            failed_produce_requests: u64::from(is_failure),
+            ..metrics
+        };
+        Self { outcome: Err(refusal), log_start_offset, set_bytes }
     }
 
     /// Refuses what the validator had taken: nothing is appended, and nothing came in.
-    pub(super) fn refuse(&mut self, refusal: Box<Refusal>) {
-        self.metrics.bytes_in = 0;
-        self.metrics.messages_in = 0;
-        self.metrics.produce_message_conversions = 0;
-        self.metrics.failed_produce_requests = 1;
+    pub(super) fn refuse(&mut self, mut refusal: Box<Refusal>) {
+        refusal.metrics =
+            Metrics { total_produce_requests: 1, failed_produce_requests: 1, ..Metrics::default() };
         self.outcome = Err(refusal);
+    }
+
+    /// What was counted.
+    #[inline]
+    pub fn metrics(&self) -> Metrics {
+        match &self.outcome {
+            Ok(accepted) => {
+                Metrics::accepted(self.set_bytes, accepted.message_count(), accepted.converted)
+            }
+            Err(refusal) => refusal.metrics,
+        }
     }
 
     /// The same, its bytes owned.
     pub fn into_owned(self) -> Verdict<'static> {
-        let Self { outcome, log_start_offset, metrics } = self;
-        Verdict { outcome: outcome.map(Accepted::into_owned), log_start_offset, metrics }
+        let Self { outcome, log_start_offset, set_bytes } = self;
+        Verdict { outcome: outcome.map(Accepted::into_owned), log_start_offset, set_bytes }
     }
 
     /// The partition's error; [`ErrorCode::None`] where the set is taken.

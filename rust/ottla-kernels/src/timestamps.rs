@@ -1,0 +1,97 @@
+//! What a leader asks of the timestamps of one batch: two compares a record, which hardly ever find
+//! anything.
+
+use crate::header::BatchHeader;
+use crate::run::Target;
+use crate::walk::{Record, Sink};
+
+/// The least time delta of the last batch, and its first record with the largest that its header
+/// allows.
+///
+/// # Examples
+///
+/// ```
+/// use ottla_kernels::{Level, Timestamps, run};
+///
+/// let mut timestamps = Timestamps::default();
+/// run(Level::best(), b"no batch", 0, &mut timestamps);
+/// assert_eq!((timestamps.least_delta(), timestamps.index_of_max()), (0, None));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamps {
+    least_delta: i64,
+    /// The delta that is looked for; once it is found, one that no record has.
+    awaited_delta: i64,
+    index_of_max: usize,
+}
+
+/// No right record has this time delta.
+const NO_DELTA: i64 = i64::MIN;
+
+impl Default for Timestamps {
+    fn default() -> Timestamps {
+        Timestamps { least_delta: 0, awaited_delta: NO_DELTA, index_of_max: usize::MAX }
+    }
+}
+
+impl Timestamps {
+    /// The least time delta, 0 where none is below.
+    pub fn least_delta(&self) -> i64 {
+        self.least_delta
+    }
+
+    /// The first record whose timestamp is the header's maximum; `None` where the header's is above
+    /// them all, and for `LogAppendTime`.
+    pub fn index_of_max(&self) -> Option<usize> {
+        (self.index_of_max != usize::MAX).then_some(self.index_of_max)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lower(&mut self, delta: i64) {
+        self.least_delta = delta;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn found(&mut self, index: usize) {
+        (self.index_of_max, self.awaited_delta) = (index, NO_DELTA);
+    }
+}
+
+/// Looks at the records of one batch.
+#[derive(Clone, Copy, Debug)]
+pub struct TimestampSink(*mut Timestamps);
+
+// SAFETY: it keeps nothing itself.
+unsafe impl Sink for TimestampSink {
+    #[inline(always)]
+    unsafe fn put(self, _: &[u8], index: usize, record: Record) {
+        // SAFETY: the walk borrows the target that the pointer was made from, and nobody else uses
+        // it meanwhile.
+        let timestamps = unsafe { &mut *self.0 };
+        if record.timestamp_delta < timestamps.least_delta {
+            timestamps.lower(record.timestamp_delta);
+        }
+        if record.timestamp_delta == timestamps.awaited_delta {
+            timestamps.found(index);
+        }
+    }
+}
+
+// SAFETY: its sink needs no room.
+unsafe impl Target for Timestamps {
+    type Sink = TimestampSink;
+    const MAX_POSITION: usize = usize::MAX;
+
+    #[inline(always)]
+    fn sink(&mut self, header: &BatchHeader) -> TimestampSink {
+        let largest = header.max_delta().filter(|_| !header.is_log_append_time());
+        let awaited_delta = largest.unwrap_or(NO_DELTA);
+        *self = Timestamps { awaited_delta, ..Timestamps::default() };
+        TimestampSink(self)
+    }
+
+    #[inline(always)]
+    unsafe fn done(&mut self, _: &BatchHeader) {}
+}
