@@ -78,6 +78,11 @@ fn closed() -> SegmentContext {
 
 fn feed(indexes: &Indexes, seen: &[Seen]) -> IndexCheck {
     let mut check = IndexCheck::default();
+    feed_on(&mut check, indexes, seen);
+    check
+}
+
+fn feed_on(check: &mut IndexCheck, indexes: &Indexes, seen: &[Seen]) {
     for seen in seen {
         match *seen {
             Seen::Batch(Indexed { position, end, base_offset, timestamp: Some(timestamp) })
@@ -90,7 +95,6 @@ fn feed(indexes: &Indexes, seen: &[Seen]) -> IndexCheck {
             Seen::Lost => check.lost(),
         }
     }
-    check
 }
 
 fn next_offset(seen: &[Seen]) -> Option<i64> {
@@ -101,8 +105,15 @@ fn next_offset(seen: &[Seen]) -> Option<i64> {
 }
 
 fn check(indexes: &Indexes, seen: &[Seen], context: SegmentContext) -> Vec<Finding> {
-    let is_lost = matches!(seen.last(), Some(Seen::Lost));
-    feed(indexes, seen).finish(indexes, &context, next_offset(seen), is_lost)
+    ended(feed(indexes, seen), seen).finish(indexes, &context, next_offset(seen))
+}
+
+/// What is told a check at the end of a segment.
+fn ended(mut check: IndexCheck, seen: &[Seen]) -> IndexCheck {
+    if let Some(Seen::Lost) = seen.last() {
+        check.lost_end();
+    }
+    check
 }
 
 /// Number of the first wrong entry of each index.
@@ -394,14 +405,25 @@ fn any_times() -> impl Strategy<Value = Vec<TimeEntry>> {
 }
 
 /// Joins neighbours, two at a time, until one is left.
-fn join_all(indexes: &Indexes, mut parts: Vec<IndexCheck>, mut order: Vec<usize>) -> IndexCheck {
+fn join_all(mut parts: Vec<IndexCheck>, mut order: Vec<usize>) -> IndexCheck {
     while parts.len() > 1 {
         let at = order.pop().unwrap_or(0) % (parts.len() - 1);
         let right = parts.remove(at + 1);
         let left = std::mem::take(&mut parts[at]);
-        parts[at] = left.join(indexes, right);
+        parts[at] = left.join(right);
     }
     parts.pop().unwrap_or_default()
+}
+
+/// What a walk finds that is suspended after each of these and goes on.
+fn interrupted(indexes: &Indexes, parts: &[&[Seen]]) -> IndexCheck {
+    let mut check = IndexCheck::default();
+    for part in parts {
+        check.suspend(indexes);
+        check.resume(indexes);
+        feed_on(&mut check, indexes, part);
+    }
+    check
 }
 
 proptest! {
@@ -426,10 +448,16 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(seen.len())).collect();
         cuts.extend([0, seen.len()]);
         cuts.sort_unstable();
-        let parts = cuts.windows(2).map(|cut| feed(&written, &seen[cut[0]..cut[1]])).collect();
-        let is_lost = matches!(seen.last(), Some(Seen::Lost));
-        let joined = join_all(&written, parts, order);
-        let joined = joined.finish(&written, &clean(), next_offset(&seen), is_lost);
-        prop_assert_eq!(joined, check(&written, &seen, clean()));
+        let parts = cuts.windows(2).map(|cut| {
+            let mut part = feed(&written, &seen[cut[0]..cut[1]]);
+            part.suspend(&written);
+            part
+        });
+        let joined = ended(join_all(parts.collect(), order), &seen);
+        let joined = joined.finish(&written, &clean(), next_offset(&seen));
+        prop_assert_eq!(&joined, &check(&written, &seen, clean()));
+        let parts: Vec<_> = cuts.windows(2).map(|cut| &seen[cut[0]..cut[1]]).collect();
+        let whole = ended(interrupted(&written, &parts), &seen);
+        prop_assert_eq!(joined, whole.finish(&written, &clean(), next_offset(&seen)));
     }
 }

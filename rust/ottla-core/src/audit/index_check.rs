@@ -238,7 +238,7 @@ impl Offsets {
         self.last = (position, end);
     }
 
-    /// Entries up to this number that point to no batch.
+    /// Entries up to this number, which point to no batch.
     fn settle(&mut self, indexes: &Indexes, until: usize) {
         let (start, end) = self.last;
         for number in self.next..until {
@@ -251,14 +251,12 @@ impl Offsets {
         self.next = self.next.max(until);
     }
 
-    fn join(self, indexes: &Indexes, right: Self) -> Self {
-        let Some(start) = right.start else { return self };
-        if self.start.is_none() {
-            return right;
+    fn join(self, right: Self) -> Self {
+        match (self.start, right.start) {
+            (_, None) => self,
+            (None, _) => right,
+            (start, _) => Self { start, wrong: earlier(self.wrong, right.wrong), ..right },
         }
-        let mut joined = self;
-        joined.settle(indexes, start);
-        Self { start: joined.start, wrong: earlier(joined.wrong, right.wrong), ..right }
     }
 
     /// The segment ends before the offset `end`, which is `None` where its end is not known.
@@ -378,6 +376,8 @@ impl Times {
 pub struct IndexCheck {
     offsets: Offsets,
     times: Times,
+    /// Whether the bytes behind the last batch cannot be read.
+    is_end_lost: bool,
     next_position: u64,
     next_offset: Option<i64>,
 }
@@ -417,6 +417,11 @@ impl IndexCheck {
         self.times.greatest.is_partial = true;
     }
 
+    /// The bytes behind the last batch of the segment cannot be read.
+    pub fn lost_end(&mut self) {
+        self.is_end_lost = true;
+    }
+
     fn aim(&mut self, indexes: &Indexes) {
         let entry = indexes.placed().get(self.offsets.next);
         self.next_position = entry.map_or(u64::MAX, |e| u64::try_from(e.position).unwrap_or(0));
@@ -425,33 +430,42 @@ impl IndexCheck {
         self.next_offset = entry.map(|entry| entry.offset(indexes.base_offset)).or(none);
     }
 
-    /// Joins the part to the right. Parts can be joined in any order.
-    #[must_use]
-    pub fn join(self, indexes: &Indexes, right: Self) -> Self {
-        let mut joined = Self {
-            offsets: self.offsets.join(indexes, right.offsets),
-            times: self.times.join(right.times),
-            ..Self::default()
-        };
-        joined.aim(indexes);
-        joined
+    /// A part ends here: what points into its last batch points to no other.
+    pub fn suspend(&mut self, indexes: &Indexes) {
+        let (_, end) = self.offsets.last;
+        self.offsets.settle(indexes, indexes.offset_entry_at(end));
     }
 
-    /// The segment ends with the batch before `next_offset`; `is_lost` says that bytes behind it
-    /// cannot be read.
+    /// Goes on behind parts that were joined.
+    pub fn resume(&mut self, indexes: &Indexes) {
+        self.aim(indexes);
+    }
+
+    /// Joins the part to the right; both were [suspended](Self::suspend). Parts can be joined in any
+    /// order.
+    #[must_use]
+    pub fn join(self, right: Self) -> Self {
+        Self {
+            offsets: self.offsets.join(right.offsets),
+            times: self.times.join(right.times),
+            ..Self::default()
+        }
+    }
+
+    /// The segment ends with the batch before `next_offset`, after bytes that are
+    /// [lost](Self::lost_end) or at once.
     pub fn finish(
         self,
         indexes: &Indexes,
         context: &SegmentContext,
         next_offset: Option<i64>,
-        is_lost: bool,
     ) -> Vec<Finding> {
         // Entries behind the end of a log that a kill cut short go when it is loaded.
         let is_rebuilt = context.is_active && !context.stopped_cleanly;
         let end = next_offset.unwrap_or(indexes.base_offset);
-        let end = Some(end).filter(|_| !is_lost && !is_rebuilt);
+        let end = Some(end).filter(|_| !self.is_end_lost && !is_rebuilt);
         let mut times = self.times;
-        times.greatest.is_partial |= is_lost || is_rebuilt;
+        times.greatest.is_partial |= self.is_end_lost || is_rebuilt;
         let report = Report { indexes, context, is_rebuilt };
         let mut findings = Vec::new();
         findings.extend(self.offsets.finish(indexes, end).map(|wrong| report.offset(wrong)));

@@ -106,7 +106,9 @@ impl Scanner {
         tally.scan.counters.bytes = window.end();
         tally.scan.valid_bytes = tally.scan.valid_bytes.min(position);
         self.buffer = window.into_buffer();
-        Ok(tally.finish())
+        let mut scan = tally.finish();
+        scan.judge_indexes(indexes);
+        Ok(scan)
     }
 }
 

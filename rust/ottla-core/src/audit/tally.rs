@@ -193,8 +193,20 @@ pub struct SegmentScan {
     pub(crate) holes: i64,
     /// The producers, to be merged.
     pub(crate) producers: Producers,
+    /// The indexes, as far as they were held against the batches.
+    pub(crate) index_check: IndexCheck,
     /// Findings that wait for the next good offset, and the first offset that may be lost.
     pub(crate) waiting: Vec<Waiting>,
+}
+
+impl SegmentScan {
+    /// Says what is wrong with the indexes that the segment was scanned with; once.
+    pub fn judge_indexes(&mut self, indexes: &Indexes) {
+        let check = std::mem::take(&mut self.index_check);
+        for finding in check.finish(indexes, &self.context, self.next_offset) {
+            self.findings.push(finding);
+        }
+    }
 }
 
 /// A finding whose lost offsets end where the next good batch begins.
@@ -253,7 +265,6 @@ pub(crate) struct Tally<'a> {
     pub(crate) scan: SegmentScan,
     pub(crate) on_batch: Option<&'a mut OnBatch<'a>>,
     indexes: &'a Indexes,
-    index_check: IndexCheck,
     /// The offset that should come next; `i64::MIN` while any may.
     expected: i64,
     /// Offsets the segment may hold.
@@ -287,7 +298,6 @@ impl<'a> Tally<'a> {
             scan: SegmentScan { context, ..SegmentScan::default() },
             on_batch,
             indexes,
-            index_check: IndexCheck::default(),
             expected: base.unwrap_or(i64::MIN),
             lowest: base.unwrap_or(0),
             highest: base.map_or(i64::MAX, |base| base.saturating_add(MAX_RELATIVE_OFFSET)),
@@ -327,7 +337,7 @@ impl<'a> Tally<'a> {
             && oldest >= SECONDS.end
             && header.max_timestamp >= SECONDS.end
             && header.max_timestamp <= self.horizon
-            && !self.index_check.is_due(base + header.position as u64, header.base_offset);
+            && !self.scan.index_check.is_due(base + header.position as u64, header.base_offset);
         if !is_expected {
             self.unquiet();
             self.sound(Seen::of_header(header, base));
@@ -335,7 +345,7 @@ impl<'a> Tally<'a> {
             return;
         }
         let (position, end) = (base + header.position as u64, base + header.end as u64);
-        self.index_check.pass(position, end, header.max_timestamp);
+        self.scan.index_check.pass(position, end, header.max_timestamp);
         self.quiet_batches += 1;
         self.quiet_records += header.record_count as u64;
         self.quiet_offset = last_offset.saturating_add(1);
@@ -552,7 +562,7 @@ impl<'a> Tally<'a> {
             base_offset: base,
             timestamp: (info.magic > 0).then_some(info.max_timestamp),
         };
-        self.index_check.at(self.indexes, &indexed);
+        self.scan.index_check.at(self.indexes, &indexed);
         self.count(seen);
         self.led(info, base);
         self.timed(info);
@@ -564,7 +574,7 @@ impl<'a> Tally<'a> {
     /// A batch that is framed, and in no place in the log.
     pub(crate) fn stray(&mut self, info: &BatchInfo) {
         let end = info.position.saturating_add(info.size);
-        self.index_check.stray(self.indexes, info.position, end);
+        self.scan.index_check.stray(self.indexes, info.position, end);
     }
 
     fn count(&mut self, seen: &Seen) {
@@ -756,7 +766,7 @@ impl<'a> Tally<'a> {
         };
         let has_offsets = offsets.is_some_and(|(first, _)| first >= lowest);
         self.after_damage = true;
-        self.index_check.lost();
+        self.scan.index_check.lost();
         if let Some(finding) = self.scan.findings.push(finding) {
             self.scan.waiting.push(Waiting { finding, has_offsets, lowest });
         }
@@ -777,12 +787,10 @@ impl<'a> Tally<'a> {
         self.scan.oldest = has_times.then_some(self.oldest);
         self.scan.newest = has_times.then_some(self.newest);
         self.scan.ended.sort();
-        let is_lost = self.after_damage || self.scan.valid_bytes < self.scan.counters.bytes;
-        let check = std::mem::take(&mut self.index_check);
-        let (context, next) = (self.scan.context, self.scan.next_offset);
-        for finding in check.finish(self.indexes, &context, next, is_lost) {
-            self.scan.findings.push(finding);
+        if self.after_damage || self.scan.valid_bytes < self.scan.counters.bytes {
+            self.scan.index_check.lost_end();
         }
+        self.scan.index_check.suspend(self.indexes);
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
