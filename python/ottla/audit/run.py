@@ -274,8 +274,9 @@ class _Run:
                 **(_beside(log) if len(run) == len(log.files) else {}),
             )
             findings += (_named(finding, log.partition) for finding in merged.findings)
-            for name in ENGINE_TABLES:
-                tables[name] += getattr(merged, name)
+            if run[0][0].kind == "segment" and run[0][0].state == "live":
+                for name in ENGINE_TABLES:
+                    tables[name] += getattr(merged, name)
         for file, scan in (pair for run in runs for pair in run):
             if file.base_offset is None and not scan.batches and scan.bytes:
                 # A file of another kind, named by mistake.

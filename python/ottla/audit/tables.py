@@ -129,7 +129,7 @@ TRANSACTIONS = (
     Column("last_offset", "int64", "offset of its last record"),
     Column("marker_offset", "int64", "offset of its end marker"),
     Column("batches", "int64", "batches of its data"),
-    Column("offsets", "int64", "offsets of its data"),
+    Column("records", "int64", "records of its data"),
     Column("bytes", "int64", "bytes of its data"),
     Column("first_timestamp", "int64", "largest timestamp of its first batch, ms since 1970"),
     Column("last_timestamp", "int64", "of its marker, or of its data while it has none"),

@@ -298,6 +298,7 @@ fn summarise(log: &[Stored], said: &mut Vec<Said>) -> Part {
             size: 100,
             offset: stored.offset,
             last_offset: stored.last_offset,
+            records: 1,
             holes: part.holes,
             timestamp: stored.timestamp,
             previous_timestamp: None,

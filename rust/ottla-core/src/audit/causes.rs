@@ -402,7 +402,7 @@ fn aborted(scan: &PartitionScan, gaps: &mut Gaps) {
             first_offset: done.first_offset,
             last_offset: done.last_offset,
             ranges: done.batches,
-            offsets: done.offsets,
+            offsets: done.records,
             reader: Reader::ReadCommitted,
             cause: Cause::AbortedData,
             confidence: Confidence::Certain,

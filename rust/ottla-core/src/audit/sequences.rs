@@ -34,6 +34,8 @@ pub struct ProducerEvent {
     pub offset: i64,
     /// Last offset.
     pub last_offset: i64,
+    /// Records, as the header says.
+    pub records: u64,
     /// Offsets missing below the batch, counted from the beginning of this part of the log.
     pub holes: i64,
     /// Max timestamp of the batch.

@@ -717,6 +717,7 @@ impl<'a> Tally<'a> {
             size: info.size,
             offset: info.base_offset,
             last_offset: info.last_offset,
+            records: seen.records,
             holes: self.scan.holes,
             timestamp: info.max_timestamp,
             previous_timestamp: None,

@@ -4,7 +4,6 @@
 //! part depends on the part to its left, and is kept as sums: plain data that came first (forbidden
 //! if a transaction was open), then transactional data, then the marker.
 
-use super::gaps::span;
 use super::sequences::{EventKind, ProducerEvent};
 
 /// Transactions of one outcome that are listed, those that ended first; the others are counted.
@@ -57,8 +56,8 @@ pub struct OpenTransaction {
     pub batches: u64,
     /// Bytes of data.
     pub bytes: u64,
-    /// Offsets of its data.
-    pub offsets: u64,
+    /// Records of its data.
+    pub records: u64,
     /// Plain batches of the same producer inside it.
     pub plain: Option<PlainRun>,
 }
@@ -86,8 +85,8 @@ pub struct CompletedTransaction {
     pub batches: u64,
     /// Bytes of data.
     pub bytes: u64,
-    /// Offsets of its data.
-    pub offsets: u64,
+    /// Records of its data.
+    pub records: u64,
     /// Commit or abort.
     pub is_commit: bool,
 }
@@ -216,7 +215,7 @@ impl OpenTransaction {
             last_timestamp: event.timestamp,
             batches: 1,
             bytes: event.size,
-            offsets: span(event.offset, event.last_offset),
+            records: event.records,
             plain: None,
         }
     }
@@ -228,7 +227,7 @@ impl OpenTransaction {
                 last_timestamp: left.last_timestamp.max(right.last_timestamp),
                 batches: left.batches + right.batches,
                 bytes: left.bytes.saturating_add(right.bytes),
-                offsets: left.offsets.saturating_add(right.offsets),
+                records: left.records.saturating_add(right.records),
                 plain: PlainRun::join(left.plain, right.plain),
                 ..left
             }),
@@ -269,7 +268,7 @@ fn end(
         marker_timestamp: marker.timestamp,
         batches: open.batches,
         bytes: open.bytes,
-        offsets: open.offsets,
+        records: open.records,
         is_commit,
     }));
 }
