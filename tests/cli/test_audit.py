@@ -90,8 +90,10 @@ def test_a_name_is_never_cut_however_narrow_the_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     out = run("audit", demo).out
-    for name in ("__cluster_metadata ", "refunds-0/00000000000000000000.log"):
+    for name in ("refunds-0/00000000000000000000.log", "\nrefunds ", "--start-offset 8\n"):
         assert name in out
+    sound = run("audit", demo, "--topic", "__cluster_metadata").out
+    assert "\n__cluster_metadata " in sound
 
 
 def test_a_terminal_gets_colours(demo: Path) -> None:
@@ -234,3 +236,50 @@ def test_a_size_field_that_lies_costs_only_its_batch(run: Run, tmp_path: Path) -
     partition = write_partition(tmp_path / "orders-0", {0: bytes(data)})
     summary = json.loads(run("audit", partition, "--format", "json").out)["summary"]
     assert summary["batches"] >= 3
+
+
+def test_a_sound_directory_of_a_thousand_partitions_fits_a_screen(run: Run, tmp_path: Path) -> None:
+    for number in range(1000):
+        write_partition(tmp_path / f"topic-{number // 10:03}-{number % 10}", {0: segment(1)})
+    ran = run("audit", tmp_path)
+    assert ran.status == 0
+    assert ran.out.startswith("SOUND: no error and no warning\n")
+    lines = ran.out.splitlines()
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24
+    assert lines[-1].startswith("and ")
+    assert lines[-1].endswith(" more topics")
+
+
+def test_what_consumers_do_not_get_lawfully_is_a_sentence(run: Run, demo: Path) -> None:
+    out = " ".join(run("audit", demo).out.split())
+    assert (
+        "Offsets that consumers do not get, as it should be: compacted 210 in customers;"
+        " control records 25 in 3 topics; aborted (read_committed only) 49 in 2 topics."
+    ) in out
+    assert "Transactions: 15 committed, 8 aborted, 2 hanging." in out
+
+
+def test_damage_comes_with_the_commands_that_let_consumers_go_on(
+    run: Run, log_directory: Path
+) -> None:
+    damage(log_directory / "orders-1" / segment_name(12))
+    out = run("audit", log_directory).out
+    assert "next good offset" in out
+    (seek,) = [line for line in out.splitlines() if "kafka-consumer-groups.sh" in line]
+    assert "--topic orders:1 --reset-offsets --to-offset " in seek
+    assert "  # Or, for everybody, give up every record below offset " in out
+
+
+def test_a_configuration_makes_a_gap_lawful(run: Run, tmp_path: Path) -> None:
+    whole = segment(3)
+    size = len(whole) // 3
+    write_partition(tmp_path / "orders-0", {0: whole[:size] + whole[2 * size :]})
+    unexplained = run("audit", tmp_path)
+    assert unexplained.status == 1
+    assert "(unexplained: " in " ".join(unexplained.out.split())
+    lawful = run("audit", tmp_path, "--topic-config", "ord*:cleanup.policy=compact,delete")
+    assert lawful.status == 0
+    assert "compacted 3 in orders" in lawful.out
+    wrong = run("audit", tmp_path, "--topic-config", "cleanup.policy=compact")
+    assert wrong.status == 64
+    assert "orders:cleanup.policy=compact" in wrong.err

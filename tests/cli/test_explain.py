@@ -2,7 +2,7 @@
 
 import pytest
 from commands import Run
-from ottla.audit.explain import catalogue
+from ottla.audit.explain import catalogue, causes
 
 
 @pytest.mark.parametrize("name", list(catalogue()))
@@ -22,7 +22,20 @@ def test_without_a_name_all_findings_are_listed(run: Run) -> None:
     assert ran.status == 0
     entries = [line for line in ran.out.splitlines() if line.startswith("  ") and line[2] != " "]
     listed = [line.split()[0] for line in entries]
-    assert sorted(listed) == sorted(catalogue())
+    assert sorted(listed) == sorted([*catalogue(), *causes()])
+
+
+@pytest.mark.parametrize("name", list(causes()))
+def test_every_cause_of_a_gap_is_explained_within_the_width(run: Run, name: str) -> None:
+    ran = run("explain", name)
+    assert ran.status == 0
+    assert f"{name} (cause of a gap)" in ran.out
+    text = " ".join(ran.out.split())
+    row = causes()[name]
+    for part in (row.meaning, f"How it comes about: {row.causes}", f"In Kafka: {row.kafka}"):
+        assert part in text
+        assert part.endswith(".") or part.startswith("In Kafka")
+    assert max(len(line) for line in ran.out.splitlines()) <= 80
 
 
 def test_a_name_almost_right_is_answered_with_the_right_one(run: Run) -> None:

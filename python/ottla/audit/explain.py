@@ -1,8 +1,8 @@
-"""The catalogue of findings as people read it: what a finding means, its causes, what to do.
+"""The catalogues of findings and causes as people read them: what one means, and what to do.
 
-The catalogue itself is the engine's (`rust/ottla-core/src/audit/findings.rs`). Here it becomes
-the answers of `ottla explain` and `docs/findings.md`, and a finding becomes the commands to look
-further.
+The catalogues themselves are the engine's (`rust/ottla-core/src/audit/findings.rs`). Here they
+become the answers of `ottla explain` and `docs/findings.md`, and a finding becomes the commands to
+look further, or to mend it.
 """
 
 from __future__ import annotations
@@ -61,6 +61,29 @@ def catalogue() -> Mapping[str, Explanation]:
         )
         for row in _engine.finding_catalogue()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class CauseExplanation:
+    """One row of the catalogue of causes: why consumers do not get some offsets."""
+
+    name: str
+    meaning: str
+    causes: str
+    """How it comes about, and what speaks for it."""
+    action: str
+    kafka: str
+    """The class of Kafka or the KIP that knows about it."""
+
+
+@cache
+def causes() -> Mapping[str, CauseExplanation]:
+    """Every cause of a gap, by name, in the catalogue's order.
+
+    >>> causes()["compaction"].action
+    'Nothing: this is normal. Consumers skip the offsets without noticing.'
+    """
+    return {row["name"]: CauseExplanation(**row) for row in _engine.cause_catalogue()}
 
 
 def explain(name: str) -> Explanation:
@@ -133,6 +156,7 @@ def _skip(topic: str, partition: int, offset: int) -> list[str]:
             f" --topic {shlex.quote(f'{topic}:{partition}')} --reset-offsets"
             f" --to-offset {offset} --execute"
         ),
+        f"# Or, for everybody, give up every record below offset {offset}:",
         f"echo {shlex.quote(json.dumps(document))} > {name}",
         f"kafka-delete-records.sh --bootstrap-server {HOST} --offset-json-file {name}",
     ]
@@ -186,4 +210,24 @@ def findings_markdown() -> str:
                 f"- What to do: {row.action}",
                 f"- In Kafka: {row.kafka}",
             ]
+    lines += [
+        "",
+        "## Causes of gaps",
+        "",
+        "Why consumers do not get some offsets: column `cause` of the tables `gaps` and",
+        "`findings`. `ottla explain CAUSE` prints the same. A cause is *certain* where the bytes",
+        "leave no other explanation, *likely* where it is the usual one, and *possible* where",
+        "something speaks for it and nothing against it.",
+    ]
+    for cause in causes().values():
+        lines += [
+            "",
+            f"### Cause {cause.name}",
+            "",
+            cause.meaning,
+            "",
+            f"- How it comes about: {cause.causes}",
+            f"- What to do: {cause.action}",
+            f"- In Kafka: {cause.kafka}",
+        ]
     return "\n".join(lines) + "\n"

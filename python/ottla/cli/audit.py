@@ -9,6 +9,20 @@ import click
 
 from ottla.audit import AuditResult, Level
 from ottla.audit import audit as audit_sources
+from ottla.audit.context import TopicConfigs, parse_topic_config
+
+
+def _topic_configs(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> TopicConfigs:
+    configs: TopicConfigs = {}
+    for value in values:
+        try:
+            topic, key, setting = parse_topic_config(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, parameter) from error
+        configs.setdefault(topic, {})[key] = setting
+    return configs
 
 
 @click.command()
@@ -38,6 +52,14 @@ from ottla.audit import audit as audit_sources
     help="Bound on reading, all threads together, for a broker in use.",
 )
 @click.option(
+    "--topic-config",
+    "topic_configs",
+    metavar="GLOB:KEY=VALUE",
+    multiple=True,
+    callback=_topic_configs,
+    help="Setting of topics, as in 'orders:cleanup.policy=compact': tells gaps apart better.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json"]),
@@ -58,6 +80,7 @@ def audit(
     topics: tuple[str, ...],
     threads: int | None,
     max_mb_per_s: float | None,
+    topic_configs: TopicConfigs,
     form: Literal["text", "json"],
     output: str | None,
     records: bool,
@@ -82,6 +105,7 @@ def audit(
             threads=threads,
             max_mb_per_s=max_mb_per_s,
             progress=progress,
+            topic_configs=topic_configs,
         )
     if output is not None:
         _save(result, output, records=records)

@@ -8,7 +8,7 @@ import textwrap
 
 import click
 
-from ottla.audit.explain import Explanation, catalogue
+from ottla.audit.explain import CauseExplanation, Explanation, catalogue, causes
 from ottla.audit.findings import SEVERITIES
 from ottla.records import profile_differences
 
@@ -19,7 +19,7 @@ from ottla.records import profile_differences
     "--profiles", is_flag=True, help="Where the strict profile of a verdict differs from Kafka."
 )
 def explain(name: str | None, profiles: bool) -> int:
-    """Tells what a finding means, what causes it and what to do; without NAME, lists them all."""
+    """Tells what a finding or the cause of a gap means and what to do; without NAME, lists all."""
     width = min(shutil.get_terminal_size().columns, 100)
     if profiles:
         if name is not None:
@@ -33,22 +33,34 @@ def explain(name: str | None, profiles: bool) -> int:
             for row in rows.values():
                 if row.severity == severity:
                     click.echo(_listed(row, width))
+        click.secho("causes of gaps", bold=True)
+        for cause in causes().values():
+            click.echo(_listed(cause, width))
         return 0
-    if name not in rows:
-        near = difflib.get_close_matches(name, rows, n=3)
+    if name not in rows and name not in causes():
+        near = difflib.get_close_matches(name, [*rows, *causes()], n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "`ottla explain` lists them all."
-        raise click.UsageError(f"there is no finding named {name!r}; {hint}")
-    row = rows[name]
-    click.secho(f"{row.name} ({row.severity})", bold=True)
-    for title, text in (
-        ("", row.meaning),
-        ("Causes: ", row.causes),
-        ("What to do: ", row.action),
-        ("In Kafka: ", row.kafka),
+        raise click.UsageError(f"there is no finding and no cause named {name!r}; {hint}")
+    if name in rows:
+        row = rows[name]
+        _print_page(f"{name} ({row.severity})", "Causes", row, width)
+    if name in causes():
+        if name in rows:
+            click.echo()
+        _print_page(f"{name} (cause of a gap)", "How it comes about", causes()[name], width)
+    return 0
+
+
+def _print_page(title: str, why: str, row: Explanation | CauseExplanation, width: int) -> None:
+    click.secho(title, bold=True)
+    for text in (
+        row.meaning,
+        f"{why}: {row.causes}",
+        f"What to do: {row.action}",
+        f"In Kafka: {row.kafka}",
     ):
         click.echo()
-        click.echo(textwrap.fill(title + text, width, break_on_hyphens=False))
-    return 0
+        click.echo(textwrap.fill(text, width, break_on_hyphens=False))
 
 
 def _print_profiles(width: int) -> None:
@@ -66,7 +78,7 @@ def _print_profiles(width: int) -> None:
             )
 
 
-def _listed(row: Explanation, width: int) -> str:
+def _listed(row: Explanation | CauseExplanation, width: int) -> str:
     return textwrap.fill(
         row.meaning,
         width,

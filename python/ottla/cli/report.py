@@ -1,8 +1,9 @@
 """The result of an audit as text: the verdict first, then what matters, worst first.
 
 A log directory may hold thousands of partitions and findings, a screen holds two dozen lines. So
-topics with findings come first, findings of one kind stand together, and what is left out is
-counted. Piped, the text is the same without colours, and names of files are never cut.
+findings of one kind stand together with the commands that help, topics with findings come first in
+the overview, and what is left out is counted. Piped, the text is the same without colours, and
+names of files are never cut.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import math
 import os
 import textwrap
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from ottla.audit.explain import catalogue, commands
+from ottla.audit.explain import catalogue, causes, commands
 from ottla.audit.findings import SEVERITIES, UNREADABLE, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ottla.audit import AuditResult
 
@@ -30,6 +32,16 @@ PLACES_SHOWN = 3
 # The overview takes what a screen leaves beside the verdict and the first findings.
 TOPICS_SHOWN = range(6, 20)
 LINES_FOR_FINDINGS = 18
+
+# Causes of gaps that nobody need worry about, and how a sentence names them.
+LAWFUL = {
+    "compaction": "compacted",
+    "control-records": "control records",
+    "aborted-data": "aborted (read_committed only)",
+    "retention": "expired",
+    "delete-records": "deleted by DeleteRecords",
+    "tier-boundary": "in tiered storage",
+}
 
 # On a narrower terminal the overview leaves columns out.
 NARROW = 60
@@ -64,31 +76,53 @@ def print_report(result: AuditResult) -> None:
         BrokenPipeError: nobody reads it any more.
     """
     console = _Console(highlight=False, markup=False, emoji=False)
-    console.print(_verdict(result))
+    _print_verdict(console, result)
     if len(result.files):
         _print_scope(console, result)
+    groups = _groups(result)
+    for severity, name, findings in groups:
+        if severity != "info":
+            console.print()
+            _print_group(console, result, severity, name, findings)
     topics = _topics(result)
     if topics:
         console.print()
-        _print_topics(console, topics)
-    for severity in SEVERITIES:
-        findings = [f for f in result.findings if f["severity"] == severity]
-        findings.sort(key=lambda f: str(f["name"]))
-        if findings and severity == "info":
-            console.print()
-        for name, group in groupby(findings, key=lambda f: str(f["name"])):
-            if severity == "info":
-                _print_in_short(console, name, list(group))
-            else:
-                console.print()
-                _print_group(console, result, severity, name, list(group))
-    if len(result.findings):
+        _print_topics(console, topics, is_sound=all(group[0] == "info" for group in groups))
+    notes = [*_transactions_note(result), *_gaps_note(result)]
+    if notes or groups:
+        console.print()
+    for note in notes:
+        _print_wrapped(console, note)
+    for severity, name, findings in groups:
+        # What the sentence about gaps tells is not told again.
+        told = [f for f in findings if f["cause"] not in LAWFUL]
+        if severity == "info" and told:
+            _print_in_short(console, name, told)
+    if groups:
         _print_wrapped(
             console, "`ottla explain NAME` tells more; --format json or --output DIR has it all."
         )
 
 
-def _verdict(result: AuditResult) -> Text:
+def _groups(result: AuditResult) -> list[tuple[Severity, str, list[dict[str, Any]]]]:
+    """The findings of each name, the gravest first."""
+    groups = []
+    for severity in SEVERITIES:
+        findings = [f for f in result.findings if f["severity"] == severity]
+        findings.sort(key=lambda f: str(f["name"]))
+        for name, group in groupby(findings, key=lambda f: str(f["name"])):
+            groups.append((severity, name, list(group)))
+    return groups
+
+
+def _print_verdict(console: Console, result: AuditResult) -> None:
+    text, style = _verdict(result)
+    for line in _wrap(text, console.width):
+        console.print(Text(line, style), soft_wrap=True)
+
+
+def _verdict(result: AuditResult) -> tuple[str, str]:
+    """The verdict and its style."""
     not_read = result.summary.not_read
     counts = dict(result.summary.findings)
     counts["error"] -= not_read
@@ -98,12 +132,12 @@ def _verdict(result: AuditResult) -> Text:
     said = " and ".join(_count(counts[s], s) for s in ("error", "warning") if counts[s])
     if not_read:
         rest = f"; in the rest {said}" if said else ""
-        return Text(f"INCOMPLETE: {_count(not_read, 'thing')} could not be read{rest}", "bold red")
+        return f"INCOMPLETE: {_count(not_read, 'thing')} could not be read{rest}", "bold red"
     if counts["error"]:
-        return Text(f"DAMAGED: {said} in {where}", "bold red")
+        return f"DAMAGED: {said} in {where}", "bold red"
     if counts["warning"]:
-        return Text(f"SUSPECT: {said} in {where}", "bold yellow")
-    return Text("SOUND: no error and no warning", "bold green")
+        return f"SUSPECT: {said} in {where}", "bold yellow"
+    return "SOUND: no error and no warning", "bold green"
 
 
 def _print_scope(console: Console, result: AuditResult) -> None:
@@ -145,20 +179,26 @@ def _topics(result: AuditResult) -> list[_Topic]:
     return sorted(topics.values(), key=lambda t: (rank[t.worst] if t.worst else len(rank), t.name))
 
 
-def _print_topics(console: Console, topics: Sequence[_Topic]) -> None:
-    lines = console.height - LINES_FOR_FINDINGS
-    shown = topics[: min(max(lines, TOPICS_SHOWN.start), TOPICS_SHOWN.stop)]
+def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool) -> None:
+    """The first of the topics; where something is wrong, those where it is."""
+    if is_sound:
+        lines = console.height - LINES_FOR_FINDINGS
+        shown = topics[: min(max(lines, TOPICS_SHOWN.start), TOPICS_SHOWN.stop)]
+    else:
+        shown = [t for t in topics if t.worst in ("error", "warning")][: TOPICS_SHOWN.start]
+        shown = shown or list(topics[:1])
     is_narrow = console.width < NARROW
-    heads = f"{'records':>9}  {'size':>6}  worst"
+    heads = f"{'records':>9}  worst" if is_narrow else f"{'records':>9}  {'size':>6}  worst"
     if not is_narrow:
         heads = f"{'partitions':>10}  {'batches':>9}  {heads}"
     # A longer name pushes its numbers aside; names are not cut.
     width = min(max(len(topic.name) for topic in shown), max(console.width - len(heads) - 4, 5))
     console.print(f"{'topic':<{width}}  {heads}", style="dim", soft_wrap=True)
     for topic in shown:
-        cells = f"{topic.records:>9,}  {_size(topic.size):>6}  "
+        cells = f"{topic.records:>9,}  "
         if not is_narrow:
-            cells = f"{len(topic.partitions):>10,}  {topic.batches:>9,}  {cells}"
+            partitions = f"{len(topic.partitions):>10,}  {topic.batches:>9,}  "
+            cells = f"{partitions}{cells}{_size(topic.size):>6}  "
         worst = (topic.worst, _STYLES[topic.worst]) if topic.worst else "-"
         line = Text.assemble(f"{topic.name:<{width}}  {cells}", worst)
         console.print(line, soft_wrap=True)
@@ -166,7 +206,40 @@ def _print_topics(console: Console, topics: Sequence[_Topic]) -> None:
     if rest:
         grave = [t for t in rest if t.worst in ("error", "warning")]
         said = f", {len(grave)} of them with errors or warnings" if grave else ""
-        console.print(f"and {_count(len(rest), 'more topic')}{said}")
+        if not (is_sound or grave):
+            said = ", all without errors or warnings"
+        _print_wrapped(console, f"and {_count(len(rest), 'more topic')}{said}")
+
+
+def _transactions_note(result: AuditResult) -> Iterator[str]:
+    """The transactions in a sentence."""
+    states = ("committed", "aborted")
+    counts = {
+        state: sum(row[f"{state}_transactions"] for row in result.metrics) for state in states
+    }
+    for row in result.transactions:
+        if row["state"] not in states:
+            counts[row["state"]] = counts.get(row["state"], 0) + 1
+    said = [f"{count:,} {state}" for state, count in counts.items() if count]
+    if said:
+        yield f"Transactions: {', '.join(said)}."
+
+
+def _gaps_note(result: AuditResult) -> Iterator[str]:
+    """What consumers do not get and need not miss, in a sentence."""
+    offsets: dict[str, int] = {}
+    topics: dict[str, dict[str, None]] = {}
+    for row in result.gaps:
+        if row["cause"] in LAWFUL:
+            offsets[row["cause"]] = offsets.get(row["cause"], 0) + row["offsets"]
+            topics.setdefault(row["cause"], {})[row["topic"] or row["file"]] = None
+    said = []
+    for cause in (cause for cause in LAWFUL if cause in offsets):
+        places = [*topics[cause]]
+        where = places[0] if len(places) == 1 else f"{len(places):,} topics"
+        said.append(f"{LAWFUL[cause]} {offsets[cause]:,} in {where}")
+    if said:
+        yield f"Offsets that consumers do not get, as it should be: {'; '.join(said)}."
 
 
 def _print_group(
@@ -181,14 +254,83 @@ def _print_group(
     count = f" ({len(findings):,})" if len(findings) > 1 else ""
     meaning = f": {explanation.meaning}" if explanation else ""
     _print_title(console, severity, name, f"{count}{meaning}")
-    for finding in findings[:PLACES_SHOWN]:
-        _print_place(console, finding, is_told=severity == "error" or len(findings) == 1)
+    shown = findings[:PLACES_SHOWN]
+    for number, finding in enumerate(shown):
+        is_told = number == 0 or (severity == "error" and len(findings) <= PLACES_SHOWN)
+        _print_place(console, finding, is_told=is_told)
     if len(findings) > PLACES_SHOWN:
         _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
-    if explanation:
-        _print_wrapped(console, f"What to do: {explanation.action}", 2)
-    for line in commands(findings[0], _path(result, findings[0]))[:1]:
-        console.print(f"  $ {line}", soft_wrap=True, style="dim")
+    if name == "timestamp-suspect":
+        _print_retention(console, result, findings)
+    action = _action(name, findings)
+    if action:
+        _print_wrapped(console, f"What to do: {action}", 2)
+    for line in _commands(result, shown):
+        style = "dim" if line.startswith("$") else ""
+        console.print(f"  {line}", soft_wrap=True, style=style)
+
+
+def _action(name: str, findings: Sequence[dict[str, Any]]) -> str | None:
+    """What to do: the cause tells better, where it is one for all."""
+    found = {finding["cause"] for finding in findings}
+    if name in ("offset-gap", "missing-segment") and len(found) == 1:
+        cause = causes().get(found.pop())
+        if cause is not None:
+            return cause.action
+    explanation = catalogue().get(name)
+    return explanation.action if explanation else None
+
+
+def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[str]:
+    """Commands to copy: all of a finding that stands alone, else those that mend each."""
+    lines = []
+    for number, finding in enumerate(findings):
+        path = _path(result, finding)
+        own = commands(finding, path, _producer(result, finding))
+        if len(findings) > 1:
+            mends = [line for line in own if " find-hanging " not in line and "ottla" not in line]
+            own = [*own[: number == 0], *mends[:1]]
+        lines += [line for line in dict.fromkeys(own) if f"$ {line}" not in lines]
+        lines = [line if line.startswith(("$ ", "#")) else f"$ {line}" for line in lines]
+    return lines
+
+
+def _producer(result: AuditResult, finding: dict[str, Any]) -> dict[str, Any] | None:
+    if finding["name"] != "open-transaction":
+        return None
+    key = (finding["topic"], finding["partition"], finding["producer_id"])
+    rows = (r for r in result.producers if (r["topic"], r["partition"], r["producer_id"]) == key)
+    return next(rows, None)
+
+
+def _print_retention(
+    console: Console, result: AuditResult, findings: Sequence[dict[str, Any]]
+) -> None:
+    """What the timestamps of segments do to retention, and the record to blame."""
+    files = {finding["file"] for finding in findings}
+    rows = [row for row in result.timeline if row["retention"] and row["file"] in files]
+    for row in rows[:PLACES_SHOWN]:
+        when = _date(row["max_timestamp"])
+        offset = row["blamed_offset"]
+        offset = row["max_timestamp_offset"] if offset is None else offset
+        told = {
+            "held-back": f"offset {offset} is of {when}: retention by time keeps this segment and"
+            " every later one until then",
+            "expires-at-once": f"its newest record, at offset {offset}, is of {when}: retention"
+            " by time deletes the segment at its next check",
+            "by-file-time": "no timestamp is positive: retention goes by the time the file was"
+            " modified",
+        }[row["retention"]]
+        _print_wrapped(console, f"{row['file']}: {told}", 4)
+
+
+def _date(timestamp: int) -> str:
+    """A day where there is one, else the number."""
+    try:
+        moment = datetime.fromtimestamp(timestamp / 1000, timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return f"timestamp {timestamp}"
+    return f"{moment:%Y-%m-%d}"
 
 
 def _print_in_short(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:
@@ -222,6 +364,8 @@ def _print_place(console: Console, finding: dict[str, Any], *, is_told: bool) ->
         details.append(f"position {finding['position']}")
     if finding["first_offset"] is not None:
         details.append(_offsets(finding["first_offset"], finding["last_offset"]))
+    if finding["severity"] == "error" and finding["next_good_offset"] is not None:
+        details.append(f"next good offset {finding['next_good_offset']}")
     console.print("  " + ", ".join([place, *details]), soft_wrap=True)
     if is_told:
         _print_wrapped(console, finding["message"].removeprefix(f"{place}: "), 4)

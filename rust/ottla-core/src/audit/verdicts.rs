@@ -16,6 +16,17 @@ fn counted(count: u64, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
+/// A time in the two largest units that tell it.
+fn lasting(time_ms: i64) -> String {
+    let seconds = time_ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
 /// The finding of a verdict, if it is one, and the segment it is in. `is_consumer_offsets`: the
 /// coordinator writes transactional offsets with sequence 0 every time.
 pub(crate) fn finding(
@@ -169,9 +180,9 @@ pub(crate) fn open_transaction(
     let is_old = is_hanging(open, log_timestamp) && !damage;
     let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
     let message = format!(
-        "the transaction of producer {producer_id} epoch {producer_epoch} that began at offset {first_offset} has no end marker: {}, {} old when the log ends; read_committed consumers stop at offset {first_offset}{doubt}",
+        "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",
         counted(open.batches, "batch", "batches"),
-        counted(age_ms as u64 / 1000, "second", "seconds"),
+        lasting(age_ms),
     );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::OpenTransaction, message)
