@@ -297,11 +297,19 @@ impl Verdict {
         start: usize,
         end: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
+        // Nearly every slice is this one.
+        static RECORDS: PyOnceLock<Py<PySlice>> = PyOnceLock::new();
+        let slice = |start: usize, end: isize| PySlice::new(py, start as isize, end, 1);
         let data = self.data.bind(py);
-        if start == 0 && end == data.as_bytes().len() {
+        let is_to_end = end == data.as_bytes().len();
+        if start == 0 && is_to_end {
             return Ok(data.clone().into_any());
         }
-        PyMemoryView::from(data)?.get_item(PySlice::new(py, start as isize, end as isize, 1))
+        let view = PyMemoryView::from(data)?;
+        if start == RECORD_BATCH_OVERHEAD && is_to_end {
+            return view.get_item(RECORDS.get_or_init(py, || slice(start, isize::MAX).unbind()));
+        }
+        view.get_item(slice(start, end as isize))
     }
 }
 
