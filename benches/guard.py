@@ -25,7 +25,7 @@ SHARE_OF_TARGET = 0.6
 SHARE_OF_CLOSE_TARGET = 0.85
 INSTRUCTION_MARGIN = 0.05
 COUNTS = Path(__file__).with_name("callgrind.json")
-KERNELS = ("crc", "check", "numbers", "views", "payload", "build")
+KERNELS = ("crc", "check", "timestamps", "numbers", "views", "payload", "build")
 # What valgrind can run: it has no AVX-512.
 LEVELS = ("portable", "sse42", "bmi2")
 _RUNS = (2, 10)

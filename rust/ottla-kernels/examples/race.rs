@@ -7,14 +7,14 @@
 //! race callgrind KERNEL [LEVEL [RUNS]]            a small fixed workload, for counting instructions
 //! ```
 //!
-//! KERNEL is one of crc, check, numbers, views, payload, build. Valgrind has no AVX-512: there,
-//! name a lower level.
+//! KERNEL is one of crc, check, timestamps, numbers, views, payload, build. Valgrind has no AVX-512:
+//! there, name a lower level.
 
 #![allow(clippy::print_stdout, reason = "the table is what it is for")]
 
 use ottla_kernels::{
     BatchHeader, BinaryColumn, Level, Nothing, Numbers, Offsets, RecordColumns, RecordsPlan, Run,
-    Validity, Views, crc_only_run, run, walk_payload,
+    Timestamps, Validity, Views, crc_only_run, run, walk_payload,
 };
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -150,7 +150,7 @@ fn put_batch(to: &mut Vec<u8>, count: usize, max_delta: i64, records: &[u8]) {
     to.extend(body);
 }
 
-const KERNELS: [&str; 6] = ["crc", "check", "numbers", "views", "payload", "build"];
+const KERNELS: [&str; 7] = ["crc", "check", "timestamps", "numbers", "views", "payload", "build"];
 
 /// Runs one kernel over all of the data.
 fn run_kernel(kernel: &str, level: Level, data: &Data, room: &mut [u8]) {
@@ -158,6 +158,11 @@ fn run_kernel(kernel: &str, level: Level, data: &Data, room: &mut [u8]) {
     match kernel {
         "crc" => whole(crc_only_run(level, &data.batches, 0, |_| true)),
         "check" => whole(run(level, &data.batches, 0, &mut Nothing)),
+        "timestamps" => {
+            let mut timestamps = Timestamps::default();
+            whole(run(level, &data.batches, 0, &mut timestamps));
+            black_box(timestamps);
+        }
         "numbers" => {
             let mut numbers = Numbers::for_data(&data.batches);
             whole(run(level, &data.batches, 0, &mut numbers));
