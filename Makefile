@@ -39,7 +39,7 @@ test: $(VENV)/.release $(VENV)/.dev ## the fast tests of both languages
 	$(BIN)/pytest -q
 
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
-	cargo test --quiet --locked -p ottla-kernels -p ottla-core
+	cargo test --quiet --locked -p ottla-kernels -p ottla-core -- --include-ignored
 	$(BIN)/pytest -q -m "" --durations 10
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
 

@@ -8,10 +8,11 @@ use crate::header::{
 use crate::legacy::{self, Entry};
 use crate::limits::Limits;
 use crate::record::{Headers, MIN_RECORD_BYTES, read_record};
+use serde::{Deserialize, Serialize};
 
 /// The fields of a batch. For magic 0 and 1 a batch is one record or one compressed wrapper; what
 /// these formats lack reads as −1, as in Kafka.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // Kafka's own names
 pub struct BatchInfo {
     /// Where it begins, in bytes of the buffer or file.

@@ -18,9 +18,10 @@ use crate::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, read_i16, read_i32}
 use crate::legacy;
 use crate::limits::{Limits, MAX_FAULTS_PER_BATCH};
 use ottla_kernels::{BatchHeader, Nothing};
+use serde::{Deserialize, Serialize};
 
 /// How much is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
     /// Framing and checksum.
     Crc,
@@ -43,7 +44,7 @@ impl Level {
 }
 
 /// What a control record says (`record-batch.md` §8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)] // Kafka's own names
 pub enum ControlRecord {
     Abort {

@@ -3,10 +3,11 @@
 //!
 //! A name states the fault, is kebab-case, and is never renamed or used for something else.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How grave a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Severity {
     /// Worth knowing; nothing is lost and nothing stops.
     Info,
@@ -45,7 +46,9 @@ macro_rules! catalogue {
         }
     )*) => {
         /// What kind of thing was found.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
         pub enum FindingKind {
             $(#[doc = $meaning] $kind,)*
         }
@@ -394,7 +397,9 @@ macro_rules! causes {
         }
     )*) => {
         /// Why a consumer does not get some offsets.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
         pub enum Cause {
             $(#[doc = $meaning] $cause,)*
         }
@@ -547,7 +552,7 @@ impl Confidence {
 }
 
 /// One thing found. Fields that do not apply are `None` or empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What it is.
     pub kind: FindingKind,
@@ -580,7 +585,7 @@ pub struct Finding {
 }
 
 /// A file beside the segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SideFile {
     /// The `.index` of the segment.
     OffsetIndex,
@@ -660,7 +665,7 @@ impl Finding {
 pub const MAX_FINDINGS_PER_KIND: u64 = 1000;
 
 /// Findings of one segment, at most [`MAX_FINDINGS_PER_KIND`] of each kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     kept: Vec<Finding>,
     counts: Vec<u64>,
@@ -669,17 +674,48 @@ pub struct Findings {
 impl Findings {
     /// Adds one, and gives its index; beyond the bound it is only counted.
     pub fn push(&mut self, finding: Finding) -> Option<usize> {
-        let slot = finding.kind as usize;
-        if self.counts.len() <= slot {
-            self.counts.resize(FindingKind::ALL.len(), 0);
-        }
-        let count = self.counts.get_mut(slot)?;
-        *count += 1;
+        let count = count_of(&mut self.counts, finding.kind)?;
+        *count = count.saturating_add(1);
         if *count > MAX_FINDINGS_PER_KIND {
             return None;
         }
         self.kept.push(finding);
         Some(self.kept.len() - 1)
+    }
+
+    /// Appends those of the part on the right: the place of each of its own, if it is kept. `same` is
+    /// the kind, and the index if it has one, of one among them that goes on with one of these, and
+    /// so is none of its own.
+    pub(crate) fn append(
+        &mut self,
+        mut right: Self,
+        same: Option<(FindingKind, Option<usize>)>,
+    ) -> Vec<Option<usize>> {
+        if let Some(count) = same.and_then(|(kind, _)| count_of(&mut right.counts, kind)) {
+            *count = count.saturating_sub(1);
+        }
+        let same = same.and_then(|(_, index)| index);
+        let mut counts = self.counts.clone();
+        let mut places = Vec::with_capacity(right.kept.len());
+        for (index, finding) in right.kept.into_iter().enumerate() {
+            let has_room = Some(index) != same
+                && count_of(&mut counts, finding.kind).is_some_and(|count| {
+                    *count = count.saturating_add(1);
+                    *count <= MAX_FINDINGS_PER_KIND
+                });
+            places.push(has_room.then_some(self.kept.len()));
+            self.kept.extend(has_room.then_some(finding));
+        }
+        self.add_counts(&right.counts);
+        places
+    }
+
+    fn add_counts(&mut self, added: &[u64]) {
+        for (kind, added) in FindingKind::ALL.iter().zip(added) {
+            if let Some(count) = count_of(&mut self.counts, *kind) {
+                *count = count.saturating_add(*added);
+            }
+        }
     }
 
     /// Those kept, in the order they were made.
@@ -700,4 +736,60 @@ impl Findings {
         };
         FindingKind::ALL.iter().filter_map(|kind| Some((*kind, over(kind)?))).collect()
     }
+}
+
+/// Findings of one segment that come in another order when it is read in parts: of each kind those
+/// with the lowest positions are kept, [`MAX_FINDINGS_PER_KIND`] of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FirstFindings(Findings);
+
+impl FirstFindings {
+    pub(crate) fn push(&mut self, finding: Finding) {
+        let Findings { kept, counts } = &mut self.0;
+        let Some(count) = count_of(counts, finding.kind) else { return };
+        *count = count.saturating_add(1);
+        kept.push(finding);
+        if kept.len() > 2 * FindingKind::ALL.len() * MAX_FINDINGS_PER_KIND as usize {
+            self.trim();
+        }
+    }
+
+    /// Adds those of another part.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.0.add_counts(&other.0.counts);
+        self.0.kept.extend(other.0.kept);
+    }
+
+    /// Puts them in order, and drops those beyond the bound.
+    pub(crate) fn trim(&mut self) {
+        self.0.kept.sort_by(|a, b| order(a).cmp(&order(b)));
+        let mut kept = Vec::new();
+        self.0.kept.retain(|finding| {
+            count_of(&mut kept, finding.kind).is_some_and(|count| {
+                *count += 1;
+                *count <= MAX_FINDINGS_PER_KIND
+            })
+        });
+    }
+
+    /// The first of them, in order.
+    pub(crate) fn into_findings(mut self) -> Findings {
+        self.trim();
+        self.0
+    }
+}
+
+/// What two findings of producers differ in, place first.
+fn order(finding: &Finding) -> impl Ord + '_ {
+    let Finding { position, kind, producer_id, first_offset, last_offset, .. } = finding;
+    let texts = (&finding.expected, &finding.found, &finding.message);
+    (position, kind, producer_id, first_offset, last_offset, texts)
+}
+
+/// How many of a kind there are.
+fn count_of(counts: &mut Vec<u64>, kind: FindingKind) -> Option<&mut u64> {
+    if counts.len() < FindingKind::ALL.len() {
+        counts.resize(FindingKind::ALL.len(), 0);
+    }
+    counts.get_mut(kind as usize)
 }

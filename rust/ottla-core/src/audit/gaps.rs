@@ -13,6 +13,7 @@
 //! ```
 
 use super::findings::{Cause, Confidence};
+use serde::{Deserialize, Serialize};
 
 /// Ranges of one segment that are listed one by one; the others are summed up.
 pub const MAX_RANGES: usize = 64;
@@ -21,7 +22,7 @@ pub const MAX_RANGES: usize = 64;
 pub const MAX_GAPS: usize = 4096;
 
 /// Consecutive offsets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffsetRange {
     /// First offset.
     pub first_offset: i64,
@@ -32,7 +33,7 @@ pub struct OffsetRange {
 }
 
 /// Ranges that are not listed one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeSum {
     /// First offset of the first.
     pub first_offset: i64,
@@ -61,7 +62,7 @@ pub struct RangeSum {
 /// assert_eq!(left.listed().len(), 1);
 /// assert_eq!(left.listed()[0].last_offset, 5);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranges {
     listed: Vec<OffsetRange>,
     rest: Option<RangeSum>,

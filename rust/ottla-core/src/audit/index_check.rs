@@ -18,6 +18,7 @@ use super::findings::{Finding, FindingKind, Severity, SideFile};
 use super::tally::SegmentContext;
 use crate::sidefiles::offset_index::{self, OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::time_index::{self, TIME_ENTRY_BYTES, TimeEntry};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of entries that are looked at: three times what a broker writes unless it is told to
 /// (`segment.index.bytes`).
@@ -183,7 +184,7 @@ pub struct Indexed {
 }
 
 /// What is wrong with an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Fault {
     /// Points into the batch that begins at `start`.
     NoBatch { start: u64 },
@@ -210,7 +211,7 @@ fn earlier(left: Wrong, right: Wrong) -> Wrong {
 }
 
 /// The entries of the `.index` that fall into one part of a segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Offsets {
     /// Number of the first entry at the first batch of this part or behind.
     start: Option<usize>,
@@ -276,7 +277,7 @@ impl Offsets {
 }
 
 /// The greatest timestamp of a part of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Greatest {
     timestamp: i64,
     /// Whether there may have been a greater one: in batches without timestamps, or in lost bytes.
@@ -299,7 +300,7 @@ impl Greatest {
 }
 
 /// The entries of the `.timeindex` that fall into one part of a segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Times {
     /// Number of the first entry at the first batch in its place or behind, and what was before it.
     start: Option<(usize, Greatest)>,
@@ -372,7 +373,7 @@ impl Times {
 }
 
 /// The entries of both indexes that fall into one part of a segment, checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexCheck {
     offsets: Offsets,
     times: Times,

@@ -8,14 +8,26 @@
 //!
 //! A scan is one pass over one file in a bounded window. What it cannot decide alone, because it
 //! depends on the files before, it keeps as a summary that merges; merging costs nothing compared
-//! to scanning. Segments can thus be scanned in any order and on any thread.
+//! to scanning. Segments can thus be scanned in any order and on any thread, and so can ranges of
+//! one segment ([`Chunk`]):
+//!
+//! ```text
+//! Source → Scanner::scan_range → Chunk ┐
+//! Source → Scanner::scan_range → Chunk ┼→ Chunk::merge → Scanner::finish → SegmentScan
+//! Source → Scanner::scan_range → Chunk ┘
+//! ```
+//!
+//! Whatever a scan takes down of each batch goes through `Tally::ordinary` (batches in their place,
+//! at full speed) or `Tally::sound` (all others) into a field of [`SegmentScan`], and from there
+//! through `SegmentScan::append` when ranges are joined: a new field needs a line in each.
 //!
 //! | module | subject |
 //! | --- | --- |
 //! | [`findings`] | the catalogue of what can be found |
 //! | `source` | files and buffers, seen through a window |
 //! | `resync` | where batches go on after damage |
-//! | `scan` | one pass over one segment |
+//! | `scan` | one pass over one segment, or over a range of it |
+//! | `chunk` | what a range shows, in a form that joins |
 //! | `tally` | what sound batches amount to: order, epochs, timestamps, counts |
 //! | [`producers`], [`sequences`], [`transactions`] | what producers did, in a form that merges |
 //! | [`index_check`] | `.index` and `.timeindex` against the batches |
@@ -27,6 +39,7 @@
 //! | [`recovery`] | what the next start of a broker makes of a directory |
 
 mod causes;
+mod chunk;
 pub mod findings;
 pub mod gaps;
 pub mod index_check;
@@ -44,6 +57,7 @@ mod timeline;
 pub mod transactions;
 mod verdicts;
 
+pub use chunk::{Chunk, ChunkError};
 pub use findings::{
     Cause, CauseRow, Confidence, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row,
     Severity, SideFile,
@@ -55,6 +69,6 @@ pub use merge::{
 pub use reading::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
 pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use scan::{Listing, Scanner};
-pub use source::{Source, WINDOW_BYTES};
+pub use source::{Limited, Source, WINDOW_BYTES};
 pub use tally::{Counters, Dated, EpochRun, OnBatch, SegmentContext, SegmentScan};
 pub use timeline::RetentionEffect;

@@ -3,7 +3,9 @@
 use super::sequences::{EventKind, ProducerEvent, SequenceState, SequenceVerdict, Sequences};
 use super::transactions::{OpenTransaction, TransactionVerdict, Transactions};
 use crate::sidefiles::snapshot::SnapshotEntry;
-use std::collections::HashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 /// Producers of one part of a log that are followed. Each costs about a kilobyte; a log in which
 /// every batch names another producer would otherwise take memory without bound.
@@ -55,7 +57,7 @@ pub struct KnownProducer {
     pub has_marker: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Producer {
     id: i64,
     sequences: Sequences,
@@ -92,7 +94,7 @@ impl Producer {
 }
 
 /// The producers of one part of a log.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Producers {
     places: HashMap<i64, usize>,
     list: Vec<Producer>,
@@ -148,7 +150,7 @@ impl Producers {
     /// Appends the part to the right: `holes` offsets are missing below its first batch, and its
     /// segments are numbered on from `segment`.
     pub fn append(&mut self, right: Self, holes: i64, segment: u32, out: &mut Out<'_>) {
-        self.left_out += right.left_out;
+        self.left_out = self.left_out.saturating_add(right.left_out);
         for mut producer in right.list {
             let id = producer.id;
             let Some(left) = self.place(id) else { continue };
@@ -210,6 +212,15 @@ impl Producers {
         self.list.iter().filter(|p| p.transactions.state().1.is_some()).map(Producer::known)
     }
 
+    /// Whether all producers of the part on the right can be followed here: then appending it gives
+    /// what following both together had given.
+    pub(crate) fn has_room_for(&self, right: &Self) -> bool {
+        let is_new = |producer: &&Producer| !self.places.contains_key(&producer.id);
+        right.left_out == 0
+            && (self.list.len() + right.list.len() <= MAX_PRODUCERS
+                || self.list.len() + right.list.iter().filter(is_new).count() <= MAX_PRODUCERS)
+    }
+
     /// How many batches belong to producers beyond [`MAX_PRODUCERS`], which were not followed.
     pub fn left_out(&self) -> u64 {
         self.left_out
@@ -223,5 +234,36 @@ impl Producers {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+}
+
+impl fmt::Debug for Producers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { list, left_out, .. } = self;
+        f.debug_struct("Producers").field("list", list).field("left_out", left_out).finish()
+    }
+}
+
+impl PartialEq for Producers {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list && self.left_out == other.left_out
+    }
+}
+
+impl Eq for Producers {}
+
+impl Serialize for Producers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.list, self.left_out).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Producers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (mut list, left_out): (Vec<Producer>, u64) = Deserialize::deserialize(deserializer)?;
+        let mut known = HashSet::new();
+        list.retain(|producer| known.len() < MAX_PRODUCERS && known.insert(producer.id));
+        let places = list.iter().enumerate().map(|(place, producer)| (producer.id, place));
+        Ok(Self { places: places.collect(), list, newest: 0, left_out })
     }
 }

@@ -16,6 +16,7 @@ use crate::header::{
 };
 use crate::record::MIN_RECORD_BYTES;
 use crate::{batch, legacy};
+use serde::{Deserialize, Serialize};
 
 /// Bytes that may be hashed, or looked at again, for each byte scanned, so that bytes made to look
 /// like batches cannot make the scan slower than this factor.
@@ -62,8 +63,10 @@ pub(crate) struct Plausible {
     pub(crate) is_dense: bool,
 }
 
-/// Judges what stands at the start of `data` by every rule of a header.
+/// Judges what stands at the start of `data` by every rule of a header. No more than the first
+/// [`LOOK`] bytes count, however many there are.
 pub(crate) fn plausible(data: &[u8], bounds: &Bounds) -> Option<Plausible> {
+    let data = data.get(..LOOK).unwrap_or(data);
     match data.get(HEADER_UP_TO_MAGIC - 1)? {
         2 => plausible_v2(&Header::read(data, 0)?, bounds),
         0 | 1 if bounds.allows_legacy => plausible_legacy(data, bounds),
@@ -123,11 +126,12 @@ fn plausible_legacy(data: &[u8], bounds: &Bounds) -> Option<Plausible> {
     fits.then_some(Plausible { total, base_offset, last_offset, is_dense: false })
 }
 
-/// The next place in `data`, from `from` on, whose header obeys every rule.
-fn next_plausible(data: &[u8], from: usize, bounds: &Bounds) -> Option<(usize, Plausible)> {
+/// The next place among the first `places` of `data` whose header obeys every rule.
+fn next_plausible(data: &[u8], places: usize, bounds: &Bounds) -> Option<(usize, Plausible)> {
     let limit = bounds.batch_bytes.min(i32::MAX as u64) as u32;
-    let mut at = from;
-    while let Some(head) = data.get(at..).and_then(|rest| rest.first_chunk::<HEADER_UP_TO_MAGIC>())
+    let mut at = 0;
+    while at < places
+        && let Some(head) = data.get(at..).and_then(|rest| rest.first_chunk::<HEADER_UP_TO_MAGIC>())
     {
         // The cheap part first: most places fail here.
         if head[16] <= 2 {
@@ -300,26 +304,105 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Search {
     budget: u64,
+    spending: Spending,
+    /// Where looking for another batch is given up, as if the budget were spent.
+    horizon: u64,
+}
+
+/// What a part of a walk did to the budget. A part that was never refused would have gone the same
+/// way with any budget of at least `needed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spending {
+    /// By how much the budget has changed.
+    change: i64,
+    /// The least budget that suffices.
+    needed: u64,
+    /// Whether the budget did not suffice once.
+    was_refused: bool,
+}
+
+impl Spending {
+    /// What is left of the budget that a walk from the beginning of a source starts with.
+    fn left(&self) -> u64 {
+        BUDGET_AT_START.saturating_add_signed(self.change)
+    }
+
+    /// Whether the part behind this one would have gone the same way after it; `is_anchored`: this
+    /// one begins with the source.
+    pub(crate) fn suffices(&self, right: &Self, is_anchored: bool) -> bool {
+        !right.was_refused && (!is_anchored || self.left() >= right.needed)
+    }
+
+    /// Both parts together.
+    pub(crate) fn join(&self, right: &Self) -> Self {
+        let needed_before = i128::from(right.needed).saturating_sub(i128::from(self.change)).max(0);
+        Self {
+            change: self.change.saturating_add(right.change),
+            needed: self.needed.max(u64::try_from(needed_before).unwrap_or(u64::MAX)),
+            was_refused: self.was_refused,
+        }
+    }
 }
 
 impl Search {
-    pub(crate) fn new() -> Self {
-        Self { budget: BUDGET_AT_START }
+    /// The search of a walk from the beginning of a source, or of one that has come this far.
+    pub(crate) fn after(spending: Spending) -> Self {
+        Self { budget: spending.left(), spending, horizon: u64::MAX }
+    }
+
+    /// The search of a walk whose beginning is not known, with a budget of its own. What it refuses,
+    /// here or behind `horizon`, is left to a walk that knows.
+    pub(crate) fn with_budget(budget: u64, horizon: u64) -> Self {
+        Self { budget, spending: Spending::default(), horizon }
+    }
+
+    /// What was done to the budget.
+    pub(crate) fn spending(&self) -> Spending {
+        self.spending
+    }
+
+    /// Whether this search began somewhere, and could not do what one from the beginning may.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.horizon < u64::MAX && self.spending.was_refused
     }
 
     /// These bytes will not be looked at again.
     pub(crate) fn earn(&mut self, bytes: u64) {
-        self.budget = self.budget.saturating_add(bytes.saturating_mul(BUDGET_PER_BYTE));
+        let earned = bytes.saturating_mul(BUDGET_PER_BYTE);
+        self.budget = self.budget.saturating_add(earned);
+        self.spending.change =
+            self.spending.change.saturating_add(i64::try_from(earned).unwrap_or(i64::MAX));
     }
 
     fn spend(&mut self, bytes: u64) -> bool {
-        match self.budget.checked_sub(bytes) {
-            Some(rest) => {
-                self.budget = rest;
-                true
+        let spending = &mut self.spending;
+        let Some(rest) = self.budget.checked_sub(bytes) else {
+            spending.was_refused = true;
+            return false;
+        };
+        self.budget = rest;
+        spending.change = spending.change.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+        spending.needed = spending.needed.max((-spending.change).max(0) as u64);
+        true
+    }
+
+    /// The first proven batch that begins at `from` or behind it and before `stop`.
+    pub(crate) fn first(
+        &mut self,
+        window: &mut Window<'_>,
+        from: u64,
+        stop: u64,
+        bounds: &Bounds,
+    ) -> Option<u64> {
+        let mut at = from;
+        while !self.is_lost() && at < stop {
+            let (position, header) = Self::scan(window, at, stop - at, bounds)?;
+            if self.is_proven(window, position, &header, bounds) {
+                return Some(position);
             }
-            None => false,
+            at = position + 1;
         }
+        None
     }
 
     /// Whether a batch seems to begin at `position`, or the source ends there.
@@ -367,17 +450,18 @@ impl Search {
         let stop = from.saturating_add(size).min(window.end());
         let mut at = from;
         while at < stop {
-            let data = window.hold(at, LOOK);
-            let held = data.len() as u64;
-            if let Some((skip, found)) = next_plausible(data, 0, bounds) {
+            let held = window.hold(at, LOOK).len();
+            // A candidate is judged by lengths that may lie beyond what is held.
+            let is_all = at + held as u64 >= window.end();
+            let places = if is_all { held } else { held.saturating_sub(LOOK - 1).max(1) };
+            if let Some((skip, found)) = next_plausible(window.held(at), places, bounds) {
                 let position = at + skip as u64;
-                // A legacy candidate is judged by lengths that may lie beyond what is held.
                 return (position < stop).then_some((position, found));
             }
-            if at + held >= window.end() {
+            if is_all {
                 return None;
             }
-            at += held.saturating_sub(LOOK as u64 - 1).max(1);
+            at += places as u64;
         }
         None
     }
@@ -410,8 +494,16 @@ impl Search {
         let mut at = start + 1;
         loop {
             let is_bounded = is_framed || best.is_some();
-            let size = if is_bounded { (start + stretch).saturating_sub(at) } else { u64::MAX };
+            let size = if is_bounded {
+                (start + stretch).saturating_sub(at)
+            } else {
+                self.horizon.saturating_sub(at)
+            };
             let scanned = Self::scan(window, at, size, bounds);
+            if scanned.is_none() && !is_bounded && self.horizon < window.end() {
+                self.spending.was_refused = true;
+                return None;
+            }
             let reached = scanned.map_or(at.saturating_add(size).min(window.end()), |(p, _)| p + 1);
             let bytes = reached.saturating_sub(at);
             let fallback = best.map(|(_, position)| Found { position, proves_suspect: false });
@@ -453,12 +545,6 @@ impl Search {
         }
     }
 
-    /// Looking at a header outside the window takes a call of the system, about as long as hashing
-    /// this many bytes.
-    fn cost_of_peek(window: &Window<'_>, position: u64) -> u64 {
-        if window.held(position).len() < RECORD_BATCH_OVERHEAD { 4096 } else { 64 }
-    }
-
     /// Whether headers that obey the rules follow one another from `position` to `stop`, or to the
     /// end.
     fn is_chained(
@@ -470,7 +556,10 @@ impl Search {
         bounds: &Bounds,
     ) -> bool {
         let (mut at, mut header) = (position, *header);
+        let mut ahead = Ahead::default();
         loop {
+            // What a call of the system costs, shared by the headers that it brings.
+            let cost = header.total.clamp(64, AHEAD as u64);
             at = at.saturating_add(header.total);
             if at >= stop || at == window.end() {
                 return true;
@@ -478,12 +567,10 @@ impl Search {
             if at > window.end() {
                 return stop < u64::MAX;
             }
-            let mut head = [0; 512];
-            let size = window.peek(at, &mut head);
-            let head = head.get(..size).unwrap_or_default();
+            let head = ahead.head(window, at);
             let behind = Bounds { lowest: header.last_offset.saturating_add(1), ..*bounds };
             match plausible(head, &behind) {
-                Some(next) if self.spend(Self::cost_of_peek(window, at)) => header = next,
+                Some(next) if self.spend(cost) => header = next,
                 Some(_) => return false,
                 // What a torn write or preallocation left behind the last batch.
                 None => {
@@ -513,6 +600,40 @@ impl Search {
         }
         let size = header.total as usize;
         window.hold(position, size).get(..size).is_some_and(|whole| batch::verify(whole).is_ok())
+    }
+}
+
+/// Bytes behind the window are read so many at once, about as long as hashing as many.
+const AHEAD: usize = 4096;
+
+/// Bytes that a header and the lengths of a short legacy key take.
+const HEAD: usize = 512;
+
+/// A few headers read ahead of the window.
+struct Ahead {
+    bytes: [u8; AHEAD],
+    start: u64,
+    size: usize,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self { bytes: [0; AHEAD], start: 0, size: 0 }
+    }
+}
+
+impl Ahead {
+    /// The bytes at `position`, [`HEAD`] of them where there are so many.
+    fn head(&mut self, window: &mut Window<'_>, position: u64) -> &[u8] {
+        let wanted = (HEAD as u64).min(window.end().saturating_sub(position)) as usize;
+        let skip = position.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok());
+        let held = skip.filter(|skip| skip.saturating_add(wanted) <= self.size);
+        if held.is_none() {
+            self.size = window.peek(position, &mut self.bytes);
+            self.start = position;
+        }
+        let skip = held.unwrap_or(0);
+        self.bytes.get(skip..self.size.min(skip.saturating_add(wanted))).unwrap_or_default()
     }
 }
 

@@ -1,11 +1,14 @@
-//! One pass over one segment: batches as long as framing holds, and what to make of the bytes where
-//! it does not.
+//! One pass over one segment, or over a range of it: batches as long as framing holds, and what to
+//! make of the bytes where it does not.
 
+use super::chunk::{self, Chunk, Piece, Recent, State, Walk};
 use super::findings::{Cause, Finding, FindingKind, Severity};
 use super::index_check::Indexes;
-use super::resync::{self, Bounds, Plausible, Search, Suspect};
+use super::resync::{
+    self, BUDGET_AT_START, BUDGET_PER_BYTE, Bounds, Plausible, Search, Spending, Suspect,
+};
 use super::source::{Source, Window};
-use super::tally::{OnBatch, Seen, SegmentContext, SegmentScan, Tally};
+use super::tally::{Memory, OnBatch, Seen, SegmentContext, SegmentScan, Tally};
 use crate::attributes::Compression;
 use crate::batch::BatchInfo;
 use crate::check::{Checker, Level};
@@ -16,9 +19,20 @@ use crate::header::{
 use crate::limits::Limits;
 use ottla_kernels::{EachBatch, Nothing};
 use std::io;
+use std::ops::Range;
 
 /// Bytes of a failed batch that are looked at: its header, and the lengths of a legacy record.
 const HEAD_BYTES: usize = 64 << 10;
+
+/// How far behind the end of a range its walk goes on at most, if the range is not longer itself:
+/// three usual batches, or what stands between them and the damage before.
+const MARGIN: u64 = 4 << 20;
+
+/// The least budget of a search in a range; that of a long one is in proportion.
+const LEAST_BUDGET: u64 = 1 << 20;
+
+/// Ranges shorter than [`super::WINDOW_BYTES`] are read in pieces of this size at least.
+const LEAST_WINDOW: u64 = 64 << 10;
 
 /// Unwritten bytes of a torn write begin at a multiple of this.
 const SECTOR: u64 = 512;
@@ -83,32 +97,157 @@ impl Scanner {
         progress: &'a mut dyn FnMut(u64) -> bool,
         on_batch: Option<&'a mut OnBatch<'a>>,
     ) -> io::Result<SegmentScan> {
+        let tally = Tally::new(context, indexes, on_batch);
+        let mut pass = self.pass(source, u64::MAX, progress, tally)?;
+        pass.walk(u64::MAX);
+        let walk = pass.suspend(None)?;
+        Ok(chunk::finish(walk, indexes))
+    }
+
+    /// Scans the batches that begin in a range of a segment, and a few behind it. Together the
+    /// chunks of ranges that follow each other give what [`Scanner::scan`] gives, wherever the segment
+    /// was cut; `start` 0 is the beginning, and the last range ends at the size of the source or
+    /// behind it. `indexes` are all of the segment's, or [`Indexes::NONE`].
+    ///
+    /// # Errors
+    /// As [`Scanner::scan`].
+    pub fn scan_range<'a>(
+        &mut self,
+        source: &'a dyn Source,
+        context: SegmentContext,
+        indexes: &'a Indexes,
+        range: Range<u64>,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<Chunk> {
+        let Range { start, end: stop } = range;
+        let size = stop.saturating_sub(start);
+        let margin = size.max(MARGIN);
+        let walk = if start == 0 {
+            let mut pass = self.pass(source, size, progress, Tally::new(context, indexes, None))?;
+            pass.go_through(stop, margin);
+            Some(pass.suspend(None)?)
+        } else {
+            let mut pass = self.pass(source, size, progress, Tally::open(context, indexes))?;
+            let budget = size.saturating_mul(BUDGET_PER_BYTE).clamp(LEAST_BUDGET, BUDGET_AT_START);
+            let horizon = stop.saturating_add(margin);
+            pass.search = Search::with_budget(budget, horizon);
+            pass.window.count_zeros(margin);
+            let entry = pass.enter(start, stop, margin);
+            if entry.is_some() {
+                pass.search = Search::with_budget(budget, horizon);
+                pass.go_through(stop, margin);
+            }
+            let is_lost = pass.is_lost();
+            let walk = pass.suspend(entry)?;
+            (walk.entry.is_some() && !is_lost).then_some(walk)
+        };
+        let piece = Piece { start, stop, walk: walk.map(Box::new) };
+        Ok(Chunk { level: self.checker.level(), context, pieces: vec![piece] })
+    }
+
+    /// Joins the pieces of a chunk that begins with the segment to one, reading again what did not
+    /// fit together; any other chunk comes back as it is. `indexes` are those of the scan.
+    ///
+    /// # Errors
+    /// As [`Scanner::scan`], and [`io::ErrorKind::InvalidInput`] for a chunk of another level.
+    pub fn resolve(
+        &mut self,
+        chunk: Chunk,
+        source: &dyn Source,
+        indexes: &Indexes,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<Chunk> {
+        if chunk.level != self.checker.level() {
+            let message = "the chunk was scanned at another level: use a scanner of that one";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        if !chunk.is_anchored() {
+            return Ok(chunk);
+        }
+        let mut pieces = chunk.pieces.into_iter();
+        let mut joined = pieces.next();
+        for piece in pieces {
+            let Some(left) = &mut joined else { break };
+            let Err(Piece { start, stop, .. }) = left.join(piece) else { continue };
+            if let Some(walk) = left.walk.take() {
+                let margin = stop.saturating_sub(start).max(MARGIN);
+                let walk = self.walk_on(*walk, source, indexes, stop, margin, progress)?;
+                left.walk = Some(Box::new(walk));
+            }
+            left.stop = stop;
+        }
+        Ok(Chunk { pieces: joined.into_iter().collect(), ..chunk })
+    }
+
+    /// What all chunks of a segment, merged, show; reads again what did not fit together.
+    ///
+    /// # Errors
+    /// As [`Scanner::resolve`], and [`io::ErrorKind::InvalidInput`] for a chunk that does not begin with
+    /// the segment.
+    pub fn finish(
+        &mut self,
+        chunk: Chunk,
+        source: &dyn Source,
+        indexes: &Indexes,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<SegmentScan> {
+        let chunk = self.resolve(chunk, source, indexes, progress)?;
+        let is_anchored = chunk.is_anchored();
+        let first = chunk.pieces.into_iter().next().and_then(|piece| piece.walk);
+        let Some(walk) = first.filter(|_| is_anchored) else {
+            let message = "the chunk does not begin with the segment: merge it with those before";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        };
+        if walk.is_complete() {
+            return Ok(chunk::finish(*walk, indexes));
+        }
+        let walk = self.walk_on(*walk, source, indexes, u64::MAX, MARGIN, progress)?;
+        Ok(chunk::finish(walk, indexes))
+    }
+
+    /// Goes on with a walk until it hands over behind `stop`.
+    fn walk_on(
+        &mut self,
+        walk: Walk,
+        source: &dyn Source,
+        indexes: &Indexes,
+        stop: u64,
+        margin: u64,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> io::Result<Walk> {
+        let Walk { entry, exit, scan, growth, spending } = walk;
+        let tally = Tally::resume(scan, exit.memory, growth, indexes);
+        let size = stop.saturating_sub(exit.position);
+        let mut pass = self.pass(source, size, progress, tally)?;
+        pass.window.resume(exit.end, exit.failure.as_deref());
+        pass.search = Search::after(spending);
+        pass.position = exit.position;
+        pass.last_was_legacy = exit.last_was_legacy;
+        pass.recent = exit.recent;
+        pass.go_through(stop, margin);
+        pass.suspend(entry)
+    }
+
+    /// A pass from the beginning of a source, of which about `size` bytes will be read.
+    fn pass<'c, 'a>(
+        &'c mut self,
+        source: &'a dyn Source,
+        size: u64,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+        tally: Tally<'a>,
+    ) -> io::Result<Pass<'c, 'a>> {
         let buffer = std::mem::take(&mut self.buffer);
-        let window = Window::new(source, buffer, progress)?;
-        let mut pass = Pass {
+        Ok(Pass {
+            window: Window::new(source, buffer, size.max(LEAST_WINDOW), progress)?,
             checker: &mut self.checker,
-            window,
-            tally: Tally::new(context, indexes, on_batch),
-            search: Search::new(),
+            buffer: &mut self.buffer,
+            tally,
+            search: Search::after(Spending::default()),
             faults: Vec::new(),
             position: 0,
             last_was_legacy: true,
-        };
-        pass.run();
-        let Pass { window, mut tally, position, .. } = pass;
-        if window.is_cancelled() {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "the scan was stopped"));
-        }
-        if let Some(error) = window.failure() {
-            let message = format!("reading failed at position {}: {error}", window.end());
-            tally.push(Finding::new(FindingKind::Unreadable, message).at(window.end(), 0));
-        }
-        tally.scan.counters.bytes = window.end();
-        tally.scan.valid_bytes = tally.scan.valid_bytes.min(position);
-        self.buffer = window.into_buffer();
-        let mut scan = tally.finish();
-        scan.judge_indexes(indexes);
-        Ok(scan)
+            recent: Recent::default(),
+        })
     }
 }
 
@@ -150,31 +289,26 @@ impl Scanner {
             count.set(batches.len());
         };
         let mut progress = |_: u64| true;
-        let window = Window::new(source, std::mem::take(&mut self.buffer), &mut progress)?;
-        let mut pass = Pass {
-            checker: &mut self.checker,
-            window,
-            tally: Tally::new(context, Indexes::NONE, Some(&mut on_batch)),
-            search: Search::new(),
-            faults: Vec::new(),
-            position,
-            last_was_legacy: true,
-        };
-        pass.run_until(|| count.get() >= limit);
-        let Pass { window, mut tally, position, .. } = pass;
+        let tally = Tally::new(context, Indexes::NONE, Some(&mut on_batch));
+        let mut pass = self.pass(source, u64::MAX, &mut progress, tally)?;
+        pass.position = position;
+        pass.walk_until(u64::MAX, &|| count.get() >= limit);
+        let Pass { buffer, window, mut tally, position, .. } = pass;
         let findings = std::mem::take(tally.scan.findings.kept_mut());
         drop(tally);
         let next_position = (position < window.end()).then_some(position);
         if let Some(error) = window.failure() {
             return Err(io::Error::new(error.kind(), error.to_string()));
         }
-        self.buffer = window.into_buffer();
+        *buffer = window.into_buffer();
         Ok(Listing { batches, findings, next_position })
     }
 }
 
 struct Pass<'c, 'a> {
     checker: &'c mut Checker,
+    /// Where the memory of the window goes in the end.
+    buffer: &'c mut Vec<u8>,
     window: Window<'a>,
     tally: Tally<'a>,
     search: Search,
@@ -182,6 +316,7 @@ struct Pass<'c, 'a> {
     position: u64,
     /// Whether the last sound batch was of magic 0 or 1, or there was none yet: formats only go up.
     last_was_legacy: bool,
+    recent: Recent,
 }
 
 /// What stands at a position.
@@ -195,23 +330,22 @@ enum Frame {
 }
 
 impl Pass<'_, '_> {
-    fn run(&mut self) {
-        self.run_until(|| false);
+    /// The batches that begin before `stop`.
+    fn walk(&mut self, stop: u64) {
+        self.walk_until(stop, &|| false);
     }
 
-    fn run_until(&mut self, is_enough: impl Fn() -> bool) {
-        while self.goes_on(&is_enough) {
-            self.run_ordinary(&is_enough);
-            if !self.goes_on(&is_enough) {
+    fn walk_until(&mut self, stop: u64, is_enough: &impl Fn() -> bool) {
+        while self.goes_on(stop, is_enough) && !self.is_lost() {
+            let from = self.position;
+            self.run_ordinary(stop, is_enough);
+            if self.position > from {
+                self.recent.clear();
+            }
+            if !self.goes_on(stop, is_enough) {
                 break;
             }
-            let from = self.position;
-            match self.frame() {
-                Frame::Whole(envelope) => self.careful(&envelope),
-                Frame::TooLarge(envelope) => self.too_large(&envelope),
-                Frame::Broken => self.damage(None),
-            }
-            self.search.earn(self.position.saturating_sub(from));
+            self.one_careful();
             if self.window.is_cancelled() {
                 return;
             }
@@ -219,22 +353,108 @@ impl Pass<'_, '_> {
     }
 
     /// Whether there is more; once there is enough, more that is in the window as a whole.
-    fn goes_on(&self, is_enough: &impl Fn() -> bool) -> bool {
+    fn goes_on(&self, stop: u64, is_enough: &impl Fn() -> bool) -> bool {
         let is_held = || {
             let held = self.window.held(self.position);
             Envelope::read(held, 0)
                 .is_some_and(|envelope| envelope.size >= MIN_SIZE && envelope.total() <= held.len())
         };
-        self.position < self.window.end() && (!is_enough() || is_held())
+        self.position < stop.min(self.window.end()) && (!is_enough() || is_held())
     }
 
-    /// Ordinary batches at full speed, window by window until there are enough.
-    fn run_ordinary(&mut self, is_enough: &impl Fn() -> bool) {
+    /// The batches that begin before `stop`, and those behind it until the next range can take over;
+    /// no more than `margin` bytes of them.
+    fn go_through(&mut self, stop: u64, margin: u64) {
+        self.walk(stop);
+        self.settle(stop, margin);
+    }
+
+    /// Goes on batch by batch until the next range, from `cut` on, can take over.
+    fn settle(&mut self, cut: u64, margin: u64) -> bool {
+        let limit = self.window.end().min(cut.saturating_add(margin));
+        while !self.recent.hands_over(cut) {
+            if self.position >= limit.min(self.window.end())
+                || self.is_lost()
+                || self.window.is_cancelled()
+            {
+                return false;
+            }
+            let from = self.position;
+            self.run_ordinary(from + 1, &|| false);
+            if self.position > from {
+                let epoch =
+                    self.window.held(from).get(12..16).and_then(|epoch| epoch.first_chunk());
+                self.recent.push(from, epoch.map_or(-1, |epoch| i32::from_be_bytes(*epoch)));
+            } else {
+                self.one_careful();
+            }
+        }
+        true
+    }
+
+    /// Finds the first batch of a range that begins anywhere, and goes on to where its walk depends on
+    /// nothing before. From there on everything counts.
+    fn enter(&mut self, start: u64, stop: u64, margin: u64) -> Option<State> {
+        let bounds = self.bounds();
+        self.position = self.search.first(&mut self.window, start, stop, &bounds)?;
+        if !self.settle(start, margin) {
+            return None;
+        }
+        let memory = self.tally.begin_part()?;
+        Some(self.state(memory))
+    }
+
+    /// Whether a walk that began somewhere was refused what a walk from the beginning may do.
+    fn is_lost(&self) -> bool {
+        self.search.is_lost() || self.window.has_more_zeros()
+    }
+
+    fn state(&self, memory: Memory) -> State {
+        State {
+            position: self.position,
+            end: self.window.end(),
+            failure: self.window.failure().map(ToString::to_string),
+            last_was_legacy: self.last_was_legacy,
+            recent: self.recent,
+            memory,
+        }
+    }
+
+    /// The walk that ends here, from `entry` on.
+    fn suspend(self, entry: Option<State>) -> io::Result<Walk> {
+        if self.window.is_cancelled() {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "the scan was stopped"));
+        }
+        let spending = self.search.spending();
+        let Self { buffer, tally, window, position, last_was_legacy, recent, .. } = self;
+        let (end, failure) = (window.end(), window.failure().map(ToString::to_string));
+        *buffer = window.into_buffer();
+        let (scan, memory, growth) = tally.suspend();
+        let exit = State { position, end, failure, last_was_legacy, recent, memory };
+        Ok(Walk { entry, exit, scan, growth, spending })
+    }
+
+    /// What is at the position, by every rule.
+    fn one_careful(&mut self) {
+        let from = self.position;
+        match self.frame() {
+            Frame::Whole(envelope) => self.careful(&envelope),
+            Frame::TooLarge(envelope) => self.too_large(&envelope),
+            Frame::Broken => self.damage(None),
+        }
+        self.search.earn(self.position.saturating_sub(from));
+    }
+
+    /// Ordinary batches that begin before `stop` at full speed, window by window until there are
+    /// enough.
+    fn run_ordinary(&mut self, stop: u64, is_enough: &impl Fn() -> bool) {
         let Self { checker, window, tally, position, .. } = self;
         let kernels = checker.kernels();
         loop {
             let base = *position;
-            let data = window.hold(base, RECORD_BATCH_OVERHEAD);
+            let held = window.hold(base, RECORD_BATCH_OVERHEAD);
+            let data = begun_within(held, stop.saturating_sub(base));
+            let is_part = data.len() < held.len();
             tally.requiet();
             let run = if checker.level() == Level::Crc {
                 ottla_kernels::crc_only_run(kernels, data, 0, |header| {
@@ -255,6 +475,12 @@ impl Pass<'_, '_> {
             if run.position > 0 {
                 self.last_was_legacy = false;
                 tally.scan.valid_bytes = *position;
+                if is_part && *position < stop {
+                    continue;
+                }
+            }
+            if *position >= stop {
+                return;
             }
             // A batch that the window cuts comes whole with the next one.
             let rest = window.held(*position);
@@ -330,6 +556,7 @@ impl Pass<'_, '_> {
             is_sound: self.faults.is_empty(),
         };
         self.last_was_legacy = info.magic < 2;
+        self.recent.push(self.position, info.partition_leader_epoch);
         self.position += total as u64;
         self.tally.scan.valid_bytes = self.position;
         self.tally.sound(seen);
@@ -354,7 +581,7 @@ impl Pass<'_, '_> {
     fn too_large(&mut self, envelope: &Envelope) {
         let bounds = Bounds { batch_bytes: i32::MAX as u64, ..self.bounds() };
         let total = envelope.total() as u64;
-        let head = self.window.hold(self.position, HEAD_BYTES);
+        let head = self.window.look(self.position, HEAD_BYTES);
         let end = self.position + total;
         let info = BatchInfo::read(head, 0, envelope).ok();
         let header = resync::plausible(head, &bounds);
@@ -386,6 +613,7 @@ impl Pass<'_, '_> {
                 .offsets(info.base_offset, info.last_offset)
                 .values(format!("at most {limit} bytes"), total),
         );
+        self.recent.clear();
         self.position = end;
         self.tally.scan.valid_bytes = end;
     }
@@ -404,6 +632,7 @@ impl Pass<'_, '_> {
     /// What stands here is no sound batch. `bad`: it is framed, but its checksum is wrong.
     fn damage(&mut self, bad: Option<(BatchInfo, Error)>) {
         self.tally.before_damage();
+        self.recent.clear();
         let bounds = self.bounds();
         let start = self.position;
         let end = self.window.end();
@@ -653,6 +882,17 @@ impl Pass<'_, '_> {
             self.tally.push(finding);
         }
     }
+}
+
+/// The part of `data` with the batches that begin in its first `room` bytes: the last of them alone,
+/// when it comes first, and otherwise without it.
+fn begun_within(data: &[u8], room: u64) -> &[u8] {
+    let Some(room) = usize::try_from(room).ok().filter(|&room| room < data.len()) else {
+        return data;
+    };
+    let first = Envelope::read(data, 0).filter(|envelope| envelope.size >= MIN_SIZE);
+    let size = first.map_or(room, |envelope| envelope.total().max(room));
+    data.get(..size).unwrap_or(data)
 }
 
 /// The finding of a fault inside a batch whose checksum is right.

@@ -17,12 +17,13 @@
 //! producer's last batch may be lawful, and a larger one cannot be.
 
 use crate::header::{REMEMBERED_BATCHES, increment_sequence};
+use serde::{Deserialize, Serialize};
 
 /// Batches of one epoch that a leader remembers for duplicates.
 pub const WINDOW: usize = REMEMBERED_BATCHES;
 
 /// One stored batch of a producer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProducerEvent {
     /// Which segment of the partition, from 0.
     pub segment: u32,
@@ -49,7 +50,7 @@ pub struct ProducerEvent {
 }
 
 /// What a batch of a producer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventKind {
     /// Data.
     Data {
@@ -68,7 +69,7 @@ pub enum EventKind {
 }
 
 /// What a batch proves, held against the batches of the same producer before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SequenceVerdict {
     /// Nothing is wrong.
     Fine,
@@ -104,7 +105,7 @@ pub enum SequenceVerdict {
 }
 
 /// What is known of a producer after an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceState {
     /// Epoch of the last event.
     pub epoch: i16,
@@ -224,7 +225,7 @@ impl SequenceState {
 }
 
 /// The sequences of one producer in one part of a log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sequences {
     head: Vec<ProducerEvent>,
     batches_in_head: u8,
@@ -244,7 +245,7 @@ impl Sequences {
             && let Some(first) = self.head.first()
             && first.epoch != event.epoch
         {
-            self.exit = Some(SequenceState::known_epoch(first.epoch, self.holes_last));
+            self.close(Some(SequenceState::known_epoch(first.epoch, self.holes_last)));
         }
         if let Some(state) = &mut self.exit {
             out(&event, SequenceState::judge(Some(state), &event));
@@ -259,8 +260,14 @@ impl Sequences {
         self.head.push(event);
         self.batches_in_head += u8::from(is_data);
         if usize::from(self.batches_in_head) == WINDOW {
-            self.exit = self.replay(None, &mut |_, _| {});
+            self.close(self.replay(None, &mut |_, _| {}));
         }
+    }
+
+    /// From here on nothing depends on what came before the part.
+    fn close(&mut self, exit: Option<SequenceState>) {
+        self.exit = exit;
+        self.holes_last = 0;
     }
 
     /// Runs the head through a state.
@@ -280,14 +287,14 @@ impl Sequences {
     pub fn shift(&mut self, holes: i64, segments: u32, previous_timestamp: Option<i64>) {
         for event in &mut self.head {
             event.holes = event.holes.saturating_add(holes);
-            event.segment += segments;
+            event.segment = event.segment.saturating_add(segments);
         }
         if let Some(first) = self.head.first_mut() {
             first.previous_timestamp = first.previous_timestamp.or(previous_timestamp);
         }
-        self.holes_last = self.holes_last.saturating_add(holes);
-        if let Some(state) = &mut self.exit {
-            state.shift(holes);
+        match &mut self.exit {
+            Some(state) => state.shift(holes),
+            None => self.holes_last = self.holes_last.saturating_add(holes),
         }
     }
 
@@ -297,7 +304,7 @@ impl Sequences {
             self.observe(event, out);
         }
         if right.exit.is_some() {
-            self.exit = right.exit;
+            self.close(right.exit);
         } else if let Some(state) = &mut self.exit {
             state.holes_last = state.holes_last.max(right.holes_last);
         } else {

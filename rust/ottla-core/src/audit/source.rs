@@ -43,6 +43,32 @@ impl Source for [u8] {
     }
 }
 
+/// The first bytes of a source, whatever is appended to it meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Limited<S> {
+    source: S,
+    size: u64,
+}
+
+impl<S: Source> Limited<S> {
+    /// At most `size` bytes of `source`.
+    pub fn new(source: S, size: u64) -> Self {
+        Self { source, size }
+    }
+}
+
+impl<S: Source> Source for Limited<S> {
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.size.saturating_sub(position)).unwrap_or(usize::MAX);
+        let size = buffer.len().min(left);
+        self.source.read_at(position, buffer.get_mut(..size).unwrap_or_default())
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.source.size()?.min(self.size))
+    }
+}
+
 impl<T: Source + ?Sized> Source for &T {
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         (**self).read_at(position, buffer)
@@ -60,11 +86,16 @@ pub const WINDOW_BYTES: usize = 2 << 20;
 /// Zeros at the end are counted in pieces of this size.
 const PIECE: usize = 64 << 10;
 
+/// Where reading fails is found to this many bytes: the page of a disk.
+const PAGE: u64 = 4096;
+
 /// A part of a source held in memory. It moves forward, and backward after damage, and grows only
 /// for a single batch that is larger than itself.
 ///
 /// A source that turns out shorter than it said ends where it ends; an I/O error ends it too and is
-/// kept. So the code that looks through the window knows one kind of end.
+/// kept. So the code that looks through the window knows one kind of end. Either is noticed when
+/// bytes from there are asked for, not when they are read ahead: what is seen depends on what was
+/// looked at, never on where the window happened to be.
 pub(crate) struct Window<'a> {
     source: &'a dyn Source,
     progress: &'a mut dyn FnMut(u64) -> bool,
@@ -77,17 +108,22 @@ pub(crate) struct Window<'a> {
     is_cancelled: bool,
     /// Where the zeros at the end begin, once that was asked.
     zeros: Option<u64>,
+    /// How many of them are counted.
+    most_zeros: u64,
+    has_more_zeros: bool,
 }
 
 impl<'a> Window<'a> {
-    /// `buffer` is memory of an earlier window, to be used again.
+    /// `buffer` is memory of an earlier window, to be used again; `usual` how many bytes are read at
+    /// once, at most [`WINDOW_BYTES`].
     pub(crate) fn new(
         source: &'a dyn Source,
         buffer: Vec<u8>,
+        usual: u64,
         progress: &'a mut dyn FnMut(u64) -> bool,
     ) -> io::Result<Self> {
         let end = source.size()?;
-        let usual = WINDOW_BYTES.min(usize::try_from(end).unwrap_or(WINDOW_BYTES));
+        let usual = WINDOW_BYTES.min(usize::try_from(end.min(usual)).unwrap_or(WINDOW_BYTES));
         Ok(Self {
             source,
             progress,
@@ -99,7 +135,15 @@ impl<'a> Window<'a> {
             failure: None,
             is_cancelled: false,
             zeros: None,
+            most_zeros: u64::MAX,
+            has_more_zeros: false,
         })
+    }
+
+    /// Takes the source to end where an earlier window found its end.
+    pub(crate) fn resume(&mut self, end: u64, failure: Option<&str>) {
+        self.end = self.end.min(end);
+        self.failure = failure.map(io::Error::other);
     }
 
     /// Gives the memory back.
@@ -136,13 +180,19 @@ impl<'a> Window<'a> {
     pub(crate) fn hold(&mut self, position: u64, wanted: usize) -> &[u8] {
         let left = usize::try_from(self.end.saturating_sub(position)).unwrap_or(usize::MAX);
         if self.held(position).len() < wanted.min(left) {
-            self.refill(position, wanted.max(self.usual).min(left));
+            self.refill(position, wanted.min(left), wanted.max(self.usual).min(left));
         }
         self.held(position)
     }
 
-    /// Moves the window to `position` and fills it with `size` bytes.
-    fn refill(&mut self, position: u64, size: usize) {
+    /// As `hold`, and no more than what was asked for.
+    pub(crate) fn look(&mut self, position: u64, wanted: usize) -> &[u8] {
+        let held = self.hold(position, wanted);
+        held.get(..wanted).unwrap_or(held)
+    }
+
+    /// Moves the window to `position` and fills it with `size` bytes, of which `wanted` are needed.
+    fn refill(&mut self, position: u64, wanted: usize, size: usize) {
         let kept = self.held(position).len();
         if kept > 0 {
             self.buffer.copy_within(self.filled - kept..self.filled, 0);
@@ -157,21 +207,29 @@ impl<'a> Window<'a> {
         if self.buffer.len() < size {
             self.buffer.resize(size, 0);
         }
+        let mut by_page = false;
         while self.filled < size && !self.is_cancelled {
             let from = self.start + self.filled as u64;
-            let Some(room) = self.buffer.get_mut(self.filled..size) else { break };
+            let page = (PAGE - from % PAGE) as usize;
+            let stop = if by_page { size.min(self.filled + page) } else { size };
+            let Some(room) = self.buffer.get_mut(self.filled..stop) else { break };
             match self.source.read_at(from, room) {
-                Ok(0) => self.end = from,
-                Ok(read) => {
+                Ok(read) if read > 0 => {
                     self.filled += read;
                     self.is_cancelled = !(self.progress)(read as u64);
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    self.end = from;
-                    self.failure = Some(error);
+                // What can be read of it is read page by page.
+                Err(_) if !by_page => {
+                    by_page = true;
+                    continue;
                 }
+                ended if self.filled < wanted => {
+                    self.end_at(from);
+                    self.failure = ended.err();
+                }
+                _ => {}
             }
             break;
         }
@@ -180,12 +238,28 @@ impl<'a> Window<'a> {
         }
     }
 
+    fn end_at(&mut self, end: u64) {
+        self.end = end;
+        self.zeros = None;
+    }
+
+    /// Counts no more than so many zeros at the end of the source.
+    pub(crate) fn count_zeros(&mut self, most: u64) {
+        self.most_zeros = most;
+    }
+
+    /// Whether more zeros were at the end than were to be counted: then where they begin is not known.
+    pub(crate) fn has_more_zeros(&self) -> bool {
+        self.has_more_zeros
+    }
+
     /// Where the zeros at the end of the source begin, seen back to `floor`; that only goes up from
     /// call to call.
     pub(crate) fn zeros_from(&mut self, floor: u64) -> u64 {
         if let Some(zeros) = self.zeros {
             return zeros.max(floor).min(self.end);
         }
+        let lowest = self.end.saturating_sub(self.most_zeros);
         let mut start = self.end;
         let mut piece = vec![0; PIECE];
         while start > floor {
@@ -197,6 +271,10 @@ impl<'a> Window<'a> {
                 break;
             }
             start = from;
+            if start > floor && start < lowest {
+                self.has_more_zeros = true;
+                break;
+            }
         }
         self.zeros = Some(start);
         start

@@ -1,7 +1,7 @@
 //! What the sound batches of a segment amount to: counts, order of offsets, epochs, timestamps and
 //! producers. A batch out of order is held back until the next one shows which of them is wrong.
 
-use super::findings::{Finding, FindingKind, Findings, Severity};
+use super::findings::{Finding, FindingKind, Findings, FirstFindings, Severity};
 use super::gaps::{OffsetRange, Ranges, span};
 use super::index_check::{IndexCheck, Indexed, Indexes};
 use super::producers::{Producers, Verdict};
@@ -12,6 +12,7 @@ use crate::attributes::TimestampType;
 use crate::batch::BatchInfo;
 use crate::check::ControlRecord;
 use ottla_kernels::BatchHeader;
+use serde::{Deserialize, Serialize};
 
 /// Largest distance of an offset from the base of its segment (`LogSegment`: relative offsets are
 /// 31 bits).
@@ -26,11 +27,14 @@ const MICROSECONDS_FROM: i64 = 100_000_000_000_000;
 /// Seconds of the years 2000 to 2100, taken for milliseconds: January and February of 1970.
 const SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
+/// Batches of one leader epoch, one after the other, that leave no doubt that it was the leader's.
+const SETTLED_BATCHES: u64 = 2;
+
 /// Changes of the leader epoch that a segment lists.
 const MAX_EPOCHS: usize = 4096;
 
 /// What is known about a segment before it is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentContext {
     /// The offset its name gives, if it has such a name.
     pub base_offset: Option<i64>,
@@ -48,7 +52,7 @@ pub struct SegmentContext {
 }
 
 /// What was counted in a segment, of sound batches unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Bytes of the file.
     pub bytes: u64,
@@ -107,7 +111,7 @@ impl Counters {
         for (mine, theirs) in
             pairs.into_iter().chain(lists).chain(self.codecs.iter_mut().zip(other.codecs))
         {
-            *mine += theirs;
+            *mine = mine.saturating_add(theirs);
         }
     }
 
@@ -118,7 +122,7 @@ impl Counters {
 }
 
 /// Batches of one leader epoch, one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpochRun {
     /// The epoch.
     pub epoch: i32,
@@ -134,7 +138,7 @@ pub struct EpochRun {
 }
 
 /// A timestamp and the batch it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dated {
     /// In milliseconds since 1970.
     pub timestamp: i64,
@@ -164,8 +168,8 @@ impl Dated {
     }
 }
 
-/// What was found in one segment.
-#[derive(Clone, Debug, Default)]
+/// What was found in one segment, or in a part of one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentScan {
     /// What was known before.
     pub context: SegmentContext,
@@ -195,6 +199,8 @@ pub struct SegmentScan {
     pub(crate) producers: Producers,
     /// The indexes, as far as they were held against the batches.
     pub(crate) index_check: IndexCheck,
+    /// What they give to find, until the segment is whole: it is made in another order by parts.
+    pub(crate) verdicts: FirstFindings,
     /// Findings that wait for the next good offset, and the first offset that may be lost.
     pub(crate) waiting: Vec<Waiting>,
 }
@@ -210,7 +216,7 @@ impl SegmentScan {
 }
 
 /// A finding whose lost offsets end where the next good batch begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     /// Index among the findings kept.
     pub(crate) finding: usize,
@@ -238,7 +244,7 @@ impl Waiting {
 }
 
 /// A sound batch, as the tally needs it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     pub(crate) info: BatchInfo,
     pub(crate) records: u64,
@@ -252,13 +258,232 @@ pub(crate) struct Seen {
 /// Takes every batch framed rightly, and whether its CRC is right.
 pub type OnBatch<'a> = dyn FnMut(&BatchInfo, bool) + 'a;
 
+/// Why batches one after the other share a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Reason {
+    Repeat,
+    OutOfSegment,
+    Before1970,
+    Seconds,
+    Microseconds,
+    Future,
+}
+
+impl Reason {
+    fn kind(self) -> FindingKind {
+        match self {
+            Self::Repeat => FindingKind::OffsetRepeat,
+            Self::OutOfSegment => FindingKind::OutOfSegment,
+            _ => FindingKind::TimestampSuspect,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Repeat => "offsets that were already there",
+            Self::OutOfSegment => "offsets that the name of the file does not allow",
+            Self::Before1970 => "timestamps before 1970, which retention by time deletes at once",
+            Self::Seconds => "timestamps that look like seconds, not milliseconds",
+            Self::Microseconds => {
+                "timestamps that look like microseconds or nanoseconds, not milliseconds"
+            }
+            Self::Future => "timestamps in the future, which hold back retention by time",
+        }
+    }
+}
+
 /// A finding about batches one after the other that grows with each of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Growing {
-    kind: FindingKind,
-    reason: &'static str,
-    finding: usize,
+    reason: Reason,
+    /// Index among the findings kept, if it was kept.
+    finding: Option<usize>,
+    start: u64,
     end: u64,
+    first_offset: i64,
+    last_offset: i64,
+}
+
+impl Growing {
+    /// Whether both are the same finding.
+    fn is(&self, other: &Self) -> bool {
+        self.reason == other.reason && self.start == other.start
+    }
+
+    /// Goes on with `next`, if that is the same and begins where this ends.
+    fn extend(&mut self, next: &Self, findings: &mut Findings) -> bool {
+        if self.reason != next.reason || self.end != next.start {
+            return false;
+        }
+        self.end = next.end;
+        self.first_offset = self.first_offset.min(next.first_offset);
+        self.last_offset = self.last_offset.max(next.last_offset);
+        if let Some(finding) = self.finding.and_then(|index| findings.kept_mut().get_mut(index)) {
+            finding.size = Some(self.end.saturating_sub(self.start));
+            finding.first_offset = Some(self.first_offset);
+            finding.last_offset = Some(self.last_offset);
+        }
+        true
+    }
+}
+
+/// The findings at the edges of a part of a walk that may be the same as those beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Growth {
+    /// The first one that grows, unless something came before it that ends those before.
+    first: Option<Growing>,
+    /// Whether nothing has come yet that is no part of what grew before.
+    is_open: bool,
+    /// The one that grows now.
+    current: Option<Growing>,
+}
+
+impl Growth {
+    /// Nothing is known of what comes before.
+    fn open() -> Self {
+        Self { is_open: true, ..Self::default() }
+    }
+
+    fn end(&mut self) {
+        self.is_open = false;
+        self.current = None;
+    }
+
+    /// Extends what grows at the end of this part by what grows from the beginning of the next one,
+    /// and gives the latter if both are the same.
+    fn continued_by(&mut self, right: &Self, findings: &mut Findings) -> Option<Growing> {
+        let (current, next) = (self.current.as_mut()?, right.first?);
+        let is_first = self.first.is_some_and(|first| first.is(current));
+        if !current.extend(&next, findings) {
+            return None;
+        }
+        if is_first {
+            self.first = Some(*current);
+        }
+        Some(next)
+    }
+
+    /// The findings were moved to other places, or are not kept any more.
+    fn move_to(&mut self, place: impl Fn(usize) -> Option<usize>) {
+        for growing in self.first.iter_mut().chain(&mut self.current) {
+            growing.finding = growing.finding.and_then(&place);
+        }
+    }
+
+    /// Appends the edges of the next part; `continued` is what it went on with.
+    fn append(&mut self, right: &Self, continued: Option<Growing>) {
+        if self.is_open {
+            self.first = right.first;
+        }
+        if !right.is_open {
+            let goes_on = continued
+                .is_some_and(|first| right.current.is_some_and(|current| current.is(&first)));
+            if !goes_on {
+                self.current = right.current;
+            }
+        }
+        self.is_open &= right.is_open;
+    }
+}
+
+impl SegmentScan {
+    /// Whether what is counted of the part on the right would not be bounded otherwise behind this
+    /// one.
+    pub(crate) fn has_room_for(&self, right: &Self) -> bool {
+        let runs = self.leader_epochs.len() + right.leader_epochs.len();
+        runs < MAX_EPOCHS && self.producers.has_room_for(&right.producers)
+    }
+
+    /// Appends the part on the right, which began where this one ends; `growth` and `right_growth`
+    /// are what grows at the edges of both.
+    pub(crate) fn append(&mut self, growth: &mut Growth, right: Self, mut right_growth: Growth) {
+        let Self {
+            context: _,
+            counters,
+            first_offset,
+            next_offset: _,
+            valid_bytes,
+            oldest,
+            newest,
+            leader_epochs,
+            ended,
+            control,
+            findings,
+            holes,
+            producers,
+            index_check,
+            verdicts,
+            waiting,
+        } = right;
+        self.counters.add(&counters);
+        self.first_offset = self.first_offset.or(first_offset);
+        self.valid_bytes = self.valid_bytes.max(valid_bytes);
+        self.oldest = Dated::oldest(self.oldest, oldest);
+        self.newest = Dated::newest(self.newest, newest);
+        let mut runs = leader_epochs.into_iter();
+        if let Some(last) = self.leader_epochs.last_mut()
+            && let Some(same) = runs.next()
+        {
+            last.batches =
+                last.batches.saturating_add(same.batches.saturating_sub(SETTLED_BATCHES));
+        }
+        self.leader_epochs.extend(runs);
+
+        let continued = growth.continued_by(&right_growth, &mut self.findings);
+        let same = continued.map(|same| (same.reason.kind(), same.finding));
+        let places = self.findings.append(findings, same);
+        let place = |index: usize| places.get(index).copied().flatten();
+        right_growth.move_to(place);
+        growth.append(&right_growth, continued);
+        self.waiting.extend(
+            waiting.into_iter().filter_map(|waiting| {
+                Some(Waiting { finding: place(waiting.finding)?, ..waiting })
+            }),
+        );
+
+        self.verdicts.append(verdicts);
+        self.index_check = std::mem::take(&mut self.index_check).join(index_check);
+        self.ended.append(ended);
+        self.control.append(&control);
+        let mut sink = Sink {
+            is_consumer_offsets: self.context.is_consumer_offsets,
+            counters: &mut self.counters,
+            verdicts: &mut self.verdicts,
+            ended: &mut self.ended,
+        };
+        self.producers.append(producers, self.holes, 0, &mut |id, verdict| {
+            sink.take(id, &verdict);
+        });
+        self.holes = self.holes.saturating_add(holes);
+        self.verdicts.trim();
+        self.ended.sort();
+    }
+}
+
+/// What a tally remembers of the batches before: all that its judgement of the next ones needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    expected: i64,
+    epoch: i32,
+    /// Whether the batches before leave no doubt about the leader epoch.
+    is_epoch_settled: bool,
+    pending: Option<Seen>,
+    after_damage: bool,
+    has_first: bool,
+}
+
+impl Memory {
+    /// Before the first batch of a segment; `base_offset` is what its name says.
+    pub(crate) fn new(base_offset: Option<i64>) -> Self {
+        Self {
+            expected: base_offset.unwrap_or(i64::MIN),
+            epoch: i32::MIN,
+            is_epoch_settled: false,
+            pending: None,
+            after_damage: false,
+            has_first: false,
+        }
+    }
 }
 
 pub(crate) struct Tally<'a> {
@@ -272,8 +497,10 @@ pub(crate) struct Tally<'a> {
     highest: i64,
     pending: Option<Seen>,
     after_damage: bool,
+    /// Whether a batch was in its place before.
+    has_first: bool,
     epoch: i32,
-    growing: Option<Growing>,
+    growth: Growth,
     newest: Dated,
     oldest: Dated,
     /// The latest time a clock may show.
@@ -293,25 +520,99 @@ impl<'a> Tally<'a> {
         indexes: &'a Indexes,
         on_batch: Option<&'a mut OnBatch<'a>>,
     ) -> Self {
-        let base = context.base_offset;
+        let scan = SegmentScan { context, ..SegmentScan::default() };
+        let memory = Memory::new(context.base_offset);
+        Self { on_batch, ..Self::resume(scan, memory, Growth::default(), indexes) }
+    }
+
+    /// A tally that knows nothing of the batches before.
+    pub(crate) fn open(context: SegmentContext, indexes: &'a Indexes) -> Self {
+        let scan = SegmentScan { context, ..SegmentScan::default() };
+        Self::resume(scan, Memory::new(None), Growth::open(), indexes)
+    }
+
+    /// Goes on where another tally was suspended.
+    pub(crate) fn resume(
+        mut scan: SegmentScan,
+        memory: Memory,
+        growth: Growth,
+        indexes: &'a Indexes,
+    ) -> Self {
+        scan.index_check.resume(indexes);
+        let base = scan.context.base_offset;
+        let now_ms = scan.context.now_ms;
+        let (oldest, newest) = (scan.oldest, scan.newest);
         Self {
-            scan: SegmentScan { context, ..SegmentScan::default() },
-            on_batch,
+            scan,
+            on_batch: None,
             indexes,
-            expected: base.unwrap_or(i64::MIN),
+            expected: memory.expected,
             lowest: base.unwrap_or(0),
             highest: base.map_or(i64::MAX, |base| base.saturating_add(MAX_RELATIVE_OFFSET)),
-            pending: None,
-            after_damage: false,
-            epoch: i32::MIN,
-            growing: None,
-            newest: Dated { timestamp: i64::MIN, offset: 0, position: 0 },
-            oldest: Dated { timestamp: i64::MAX, offset: 0, position: 0 },
-            horizon: context.now_ms.saturating_add(FUTURE_MS),
+            pending: memory.pending,
+            after_damage: memory.after_damage,
+            has_first: memory.has_first,
+            epoch: memory.epoch,
+            growth,
+            newest: newest.unwrap_or(Dated { timestamp: i64::MIN, offset: 0, position: 0 }),
+            oldest: oldest.unwrap_or(Dated { timestamp: i64::MAX, offset: 0, position: 0 }),
+            horizon: now_ms.saturating_add(FUTURE_MS),
             quiet_offset: LOUD,
             quiet_batches: 0,
             quiet_records: 0,
         }
+    }
+
+    /// What is remembered here.
+    fn memory(&self) -> Memory {
+        Memory {
+            expected: self.expected,
+            epoch: self.epoch,
+            is_epoch_settled: match self.scan.leader_epochs.last() {
+                Some(run) => run.epoch == self.epoch && run.batches >= SETTLED_BATCHES,
+                None => true,
+            },
+            pending: self.pending,
+            after_damage: self.after_damage,
+            has_first: self.has_first,
+        }
+    }
+
+    /// Lets go of everything but what is remembered: what follows is a part of its own. `None` where
+    /// that would depend on more.
+    pub(crate) fn begin_part(&mut self) -> Option<Memory> {
+        let memory = self.memory();
+        if !memory.is_epoch_settled || memory.after_damage || !memory.has_first {
+            return None;
+        }
+        let mut scan = SegmentScan { context: self.scan.context, ..SegmentScan::default() };
+        scan.leader_epochs.extend(self.scan.leader_epochs.last().map(|run| EpochRun {
+            epoch: run.epoch,
+            batches: SETTLED_BATCHES,
+            start_offset: -1,
+            first_last_offset: -1,
+            position: 0,
+            size: 0,
+        }));
+        *self = Self::resume(scan, memory, Growth::open(), self.indexes);
+        Some(memory)
+    }
+
+    /// The part that ends here, and what is remembered for the next one.
+    pub(crate) fn suspend(mut self) -> (SegmentScan, Memory, Growth) {
+        self.unquiet();
+        self.note_times();
+        self.scan.verdicts.trim();
+        self.scan.ended.sort();
+        self.scan.index_check.suspend(self.indexes);
+        let memory = self.memory();
+        (self.scan, memory, self.growth)
+    }
+
+    fn note_times(&mut self) {
+        let has_times = self.oldest.timestamp <= self.newest.timestamp;
+        self.scan.oldest = has_times.then_some(self.oldest);
+        self.scan.newest = has_times.then_some(self.newest);
     }
 
     /// The first offset that was not seen yet.
@@ -423,8 +724,7 @@ impl<'a> Tally<'a> {
             let room = next_base.saturating_sub(span).saturating_sub(1);
             let conflicts = last >= next_base || base < 0;
             if (conflicts && room >= expected) || (base < expected && room == expected) {
-                let place =
-                    if conflicts && self.scan.first_offset.is_some() { expected } else { room };
+                let place = if conflicts && self.has_first { expected } else { room };
                 self.wrong_base(seen, place, next_base);
                 return;
             }
@@ -433,7 +733,7 @@ impl<'a> Tally<'a> {
             self.out_of_segment(info);
             self.stray(info);
         } else if base > expected {
-            if self.scan.first_offset.is_some() && !self.after_damage {
+            if self.has_first && !self.after_damage {
                 self.gap(info, expected, base);
             }
             self.accept(seen, base);
@@ -486,15 +786,14 @@ impl<'a> Tally<'a> {
     }
 
     fn repeat(&mut self, info: &BatchInfo, expected: i64) {
-        self.grow(FindingKind::OffsetRepeat, "offsets that were already there", info, || {
+        self.grow(Reason::Repeat, info, || {
             (format!("at least {expected}"), info.base_offset.to_string())
         });
     }
 
     fn out_of_segment(&mut self, info: &BatchInfo) {
         let (lowest, highest) = (self.lowest, self.highest);
-        let reason = "offsets that the name of the file does not allow";
-        self.grow(FindingKind::OutOfSegment, reason, info, || {
+        self.grow(Reason::OutOfSegment, info, || {
             (format!("{lowest} to {highest}"), info.base_offset.to_string())
         });
     }
@@ -502,44 +801,52 @@ impl<'a> Tally<'a> {
     /// Adds a finding about a batch, or lets the one about the batches right before it grow.
     fn grow(
         &mut self,
-        kind: FindingKind,
-        reason: &'static str,
+        reason: Reason,
         info: &BatchInfo,
         values: impl FnOnce() -> (String, String),
     ) {
-        let end = info.position.saturating_add(info.size);
-        if let Some(growing) = &mut self.growing
-            && growing.kind == kind
-            && growing.reason == reason
-            && growing.end == info.position
-            && let Some(finding) = self.scan.findings.kept_mut().get_mut(growing.finding)
+        let (first, last) = (info.base_offset, info.last_offset.max(info.base_offset));
+        let mut new = Growing {
+            reason,
+            finding: None,
+            start: info.position,
+            end: info.position.saturating_add(info.size),
+            first_offset: first,
+            last_offset: last,
+        };
+        let growth = &mut self.growth;
+        if let Some(current) = &mut growth.current
+            && current.extend(&new, &mut self.scan.findings)
         {
-            let start = finding.position.unwrap_or(info.position);
-            finding.size = Some(end - start);
-            finding.first_offset = finding.first_offset.map(|first| first.min(info.base_offset));
-            finding.last_offset = finding.last_offset.map(|last| last.max(info.last_offset));
-            growing.end = end;
+            if growth.first.is_some_and(|first| first.is(current)) {
+                growth.first = Some(*current);
+            }
             return;
         }
         let (expected, found) = values();
-        let (first, last) = (info.base_offset, info.last_offset.max(info.base_offset));
-        let message = format!("from position {} on: {reason} (base offset {first})", info.position);
-        let finding = Finding::new(kind, message)
+        let text = reason.text();
+        let message = format!("from position {} on: {text} (base offset {first})", info.position);
+        let finding = Finding::new(reason.kind(), message)
             .at(info.position, info.size)
             .offsets(first, last)
             .values(expected, found);
-        self.growing =
-            self.scan.findings.push(finding).map(|finding| Growing { kind, reason, finding, end });
+        new.finding = self.scan.findings.push(finding);
+        if growth.is_open {
+            growth.first = Some(new);
+        }
+        growth.is_open = false;
+        growth.current = Some(new);
     }
 
     /// A batch in its place.
     fn accept(&mut self, seen: &Seen, base: i64) {
         let info = &seen.info;
-        if self.scan.first_offset.is_none() {
-            self.scan.first_offset = Some(base);
-        } else {
+        if self.has_first {
             let missing = base.saturating_sub(self.expected).max(0);
             self.scan.holes = self.scan.holes.saturating_add(missing);
+        } else {
+            self.has_first = true;
+            self.scan.first_offset = Some(base);
         }
         self.after_damage = false;
         for waiting in std::mem::take(&mut self.scan.waiting) {
@@ -663,7 +970,7 @@ impl<'a> Tally<'a> {
         for timestamp in base.into_iter().chain([info.max_timestamp]).filter(|&time| time != -1) {
             self.dated(timestamp, info.base_offset, info.position);
             if let Some(reason) = self.suspicion(timestamp) {
-                self.grow(FindingKind::TimestampSuspect, reason, info, || {
+                self.grow(reason, info, || {
                     ("a time in milliseconds that has come".to_owned(), timestamp.to_string())
                 });
                 return;
@@ -671,17 +978,17 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn suspicion(&self, timestamp: i64) -> Option<&'static str> {
+    fn suspicion(&self, timestamp: i64) -> Option<Reason> {
         if timestamp < 0 {
-            Some("timestamps before 1970, which retention by time deletes at once")
+            Some(Reason::Before1970)
         } else if SECONDS.contains(&timestamp) {
-            Some("timestamps that look like seconds, not milliseconds")
+            Some(Reason::Seconds)
         } else if timestamp <= self.horizon {
             None
         } else if timestamp >= MICROSECONDS_FROM {
-            Some("timestamps that look like microseconds or nanoseconds, not milliseconds")
+            Some(Reason::Microseconds)
         } else {
-            Some("timestamps in the future, which hold back retention by time")
+            Some(Reason::Future)
         }
     }
 
@@ -725,13 +1032,9 @@ impl<'a> Tally<'a> {
             kind,
         };
         let is_consumer_offsets = self.scan.context.is_consumer_offsets;
-        let SegmentScan { producers, findings, counters, ended, .. } = &mut self.scan;
-        producers.observe(info.producer_id, event, &mut |id, verdict| {
-            absorb(id, &verdict, counters, ended);
-            if let Some((_, finding)) = verdicts::finding(id, &verdict, is_consumer_offsets) {
-                findings.push(finding);
-            }
-        });
+        let SegmentScan { producers, verdicts, counters, ended, .. } = &mut self.scan;
+        let mut sink = Sink { is_consumer_offsets, counters, verdicts, ended };
+        producers.observe(info.producer_id, event, &mut |id, verdict| sink.take(id, &verdict));
     }
 
     fn strange_marker(&mut self, info: &BatchInfo, control: ControlRecord) {
@@ -754,7 +1057,7 @@ impl<'a> Tally<'a> {
         if let Some(pending) = self.pending.take() {
             self.settle(&pending, None);
         }
-        self.growing = None;
+        self.growth.end();
     }
 
     /// Something is lost; its offsets are known when the next good batch is. `offsets` are those
@@ -773,6 +1076,12 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Reading failed at `position`.
+    pub(crate) fn unreadable(&mut self, position: u64, failure: &str) {
+        let message = format!("reading failed at position {position}: {failure}");
+        self.push(Finding::new(FindingKind::Unreadable, message).at(position, 0));
+    }
+
     /// Adds a finding as it is.
     pub(crate) fn push(&mut self, finding: Finding) {
         self.scan.findings.push(finding);
@@ -781,17 +1090,17 @@ impl<'a> Tally<'a> {
     /// The segment ends.
     pub(crate) fn finish(mut self) -> SegmentScan {
         self.before_damage();
-        if self.scan.first_offset.is_some() {
+        if self.has_first {
             self.scan.next_offset = Some(self.expected);
         }
-        let has_times = self.oldest.timestamp <= self.newest.timestamp;
-        self.scan.oldest = has_times.then_some(self.oldest);
-        self.scan.newest = has_times.then_some(self.newest);
+        self.note_times();
         self.scan.ended.sort();
         if self.after_damage || self.scan.valid_bytes < self.scan.counters.bytes {
             self.scan.index_check.lost_end();
         }
         self.scan.index_check.suspend(self.indexes);
+        let verdicts = std::mem::take(&mut self.scan.verdicts);
+        self.scan.findings.append(verdicts.into_findings(), None);
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
@@ -847,6 +1156,25 @@ impl Seen {
         };
         let records = u64::try_from(header.record_count).unwrap_or(0);
         Self { info, records, control: None, has_base: true, is_sound: true }
+    }
+}
+
+/// Takes what producers show in one segment.
+pub(crate) struct Sink<'a> {
+    pub(crate) is_consumer_offsets: bool,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) verdicts: &'a mut FirstFindings,
+    pub(crate) ended: &'a mut Ended,
+}
+
+impl Sink<'_> {
+    pub(crate) fn take(&mut self, producer_id: i64, verdict: &Verdict) {
+        absorb(producer_id, verdict, self.counters, self.ended);
+        if let Some((_, finding)) =
+            verdicts::finding(producer_id, verdict, self.is_consumer_offsets)
+        {
+            self.verdicts.push(finding);
+        }
     }
 }
 

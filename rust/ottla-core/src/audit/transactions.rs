@@ -5,6 +5,7 @@
 //! if a transaction was open), then transactional data, then the marker.
 
 use super::sequences::{EventKind, ProducerEvent};
+use serde::{Deserialize, Serialize};
 
 /// Transactions of one outcome that are listed, those that ended first; the others are counted.
 pub const MAX_COMMITTED: usize = 1 << 10;
@@ -14,7 +15,7 @@ pub const MAX_COMMITTED: usize = 1 << 10;
 pub const MAX_ABORTED: usize = 1 << 16;
 
 /// Where a batch is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Which segment of the partition, from 0.
     pub segment: u32,
@@ -25,7 +26,7 @@ pub struct Place {
 }
 
 /// Plain batches of a producer, one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlainRun {
     /// Where the first of them is.
     pub place: Place,
@@ -38,7 +39,7 @@ pub struct PlainRun {
 }
 
 /// A transaction that has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTransaction {
     /// Where its first batch is.
     pub place: Place,
@@ -63,7 +64,7 @@ pub struct OpenTransaction {
 }
 
 /// A transaction that has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletedTransaction {
     /// Where its first batch is.
     pub place: Place,
@@ -95,7 +96,7 @@ pub struct CompletedTransaction {
 ///
 /// They come in the order in which they are known, which for a log in pieces is not that of their
 /// markers; what is kept are those with the lowest markers, so that pieces do not matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// By an ABORT marker.
     pub aborted: Vec<(i64, CompletedTransaction)>,
@@ -127,7 +128,7 @@ impl Ended {
     /// Moves the part on by this many segments.
     pub fn shift(&mut self, segments: u32) {
         for (_, completed) in self.aborted.iter_mut().chain(&mut self.committed) {
-            completed.place.segment += segments;
+            completed.place.segment = completed.place.segment.saturating_add(segments);
         }
     }
 
@@ -138,13 +139,16 @@ impl Ended {
     }
 
     fn trim(list: &mut Vec<(i64, CompletedTransaction)>, limit: usize) {
-        list.sort_by_key(|(producer_id, completed)| (completed.marker_offset, *producer_id));
+        list.sort_by_key(|(producer_id, completed)| {
+            let CompletedTransaction { marker_offset, first_offset, place, .. } = completed;
+            (*marker_offset, *producer_id, *first_offset, place.segment, place.position)
+        });
         list.truncate(limit);
     }
 }
 
 /// What transactions show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TransactionVerdict {
     /// One has ended.
     Completed(CompletedTransaction),
@@ -167,7 +171,7 @@ pub enum TransactionVerdict {
 }
 
 /// The transactions of one producer in one part of a log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transactions {
     /// Plain data before any transactional data or marker.
     plain: Option<PlainRun>,
@@ -195,7 +199,7 @@ impl PlainRun {
     fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
         match (left, right) {
             (Some(left), Some(right)) => Some(Self {
-                batches: left.batches + right.batches,
+                batches: left.batches.saturating_add(right.batches),
                 last_offset: right.last_offset,
                 ..left
             }),
@@ -225,7 +229,7 @@ impl OpenTransaction {
             (Some(left), Some(right)) => Some(Self {
                 last_offset: right.last_offset,
                 last_timestamp: left.last_timestamp.max(right.last_timestamp),
-                batches: left.batches + right.batches,
+                batches: left.batches.saturating_add(right.batches),
                 bytes: left.bytes.saturating_add(right.bytes),
                 records: left.records.saturating_add(right.records),
                 plain: PlainRun::join(left.plain, right.plain),
@@ -294,7 +298,9 @@ impl Transactions {
                     self.coordinator_epoch = compare_epochs(self.coordinator_epoch, *event, out);
                     end(self.open.take(), *event, out);
                 } else {
-                    self.marker = Some(*event);
+                    // What comes before the part says nothing about a marker, nor is it known here.
+                    self.marker =
+                        Some(ProducerEvent { holes: 0, previous_timestamp: None, ..*event });
                     self.coordinator_epoch = coordinator_epoch;
                 }
             }
@@ -325,10 +331,10 @@ impl Transactions {
             begun.map(|open| (&mut open.place, &mut open.plain)).unzip();
         let plain = plain.into_iter().chain([&mut self.plain]).flatten();
         for place in places.into_iter().chain(plain.map(|plain| &mut plain.place)) {
-            place.segment += segments;
+            place.segment = place.segment.saturating_add(segments);
         }
         if let Some(marker) = &mut self.marker {
-            marker.segment += segments;
+            marker.segment = marker.segment.saturating_add(segments);
         }
     }
 
