@@ -77,13 +77,14 @@ def test_the_short_way_decides_as_the_long_one(
     assert b"".join(short.stored_parts) == short.stored
 
 
-def a_batch(first: int, **fields: Any) -> bytes:
-    rows = [ottla.NewRecord(value=b"value", timestamp=NOW)]
+def a_batch(first: int, value_bytes: int = 5, **fields: Any) -> bytes:
+    rows = [ottla.NewRecord(value=bytes(value_bytes), timestamp=NOW)]
     return ottla.build_batch(rows, producer_id=7, producer_epoch=0, base_sequence=first, **fields)
 
 
-def test_a_kept_batch_is_stored_as_a_new_header_and_the_records_received() -> None:
-    data = a_batch(0)
+@pytest.mark.parametrize("value_bytes", [5, 13_000, 40_000])
+def test_a_kept_batch_is_stored_as_a_new_header_and_the_records_received(value_bytes: int) -> None:
+    data = a_batch(0, value_bytes)
     verdict = ottla.validate(data, now_ms=NOW, base_offset=9, leader_epoch=4)
     header, records = verdict.stored_parts
     assert len(header) == 61
