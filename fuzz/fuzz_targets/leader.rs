@@ -1,6 +1,7 @@
 #![no_main]
-//! Arbitrary histories of a partition: what is refused changes nothing, offsets only grow, and a
-//! snapshot brings back the producers it was made of.
+//! Arbitrary histories of a partition: what is refused changes nothing, offsets only grow, a
+//! snapshot brings back the producers it was made of, and each append keeps the bounds of time and
+//! memory.
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +14,7 @@ use ottla_core::leader::producers::{Guard, ProducerEntry};
 use ottla_core::leader::snapshot::read_snapshot;
 use ottla_core::leader::state::{Offsets, Replay, Source};
 use ottla_core::leader::{Origin, Profile, Validator};
-use ottla_fuzz::{limits, mend_checksums, topic_config};
+use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
 
 #[derive(Arbitrary, Debug)]
 struct History<'a> {
@@ -199,7 +200,12 @@ impl Run {
             now_ms: self.now_ms,
         };
         let before = (self.leader.state().log_end_offset(), self.leader.state().snapshot());
-        let verdict = self.leader.append(records, &request, &mut self.validator);
+        let (leader, verdict) = bounded(records.len(), || {
+            let mut leader = self.leader.clone();
+            let verdict = leader.append(records, &request, &mut self.validator).into_owned();
+            (leader, verdict)
+        });
+        self.leader = leader;
         let state = self.leader.state();
         match &verdict.outcome {
             Ok(accepted) if !accepted.stored.is_empty() => {

@@ -1,12 +1,13 @@
 #![no_main]
-//! Arbitrary configuration, request and bytes: each profile comes to a verdict, to the same one
-//! twice, and what the strict one takes from a client every reader can read.
+//! Arbitrary configuration, request and bytes: each profile comes to a verdict, within the bounds of
+//! time and memory, to the same one twice, and what the strict one takes from a client every reader
+//! can read.
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use ottla_core::check::{Checker, Level};
 use ottla_core::leader::{ErrorCode, Origin, Profile, Request, Validator, Verdict, validate};
-use ottla_fuzz::{limits, mend_checksums, topic_config};
+use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
 
 #[derive(Arbitrary, Debug)]
 struct Setup {
@@ -41,7 +42,8 @@ fuzz_target!(|data: &[u8]| {
             profile,
         };
         let mut validator = Validator::new(limits(), ottla_kernels::Level::best());
-        let verdict = validate(&records, &config, &request, &mut validator);
+        let verdict =
+            bounded(records.len(), || validate(&records, &config, &request, &mut validator));
         let plain = ottla_kernels::Level::Portable;
         let again = validate(&records, &config, &request, &mut Validator::new(limits(), plain));
         assert_eq!(verdict, again);

@@ -1,5 +1,7 @@
-//! What the fuzz targets share: bounds, checksums made right, and a plain reading of a buffer.
+//! What the fuzz targets share: bounds and the watch over them, checksums made right, and a plain
+//! reading of a buffer.
 
+use cpu_time::ThreadTime;
 use ottla_core::attributes::Compression;
 use ottla_core::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_core::batches::{Batches, is_zero_tail};
@@ -8,10 +10,48 @@ use ottla_core::error::{Error, ErrorKind};
 use ottla_core::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
 use ottla_core::leader::TopicConfig;
 use ottla_core::limits::Limits;
+use peak_alloc::PeakAlloc;
+use std::time::Duration;
 
-/// Bounds small enough that an input is done in a moment.
+/// Counts what Rust allocates. The contexts that the codecs' own libraries make do not depend on
+/// the input, and payloads are always Rust's.
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+const MIB: usize = 1 << 20;
+
+/// Bounds small enough that an input is done in a moment; each a 64th of the engine's own.
 pub fn limits() -> Limits {
-    Limits { decompressed_bytes: 1 << 20, ..Limits::default() }
+    let (batch_bytes, decompressed_bytes) = (MIB as u64, MIB as u64);
+    Limits { batch_bytes, decompressed_bytes, culprits: MIB as u32 >> 6, ..Limits::default() }
+}
+
+/// Time that a MiB of work may take; work is the input and what it may inflate to.
+const TIME_PER_MIB: Duration = Duration::from_millis(100);
+/// How much slower than a release the engine may be here: sanitizer, coverage, debug assertions.
+const SLOWER: u32 = if cfg!(debug_assertions) { 3 } else { 1 };
+
+/// Does work on an input of so many bytes, which keeps its promises: 100 ms a MiB and four times
+/// the memory that the bounds allow. Time is that of this thread's CPU, and only what is too long
+/// three times running counts: a neighbour's noise does not repeat, a slow input does.
+pub fn bounded<T>(input_bytes: usize, mut work: impl FnMut() -> T) -> T {
+    let work_bytes = input_bytes + MIB;
+    let longest = TIME_PER_MIB.mul_f64(work_bytes as f64 / MIB as f64) * SLOWER;
+    let mut tries = 0;
+    loop {
+        let before = ALLOCATOR.current_usage();
+        ALLOCATOR.reset_peak_usage();
+        let start = ThreadTime::now();
+        let result = work();
+        let time = start.elapsed();
+        let taken = ALLOCATOR.peak_usage().saturating_sub(before);
+        assert!(taken <= 4 * work_bytes, "{taken} bytes for {work_bytes} of work");
+        if time <= longest {
+            return result;
+        }
+        tries += 1;
+        assert!(tries < 3, "{time:?} for {work_bytes} bytes of work, {longest:?} allowed");
+    }
 }
 
 /// Makes the checksum of every batch right, so that inputs come further than the first check.

@@ -268,17 +268,21 @@ pub fn build_batch(
 pub(crate) struct RecordsWriter {
     batch: Vec<u8>,
     summary: Summary,
+    limit: u64,
 }
 
 impl RecordsWriter {
-    pub(crate) fn new() -> Self {
+    /// With room for as many bytes of records, for a batch of at most `limit`.
+    pub(crate) fn new(records_bytes: usize, limit: u64) -> Self {
         let summary = Summary {
             base_timestamp: NONE,
             max_timestamp: NONE,
             last_offset_delta: -1,
             record_count: 0,
         };
-        Self { batch: vec![0; RECORD_BATCH_OVERHEAD], summary }
+        let mut batch = Vec::with_capacity(RECORD_BATCH_OVERHEAD.saturating_add(records_bytes));
+        batch.resize(RECORD_BATCH_OVERHEAD, 0);
+        Self { batch, summary, limit }
     }
 
     /// Appends a record, whose offset delta does not count.
@@ -293,8 +297,8 @@ impl RecordsWriter {
         }
         let body = body_size(record, self.summary.base_timestamp, index);
         let size = (self.batch.len() as u64).saturating_add(body);
-        if size > MAX_BATCH_BYTES || index == i32::MAX {
-            return Err(BuildError::TooLarge { size, limit: MAX_BATCH_BYTES });
+        if size > self.limit || index == i32::MAX {
+            return Err(BuildError::TooLarge { size, limit: self.limit });
         }
         write_record(&mut self.batch, record, self.summary.base_timestamp, index);
         self.summary.max_timestamp = self.summary.max_timestamp.max(record.timestamp);
@@ -316,7 +320,7 @@ impl RecordsWriter {
         if fields.compression != Compression::None {
             let records = &self.batch[RECORD_BATCH_OVERHEAD..];
             let size = records.len() as u64;
-            let too_large = |_| BuildError::TooLarge { size, limit: MAX_BATCH_BYTES };
+            let too_large = |_| BuildError::TooLarge { size, limit: self.limit };
             let payload = compress(records).map_err(too_large)?;
             self.batch.truncate(RECORD_BATCH_OVERHEAD);
             self.batch.extend_from_slice(&payload);
@@ -528,13 +532,11 @@ pub fn build_legacy(
     records: &[NewRecord<'_>],
     codecs: &mut Codecs,
 ) -> Result<Vec<u8>> {
-    let LegacyFields { magic, base_offset, compression, .. } = *fields;
+    let LegacyFields { magic, compression, .. } = *fields;
     if !(0..=1).contains(&magic) {
         return Err(BuildError::Magic { magic });
     }
-    if compression == Compression::Zstd {
-        return Err(BuildError::Codec { codec: compression, magic });
-    }
+    check_legacy_codec(fields)?;
     if let Some(index) = records.iter().position(|record| !record.headers.is_empty()) {
         return Err(BuildError::Headers { index, magic });
     }
@@ -542,54 +544,98 @@ pub fn build_legacy(
     let deltas = check_records(records)?;
     let size = records
         .iter()
-        .map(|record| {
-            let bytes = |part: Option<&[u8]>| part.map_or(0, <[u8]>::len) as u64;
-            LEGACY_OVERHEAD + bytes(record.key) + bytes(record.value)
-        })
-        .fold(0, u64::saturating_add);
-    if size > MAX_BATCH_BYTES {
-        return Err(BuildError::TooLarge { size, limit: MAX_BATCH_BYTES });
-    }
-    let Some(last) = deltas.last() else { return Err(BuildError::NoRecords) };
-
-    let time_bit = match fields.log_append_time_ms {
-        Some(_) if magic > 0 => LOG_APPEND_TIME as u8,
-        _ => 0,
-    };
-    let is_wrapped = compression != Compression::None;
-    let mut set = Vec::with_capacity(size as usize);
+        .map(|record| MessageSetWriter::entry_size(record))
+        .fold(0, u64::saturating_add)
+        .min(MAX_BATCH_BYTES);
+    let mut writer = MessageSetWriter::new(*fields, size as usize, MAX_BATCH_BYTES);
     for (record, &delta) in records.iter().zip(&deltas) {
+        writer.push(record, delta)?;
+    }
+    writer.finish(codecs)
+}
+
+fn check_legacy_codec(fields: &LegacyFields) -> Result<()> {
+    let LegacyFields { magic, compression: codec, .. } = *fields;
+    if codec == Compression::Zstd { Err(BuildError::Codec { codec, magic }) } else { Ok(()) }
+}
+
+/// A message set written record by record: it holds the bytes of the set and no record.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageSetWriter {
+    fields: LegacyFields,
+    set: Vec<u8>,
+    /// As if every entry were of magic 1.
+    size: u64,
+    max_timestamp: i64,
+    last_offset_delta: Option<i32>,
+    limit: u64,
+}
+
+impl MessageSetWriter {
+    /// With room for as many bytes of records, for a set of at most `limit`.
+    pub(crate) fn new(fields: LegacyFields, records_bytes: usize, limit: u64) -> Self {
+        let set = Vec::with_capacity(records_bytes);
+        Self { fields, set, size: 0, max_timestamp: NONE, last_offset_delta: None, limit }
+    }
+
+    /// Appends a record with an offset delta; headers do not count.
+    pub(crate) fn push(&mut self, record: &NewRecord<'_>, offset_delta: i32) -> Result<()> {
+        self.size = self.size.saturating_add(Self::entry_size(record));
+        if self.size > self.limit {
+            return Err(BuildError::TooLarge { size: self.size, limit: self.limit });
+        }
+        let LegacyFields { magic, base_offset, log_append_time_ms, .. } = self.fields;
+        let is_wrapped = self.is_wrapped();
         let offset = if is_wrapped && magic > 0 { 0 } else { base_offset };
-        let timestamp = match fields.log_append_time_ms {
-            Some(time) if !is_wrapped => time,
-            _ => record.timestamp,
-        };
         LegacyEntry {
-            offset: offset.wrapping_add(i64::from(delta)),
+            offset: offset.wrapping_add(i64::from(offset_delta)),
             magic,
-            attributes: time_bit,
-            timestamp,
+            attributes: self.time_bit(),
+            timestamp: log_append_time_ms.filter(|_| !is_wrapped).unwrap_or(record.timestamp),
             key: record.key,
             value: record.value,
         }
-        .write(&mut set);
+        .write(&mut self.set);
+        self.max_timestamp = self.max_timestamp.max(record.timestamp);
+        self.last_offset_delta = Some(offset_delta);
+        Ok(())
     }
-    if !is_wrapped {
-        return Ok(set);
+
+    /// The whole set, in a wrapper where the fields name a codec.
+    pub(crate) fn finish(self, codecs: &mut Codecs) -> Result<Vec<u8>> {
+        check_legacy_codec(&self.fields)?;
+        let Some(last) = self.last_offset_delta else { return Err(BuildError::NoRecords) };
+        if !self.is_wrapped() {
+            return Ok(self.set);
+        }
+        let LegacyFields { magic, base_offset, compression, compression_level, .. } = self.fields;
+        let payload = compress(codecs, (compression, compression_level), magic, &self.set)?;
+        let mut wrapper = Vec::with_capacity(payload.len() + LEGACY_OVERHEAD as usize);
+        LegacyEntry {
+            offset: base_offset.wrapping_add(i64::from(last)),
+            magic,
+            attributes: self.time_bit() | compression as u8,
+            timestamp: self.fields.log_append_time_ms.unwrap_or(self.max_timestamp),
+            key: None,
+            value: Some(&payload),
+        }
+        .write(&mut wrapper);
+        Ok(wrapper)
     }
-    let payload = compress(codecs, (compression, fields.compression_level), magic, &set)?;
-    let latest = records.iter().map(|record| record.timestamp).max().unwrap_or(NONE);
-    let mut wrapper = Vec::with_capacity(payload.len() + LEGACY_OVERHEAD as usize);
-    LegacyEntry {
-        offset: base_offset.wrapping_add(i64::from(*last)),
-        magic,
-        attributes: time_bit | compression as u8,
-        timestamp: fields.log_append_time_ms.unwrap_or(latest),
-        key: None,
-        value: Some(&payload),
+
+    fn entry_size(record: &NewRecord<'_>) -> u64 {
+        let bytes = |part: Option<&[u8]>| part.map_or(0, <[u8]>::len) as u64;
+        LEGACY_OVERHEAD + bytes(record.key) + bytes(record.value)
     }
-    .write(&mut wrapper);
-    Ok(wrapper)
+
+    fn is_wrapped(&self) -> bool {
+        self.fields.compression != Compression::None
+    }
+
+    fn time_bit(&self) -> u8 {
+        let is_stamped = self.fields.log_append_time_ms.is_some() && self.fields.magic > 0;
+        if is_stamped { LOG_APPEND_TIME as u8 } else { 0 }
+    }
 }
 
 /// Bytes of an entry of magic 1 beside key and value.

@@ -23,6 +23,10 @@ pub const MAX_HEADERS: u32 = 1 << 20;
 /// Faults named of one batch. A batch of a million wrong deltas is one fault to its reader.
 pub const MAX_FAULTS_PER_BATCH: usize = 100;
 
+/// Records that a refusal names. A broker's answer holds each with its message; more than a million
+/// wrong records in a batch that inflates to 64 MiB would take gigabytes to say so.
+pub const MAX_CULPRITS: u32 = 1 << 20;
+
 /// The bounds in force for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -34,6 +38,8 @@ pub struct Limits {
     pub decompressed_ratio: u64,
     /// See [`MAX_HEADERS`].
     pub headers: u32,
+    /// See [`MAX_CULPRITS`].
+    pub culprits: u32,
 }
 
 impl Default for Limits {
@@ -43,6 +49,7 @@ impl Default for Limits {
             decompressed_bytes: MAX_DECOMPRESSED_BYTES,
             decompressed_ratio: MAX_DECOMPRESSED_RATIO,
             headers: MAX_HEADERS,
+            culprits: MAX_CULPRITS,
         }
     }
 }

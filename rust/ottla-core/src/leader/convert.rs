@@ -3,11 +3,14 @@
 use super::config::TopicConfig;
 use super::profiles::Difference;
 use super::validate::Request;
-use super::verdict::{Decision, ErrorCode, Reason, RecordError, Refusal};
+use super::verdict::{Culprits, Decision, ErrorCode, Reason, RecordError, Refusal};
 use crate::attributes::Compression;
 use crate::batch::BatchInfo;
-use crate::builder::{self, BatchFields, BuildError, LegacyFields, NewRecord, RecordsWriter};
+use crate::builder::{
+    BatchFields, BuildError, LegacyFields, MessageSetWriter, NewRecord, RecordsWriter,
+};
 use crate::compression::Codecs;
+use crate::limits::Limits;
 
 /// Records that will be one batch of magic 2 or one message set, with consecutive offsets. They
 /// are written as they come, and nothing is kept of where they came from.
@@ -15,9 +18,12 @@ use crate::compression::Codecs;
 pub(super) struct Records<'c> {
     config: &'c TopicConfig,
     request: &'c Request,
+    limits: Limits,
+    /// Codec and level.
+    compression: (Compression, Option<i32>),
     target: Target,
     /// Records that cannot be written, in the strict profile.
-    refused: Vec<RecordError>,
+    refused: Culprits,
     count: u32,
     max_timestamp: i64,
     index_of_max: u32,
@@ -26,15 +32,7 @@ pub(super) struct Records<'c> {
 #[derive(Debug)]
 enum Target {
     Batch(RecordsWriter),
-    /// Old formats are for tests of old brokers: their records are simply copied.
-    MessageSet(Vec<OldRecord>),
-}
-
-#[derive(Debug)]
-struct OldRecord {
-    timestamp: i64,
-    key: Option<Vec<u8>>,
-    value: Option<Vec<u8>>,
+    MessageSet(MessageSetWriter),
 }
 
 /// A record set written anew.
@@ -48,14 +46,40 @@ pub(super) struct Rebuilt {
 }
 
 impl<'c> Records<'c> {
-    pub(super) fn new(config: &'c TopicConfig, request: &'c Request) -> Self {
+    /// `records_bytes` is about what the records take.
+    pub(super) fn new(
+        config: &'c TopicConfig,
+        request: &'c Request,
+        limits: Limits,
+        compression: (Compression, Option<i32>),
+        records_bytes: usize,
+    ) -> Self {
+        // Offsets in order may take a few bytes more than those that were sent.
+        let room = records_bytes.saturating_add(records_bytes / 2);
         let target = if config.message_format >= 2 {
-            Target::Batch(RecordsWriter::new())
+            Target::Batch(RecordsWriter::new(room, limits.batch_bytes))
         } else {
-            Target::MessageSet(Vec::new())
+            let fields = LegacyFields {
+                magic: config.message_format,
+                base_offset: request.base_offset,
+                log_append_time_ms: config.log_append_time(request.now_ms),
+                compression: compression.0,
+                compression_level: compression.1,
+            };
+            Target::MessageSet(MessageSetWriter::new(fields, room, limits.batch_bytes))
         };
-        let (refused, max_timestamp) = (Vec::new(), -1);
-        Self { config, request, target, refused, count: 0, max_timestamp, index_of_max: 0 }
+        let (refused, max_timestamp) = (Culprits::default(), -1);
+        Self {
+            config,
+            request,
+            limits,
+            compression,
+            target,
+            refused,
+            count: 0,
+            max_timestamp,
+            index_of_max: 0,
+        }
     }
 
     /// Adds a record. What Kafka's builder does not take is an internal error of Kafka's broker;
@@ -67,22 +91,15 @@ impl<'c> Records<'c> {
         } else if magic < 2 && !record.headers.is_empty() {
             self.refuse(Difference::FormatDowngrade, Reason::HeadersInOldFormat { magic })?;
         } else {
-            match &mut self.target {
-                Target::Batch(writer) => {
-                    let is_kept = self.request.profile.is_strict(Difference::HeaderKeys);
-                    let pushed = if is_kept || header_keys(record).all(is_text) {
-                        writer.push(record)
-                    } else {
-                        push_as_text(writer, record)
-                    };
-                    pushed.map_err(|error| self.error(error))?;
+            let is_kept = self.request.profile.is_strict(Difference::HeaderKeys);
+            let pushed = match &mut self.target {
+                Target::Batch(writer) if is_kept || header_keys(record).all(is_text) => {
+                    writer.push(record)
                 }
-                Target::MessageSet(records) => records.push(OldRecord {
-                    timestamp,
-                    key: record.key.map(<[u8]>::to_vec),
-                    value: record.value.map(<[u8]>::to_vec),
-                }),
-            }
+                Target::Batch(writer) => push_as_text(writer, record),
+                Target::MessageSet(writer) => writer.push(record, self.count as i32),
+            };
+            pushed.map_err(|error| refusal(self.config, self.request, error))?;
         }
         if timestamp > self.max_timestamp {
             (self.max_timestamp, self.index_of_max) = (timestamp, self.count);
@@ -96,23 +113,20 @@ impl<'c> Records<'c> {
         if !self.request.profile.is_strict(row) {
             return Err(refusal);
         }
-        self.refused.push(RecordError { batch_index: self.count, error: refusal.error, reason });
+        let culprit = RecordError { batch_index: self.count, error: refusal.error, reason };
+        self.refused.push(culprit, &self.limits);
         Ok(())
     }
 
     /// Writes the set. `first` is the batch whose producer it keeps.
-    pub(super) fn finish(
-        mut self,
-        first: &BatchInfo,
-        (compression, compression_level): (Compression, Option<i32>),
-        codecs: &mut Codecs,
-    ) -> Decision<Rebuilt> {
+    pub(super) fn finish(mut self, first: &BatchInfo, codecs: &mut Codecs) -> Decision<Rebuilt> {
         if !self.refused.is_empty() {
             return Err(Refusal::records(std::mem::take(&mut self.refused)));
         }
         let log_append_time_ms = self.config.log_append_time(self.request.now_ms);
-        let target = std::mem::replace(&mut self.target, Target::MessageSet(Vec::new()));
-        let bytes = match target {
+        let (compression, compression_level) = self.compression;
+        let error = |error| refusal(self.config, self.request, error);
+        let bytes = match self.target {
             Target::Batch(writer) => {
                 let fields = BatchFields {
                     base_offset: self.request.base_offset,
@@ -137,58 +151,41 @@ impl<'c> Records<'c> {
                     }
                 })
             }
-            Target::MessageSet(records) => {
-                let fields = LegacyFields {
-                    magic: self.config.message_format,
-                    base_offset: self.request.base_offset,
-                    log_append_time_ms,
-                    compression,
-                    compression_level,
-                };
-                let records: Vec<_> = records
-                    .iter()
-                    .map(|record| NewRecord {
-                        timestamp: record.timestamp,
-                        key: record.key.as_deref(),
-                        value: record.value.as_deref(),
-                        ..NewRecord::default()
-                    })
-                    .collect();
-                builder::build_legacy(&fields, &records, codecs)
-            }
+            Target::MessageSet(writer) => writer.finish(codecs),
         };
         let bytes = match bytes {
             // Without records Kafka writes no batch, and goes on with an empty set.
             Err(BuildError::NoRecords) => Vec::new(),
-            bytes => bytes.map_err(|error| self.error(error))?,
+            bytes => bytes.map_err(error)?,
         };
         let Self { count, max_timestamp, index_of_max, .. } = self;
         Ok(Rebuilt { bytes, count, max_timestamp, index_of_max })
     }
+}
 
-    fn error(&self, error: BuildError) -> Box<Refusal> {
-        let magic = self.config.message_format;
-        let (row, reason) = match error {
-            BuildError::TooLarge { size, .. } => {
-                let limit = self.config.max_message_bytes;
-                let reason = Reason::RebuiltBatchTooLarge { size, limit };
-                return Refusal::new(ErrorCode::MessageTooLarge, reason);
-            }
-            BuildError::ProducerEpoch { producer_id, producer_epoch } => {
-                (Difference::ProducerEpoch, Reason::ProducerEpoch { producer_id, producer_epoch })
-            }
-            BuildError::BaseSequence { producer_id, base_sequence } => (
-                Difference::NegativeProducerId,
-                Reason::ProducerSequence { producer_id, base_sequence },
-            ),
-            BuildError::Codec { codec, .. } => {
-                (Difference::FormatDowngrade, Reason::CodecInOldFormat { codec, magic })
-            }
-            // The fields and records given here leave no other cause.
-            _ => (Difference::TransactionalWithoutProducer, Reason::TransactionalWithoutProducer),
-        };
-        Refusal::leak(self.request.profile, row, reason)
-    }
+/// What the builder does not take.
+fn refusal(config: &TopicConfig, request: &Request, error: BuildError) -> Box<Refusal> {
+    let magic = config.message_format;
+    let (row, reason) = match error {
+        BuildError::TooLarge { size, .. } => {
+            let limit = config.max_message_bytes;
+            let reason = Reason::RebuiltBatchTooLarge { size, limit };
+            return Refusal::new(ErrorCode::MessageTooLarge, reason);
+        }
+        BuildError::ProducerEpoch { producer_id, producer_epoch } => {
+            (Difference::ProducerEpoch, Reason::ProducerEpoch { producer_id, producer_epoch })
+        }
+        BuildError::BaseSequence { producer_id, base_sequence } => (
+            Difference::NegativeProducerId,
+            Reason::ProducerSequence { producer_id, base_sequence },
+        ),
+        BuildError::Codec { codec, .. } => {
+            (Difference::FormatDowngrade, Reason::CodecInOldFormat { codec, magic })
+        }
+        // The fields and records given here leave no other cause.
+        _ => (Difference::TransactionalWithoutProducer, Reason::TransactionalWithoutProducer),
+    };
+    Refusal::leak(request.profile, row, reason)
 }
 
 fn header_keys<'a>(record: &NewRecord<'a>) -> impl Iterator<Item = &'a [u8]> {

@@ -94,6 +94,7 @@ pub struct EndTransaction {
 }
 
 /// A partition's leader.
+#[derive(Clone, Debug)]
 pub struct Leader {
     settings: LeaderSettings,
     state: PartitionState,

@@ -23,7 +23,7 @@ use super::records::{Parse, Records, Seen};
 use super::rewrite::{Stamp, patched, stamp_legacy};
 use super::state::PartitionState;
 use super::verdict::{
-    Accepted, Decision, ErrorCode, Reason, RecordError, Refusal, Stored, Verdict,
+    Accepted, Culprits, Decision, ErrorCode, Reason, RecordError, Refusal, Stored, Verdict,
 };
 use crate::attributes::{Compression, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType};
 use crate::batch::{BatchInfo, Payload, payload};
@@ -355,7 +355,7 @@ impl Validator {
             replicated(records, &analysis, request)?
         } else {
             let limits = self.limits_of(request.profile);
-            let errors = Vec::new();
+            let errors = Culprits::default();
             let mut pass = Pass { config, request, metrics, limits, errors };
             pass.validate(records, analysis.source, &mut self.codecs)?
         };
@@ -527,10 +527,10 @@ struct Pass<'p> {
     request: &'p Request,
     metrics: &'p mut Metrics,
     limits: Limits,
-    errors: Vec<RecordError>,
+    errors: Culprits,
 }
 
-impl Pass<'_> {
+impl<'p> Pass<'p> {
     fn is_strict(&self, row: Difference) -> bool {
         self.request.profile.is_strict(row)
     }
@@ -622,7 +622,7 @@ impl Pass<'_> {
             let reason = Reason::TransactionInOldFormat { magic: self.config.message_format };
             return Err(self.leak(Difference::FormatDowngrade, reason));
         }
-        let mut writer = convert::Records::new(self.config, self.request);
+        let mut writer = self.writer(target, records.len());
         let (mut summary, mut index) = (Summary::default(), 0);
         for (info, whole) in batches(records) {
             self.batch(&first, &info)?;
@@ -644,7 +644,7 @@ impl Pass<'_> {
             self.end_of_batch(info.magic < 2)?;
         }
         self.end_of_set()?;
-        self.rebuilt(writer, &first, target, codecs)
+        self.rebuilt(writer, &first, codecs)
     }
 
     /// Compressed before or after.
@@ -664,7 +664,6 @@ impl Pass<'_> {
             return self.compressed_batch(records, &first, is_kept, target, codecs);
         }
         let mut summary = Summary::default();
-        let mut writer = convert::Records::new(self.config, self.request);
         if source == Compression::None {
             for (index, (info, whole)) in (0..).zip(batches(records)) {
                 self.batch(&first, &info)?;
@@ -673,13 +672,14 @@ impl Pass<'_> {
                 self.end_of_batch(true)?;
             }
             self.end_of_set()?;
+            let mut writer = self.writer(target, records.len());
             for (index, (info, whole)) in batches(records).enumerate() {
                 let body = whole.get(LOG_OVERHEAD..).unwrap_or_default();
                 let record = legacy::read_body(body)
                     .map_err(|error| self.legacy_broken(error.kind, Some(index as u32)))?;
                 writer.push(&old_record(&record, info.max_timestamp))?;
             }
-            return self.rebuilt(writer, &first, target, codecs);
+            return self.rebuilt(writer, &first, codecs);
         }
         self.batch(&first, &first)?;
         let rest;
@@ -704,12 +704,13 @@ impl Pass<'_> {
             stamp_legacy(&mut set, &self.stamp(last_offset, summary.max_timestamp));
             return Ok(self.accepted(&summary, Stored::Owned(set), false));
         }
+        let mut writer = self.writer(target, set.len());
         for (index, entry) in wrapper.entries.iter().enumerate() {
             let record = legacy::read_body(wrapper.body(entry))
                 .map_err(|error| self.legacy_broken(error.kind, Some(index as u32)))?;
             writer.push(&old_record(&record, wrapper.timestamp(record.timestamp)))?;
         }
-        self.rebuilt(writer, &first, target, codecs)
+        self.rebuilt(writer, &first, codecs)
     }
 
     /// One batch of magic 2.
@@ -755,9 +756,9 @@ impl Pass<'_> {
             let reason = Reason::SkippedRecords;
             return Err(self.leak(Difference::OffsetDeltas, reason));
         }
-        let mut writer = convert::Records::new(self.config, self.request);
+        let mut writer = self.writer(target, payload.len());
         self.rewritten(info, payload, &mut writer)?;
-        self.rebuilt(writer, info, target, codecs)
+        self.rebuilt(writer, info, codecs)
     }
 
     /// A payload that its codec refuses: Kafka sees the records before the damage, and refuses these
@@ -925,7 +926,7 @@ impl Pass<'_> {
                         return Err(refusal);
                     }
                     // Named already; the other records are still to be judged.
-                    self.errors = refusal.record_errors;
+                    self.errors = Culprits::of(*refusal);
                     summary.count += 1;
                 }
             }
@@ -1000,7 +1001,7 @@ impl Pass<'_> {
     }
 
     fn blame(&mut self, batch_index: u32, error: ErrorCode, reason: Reason) {
-        self.errors.push(RecordError { batch_index, error, reason });
+        self.errors.push(RecordError { batch_index, error, reason }, &self.limits);
     }
 
     /// The control records of a broker's own batch, as those who read them need them.
@@ -1173,6 +1174,11 @@ impl Pass<'_> {
         Err(Refusal::records(std::mem::take(&mut self.errors)))
     }
 
+    /// For a set written anew, whose records take about so many bytes.
+    fn writer(&self, target: (Compression, Option<i32>), bytes: usize) -> convert::Records<'p> {
+        convert::Records::new(self.config, self.request, self.limits, target, bytes)
+    }
+
     /// Gives the records of a batch of magic 2, which are right, to a writer.
     fn rewritten(
         &mut self,
@@ -1204,10 +1210,9 @@ impl Pass<'_> {
         &self,
         writer: convert::Records<'_>,
         first: &BatchInfo,
-        target: (Compression, Option<i32>),
         codecs: &mut Codecs,
     ) -> Decision<Accepted<'a>> {
-        let rebuilt = writer.finish(first, target, codecs)?;
+        let rebuilt = writer.finish(first, codecs)?;
         let summary = Summary {
             count: u64::from(rebuilt.count),
             max_timestamp: rebuilt.max_timestamp,

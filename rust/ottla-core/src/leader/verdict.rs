@@ -10,6 +10,7 @@ use super::validate::Request;
 use crate::attributes::Compression;
 use crate::error::ErrorKind;
 use crate::header::Header;
+use crate::limits::Limits;
 
 macro_rules! error_codes {
     ($($name:ident = $code:literal, $kafka:literal;)+) => {
@@ -307,7 +308,7 @@ pub struct Refusal {
     pub error: ErrorCode,
     /// What is wrong.
     pub reason: Reason,
-    /// The records to blame, ascending.
+    /// The records to blame, ascending; the first [`MAX_CULPRITS`](crate::limits::MAX_CULPRITS).
     pub record_errors: Vec<RecordError>,
     /// Whether Kafka fails every partition of the request with it.
     pub is_request_wide: bool,
@@ -370,17 +371,10 @@ impl Refusal {
         self
     }
 
-    /// Records with an error each: 32 wins over 87, and both over 2.
-    pub(super) fn records(record_errors: Vec<RecordError>) -> Box<Self> {
-        let any = |code| record_errors.iter().any(|record| record.error == code);
-        let error = if any(ErrorCode::InvalidTimestamp) {
-            ErrorCode::InvalidTimestamp
-        } else if any(ErrorCode::InvalidRecord) {
-            ErrorCode::InvalidRecord
-        } else {
-            record_errors.first().map_or(ErrorCode::InvalidRecord, |record| record.error)
-        };
-        let reason = Reason::Records { count: record_errors.len() };
+    /// Records with an error each.
+    pub(super) fn records(culprits: Culprits) -> Box<Self> {
+        let Culprits { named: record_errors, count, error } = culprits;
+        let reason = Reason::Records { count };
         Box::new(Self { record_errors, ..*Self::new(error, reason) })
     }
 
@@ -408,6 +402,53 @@ impl Refusal {
             }
         }
         message
+    }
+}
+
+/// The records to blame, as they are found: all count, the first of them are named.
+#[derive(Debug)]
+pub(super) struct Culprits {
+    named: Vec<RecordError>,
+    count: usize,
+    /// 32 wins over 87, and both over 2.
+    error: ErrorCode,
+}
+
+impl Default for Culprits {
+    fn default() -> Self {
+        Self { named: Vec::new(), count: 0, error: ErrorCode::None }
+    }
+}
+
+impl Culprits {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn push(&mut self, culprit: RecordError, limits: &Limits) {
+        let rank = |error| match error {
+            ErrorCode::InvalidTimestamp => 3,
+            ErrorCode::InvalidRecord => 2,
+            ErrorCode::None => 0,
+            _ => 1,
+        };
+        if rank(culprit.error) > rank(self.error) {
+            self.error = culprit.error;
+        }
+        if self.named.len() < limits.culprits as usize {
+            self.named.push(culprit);
+        }
+        self.count += 1;
+    }
+
+    /// Those of a refusal, to find more.
+    pub(super) fn of(refusal: Refusal) -> Self {
+        let Refusal { error, reason, record_errors: named, .. } = refusal;
+        let count = match reason {
+            Reason::Records { count } => count,
+            _ => named.len(),
+        };
+        Self { named, count, error }
     }
 }
 
