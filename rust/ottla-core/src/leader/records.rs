@@ -46,6 +46,8 @@ pub(super) struct Records<'p> {
     count: u32,
     /// The payload fails behind these bytes: nothing tells that they are all.
     is_cut: bool,
+    /// Whether the lengths of the records from here on lead to the end, once that was asked.
+    leads_to_end: Option<bool>,
 }
 
 impl<'p> Records<'p> {
@@ -67,6 +69,7 @@ impl<'p> Records<'p> {
             index: 0,
             count,
             is_cut: false,
+            leads_to_end: None,
         })
     }
 
@@ -85,6 +88,10 @@ impl<'p> Records<'p> {
         let (seen, end) = self.read()?;
         self.position = end;
         self.index += 1;
+        if u64::try_from(seen.declared_length) != Ok(seen.length) {
+            // Another way through the payload than that of the lengths.
+            self.leads_to_end = self.leads_to_end.and(Some(false));
+        }
         if self.index == self.count && end != self.payload.len() {
             let (index, used) = (seen.index, seen.length);
             return Err(match seen.declared_length {
@@ -145,21 +152,29 @@ impl<'p> Records<'p> {
     }
 
     /// Steps over a record that could not be parsed, if the lengths from it on lead exactly to the
-    /// end: then the fault is inside it, and what follows can be judged. Whether it did.
+    /// end: then the fault is inside it, and what follows can be judged. Whether it did. The lengths
+    /// are followed once: a payload of many such records is no more work than one of few.
     pub(super) fn step_over(&mut self) -> bool {
-        let mut at = self.position;
-        let mut next = None;
-        for _ in self.index..self.count {
-            let rest = self.payload.get(at..).unwrap_or_default();
-            let Ok((length, used)) = read_varint(rest) else { return false };
-            let Ok(length) = usize::try_from(length) else { return false };
-            at = at.saturating_add(used).saturating_add(length);
-            next = next.or(Some(at));
+        let leads_to_end = self.leads_to_end.unwrap_or_else(|| {
+            let end = (self.index..self.count)
+                .try_fold(self.position, |position, _| self.end_by_length(position));
+            end == Some(self.payload.len())
+        });
+        self.leads_to_end = Some(leads_to_end);
+        match self.end_by_length(self.position).filter(|_| leads_to_end) {
+            Some(end) => {
+                self.position = end;
+                self.index += 1;
+                true
+            }
+            None => false,
         }
-        let Some(next) = next.filter(|_| at == self.payload.len()) else { return false };
-        self.position = next;
-        self.index += 1;
-        true
+    }
+
+    /// Where the record at a position ends if its length is right.
+    fn end_by_length(&self, position: usize) -> Option<usize> {
+        let (length, used) = read_varint(self.payload.get(position..)?).ok()?;
+        position.checked_add(used)?.checked_add(usize::try_from(length).ok()?)
     }
 }
 
