@@ -40,6 +40,7 @@ test: $(VENV)/.release $(VENV)/.dev ## the fast tests of both languages
 
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
 	cargo test --quiet --locked -p ottla-kernels -p ottla-core -- --include-ignored
+	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-core --test leader_history
 	$(BIN)/pytest -q -m "" --durations 10
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
 

@@ -275,18 +275,38 @@ def test_a_snapshot_written_by_kafka_is_restored_and_written_byte_for_byte() -> 
     assert send(leader, goes_on).base_offset == 103
 
 
-def test_a_snapshot_orders_its_producers_as_kafkas_table_does() -> None:
+def ids_in(snapshot: bytes) -> list[int]:
+    return [int.from_bytes(snapshot[at : at + 8], "big") for at in range(10, len(snapshot), 46)]
+
+
+# Java's own HashMap<Long, …> goes over its keys in these orders.
+@pytest.mark.parametrize(
+    ("come", "order"),
+    [
+        ([33, 1, 17, 2], [33, 1, 17, 2]),
+        ([33, 1, 17, 2, *range(100, 109)], [33, 1, 2, *range(100, 109), 17]),
+        (list(range(128, -1, -16)), [128, 96, 64, 32, 0, 112, 80, 48, 16]),
+        ([2**40 + 5, 5, 2**32, 3], [2**32, 3, 2**40 + 5, 5]),
+    ],
+)
+def test_a_snapshot_orders_its_producers_as_kafkas_table_does(
+    come: list[int], order: list[int]
+) -> None:
     leader = a_leader()
-    for producer_id in (33, 1, 17, 2):
+    for producer_id in come:
         send(leader, batch(0, 0, producer_id=producer_id))
-    snapshot = leader.snapshot()
-    ids = [int.from_bytes(snapshot[at : at + 8], "big") for at in range(10, len(snapshot), 46)]
-    assert ids == [33, 1, 17, 2]
-    for producer_id in range(100, 109):
-        send(leader, batch(0, 0, producer_id=producer_id))
-    snapshot = leader.snapshot()
-    ids = [int.from_bytes(snapshot[at : at + 8], "big") for at in range(10, len(snapshot), 46)]
-    assert ids == [33, 1, 2, *range(100, 109), 17]
+    assert ids_in(leader.snapshot()) == order
+
+
+def test_the_producers_of_one_set_come_in_the_order_of_a_table_too() -> None:
+    come = [49, 33, 2, 1, 17, 65]
+    stored = [
+        ottla.validate(batch(0, 0, producer_id=producer_id), now_ms=NOW, base_offset=offset).stored
+        for offset, producer_id in enumerate(come)
+    ]
+    leader = a_leader()
+    assert leader.append_as_follower(b"".join(stored), now_ms=NOW).accepted
+    assert ids_in(leader.snapshot()) == [49, 33, 1, 17, 65, 2]
 
 
 @pytest.mark.parametrize(

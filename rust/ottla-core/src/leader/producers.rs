@@ -406,6 +406,8 @@ impl Appender<'_> {
 struct Update {
     copy: ProducerEntry,
     begun: Vec<i64>,
+    /// When it came, among those of its set.
+    place: u64,
 }
 
 /// What a set of batches will do, once it is in the log.
@@ -419,6 +421,21 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// The updates, in the order in which Kafka's table of them holds them.
+    fn take_updates(&mut self) -> impl Iterator<Item = Update> + use<> {
+        let alone = if self.others.is_empty() { self.newest.take() } else { None };
+        let others = self.others.drain().map(|(_, update)| update);
+        let mut updates: Vec<_> = others.chain(self.newest.take()).collect();
+        updates.sort_unstable_by_key(|update| update.place);
+        let mut order = TableOrder::default();
+        for (index, update) in updates.iter().enumerate() {
+            let before = updates.iter().take(index).map(|update| update.copy.producer_id);
+            order.add(update.copy.producer_id, before);
+        }
+        updates.sort_by_key(|update| order.bucket(update.copy.producer_id));
+        updates.into_iter().chain(alone)
+    }
+
     /// The transactions that its markers end.
     pub fn completed(&self) -> &[CompletedTransaction] {
         &self.completed
@@ -427,11 +444,12 @@ impl Pending {
     fn place(&mut self, before: Option<&ProducerEntry>, producer_id: i64) -> &mut Update {
         let is_newest =
             self.newest.as_ref().is_some_and(|newest| newest.copy.producer_id == producer_id);
+        let place = (self.others.len() + usize::from(self.newest.is_some())) as u64;
         let next = if is_newest { self.newest.take() } else { self.others.remove(&producer_id) };
         let next = next.unwrap_or_else(|| {
             let mut copy = before.cloned().unwrap_or_else(|| ProducerEntry::unknown(producer_id));
             copy.count = 0;
-            Update { copy, begun: Vec::new() }
+            Update { copy, begun: Vec::new(), place }
         });
         if let Some(last) = self.newest.take() {
             self.others.insert(last.copy.producer_id, last);
@@ -451,24 +469,64 @@ struct Kept {
 #[derive(Clone, Debug)]
 pub struct Producers {
     entries: HashMap<i64, Kept>,
-    places: u64,
-    /// Buckets of the table in which Kafka keeps the entries: gives their order in a snapshot.
-    buckets: u64,
+    order: TableOrder,
     transactions: Transactions,
     verifications: HashMap<i64, Verification>,
     end_offset: i64,
 }
 
-/// Buckets of a new table, as Java has it.
-const INITIAL_BUCKETS: u64 = 16;
+/// The order in which a Java table of producers by id holds its entries, which is that of a snapshot:
+/// by bucket, and in a bucket as they came. (A table of 64 buckets or more makes a tree of one that
+/// holds more than eight, and may then begin with another of them.)
+#[derive(Clone, Debug)]
+struct TableOrder {
+    /// How many came.
+    places: u64,
+    /// A power of two.
+    buckets: u64,
+}
+
+impl Default for TableOrder {
+    fn default() -> Self {
+        Self { places: 0, buckets: 16 }
+    }
+}
+
+impl TableOrder {
+    /// Below as many buckets, the table grows instead where one holds too many.
+    const LEAST_BUCKETS_WITH_TREES: u64 = 64;
+    const LONGEST_LIST: usize = 8;
+
+    /// A producer comes to those that the table holds; gives its place.
+    fn add(&mut self, producer_id: i64, held: impl ExactSizeIterator<Item = i64>) -> u64 {
+        let size = held.len() as u64;
+        if self.buckets < Self::LEAST_BUCKETS_WITH_TREES {
+            let bucket = self.bucket(producer_id);
+            if held.filter(|&id| self.bucket(id) == bucket).count() >= Self::LONGEST_LIST {
+                self.buckets *= 2;
+            }
+        }
+        // It doubles when it is more than three quarters full.
+        if size + 1 > self.buckets / 4 * 3 {
+            self.buckets *= 2;
+        }
+        self.places += 1;
+        self.places
+    }
+
+    /// Java's hash of a `Long`, as its tables spread it.
+    fn bucket(&self, producer_id: i64) -> u64 {
+        let folded = (producer_id ^ (producer_id as u64 >> 32) as i64) as u32;
+        u64::from(folded ^ (folded >> 16)) & (self.buckets - 1)
+    }
+}
 
 impl Producers {
     /// No producer, and nothing of the log seen below `end_offset`.
     pub fn new(end_offset: i64) -> Self {
         Self {
             entries: HashMap::new(),
-            places: 0,
-            buckets: INITIAL_BUCKETS,
+            order: TableOrder::default(),
             transactions: Transactions::default(),
             verifications: HashMap::new(),
             end_offset,
@@ -643,12 +701,12 @@ impl Producers {
     /// # Errors
     /// [`NotBegun`], with everything else taken over. A leader or follower never sees it: two
     /// batches at one offset make it, which only a damaged log holds.
-    pub fn commit(&mut self, pending: Pending) -> Result<Vec<AbortedTransaction>, NotBegun> {
-        for update in pending.others.into_values().chain(pending.newest) {
+    pub fn commit(&mut self, mut pending: Pending) -> Result<Vec<AbortedTransaction>, NotBegun> {
+        for update in pending.take_updates() {
             for first_offset in update.begun {
                 self.transactions.begin(first_offset, update.copy.producer_id);
             }
-            self.entry(update.copy.producer_id).update(&update.copy);
+            self.change(update.copy.producer_id, |entry| entry.update(&update.copy));
         }
         for producer_id in pending.verified {
             self.verifications.remove(&producer_id);
@@ -672,18 +730,16 @@ impl Producers {
         result.map(|()| aborted)
     }
 
-    fn entry(&mut self, producer_id: i64) -> &mut ProducerEntry {
-        let size = self.entries.len() as u64;
-        let place = self.places;
-        let kept = self.entries.entry(producer_id).or_insert_with(|| {
-            self.places += 1;
-            // Java doubles a table that is more than three quarters full.
-            if size + 1 > self.buckets / 4 * 3 {
-                self.buckets *= 2;
-            }
-            Kept { entry: ProducerEntry::unknown(producer_id), place }
-        });
-        &mut kept.entry
+    /// Changes the entry of a producer, which is new where it was not known.
+    fn change(&mut self, producer_id: i64, change: impl FnOnce(&mut ProducerEntry)) {
+        if let Some(kept) = self.entries.get_mut(&producer_id) {
+            change(&mut kept.entry);
+        } else {
+            let place = self.order.add(producer_id, self.entries.keys().copied());
+            let mut entry = ProducerEntry::unknown(producer_id);
+            change(&mut entry);
+            self.entries.insert(producer_id, Kept { entry, place });
+        }
     }
 
     /// The coordinator is about to be asked whether a transaction goes on: gives the guard that the
@@ -764,7 +820,7 @@ impl Producers {
     ) -> Result<(), SnapshotError> {
         let entries = read_snapshot(snapshot)?;
         for entry in entries.iter().filter(|entry| !entry.is_expired(now_ms, expiration_ms)) {
-            *self.entry(entry.producer_id) = entry.clone();
+            self.change(entry.producer_id, |known| *known = entry.clone());
             if let Some(first_offset) = entry.transaction_first_offset {
                 self.transactions.begin(first_offset, entry.producer_id);
             }
@@ -776,17 +832,9 @@ impl Producers {
     /// The `.snapshot` file of now, its entries in the order in which Kafka's table holds them.
     pub fn snapshot(&self) -> Vec<u8> {
         let mut all: Vec<_> = self.entries.values().collect();
-        all.sort_unstable_by_key(|kept| {
-            (bucket_hash(kept.entry.producer_id) & (self.buckets - 1), kept.place)
-        });
+        all.sort_unstable_by_key(|kept| (self.order.bucket(kept.entry.producer_id), kept.place));
         write_snapshot(all.iter().map(|kept| &kept.entry))
     }
-}
-
-/// Java's hash of a `Long`, as its tables spread it.
-fn bucket_hash(producer_id: i64) -> u64 {
-    let folded = (producer_id ^ (producer_id as u64 >> 32) as i64) as u32;
-    u64::from(folded ^ (folded >> 16))
 }
 
 fn has_open_transaction(stored: Option<&ProducerEntry>, producer_epoch: i16) -> bool {
