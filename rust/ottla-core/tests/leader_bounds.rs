@@ -23,6 +23,8 @@ const BOUND: usize = 1 << 17;
 const TIME: i64 = 1000;
 /// Attributes, timestamp delta, offset delta 0, no key, no value, no headers.
 const RECORD: [u8; 7] = [12, 0, 0, 0, 1, 1, 0];
+/// The same with −1 headers.
+const BROKEN_RECORD: [u8; 7] = [12, 0, 0, 0, 1, 1, 1];
 const COUNT: usize = BOUND / RECORD.len();
 
 /// As in the engine's own bounds, where a million may be blamed in 64 MiB.
@@ -108,11 +110,10 @@ fn a_refusal_counts_every_culprit_and_names_as_many_as_the_bound_allows() {
 #[test]
 fn a_batch_whose_every_record_is_broken_takes_no_longer_than_another() {
     let _guard = alone();
-    const NO_HEADER_COUNT: [u8; 7] = [12, 0, 0, 0, 1, 1, 1];
     let count = 1 << 17;
     for codec in [Compression::None, Compression::Zstd] {
         let mut validator = Validator::default();
-        let batch = batch(codec, NO_HEADER_COUNT, count);
+        let batch = batch(codec, BROKEN_RECORD, count);
         let start = Instant::now();
         let request = Request { now_ms: TIME, ..Request::default() };
         let verdict = validate(&batch, &TopicConfig::default(), &request, &mut validator);
