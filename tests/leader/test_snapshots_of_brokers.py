@@ -1,12 +1,15 @@
-"""What a leader knows once a real broker's log is read again: that broker's snapshot, every byte."""
+"""What a leader knows once a broker's log is read again: that broker's snapshot, every byte."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import ottla
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def snapshots(root: Path) -> list[Path]:
