@@ -356,7 +356,7 @@ impl Validator {
         } else {
             let limits = self.limits_of(request.profile);
             let errors = Culprits::default();
-            let mut pass = Pass { config, request, metrics, limits, errors };
+            let mut pass = Pass { config, request, metrics, limits, errors, is_rebuilt: false };
             pass.validate(records, analysis.source, &mut self.codecs)?
         };
         sizes(&accepted, set_bytes, config, request, metrics)?;
@@ -528,6 +528,8 @@ struct Pass<'p> {
     metrics: &'p mut Metrics,
     limits: Limits,
     errors: Culprits,
+    /// Records will be written anew, as far as is known before they are read.
+    is_rebuilt: bool,
 }
 
 impl<'p> Pass<'p> {
@@ -617,6 +619,7 @@ impl<'p> Pass<'p> {
                 legacy::read_body(body).map_err(|error| self.legacy_broken(error.kind, None))?;
             }
         }
+        self.is_rebuilt = true;
         let first = first_batch(records, Compression::None)?;
         if first.is_transactional() && self.config.message_format < 2 {
             let reason = Reason::TransactionInOldFormat { magic: self.config.message_format };
@@ -660,6 +663,7 @@ impl<'p> Pass<'p> {
         let mut is_kept = source == target.0 && first.magic == format && format != 0;
         // Control records are not compressed.
         is_kept |= source == Compression::None && first.is_control();
+        self.is_rebuilt = !is_kept;
         if first.magic >= 2 {
             return self.compressed_batch(records, &first, is_kept, target, codecs);
         }
@@ -983,8 +987,15 @@ impl<'p> Pass<'p> {
         };
         if let Some(reason) = reason {
             self.blame(index, ErrorCode::InvalidTimestamp, reason);
+            return false;
         }
-        reason.is_none()
+        let cannot_be_written =
+            self.is_rebuilt && timestamp < -1 && self.is_strict(Difference::NegativeTimestamp);
+        if cannot_be_written {
+            let reason = Reason::TimestampNegative { timestamp };
+            self.blame(index, ErrorCode::InvalidRecord, reason);
+        }
+        !cannot_be_written
     }
 
     /// Kafka's arithmetic wraps, and so lets some timestamps near the ends of 64 bits pass.
