@@ -16,6 +16,7 @@ from records.crafting import (
     compress,
     entry,
     message,
+    patched,
     record,
     wrapper,
 )
@@ -42,6 +43,7 @@ FORMAT_1 = {"message_format_version": "0.10.0"}
 ENDLESS = b"\x80" * 6 + b"\0" * 6
 INNER = bytearray(entry(0, message(1, timestamp=NOW)))
 INNER[12] ^= 1
+KEY_TOO_LONG = patched(entry(0, message(1, timestamp=NOW)), 26, struct.pack(">i", 1000))
 TEXT = b"no" * (20 << 20)
 HEADERS = record(headers=[(b"", b"")] * ((1 << 20) + 1))
 MARKER = ottla.build_control_batch(
@@ -118,11 +120,7 @@ ROWS: dict[str, tuple[Decide, Answer, Answer]] = {
         (87, []),
     ),
     "negative-producer-id": (deciding(one(record(), producer_id=-5), GZIP), (-1, []), (87, [])),
-    "legacy-lengths": (
-        deciding(wrapper(1, "gzip", bytes(16), offset=0), **LEGACY),
-        (2, []),
-        (2, []),
-    ),
+    "legacy-lengths": (deciding(KEY_TOO_LONG, **LEGACY), (-1, []), (87, [0])),
     "legacy-positions": (
         deciding(
             entry(0, message(1, timestamp=NOW)) + entry(1, message(1, key=None, timestamp=NOW)),
@@ -166,6 +164,14 @@ def test_row_of_the_table_holds_in_both_profiles(row: str) -> None:
     decide, kafka, strict = ROWS[row]
     assert answer(decide("kafka")) == kafka
     assert answer(decide("strict")) == strict
+
+
+def test_a_record_that_kafka_keeps_without_reading_its_lengths_is_refused_by_strict() -> None:
+    decide = deciding(KEY_TOO_LONG, FORMAT_1, **LEGACY)
+    assert answer(decide("kafka")) == (0, [])
+    with pytest.raises(ottla.RecordBatchError):
+        ottla.check_batches(decide("kafka").stored, level="full")
+    assert answer(decide("strict")) == (87, [0])
 
 
 def test_header_keys_that_are_no_text_are_kept_by_strict_alone() -> None:

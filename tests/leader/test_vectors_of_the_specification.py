@@ -609,7 +609,7 @@ vector(
     "a magic 1 body of 16 bytes",
     entry(0, struct.pack(">I", zlib.crc32(STUB)) + STUB),
     Refused(-1),
-    Refused(87),
+    Refused(87, (0,)),
     **UNGATED,
 )
 vector(
@@ -624,7 +624,7 @@ vector(
     "a value length beyond the body",
     patched(old(1), 12 + 14 + 4 + 1, struct.pack(">i", 99)),
     Refused(-1),
-    Refused(87),
+    Refused(87, (0,)),
     **UNGATED,
 )
 vector(
@@ -906,3 +906,45 @@ def assert_accepted(verdict: ottla.Verdict, expected: Accepted) -> None:
         assert [r.offset for r in batches[0].records()] == list(expected.offsets)
     if expected.timestamps is not None:
         assert [r.timestamp for r in batches[0].records()] == list(expected.timestamps)
+
+
+@pytest.mark.parametrize("profile", ["kafka", "strict"])
+class TestDuplicates:
+    """Vectors 99 and 100: six batches of a producer are in the log, and one comes again."""
+
+    SECOND_CONFIG = ottla.TopicConfig(**SECOND)
+
+    def leader(self, profile: str) -> ottla.Leader:
+        leader = ottla.Leader(self.SECOND_CONFIG, next_offset=1000, profile=profile)
+        for index in range(6):
+            assert leader.append(self.batch(index), now_ms=NOW, api_version=9).accepted
+        return leader
+
+    def batch(self, index: int) -> bytes:
+        return sent(producer_id=5, producer_epoch=0, base_sequence=3 * index)
+
+    @pytest.mark.parametrize("index", [5, 1])
+    def test_vector_99_a_duplicate_of_the_newest_or_fifth_newest_batch_has_its_offsets(
+        self, index: int, profile: str
+    ) -> None:
+        leader = self.leader(profile)
+        again = leader.append(self.batch(index), now_ms=NOW, api_version=9)
+        assert (again.error, again.is_duplicate, again.stored) == (0, True, b"")
+        assert (again.base_offset, again.last_offset) == (1000 + 3 * index, 1002 + 3 * index)
+        assert leader.log_end_offset == 1018
+
+    def test_vector_100_a_duplicate_whose_timestamps_are_out_of_range_now_is_refused(
+        self, profile: str
+    ) -> None:
+        leader = self.leader(profile)
+        again = leader.append(self.batch(5), now_ms=NOW + 1002, api_version=9)
+        culprits = [(error.batch_index, error.error) for error in again.record_errors]
+        assert (again.error, again.is_duplicate, culprits) == (32, False, [(0, 32), (1, 32)])
+
+
+def test_every_vector_about_a_record_set_is_here() -> None:
+    by_leader = {99, 100}
+    # acks and in-sync replicas: of the request and the partition's replicas, not of a record set.
+    by_broker = {109, 110}
+    numbers = {int(vector.number) for vector in VECTORS}
+    assert numbers | by_leader | by_broker == set(range(1, 111))

@@ -389,7 +389,10 @@ impl Leader {
     ///         again in the batches.
     ///     now_ms: the clock; producers of the snapshot may have expired.
     ///
-    /// The other arguments are those of :class:`Leader`.
+    /// The other arguments are those of :class:`Leader`. Every decision from here on is that of the
+    /// leader which took the snapshot, but for two things that a snapshot does not hold, in Kafka
+    /// neither: of the batches before it, only each producer's newest is known again, so that a
+    /// repeat of an older one is out of order (45); and no verification is under way.
     ///
     /// Raises:
     ///     ProducerSnapshotError: a snapshot that is cut, of another version, or with a wrong

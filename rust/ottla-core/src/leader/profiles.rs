@@ -149,9 +149,9 @@ differences! {
         "the batch is wrong, not the broker";
     /// A magic 0 or 1 record whose lengths leave it.
     LegacyLengths, "legacy-lengths",
-        "-1: an internal error",
+        "-1, an internal error, where it has to read the record; stores a record that it keeps as it is, unread",
         "87, naming the record",
-        "the record is wrong, not the broker";
+        "the record is wrong, not the broker; stored, it stops every consumer";
     /// Positions within a message set of magic 0 or 1.
     LegacyPositions, "legacy-positions",
         "names position 0 of the first bad entry alone, because each entry is its own batch",

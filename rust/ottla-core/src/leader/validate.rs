@@ -601,23 +601,8 @@ impl<'p> Pass<'p> {
         target: (Compression, Option<i32>),
         codecs: &mut Codecs,
     ) -> Decision<Accepted<'a>> {
-        // Kafka estimates the new size first, and so meets every unreadable record here.
-        for (info, whole) in batches(records) {
-            if info.magic >= 2 {
-                let payload = whole.get(RECORD_BATCH_OVERHEAD..).unwrap_or_default();
-                let mut walk = Records::start(&info, payload, Parse::Full, self.limits)
-                    .map_err(|kind| self.broken(kind, true, None))?;
-                loop {
-                    match walk.next() {
-                        Ok(Some(_)) => {}
-                        Ok(None) => break,
-                        Err(kind) => return Err(self.broken(kind, true, None)),
-                    }
-                }
-            } else {
-                let body = whole.get(LOG_OVERHEAD..).unwrap_or_default();
-                legacy::read_body(body).map_err(|error| self.legacy_broken(error.kind, None))?;
-            }
+        if !self.is_strict(Difference::StructureUnnamed) {
+            self.estimated(records)?;
         }
         self.is_rebuilt = true;
         let first = first_batch(records, Compression::None)?;
@@ -635,10 +620,10 @@ impl<'p> Pass<'p> {
                 self.rewritten(&info, payload, &mut writer)?;
             } else {
                 let timestamp = self.plain_record(&info, whole, index)?;
-                let body = whole.get(LOG_OVERHEAD..).unwrap_or_default();
-                let record = legacy::read_body(body)
-                    .map_err(|error| self.legacy_broken(error.kind, Some(index)))?;
                 if self.errors.is_empty() {
+                    let body = whole.get(LOG_OVERHEAD..).unwrap_or_default();
+                    let record = legacy::read_body(body)
+                        .map_err(|error| self.legacy_broken(error.kind, Some(index)))?;
                     writer.push(&old_record(&record, timestamp))?;
                 }
                 summary.add(timestamp, true);
@@ -648,6 +633,22 @@ impl<'p> Pass<'p> {
         }
         self.end_of_set()?;
         self.rebuilt(writer, &first, codecs)
+    }
+
+    /// Kafka estimates the new size first, and so meets every unreadable record before all else.
+    fn estimated(&mut self, records: &[u8]) -> Decision<()> {
+        for (info, whole) in batches(records) {
+            if info.magic >= 2 {
+                let payload = whole.get(RECORD_BATCH_OVERHEAD..).unwrap_or_default();
+                let mut walk = Records::start(&info, payload, Parse::Full, self.limits)
+                    .map_err(|kind| self.broken(kind, true, None))?;
+                while walk.next().map_err(|kind| self.broken(kind, true, None))?.is_some() {}
+            } else {
+                let body = whole.get(LOG_OVERHEAD..).unwrap_or_default();
+                legacy::read_body(body).map_err(|error| self.legacy_broken(error.kind, None))?;
+            }
+        }
+        Ok(())
     }
 
     /// Compressed before or after.
