@@ -61,7 +61,7 @@ steps = st.one_of(
 
 
 class Story:
-    """What a client and a coordinator send, seen from one leader; both leaders get the same bytes."""
+    """What a client and a coordinator send; both leaders get the same bytes."""
 
     def __init__(self) -> None:
         self.epochs = dict.fromkeys(range(3), 0)

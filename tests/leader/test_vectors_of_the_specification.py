@@ -912,10 +912,12 @@ def assert_accepted(verdict: ottla.Verdict, expected: Accepted) -> None:
 class TestDuplicates:
     """Vectors 99 and 100: six batches of a producer are in the log, and one comes again."""
 
-    SECOND_CONFIG = ottla.TopicConfig(**SECOND)
+    CONFIG = ottla.TopicConfig(
+        message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=1000
+    )
 
-    def leader(self, profile: str) -> ottla.Leader:
-        leader = ottla.Leader(self.SECOND_CONFIG, next_offset=1000, profile=profile)
+    def leader(self, profile: Any) -> ottla.Leader:
+        leader = ottla.Leader(self.CONFIG, next_offset=1000, profile=profile)
         for index in range(6):
             assert leader.append(self.batch(index), now_ms=NOW, api_version=9).accepted
         return leader
