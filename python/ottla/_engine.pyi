@@ -180,6 +180,8 @@ def predict_recovery(
     clean: bool,
     recovery_point: int,
     log_start_offset: int,
+    aborted: Sequence[tuple[int, int, int]] | None,
+    progress: Callable[[int], bool] | None = None,
 ) -> dict[str, Any]: ...
 def rebuild_side_files(
     path: bytes,

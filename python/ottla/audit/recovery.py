@@ -15,14 +15,13 @@ from ottla import _engine
 from ottla.audit.inventory import (
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
-    FileEntry,
     display,
     parse_partition_name,
 )
-from ottla.audit.sidefiles import SideFileError, parse_offset_checkpoint, read_side_file
+from ottla.audit.sidefiles import read_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ottla.audit.inventory import Source
 
@@ -86,6 +85,9 @@ class RecoveryPrediction:
     producers: tuple[RecoveredProducer, ...]
     leader_epochs: tuple[tuple[int, int], ...]
     """Epochs and their start offsets."""
+    exposed: tuple[tuple[int, int, int], ...]
+    """Aborted transactions whose records read_committed consumers get, as no transaction index has
+    them: producer id, first offset, offset of the marker."""
     files_deleted: tuple[str, ...]
     """Files that are gone, or renamed to be deleted a minute later."""
     files_created: tuple[str, ...]
@@ -108,6 +110,7 @@ def predict_recovery(
     clean: bool = False,
     recovery_point: int | None = 0,
     log_start_offset: int | None = None,
+    aborted: Sequence[tuple[int, int, int]] | None = None,
 ) -> RecoveryPrediction:
     """Tells what Apache Kafka 4.1 makes of a partition's directory at its next start.
 
@@ -128,28 +131,56 @@ def predict_recovery(
             `recovery-point-offset-checkpoint` in the directory above.
         log_start_offset: None, the default, takes the entry of `log-start-offset-checkpoint` in the
             directory above, or 0.
+        aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, where they are
+            known; None, the default, looks for them in every segment.
 
     Raises:
         OSError: the directory or a file cannot be read.
     """
     directory = os.path.abspath(os.fsencode(partition_directory))
-    name = os.path.basename(directory)
+    above, name = os.path.split(directory)
+    key = _key(name)
     if recovery_point is None:
-        recovery_point = _checkpointed(directory, RECOVERY_POINTS)
+        recovery_point = read_offsets(above, RECOVERY_POINTS).get(key, 0)
     if log_start_offset is None:
-        log_start_offset = _checkpointed(directory, LOG_START_OFFSETS)
-    with os.scandir(directory) as entries:
-        names = [entry.name for entry in entries if entry.is_file()]
-    row = _engine.predict_recovery(
+        log_start_offset = read_offsets(above, LOG_START_OFFSETS).get(key, 0)
+    return predict_start(
         directory,
-        names,
-        partition=display(name),
         clean=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
+        aborted=aborted,
     )
-    sizes = {file: os.stat(os.path.join(directory, file)).st_size for file in names}
-    before = {display(file): sizes[file] for file in sorted(names) if file.endswith(b".log")}
+
+
+def predict_start(
+    directory: bytes,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    aborted: Sequence[tuple[int, int, int]] | None,
+    progress: Callable[[int], bool] | None = None,
+) -> RecoveryPrediction:
+    """`predict_recovery` with nothing left to be looked up; `progress` stops it by returning false.
+
+    Raises:
+        OSError: the directory or a file cannot be read.
+        AuditCancelledError: `progress` said so.
+    """
+    with os.scandir(directory) as entries:
+        sizes = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+    row = _engine.predict_recovery(
+        directory,
+        list(sizes),
+        partition=display(os.path.basename(directory)),
+        clean=clean,
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        aborted=aborted,
+        progress=progress,
+    )
+    before = {display(file): sizes[file] for file in sorted(sizes) if file.endswith(b".log")}
     return _prediction(row, directory=display(directory), clean=clean, before=before)
 
 
@@ -185,22 +216,13 @@ def _prediction(
         rebuilt=MappingProxyType(rebuilt),
         producers=tuple(RecoveredProducer(*producer) for producer in row["producers"]),
         leader_epochs=tuple(row["leader_epochs"]),
+        exposed=tuple(row["exposed"]),
         files_deleted=tuple(display(file) for file in row["files_deleted"]),
         files_created=tuple(display(file) for file in row["files_created"]),
     )
 
 
-def _checkpointed(directory: bytes, checkpoint: bytes) -> int:
-    """The entry of a partition in a checkpoint above it; as in Kafka, 0 where there is none."""
-    above, name = os.path.split(directory)
-    known = parse_partition_name(name)
-    if known is None:
-        return 0
-    try:
-        offsets = parse_offset_checkpoint(
-            read_side_file(FileEntry(above, checkpoint, "offset-checkpoint"))
-        )
-    except (OSError, SideFileError):
-        return 0
-    topic, partition, _ = known
-    return offsets.get((topic, partition), 0)
+def _key(name: bytes) -> tuple[str, int]:
+    """Topic and partition of a directory, as checkpoints name them."""
+    topic, partition, _ = parse_partition_name(name) or ("", 0, "live")
+    return topic, partition

@@ -225,6 +225,35 @@ PRODUCERS = (
     Column("open_transaction_offset", "int64", "where its open transaction begins"),
 )
 
+RECOVERY = (
+    Column("directory", "string", "path of the partition relative to the audited directory"),
+    Column("topic", "string", "topic"),
+    Column("partition", "int32", "partition"),
+    Column("stop", "string", "how the broker stopped before this start: clean or unclean"),
+    Column("is_next", "bool", "whether the directory is in the state that leads to this start"),
+    Column(
+        "outcome",
+        "string",
+        "refuses: the broker does not start; put-aside: an empty partition takes its place;"
+        " cuts: records go; ends-early: they stay, and the log ends before them; exposes-aborted:"
+        " read_committed consumers get aborted records; opens: nothing of this",
+    ),
+    Column("opens", "bool", "whether the broker starts"),
+    Column("error", "string", "the exception with which it does not"),
+    Column("message", "string", "what the exception says, or why nothing can be told"),
+    Column("log_start_offset", "int64", "first offset after the start"),
+    Column("log_end_offset", "int64", "the offset that the next record gets"),
+    Column("offsets_lost", "int64", "offsets at the end that are given out again"),
+    Column("bytes_cut", "int64", "bytes of segments that are gone, deleted ones included"),
+    Column("segments_deleted", "list", "segments of which nothing is left"),
+    Column(
+        "exposed_transactions",
+        "int64",
+        "aborted transactions whose records read_committed consumers get",
+    ),
+    Column("action", "string", "what to do before the start"),
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "files": FILES,
     "batches": BATCHES,
@@ -236,6 +265,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "epochs": EPOCHS,
     "timeline": TIMELINE,
     "metrics": METRICS,
+    "recovery": RECOVERY,
 }
 
 # Rows of a table in memory handed on at a time.

@@ -50,6 +50,16 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STYLES: dict[str, str] = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
 
+# What a start does to a partition, worst first, and how grave that is.
+_RESTARTS: dict[str, tuple[Severity, str]] = {
+    "refuses": ("error", "the broker does not start"),
+    "put-aside": ("error", "an empty partition takes the place of this one"),
+    "ends-early": ("error", "the log ends before its records, whose offsets are given out again"),
+    "cuts": ("warning", "the log is cut where it cannot be read"),
+    "exposes-aborted": ("warning", "read_committed consumers get records of aborted transactions"),
+}
+
+
 @dataclass(slots=True)
 class _Topic:
     """A line of the overview."""
@@ -84,6 +94,7 @@ def print_report(result: AuditResult) -> None:
         if severity != "info":
             console.print()
             _print_group(console, result, severity, name, findings)
+    _print_restarts(console, result)
     topics = _topics(result)
     if topics:
         console.print()
@@ -331,6 +342,41 @@ def _date(timestamp: int) -> str:
     except (OverflowError, ValueError, OSError):
         return f"timestamp {timestamp}"
     return f"{moment:%Y-%m-%d}"
+
+
+def _print_restarts(console: Console, result: AuditResult) -> None:
+    """What the next start of the broker changes, a line for each partition."""
+    rows = [row for row in result.recovery if row["is_next"] and row["outcome"] in _RESTARTS]
+    for outcome, (severity, meaning) in _RESTARTS.items():
+        found = [row for row in rows if row["outcome"] == outcome]
+        if not found:
+            continue
+        console.print()
+        count = f" ({len(found):,})" if len(found) > 1 else ""
+        stop = f" after this {found[0]['stop']} stop"
+        _print_title(console, severity, f"restart {outcome}", f"{count}: {meaning}{stop}")
+        for row in found[:PLACES_SHOWN]:
+            console.print(f"  {row['directory']}: {_restarted(row)}", soft_wrap=True)
+        if len(found) > PLACES_SHOWN:
+            _print_wrapped(console, f"and {len(found) - PLACES_SHOWN:,} more", 2)
+        _print_wrapped(console, f"What to do: {found[0]['action']}", 2)
+
+
+def _restarted(row: dict[str, Any]) -> str:
+    """What a start makes of a partition, in a few words."""
+    if not row["opens"]:
+        return f"{row['error'].rpartition('.')[2]}: {row['message']}"
+    said = [f"ends at {row['log_end_offset']}"]
+    if row["offsets_lost"]:
+        end = row["log_end_offset"] + row["offsets_lost"]
+        said[0] += f" instead of {end}"
+    if row["bytes_cut"]:
+        said.append(f"{_size(row['bytes_cut'])} cut")
+    if row["segments_deleted"]:
+        said.append(f"{_count(len(row['segments_deleted']), 'segment')} deleted")
+    if row["exposed_transactions"]:
+        said.append(f"{_count(row['exposed_transactions'], 'aborted transaction')} exposed")
+    return ", ".join(said)
 
 
 def _print_in_short(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 //! Starts over directories that nobody should have: whatever the bytes, a start is predicted or
 //! refused, and what is rebuilt is what a recovery would make.
 
-use ottla_core::audit::recovery::{Config, Restart, predict_recovery, rebuild_side_files};
+use ottla_core::audit::recovery::{Aborted, Config, Restart, predict_recovery, rebuild_side_files};
 use ottla_core::builder::{
     BatchFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
 };
@@ -66,7 +66,8 @@ fn directory() -> Files {
 #[test]
 fn side_files_are_rebuilt_as_a_recovery_makes_them() {
     let files = directory();
-    let after = predict_recovery(&files, "orders-0", Restart::default()).expect("read");
+    let after =
+        predict_recovery(&files, "orders-0", Restart::default(), Aborted::Sought).expect("read");
     assert_eq!((after.refusal, after.log_end_offset), (None, 16));
     let mut snapshot = None;
     for (outcome, base_offset) in after.segments.iter().zip([0, 9]) {
@@ -126,7 +127,8 @@ fn names_that_are_no_numbers_are_refused_as_java_does() {
     for file in [&b"orders.log"[..], b".index", b"99999999999999999999.log", b"x.snapshot"] {
         let mut files = directory();
         files.insert(file.to_vec(), Vec::new());
-        let after = predict_recovery(&files, "orders-0", Restart::default()).expect("read");
+        let after = predict_recovery(&files, "orders-0", Restart::default(), Aborted::Sought)
+            .expect("read");
         let class = after.refusal.expect("refused").class;
         assert_eq!(class, "java.lang.NumberFormatException", "{file:?}");
     }
@@ -168,9 +170,9 @@ proptest! {
         let before = files.clone();
         let restart =
             Restart { stopped_cleanly, recovery_point, log_start_offset, ..Restart::default() };
-        let after = predict_recovery(&files, "orders-0", restart).expect("read");
+        let after = predict_recovery(&files, "orders-0", restart, Aborted::Sought).expect("read");
         prop_assert_eq!(&files, &before);
-        prop_assert_eq!(&after, &predict_recovery(&files, "orders-0", restart).expect("read"));
+        prop_assert_eq!(&after, &predict_recovery(&files, "orders-0", restart, Aborted::Sought).expect("read"));
         for segment in &after.segments {
             if let Some(bytes) = segment.bytes_before {
                 prop_assert!(segment.bytes <= bytes || after.files_deleted.contains(&segment.file)

@@ -3,9 +3,10 @@
 use crate::audit::{open, os_error};
 use ottla_core::audit::Source;
 use ottla_core::audit::recovery::{
-    Config, Directory, Recovery, Restart, SegmentOutcome, predict_recovery as predict,
+    Aborted, Config, Directory, Recovery, Restart, SegmentOutcome, predict_recovery as predict,
     rebuild_side_files as rebuild,
 };
+use ottla_core::sidefiles::transaction_index::AbortedTransaction;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -15,11 +16,25 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes read between two words about them.
+const TOLD_BYTES: u64 = 8 << 20;
 
 /// A directory of which the caller has listed the regular files.
 struct Listed {
     path: PathBuf,
     names: Vec<Vec<u8>>,
+    progress: Option<Py<PyAny>>,
+    read: AtomicU64,
+    raised: Mutex<Option<PyErr>>,
+}
+
+/// A file of it; whoever asked for the bytes is told.
+struct Watched<'a> {
+    file: File,
+    directory: &'a Listed,
 }
 
 impl Directory for Listed {
@@ -31,8 +46,42 @@ impl Directory for Listed {
         // A name may have become a FIFO since it was listed; that must not block.
         let nonblocking = 0o4000;
         let path = self.path.join(OsStr::from_bytes(name));
-        let file: File = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
-        Ok(Box::new(file))
+        let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+        Ok(Box::new(Watched { file, directory: self }))
+    }
+}
+
+impl Source for Watched<'_> {
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(position, buffer)?;
+        self.directory.advance(read as u64)?;
+        Ok(read)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Source::size(&self.file)
+    }
+}
+
+impl Listed {
+    /// Tells how far it is, now and then, and stops when the answer says so.
+    fn advance(&self, bytes: u64) -> io::Result<()> {
+        let before = self.read.fetch_add(bytes, Ordering::Relaxed);
+        let Some(progress) = &self.progress else { return Ok(()) };
+        if before / TOLD_BYTES == (before + bytes) / TOLD_BYTES {
+            return Ok(());
+        }
+        let answer = Python::attach(|py| progress.call1(py, (before + bytes,))?.is_truthy(py));
+        match answer {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => {
+                if let Ok(mut raised) = self.raised.lock() {
+                    *raised = Some(error);
+                }
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::ConnectionAborted))
     }
 }
 
@@ -42,11 +91,18 @@ impl Directory for Listed {
 ///     directory: its path.
 ///     names: its regular files.
 ///     partition: the name Kafka knows it by.
+///     aborted: producer, first and last offset of its aborted transactions; None finds them by
+///         reading every segment.
+///     progress: called with the bytes read so far, every 8 MiB; stops by returning false.
 ///
 /// Raises:
 ///     OSError: a file cannot be read.
+///     AuditCancelledError: ``progress`` said so.
 #[pyfunction]
-#[pyo3(signature = (directory, names, *, partition, clean, recovery_point, log_start_offset))]
+#[pyo3(signature = (
+    directory, names, *, partition, clean, recovery_point, log_start_offset, aborted, progress=None
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn predict_recovery<'py>(
     py: Python<'py>,
     directory: &[u8],
@@ -55,14 +111,36 @@ pub(crate) fn predict_recovery<'py>(
     clean: bool,
     recovery_point: i64,
     log_start_offset: i64,
+    aborted: Option<Vec<(i64, i64, i64)>>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let listed = Listed { path: PathBuf::from(OsStr::from_bytes(directory)), names };
+    let listed = Listed {
+        path: PathBuf::from(OsStr::from_bytes(directory)),
+        names,
+        progress,
+        read: AtomicU64::new(0),
+        raised: Mutex::new(None),
+    };
     let config = Config::default();
     let restart = Restart { stopped_cleanly: clean, recovery_point, log_start_offset, config };
-    let recovery = py
-        .detach(|| predict(&listed, partition, restart))
-        .map_err(|error| os_error(py, &error, directory))?;
-    row(py, &recovery)
+    let known: Option<Vec<_>> = aborted.map(|known| known.into_iter().map(transaction).collect());
+    let aborted = known.as_deref().map_or(Aborted::Sought, Aborted::Known);
+    let predicted = py.detach(|| predict(&listed, partition, restart, aborted));
+    if let Some(error) = listed.raised.into_inner().ok().flatten() {
+        return Err(error);
+    }
+    match predicted {
+        Ok(recovery) => row(py, &recovery),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
+            let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
+            Err(PyErr::from_value(cancelled.call1(("the prediction was stopped",))?))
+        }
+        Err(error) => Err(os_error(py, &error, directory)),
+    }
+}
+
+fn transaction((producer_id, first_offset, last_offset): (i64, i64, i64)) -> AbortedTransaction {
+    AbortedTransaction { producer_id, first_offset, last_offset, last_stable_offset: 0 }
 }
 
 fn row<'py>(py: Python<'py>, recovery: &Recovery) -> PyResult<Bound<'py, PyDict>> {
@@ -91,10 +169,16 @@ fn row<'py>(py: Python<'py>, recovery: &Recovery) -> PyResult<Bound<'py, PyDict>
     row.set_item("producers", producers.collect::<Vec<_>>())?;
     let epochs = recovery.leader_epochs.iter().map(|epoch| (epoch.epoch, epoch.start_offset));
     row.set_item("leader_epochs", epochs.collect::<Vec<_>>())?;
+    let exposed = recovery.exposed.iter().map(|t| (t.producer_id, t.first_offset, t.last_offset));
+    row.set_item("exposed", exposed.collect::<Vec<_>>())?;
     let bytes = |names: &[Vec<u8>]| PyTuple::new(py, names.iter().map(|n| PyBytes::new(py, n)));
     row.set_item("files_deleted", bytes(&recovery.files_deleted)?)?;
     row.set_item("files_created", bytes(&recovery.files_created)?)?;
     Ok(row)
+}
+
+fn entry(entry: &AbortedTransaction) -> (i64, i64, i64, i64) {
+    (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
 }
 
 fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound<'py, PyDict>> {
@@ -107,10 +191,7 @@ fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound
     row.set_item("offset_entries", rebuilt.offset_entries)?;
     row.set_item("time_entries", rebuilt.time_entries)?;
     row.set_item("aborted_count", rebuilt.aborted_count)?;
-    let aborted = rebuilt.aborted.iter().map(|entry| {
-        (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
-    });
-    row.set_item("aborted", aborted.collect::<Vec<_>>())?;
+    row.set_item("aborted", rebuilt.aborted.iter().map(entry).collect::<Vec<_>>())?;
     row.set_item("max_timestamp", rebuilt.max_timestamp)?;
     row.set_item("fault", rebuilt.fault.as_deref())?;
     Ok(row)

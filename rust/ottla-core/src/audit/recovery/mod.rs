@@ -18,8 +18,10 @@
 //! | `rebuild` | the indexes and producers that a pass over a segment makes |
 //! | `epochs`, `producers` | what a partition keeps beside its batches |
 //! | `loader` | the steps |
+//! | `exposed` | aborted transactions that consumers get all the same |
 
 mod epochs;
+mod exposed;
 mod files;
 mod loader;
 mod log;
@@ -37,7 +39,7 @@ use crate::limits::Limits;
 use crate::sidefiles::checkpoint::LeaderEpoch;
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use files::Files;
-use loader::Loader;
+use loader::{Loader, Offsets};
 use segment::Reader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -53,6 +55,17 @@ pub struct Restart {
     pub log_start_offset: i64,
     /// What the topic's configuration says of its indexes.
     pub config: Config,
+}
+
+/// The aborted transactions of a log, which its transaction indexes should have.
+#[derive(Clone, Copy, Debug)]
+pub enum Aborted<'a> {
+    /// Of no interest.
+    Ignored,
+    /// These.
+    Known(&'a [AbortedTransaction]),
+    /// To be found: every segment is read.
+    Sought,
 }
 
 /// An exception with which a broker gives up its start.
@@ -116,6 +129,8 @@ pub struct Recovery {
     pub files_deleted: Vec<Vec<u8>>,
     /// Files that are new.
     pub files_created: Vec<Vec<u8>>,
+    /// Aborted transactions of which the log keeps no note: read_committed consumers get them.
+    pub exposed: Vec<AbortedTransaction>,
     /// Without `partition.metadata` the broker puts the directory aside as a stray one.
     pub is_stray: bool,
 }
@@ -128,11 +143,11 @@ pub struct Recovery {
 ///
 /// # Examples
 /// ```
-/// use ottla_core::audit::recovery::{Restart, predict_recovery};
+/// use ottla_core::audit::recovery::{Aborted, Restart, predict_recovery};
 /// use std::collections::BTreeMap;
 ///
 /// let zeros = BTreeMap::from([(b"00000000000000000000.log".to_vec(), vec![0; 100])]);
-/// let after = predict_recovery(&zeros, "orders-0", Restart::default())?;
+/// let after = predict_recovery(&zeros, "orders-0", Restart::default(), Aborted::Ignored)?;
 /// assert_eq!((after.log_end_offset, after.segments[0].bytes), (0, 0));
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -140,6 +155,7 @@ pub fn predict_recovery(
     directory: &dyn Directory,
     partition: &str,
     restart: Restart,
+    aborted: Aborted<'_>,
 ) -> io::Result<Recovery> {
     let told = |stop: stop::Stop| match stop.refusal() {
         Ok(refusal) => io::Error::other(refusal.message),
@@ -152,21 +168,29 @@ pub fn predict_recovery(
         partition: partition.to_owned(),
     };
     let mut loader = Loader::new(reader, restart);
-    let (refusal, log_start_offset, log_end_offset) = match loader.load() {
-        Ok(offsets) => (None, offsets.log_start_offset, offsets.log_end_offset),
-        Err(stop) => (Some(stop.refusal()?), restart.log_start_offset, 0),
+    let (refusal, offsets) = match loader.load() {
+        Ok(offsets) => (None, offsets),
+        Err(stop) => {
+            let log_start_offset = restart.log_start_offset;
+            (Some(stop.refusal()?), Offsets { log_start_offset, log_end_offset: 0 })
+        }
+    };
+    let exposed = match refusal {
+        None => exposed::exposed(&mut loader, &offsets, aborted).map_err(told)?,
+        Some(_) => Vec::new(),
     };
     let segments = segments_of(&mut loader, directory, refusal.is_some()).map_err(told)?;
     Ok(Recovery {
         refusal,
-        log_start_offset,
-        log_end_offset,
+        log_start_offset: offsets.log_start_offset,
+        log_end_offset: offsets.log_end_offset,
         first_undecided_offset: loader.state.producers.transactions().first_undecided_offset(),
         segments,
         producers: loader.state.producers.by_id().into_iter().cloned().collect(),
         leader_epochs: loader.epochs.entries(),
         files_deleted: loader.reader.files.deleted(),
         files_created: loader.reader.files.created(),
+        exposed,
         is_stray: !loader.has_metadata(),
     })
 }

@@ -1,0 +1,260 @@
+"""What the next start of a broker makes of the partitions of an audit.
+
+Only partitions that have a finding are looked at: a log without one opens as it is. So a sound log
+costs nothing here, and of a damaged one only what was not flushed is read again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ottla.audit.inventory import LOG_START_OFFSETS, RECOVERY_POINTS
+from ottla.audit.recovery import RecoveryPrediction, predict_start
+from ottla.audit.sidefiles import read_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ottla.audit.findings import Finding
+    from ottla.audit.inventory import Partition
+    from ottla.audit.plan import Plan
+    from ottla.audit.run import Outcome
+
+Kind = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
+
+ACTIONS: dict[Kind, str] = {
+    "refuses": "no partition of this broker comes up: mend the file, or move the directory away and"
+    " let the broker fetch the partition from another replica",
+    "put-aside": "write partition.metadata anew (version: 0, topic_id: as the topic's other"
+    " partitions have it) before the start",
+    "ends-early": "delete the .index files of the last segment: the broker builds them anew and"
+    " finds the end of the log",
+    "cuts": "copy the directory first: what is cut may be read from the copy, or from a replica",
+    "exposes-aborted": "delete the .index files of the segments concerned: the broker builds them"
+    " anew, and their .txnindex with them",
+    "opens": "nothing",
+}
+"""What to do before the start, by what it makes of a partition."""
+
+MARK_MISLEADS = (
+    "delete .kafka_cleanshutdown: the broker then recovers the log instead of believing it, and"
+    " cuts what cannot be read"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """One start over one partition, as the table `recovery` has it."""
+
+    partition: Partition
+    is_next: bool
+    """The directory is in the state that leads to this start."""
+    outcome: Kind
+    offsets_lost: int
+    """Offsets at the end of the log that the broker gives out again."""
+    action: str
+    after: RecoveryPrediction
+
+
+class LogDirectories:
+    """The checkpoints of log directories, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
+
+    def offset(self, partition: Partition, checkpoint: bytes) -> int:
+        """The entry of a partition, 0 without one."""
+        above = os.path.dirname(partition.directory)
+        entries = self._known.get((above, checkpoint))
+        if entries is None:
+            entries = self._known[above, checkpoint] = read_offsets(above, checkpoint)
+        return entries.get((partition.topic or "", partition.partition or 0), 0)
+
+
+# What the records themselves say wrongly, and what producers did, is nothing to a start.
+_NOTHING_TO_A_START = frozenset(
+    (
+        "epoch-regression",
+        "open-transaction",
+        "sequence-gap",
+        "sequence-repeat",
+        "timestamp-suspect",
+        "unknown-start",
+    )
+)
+
+
+def restart_rows(
+    plan: Plan, outcome: Outcome, progress: Callable[[int], bool] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `recovery`: the starts over every partition that has a finding.
+
+    Raises:
+        AuditCancelledError: `progress` said so.
+    """
+    has_ids = {os.path.dirname(p.directory) for p in plan.inventory.partitions if _has_topic_id(p)}
+    suspects = _suspects(plan, outcome.findings, has_ids)
+    ends = {p.directory: row["log_end_offset"] for p, row in outcome.tables["metrics"]}
+    aborted: dict[bytes, list[tuple[int, int, int]]] = {p.directory: [] for p in suspects}
+    for partition, row in outcome.tables["transactions"]:
+        if row["state"] == "aborted" and partition.directory in aborted:
+            ended = row["producer_id"], row["first_offset"], row["marker_offset"]
+            aborted[partition.directory].append(ended)
+    directories = LogDirectories()
+    for partition in suspects:
+        name = plan.inventory.display(partition.directory)
+        place = (name, partition.topic, partition.partition)
+        try:
+            restarts = predict_restarts(
+                partition,
+                directories,
+                end_offset=ends.get(partition.directory),
+                aborted=aborted[partition.directory],
+                needs_topic_id=os.path.dirname(partition.directory) in has_ids,
+                progress=progress,
+            )
+        except OSError as error:
+            yield (*place, *_unknown(error))
+            continue
+        yield from ((*place, *_row(restart)) for restart in restarts)
+
+
+def _has_topic_id(partition: Partition) -> bool:
+    return any(f.kind == "partition-metadata" and f.state == "live" for f in partition.files)
+
+
+def _suspects(
+    plan: Plan, findings: Iterable[Finding], has_ids: Collection[bytes]
+) -> list[Partition]:
+    """The live partitions with a finding that may be something to a start, or without topic id."""
+    places: set[tuple[str, str | None, int | None]] = set()
+    for finding in findings:
+        if finding.name not in _NOTHING_TO_A_START and finding.file is not None:
+            for place in (finding.file, os.path.dirname(finding.file)):
+                places.add((place, finding.topic, finding.partition))
+    suspects = []
+    for partition in plan.partitions:
+        named = partition.topic, partition.partition
+        above, _ = os.path.split(partition.directory)
+        where = (partition.directory, above)
+        if partition.state == "live" and partition.is_whole and partition.segments:
+            shown = [plan.inventory.display(path) for path in where]
+            # A finding in the log directory above names the partition; one beside it need not.
+            is_found = any((place, *named) in places for place in shown)
+            if is_found or (above in has_ids and not _has_topic_id(partition)):
+                suspects.append(partition)
+    return suspects
+
+
+def _row(restart: Restart) -> tuple[Any, ...]:
+    after = restart.after
+    return (
+        "clean" if after.clean else "unclean",
+        restart.is_next,
+        restart.outcome,
+        after.opens,
+        after.error,
+        after.message,
+        after.log_start_offset,
+        after.log_end_offset,
+        restart.offsets_lost,
+        after.bytes_cut if after.opens else None,
+        after.segments_deleted if after.opens else None,
+        len(after.exposed),
+        restart.action,
+    )
+
+
+def _unknown(error: OSError) -> tuple[Any, ...]:
+    row: list[Any] = [None] * 13
+    row[5] = f"cannot be told: {error.strerror or error}"
+    return tuple(row)
+
+
+def predict_restarts(
+    partition: Partition,
+    directories: LogDirectories,
+    *,
+    end_offset: int | None,
+    aborted: Sequence[tuple[int, int, int]],
+    needs_topic_id: bool = True,
+    progress: Callable[[int], bool] | None = None,
+) -> list[Restart]:
+    """The next start over a partition, first, and the one after the other kind of stop.
+
+    Args:
+        partition: a whole one.
+        directories: the checkpoints above it.
+        end_offset: where its log ends by its batches.
+        aborted: its aborted transactions.
+        needs_topic_id: brokers before 2.8 wrote no `partition.metadata` and miss none.
+        progress: called with the bytes read; stops by returning false.
+
+    Raises:
+        OSError: a file cannot be read.
+        AuditCancelledError: `progress` said so.
+    """
+    # The log of the quorum is recovered whole at every start (`KafkaRaftLog`).
+    is_quorum = partition.topic == "__cluster_metadata"
+    next_is_clean = partition.stopped_cleanly and not is_quorum
+    point = 0 if is_quorum else directories.offset(partition, RECOVERY_POINTS)
+    starts = {
+        clean: predict_start(
+            partition.directory,
+            clean=clean,
+            recovery_point=point,
+            log_start_offset=directories.offset(partition, LOG_START_OFFSETS),
+            aborted=aborted,
+            progress=progress,
+        )
+        for clean in (next_is_clean, not next_is_clean)
+    }
+    return [
+        _restart(
+            partition,
+            starts,
+            clean,
+            is_next=clean == next_is_clean,
+            end_offset=end_offset,
+            needs_topic_id=needs_topic_id,
+        )
+        for clean in starts
+        if clean == next_is_clean or not is_quorum
+    ]
+
+
+def _restart(
+    partition: Partition,
+    starts: Mapping[bool, RecoveryPrediction],
+    clean: bool,
+    *,
+    is_next: bool,
+    end_offset: int | None,
+    needs_topic_id: bool,
+) -> Restart:
+    after = starts[clean]
+    lost = 0
+    if after.log_end_offset is not None and end_offset is not None:
+        lost = max(0, end_offset - after.log_end_offset)
+    outcome: Kind = "opens"
+    if not after.opens:
+        outcome = "refuses"
+    elif after.is_stray and needs_topic_id:
+        outcome = "put-aside"
+    elif lost:
+        outcome = "cuts" if after.bytes_cut else "ends-early"
+    elif after.exposed:
+        outcome = "exposes-aborted"
+    action = ACTIONS[outcome]
+    if outcome == "refuses" and clean and starts[False].opens:
+        action = MARK_MISLEADS
+    return Restart(
+        partition=partition,
+        is_next=is_next,
+        outcome=outcome,
+        offsets_lost=lost,
+        action=action,
+        after=after,
+    )
