@@ -25,22 +25,19 @@ if TYPE_CHECKING:
 Kind = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
 
 ACTIONS: dict[Kind, str] = {
-    "refuses": "no partition of this broker comes up: mend the file, or move the directory away and"
-    " let the broker fetch the partition from another replica",
-    "put-aside": "write partition.metadata anew (version: 0, topic_id: as the topic's other"
-    " partitions have it) before the start",
-    "ends-early": "delete the .index files of the last segment: the broker builds them anew and"
-    " finds the end of the log",
-    "cuts": "copy the directory first: what is cut may be read from the copy, or from a replica",
-    "exposes-aborted": "delete the .index files of the segments concerned: the broker builds them"
-    " anew, and their .txnindex with them",
-    "opens": "nothing",
+    "refuses": "Mend the file, or move the directory away: the broker then fetches the partition"
+    " from another replica",
+    "put-aside": "Write partition.metadata anew (version: 0, topic_id: that of the topic)",
+    "ends-early": "Delete the .index of the last segment: the broker builds it anew",
+    "cuts": "Copy the directory first",
+    "exposes-aborted": "Delete the .index of these segments: the broker builds it anew, and the"
+    " .txnindex with it",
+    "opens": "Nothing",
 }
 """What to do before the start, by what it makes of a partition."""
 
 MARK_MISLEADS = (
-    "delete .kafka_cleanshutdown: the broker then recovers the log instead of believing it, and"
-    " cuts what cannot be read"
+    "Delete .kafka_cleanshutdown: the broker then recovers the log, and cuts what cannot be read"
 )
 
 

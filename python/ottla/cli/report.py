@@ -50,13 +50,15 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STYLES: dict[str, str] = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
 
+_NEXT_START = "next start:"
+
 # What a start does to a partition, worst first, and how grave that is.
 _RESTARTS: dict[str, tuple[Severity, str]] = {
-    "refuses": ("error", "the broker does not start"),
-    "put-aside": ("error", "an empty partition takes the place of this one"),
-    "ends-early": ("error", "the log ends before its records, whose offsets are given out again"),
-    "cuts": ("warning", "the log is cut where it cannot be read"),
-    "exposes-aborted": ("warning", "read_committed consumers get records of aborted transactions"),
+    "refuses": ("error", "the broker will not start"),
+    "put-aside": ("error", "an empty partition will take the place of"),
+    "ends-early": ("error", "offsets of records that are there will be given out again"),
+    "cuts": ("warning", "records will be cut off"),
+    "exposes-aborted": ("warning", "read_committed consumers will get aborted records"),
 }
 
 
@@ -345,37 +347,35 @@ def _date(timestamp: int) -> str:
 
 
 def _print_restarts(console: Console, result: AuditResult) -> None:
-    """What the next start of the broker changes, a line for each partition."""
+    """What the next start of the broker does to partitions, a sentence for each kind of thing."""
     rows = [row for row in result.recovery if row["is_next"] and row["outcome"] in _RESTARTS]
+    if rows:
+        console.print()
     for outcome, (severity, meaning) in _RESTARTS.items():
         found = [row for row in rows if row["outcome"] == outcome]
         if not found:
             continue
-        console.print()
-        count = f" ({len(found):,})" if len(found) > 1 else ""
-        stop = f" after this {found[0]['stop']} stop"
-        _print_title(console, severity, f"restart {outcome}", f"{count}: {meaning}{stop}")
-        for row in found[:PLACES_SHOWN]:
-            console.print(f"  {row['directory']}: {_restarted(row)}", soft_wrap=True)
-        if len(found) > PLACES_SHOWN:
-            _print_wrapped(console, f"and {len(found) - PLACES_SHOWN:,} more", 2)
-        _print_wrapped(console, f"What to do: {found[0]['action']}", 2)
+        shown = ", ".join(f"{r['directory']} ({_restarted(r)})" for r in found[:PLACES_SHOWN])
+        more = f" and {len(found) - PLACES_SHOWN:,} more" if len(found) > PLACES_SHOWN else ""
+        said = f"{_NEXT_START} {meaning}: {shown}{more}. {found[0]['action']}."
+        for number, line in enumerate(_wrap(said, console.width)):
+            text = Text(line)
+            if number == 0:
+                text.stylize(_STYLES[severity], 0, len(_NEXT_START))
+            console.print(text, soft_wrap=True)
 
 
 def _restarted(row: dict[str, Any]) -> str:
     """What a start makes of a partition, in a few words."""
     if not row["opens"]:
-        return f"{row['error'].rpartition('.')[2]}: {row['message']}"
+        return f"{row['error'].rpartition('.')[2]}: {row['message'].rstrip('.')}"
     said = [f"ends at {row['log_end_offset']}"]
     if row["offsets_lost"]:
-        end = row["log_end_offset"] + row["offsets_lost"]
-        said[0] += f" instead of {end}"
-    if row["bytes_cut"]:
-        said.append(f"{_size(row['bytes_cut'])} cut")
+        said[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"
     if row["segments_deleted"]:
         said.append(f"{_count(len(row['segments_deleted']), 'segment')} deleted")
     if row["exposed_transactions"]:
-        said.append(f"{_count(row['exposed_transactions'], 'aborted transaction')} exposed")
+        said.append(_count(row["exposed_transactions"], "transaction"))
     return ", ".join(said)
 
 

@@ -1,5 +1,5 @@
-//! Aborted transactions that a start leaves out of the transaction indexes: read_committed consumers
-//! get their records.
+//! Aborted transactions that a start leaves out of the transaction indexes: `read_committed`
+//! consumers get their records.
 //!
 //! Kafka believes a `.txnindex` it finds and misses none. Only a segment that is recovered gets a
 //! right one.

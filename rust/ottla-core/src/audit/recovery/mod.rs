@@ -129,7 +129,7 @@ pub struct Recovery {
     pub files_deleted: Vec<Vec<u8>>,
     /// Files that are new.
     pub files_created: Vec<Vec<u8>>,
-    /// Aborted transactions of which the log keeps no note: read_committed consumers get them.
+    /// Aborted transactions of which the log keeps no note: `read_committed` consumers get them.
     pub exposed: Vec<AbortedTransaction>,
     /// Without `partition.metadata` the broker puts the directory aside as a stray one.
     pub is_stray: bool,

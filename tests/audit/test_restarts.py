@@ -1,0 +1,123 @@
+"""The next start of a broker in an audit: which partitions have a row, and what it says."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import ottla
+import pytest
+from logs import segment, segment_name, write_log_directory, write_partition
+from ottla.audit.inventory import take_inventory
+from ottla.audit.restarts import LogDirectories, predict_restarts
+
+
+def rows_of(source: Path) -> list[dict[str, Any]]:
+    return list(ottla.audit(source).recovery)
+
+
+def test_partitions_without_a_finding_have_no_row(tmp_path: Path) -> None:
+    assert rows_of(write_log_directory(tmp_path / "kafka")) == []
+
+
+def test_zeros_after_a_clean_stop_tell_to_delete_the_mark_of_it(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    with (log_directory / "orders-1" / segment_name(12)).open("ab") as file:
+        file.write(bytes(100))
+    clean, unclean = rows_of(log_directory)
+    assert (clean["directory"], clean["topic"], clean["partition"]) == ("orders-1", "orders", 1)
+    assert (clean["stop"], clean["is_next"], clean["outcome"]) == ("clean", True, "refuses")
+    assert clean["action"].startswith("Delete .kafka_cleanshutdown")
+    assert (clean["opens"], clean["log_end_offset"], clean["bytes_cut"]) == (False, None, None)
+    assert (unclean["stop"], unclean["is_next"], unclean["outcome"]) == ("unclean", False, "opens")
+    assert (unclean["bytes_cut"], unclean["offsets_lost"]) == (100, 0)
+
+
+def test_a_log_that_loses_records_tells_how_many_and_from_its_recovery_point(
+    tmp_path: Path,
+) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    (log_directory / ".kafka_cleanshutdown").unlink()
+    path = log_directory / "orders-0" / segment_name(0)
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)
+    unclean, clean = rows_of(log_directory)
+    assert (unclean["is_next"], unclean["outcome"], unclean["segments_deleted"]) == (
+        True,
+        "opens",
+        (),
+    )
+    (log_directory / "recovery-point-offset-checkpoint").unlink()
+    unclean, clean = rows_of(log_directory)
+    assert (unclean["outcome"], unclean["offsets_lost"]) == ("cuts", 15)
+    assert unclean["segments_deleted"] == (segment_name(12),)
+    assert (clean["is_next"], clean["outcome"], clean["log_end_offset"]) == (False, "opens", 24)
+
+
+def test_an_index_that_lies_is_told_with_the_offsets_that_come_again(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    index = log_directory / "orders-0" / segment_name(12, "index")
+    index.write_bytes(struct.pack(">ii", 11, 1 << 20))
+    clean, _ = rows_of(log_directory)
+    assert (clean["outcome"], clean["log_end_offset"], clean["offsets_lost"]) == (
+        "ends-early",
+        12,
+        12,
+    )
+
+
+def test_a_missing_topic_id_matters_beside_partitions_that_have_one(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    (log_directory / "orders-1" / "partition.metadata").unlink()
+    assert {(r["directory"], r["outcome"]) for r in rows_of(log_directory)} == {
+        ("orders-1", "put-aside")
+    }
+    for name in ("orders-0", "payments-0"):
+        (log_directory / name / "partition.metadata").unlink()
+    assert rows_of(log_directory) == []
+
+
+def test_the_log_of_the_quorum_is_recovered_at_every_start(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["__cluster_metadata-0"])
+    with (log_directory / "__cluster_metadata-0" / segment_name(12)).open("ab") as file:
+        file.write(bytes(100))
+    (row,) = rows_of(log_directory)
+    assert (row["stop"], row["is_next"], row["outcome"]) == ("unclean", True, "opens")
+
+
+def test_files_asked_for_alone_are_no_partition_to_start_with(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path / "orders-0", {0: segment(2) + bytes(100)})
+    assert rows_of(directory / segment_name(0)) == []
+    assert len(rows_of(directory)) == 2
+
+
+@pytest.mark.shared
+def test_no_start_that_changes_a_partition_is_without_a_row(shared: Path) -> None:
+    looked_at = 0
+    for log_directory in sorted((shared / "damage" / "cases").glob("*/log")):
+        if (log_directory / "replica-1").exists():
+            continue
+        result = ottla.audit(log_directory)
+        told = {row["directory"] for row in result.recovery}
+        ends = {(m["topic"], m["partition"]): m["log_end_offset"] for m in result.metrics}
+        directories = LogDirectories()
+        inventory = take_inventory([log_directory])
+        for partition in inventory.partitions:
+            if inventory.display(partition.directory) in told or not partition.segments:
+                continue
+            aborted = [
+                (row["producer_id"], row["first_offset"], row["marker_offset"])
+                for row in result.transactions
+                if row["state"] == "aborted"
+                and (row["topic"], row["partition"]) == (partition.topic, partition.partition)
+            ]
+            restarts = predict_restarts(
+                partition,
+                directories,
+                end_offset=ends.get((partition.topic, partition.partition)),
+                aborted=aborted,
+                needs_topic_id=False,
+            )
+            assert {restart.outcome for restart in restarts} == {"opens"}, log_directory
+            looked_at += 1
+    assert looked_at > 30
