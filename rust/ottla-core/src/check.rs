@@ -14,10 +14,10 @@ use crate::attributes::{Compression, TimestampType};
 use crate::batch::{self, BatchInfo, Payload, RecordCursor};
 use crate::compression::Codecs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, read_i16, read_i32};
+use crate::header::{CRC_START, Envelope, LOG_OVERHEAD, NONE, Next, read_i16, read_i32};
 use crate::legacy;
 use crate::limits::{Limits, MAX_FAULTS_PER_BATCH};
-use ottla_kernels::{BatchHeader, Nothing};
+use ottla_kernels::{BatchHeader, Nothing, Timestamps};
 use serde::{Deserialize, Serialize};
 
 /// How much is looked at.
@@ -128,6 +128,9 @@ pub struct Checked {
     pub base_offset: Option<i64>,
     /// The first control record of a control batch, where it could be read.
     pub control: Option<ControlRecord>,
+    /// The header's maximum is above the timestamps of all records; known at level `full` where every
+    /// record was read.
+    pub maximum_unreached: bool,
 }
 
 /// Checks batches; holds the contexts and the arena of the codecs. One per thread.
@@ -285,15 +288,41 @@ impl Checker {
             && !info.is_control()
             && let Some(header) = BatchHeader::parse(whole, 0)
             && i64::from(header.record_count) == i64::from(header.last_offset_delta) + 1
-            && ottla_kernels::walk_payload(kernels, records, &header, &mut Nothing)
+            && let Some(is_reached) = walk_payload(kernels, level, records, &header)
         {
             checked.records = u64::from(header.record_count as u32);
+            checked.maximum_unreached = !is_reached;
             return Ok(());
         }
         let at = |position: u64| if inflated { start as u64 } else { position + start as u64 };
         walk_records(&info, records, level, limits, faults, checked)
             .map_err(|error| Error { position: at(error.position), ..error })
     }
+}
+
+/// Whether a record reaches the header's maximum, if the kernels find every record right; below level
+/// `full` nobody asks.
+fn walk_payload(
+    kernels: ottla_kernels::Level,
+    level: Level,
+    records: &[u8],
+    header: &BatchHeader,
+) -> Option<bool> {
+    if level < Level::Full {
+        return ottla_kernels::walk_payload(kernels, records, header, &mut Nothing).then_some(true);
+    }
+    let mut timestamps = Timestamps::default();
+    ottla_kernels::walk_payload(kernels, records, header, &mut timestamps)
+        .then(|| reaches_maximum(header, &timestamps))
+}
+
+/// Whether a batch that was walked has a record with the header's maximum, or need not: Kafka begins
+/// with −1, so records before that have no part in it.
+#[inline]
+pub(crate) fn reaches_maximum(header: &BatchHeader, timestamps: &Timestamps) -> bool {
+    header.is_log_append_time()
+        || header.max_timestamp == NONE
+        || timestamps.index_of_max().is_some()
 }
 
 /// Rules about the header of magic 2 alone.
@@ -363,6 +392,7 @@ fn walk_records(
             faults.push(Error::new(kind, 0));
         }
     }
+    checked.maximum_unreached = full && rules.is_maximum_unreached();
     if full && info.is_control() && info.has_producer_id() {
         let count = info.record_count.unwrap_or(0);
         if count > 1 {
@@ -383,6 +413,8 @@ struct RecordRules {
     base_timestamp: i64,
     max_timestamp: i64,
     checks_timestamps: bool,
+    /// The greatest timestamp so far.
+    greatest: Option<i64>,
     is_legacy: bool,
 }
 
@@ -397,14 +429,22 @@ impl RecordRules {
             max_timestamp: info.max_timestamp,
             checks_timestamps: info.magic >= 2
                 && info.timestamp_type() == TimestampType::CreateTime,
+            greatest: None,
             is_legacy: info.magic < 2,
         }
+    }
+
+    fn is_maximum_unreached(&self) -> bool {
+        self.checks_timestamps
+            && self.max_timestamp != NONE
+            && self.greatest.is_some_and(|greatest| greatest < self.max_timestamp)
     }
 
     fn broken_by(&mut self, index: u32, record: &batch::Record<'_>) -> Option<ErrorKind> {
         if self.is_legacy {
             return None;
         }
+        self.greatest = self.greatest.max(Some(record.timestamp));
         let delta = record.offset_delta;
         let wide = i64::from(delta);
         let (previous, last) = (self.previous, self.last);

@@ -73,22 +73,23 @@ unsafe impl Target for Nothing {
     unsafe fn done(&mut self, _: &BatchHeader) {}
 }
 
-/// Another target, and a function that sees the header of every right batch.
+/// Another target, and a function that sees the header of every right batch and what the target
+/// has of it.
 #[derive(Debug)]
 pub struct EachBatch<'a, T, F> {
     target: &'a mut T,
     on_batch: F,
 }
 
-impl<'a, T: Target, F: FnMut(&BatchHeader)> EachBatch<'a, T, F> {
-    /// Records go to `target`, headers to `on_batch`.
+impl<'a, T: Target, F: FnMut(&BatchHeader, &T)> EachBatch<'a, T, F> {
+    /// Records go to `target`, headers to `on_batch`, with the target.
     pub fn new(target: &'a mut T, on_batch: F) -> Self {
         EachBatch { target, on_batch }
     }
 }
 
 // SAFETY: the sink is the inner target's, made for the same header.
-unsafe impl<T: Target, F: FnMut(&BatchHeader)> Target for EachBatch<'_, T, F> {
+unsafe impl<T: Target, F: FnMut(&BatchHeader, &T)> Target for EachBatch<'_, T, F> {
     type Sink = T::Sink;
     const MAX_POSITION: usize = T::MAX_POSITION;
     #[inline(always)]
@@ -103,7 +104,7 @@ unsafe impl<T: Target, F: FnMut(&BatchHeader)> Target for EachBatch<'_, T, F> {
     unsafe fn done(&mut self, header: &BatchHeader) {
         // SAFETY: as the caller promises.
         unsafe { self.target.done(header) };
-        (self.on_batch)(header);
+        (self.on_batch)(header, self.target);
     }
 }
 

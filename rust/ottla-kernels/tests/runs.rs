@@ -136,8 +136,12 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
         assert_eq!(run(level, data, 0, &mut Nothing), wanted, "{level}");
         let mut numbers = Numbers::for_data(data);
         let mut headers = vec![];
-        let found =
-            run(level, data, 0, &mut EachBatch::new(&mut numbers, |header| headers.push(*header)));
+        let found = run(
+            level,
+            data,
+            0,
+            &mut EachBatch::new(&mut numbers, |header, _| headers.push(*header)),
+        );
         assert_eq!(found, wanted, "{level}, numbers");
         assert_eq!(
             headers,

@@ -11,13 +11,13 @@ use super::source::{Source, Window};
 use super::tally::{Memory, OnBatch, Seen, SegmentContext, SegmentScan, Tally};
 use crate::attributes::Compression;
 use crate::batch::BatchInfo;
-use crate::check::{Checker, Level};
+use crate::check::{Checker, Level, reaches_maximum};
 use crate::error::{Error, ErrorKind, Family};
 use crate::header::{
     CRC_START, Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE, RECORD_BATCH_OVERHEAD,
 };
 use crate::limits::Limits;
-use ottla_kernels::{EachBatch, Nothing};
+use ottla_kernels::{BatchHeader, EachBatch, Nothing, Timestamps};
 use std::io;
 use std::ops::Range;
 
@@ -456,7 +456,17 @@ impl Pass<'_, '_> {
             let data = begun_within(held, stop.saturating_sub(base));
             let is_part = data.len() < held.len();
             tally.requiet();
-            let run = if checker.level() == Level::Crc {
+            let run = if checker.level() == Level::Full {
+                let mut target = Timestamps::default();
+                let mut each =
+                    EachBatch::new(&mut target, |header: &BatchHeader, timestamps: &_| {
+                        tally.ordinary(header, base);
+                        if !reaches_maximum(header, timestamps) {
+                            tally.maximum_unreached(&Seen::of_header(header, base).info);
+                        }
+                    });
+                ottla_kernels::run(kernels, data, 0, &mut each)
+            } else if checker.level() == Level::Crc {
                 ottla_kernels::crc_only_run(kernels, data, 0, |header| {
                     let is_plain = header.is_ordinary();
                     if is_plain {
@@ -467,7 +477,7 @@ impl Pass<'_, '_> {
             } else {
                 let mut target = Nothing;
                 let mut each =
-                    EachBatch::new(&mut target, |header: &_| tally.ordinary(header, base));
+                    EachBatch::new(&mut target, |header: &_, _: &_| tally.ordinary(header, base));
                 ottla_kernels::run(kernels, data, 0, &mut each)
             };
             tally.unquiet();
@@ -560,6 +570,9 @@ impl Pass<'_, '_> {
         self.position += total as u64;
         self.tally.scan.valid_bytes = self.position;
         self.tally.sound(seen);
+        if checked.maximum_unreached && self.faults.is_empty() {
+            self.tally.maximum_unreached(&info);
+        }
         for fault in &self.faults {
             // The base offset is judged by its neighbours.
             if !matches!(fault.kind, ErrorKind::OffsetOutOfRange { .. }) {

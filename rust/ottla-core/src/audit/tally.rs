@@ -978,6 +978,21 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// No record of a batch has the greatest timestamp that its header gives them.
+    #[cold]
+    pub(crate) fn maximum_unreached(&mut self, info: &BatchInfo) {
+        let message = format!(
+            "the header of the batch at position {} says max timestamp {}, later than any of its records: lookups by time and retention by time go by it",
+            info.position, info.max_timestamp
+        );
+        self.push(
+            Finding::new(FindingKind::TimestampSuspect, message)
+                .at(info.position, info.size)
+                .offsets(info.base_offset, info.last_offset)
+                .values("the timestamp of a record", info.max_timestamp),
+        );
+    }
+
     fn suspicion(&self, timestamp: i64) -> Option<Reason> {
         if timestamp < 0 {
             Some(Reason::Before1970)
@@ -1137,7 +1152,7 @@ impl Seen {
         span(base, self.info.last_offset).saturating_sub(count)
     }
 
-    fn of_header(header: &BatchHeader, base: u64) -> Self {
+    pub(crate) fn of_header(header: &BatchHeader, base: u64) -> Self {
         let info = BatchInfo {
             position: base + header.position as u64,
             size: (header.end - header.position) as u64,
