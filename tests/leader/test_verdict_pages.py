@@ -1,5 +1,6 @@
 """The page on verdicts says what the engine decides today, of every code."""
 
+import re
 from pathlib import Path
 
 import ottla
@@ -17,6 +18,13 @@ def test_the_page_on_verdicts_is_current(root: Path) -> None:
 
 def test_every_code_that_the_tests_expect_has_an_example() -> None:
     assert codes() == set(MEANINGS)
+
+
+def test_every_code_that_the_engine_knows_has_an_example(root: Path) -> None:
+    source = root / "rust" / "ottla-core" / "src" / "leader" / "verdict.rs"
+    known = re.findall(r'^    \w+ = (-?\d+), "', source.read_text(encoding="utf-8"), re.MULTILINE)
+    # An offset that is asked for is no record set, and has its error elsewhere.
+    assert {*map(int, known), 1} == set(MEANINGS)
 
 
 @pytest.mark.parametrize("code", sorted(MEANINGS))

@@ -52,6 +52,7 @@ MEANINGS = {
     45: "A producer's sequence does not follow on the one before.",
     47: "The producer's epoch is older than the log's: another instance has taken over.",
     48: "The batch does not fit the state of the producer's transaction.",
+    49: "One request carries the transactions of several producers.",
     52: "A marker comes from a coordinator that has been replaced.",
     53: "A transactional batch in a request without an authorised transactional id.",
     59: "The leader knows nothing of the producer, whose records are deleted or expired.",
@@ -90,6 +91,12 @@ def plain_in_transaction() -> ottla.Verdict:
     leader = producers.a_leader(profile="strict")
     producers.send(leader, producers.batch(0, 0, is_transactional=True))
     return producers.send(leader, producers.batch(0, 1))
+
+
+def several_producers() -> ottla.Verdict:
+    both = [producers.batch(0, 0, producer_id=one, is_transactional=True) for one in (7, 8)]
+    leader = producers.a_leader(profile="strict")
+    return producers.send(leader, b"".join(both), api_version=2)
 
 
 def older_coordinator() -> ottla.Verdict:
@@ -138,6 +145,10 @@ STORIES: dict[int, tuple[str, Callable[[], ottla.Verdict | ottla.KafkaError]]] =
         "Producer 7 has a transaction open; then it sends a batch that is not transactional.",
         plain_in_transaction,
     ),
+    49: (
+        "Produce 2, which no gate holds to one batch, brings transactions of producers 7 and 8.",
+        several_producers,
+    ),
     52: (
         (
             "A marker of coordinator epoch 3 has ended producer 7's transaction; then one of"
@@ -168,7 +179,7 @@ def codes() -> set[int]:
         if isinstance(outcome, Refused)
     }
     state = {producers.INVALID_EPOCH, producers.INVALID_TXN, producers.OUT_OF_ORDER}
-    return expected | state | {producers.UNKNOWN, producers.FENCED} | {0, 1}
+    return expected | state | {producers.UNKNOWN, producers.FENCED} | {0, 1, 49}
 
 
 def example(code: int) -> tuple[str, ottla.Verdict | ottla.KafkaError]:

@@ -40,7 +40,6 @@ error_codes! {
     InvalidTimestamp = 32, "INVALID_TIMESTAMP";
     UnsupportedForMessageFormat = 43, "UNSUPPORTED_FOR_MESSAGE_FORMAT";
     OutOfOrderSequenceNumber = 45, "OUT_OF_ORDER_SEQUENCE_NUMBER";
-    DuplicateSequenceNumber = 46, "DUPLICATE_SEQUENCE_NUMBER";
     InvalidProducerEpoch = 47, "INVALID_PRODUCER_EPOCH";
     InvalidTxnState = 48, "INVALID_TXN_STATE";
     InvalidProducerIdMapping = 49, "INVALID_PRODUCER_ID_MAPPING";
