@@ -10,6 +10,7 @@ __all__ = [
     "SEGMENT_RECORD_COLUMNS",
     "AbortedTransaction",
     "BatchIterator",
+    "Chunk",
     "Columns",
     "Leader",
     "PartitionRecords",
@@ -20,6 +21,7 @@ __all__ = [
     "RecordError",
     "RecordIterator",
     "RememberedBatch",
+    "Segment",
     "SegmentScan",
     "TableStream",
     "TopicSettings",
@@ -45,7 +47,6 @@ __all__ = [
     "read_batches",
     "read_columns",
     "rebuild_side_files",
-    "scan_segment",
     "segment_batches",
     "segment_records",
     "table_stream",
@@ -136,20 +137,6 @@ def validate(
 def profile_differences() -> list[dict[str, str]]: ...
 def finding_catalogue() -> list[dict[str, str]]: ...
 def cause_catalogue() -> list[dict[str, str]]: ...
-def scan_segment(
-    path: bytes,
-    *,
-    base_offset: int | None = None,
-    next_base_offset: int | None = None,
-    is_active: bool = True,
-    stopped_cleanly: bool = False,
-    is_consumer_offsets: bool = False,
-    offset_index: bytes | None = None,
-    time_index: bytes | None = None,
-    level: str = "full",
-    now_ms: int,
-    progress: Callable[[int], bool] | None = None,
-) -> SegmentScan: ...
 def merge_partition(
     scans: Sequence[tuple[str, SegmentScan]],
     *,
@@ -313,6 +300,51 @@ class Columns:
     def inflated(self) -> bytes: ...
     def numbers(self) -> tuple[NDArray[Any], ...]: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+@final
+class Segment:
+    def __new__(
+        cls,
+        path: bytes,
+        *,
+        base_offset: int | None = None,
+        next_base_offset: int | None = None,
+        is_active: bool = True,
+        stopped_cleanly: bool = False,
+        is_consumer_offsets: bool = False,
+        offset_index: bytes | None = None,
+        time_index: bytes | None = None,
+        level: str = "full",
+        now_ms: int,
+    ) -> Segment: ...
+    def scan(self, *, progress: Callable[[int], bool] | None = None) -> SegmentScan: ...
+    def scan_range(
+        self, start: int, stop: int, *, progress: Callable[[int], bool] | None = None
+    ) -> Chunk: ...
+    def resolve(self, chunk: Chunk, *, progress: Callable[[int], bool] | None = None) -> Chunk: ...
+    def finish(
+        self, chunk: Chunk, *, progress: Callable[[int], bool] | None = None
+    ) -> SegmentScan: ...
+
+@final
+class Chunk:
+    @property
+    def start(self) -> int: ...
+    @property
+    def stop(self) -> int: ...
+    @property
+    def pieces(self) -> int: ...
+    def merge(self, right: Chunk) -> Chunk: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(data: bytes) -> Chunk: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: object, /) -> bool: ...
+    def __le__(self, other: object, /) -> bool: ...
+    def __gt__(self, other: object, /) -> bool: ...
+    def __ge__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 @final
 class SegmentScan:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from ottla.audit.findings import SEVERITIES, Finding, Severity
 from ottla.audit.inventory import Source, take_inventory
-from ottla.audit.plan import make_plan
+from ottla.audit.plan import LEAST_SPLIT_BYTES, SPLIT_BYTES, make_plan
 from ottla.audit.reading import Damage, Isolation, read_partition
 from ottla.audit.recovery import RecoveryPrediction, predict_recovery
 from ottla.audit.result import AuditResult, Summary, make_result
@@ -53,6 +53,7 @@ def audit(
     progress: Progress | None = None,
     max_mb_per_s: float | None = None,
     topic_configs: Mapping[str, Mapping[str, str]] | None = None,
+    split_bytes: int | None = None,
 ) -> AuditResult:
     """Audits a broker's log directory, a partition directory, segment files, or several of these.
 
@@ -67,13 +68,17 @@ def audit(
         source: one path or several; a directory that holds log directories will do.
         topics: patterns as of the shell (``orders-*``) of the topics to audit; all by default.
         level: how deep to look.
-        threads: files scanned at once; by default one for every core this process may use.
+        threads: files and ranges of files scanned at once; by default one for every core this
+            process may use.
         fail_on: the severity from which `AuditResult.raise_for_findings` raises.
         progress: called with the bytes read and the bytes to be read, by one thread at a time.
         max_mb_per_s: bound on what all threads together read a second, in 10⁶ bytes.
         topic_configs: settings by topic or pattern, as in ``{"orders": {"cleanup.policy":
             "compact"}}``: with `cleanup.policy` and `remote.storage.enable` gaps are told apart
             better.
+        split_bytes: files larger than this are cut into ranges of as many bytes, which threads
+            share, at least 65,536; by default 64 MiB with several threads, and no cuts with one.
+            The result does not depend on it.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -87,14 +92,19 @@ def audit(
         raise ValueError(f"threads is {threads}, not at least 1")
     if max_mb_per_s is not None and not max_mb_per_s > 0:
         raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
+    if split_bytes is not None and split_bytes < LEAST_SPLIT_BYTES:
+        raise ValueError(f"split_bytes is {split_bytes}, not at least {LEAST_SPLIT_BYTES}")
+    threads = threads or default_threads()
+    if split_bytes is None and threads > 1:
+        split_bytes = SPLIT_BYTES
     sources = (
         [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
     )
-    plan = make_plan(take_inventory(sources), tuple(topics or ()))
+    plan = make_plan(take_inventory(sources), tuple(topics or ()), split_bytes=split_bytes)
     outcome = run_plan(
         plan,
         level=level,
-        threads=threads or default_threads(),
+        threads=threads,
         max_mb_per_s=max_mb_per_s,
         progress=progress,
         topic_configs=topic_configs,

@@ -15,12 +15,23 @@ if TYPE_CHECKING:
 
     from ottla.audit.inventory import FileEntry, FileKind, Inventory, LogDirectory, Partition
 
+ENDLESS = 2**63 - 1
+"""The position behind every file."""
+
 INDEXES = ("offset-index", "time-index", "transaction-index")
+
+
+SPLIT_BYTES = 64 << 20
+"""Files larger than this are cut into ranges of as many bytes where several threads can share them:
+small enough for threads to end together, and large beside what a cut costs."""
+
+LEAST_SPLIT_BYTES = 64 << 10
+"""Below this the few batches that are read on both sides of a cut would be most of the work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """One file to be scanned from start to end."""
+    """One file to be scanned from start to end, in one pass or in ranges."""
 
     file: FileEntry
     base_offset: int | None
@@ -30,6 +41,16 @@ class ScanTask:
     """Index into `Plan.logs`."""
     index: int
     """Index into the files of that log."""
+    split_bytes: int | None = None
+    """Bytes of each range; `None` for one pass."""
+
+    @property
+    def ranges(self) -> Sequence[tuple[int, int]]:
+        """Start and stop of each range, in bytes; the last reaches to whatever end the file has."""
+        if self.split_bytes is None or self.file.size <= self.split_bytes:
+            return [(0, ENDLESS)]
+        starts = range(0, self.file.size, self.split_bytes)
+        return list(pairwise([*starts, ENDLESS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +94,14 @@ class Plan:
         return sum(task.file.size for task in self.tasks)
 
 
-def make_plan(inventory: Inventory, topics: Sequence[str] = ()) -> Plan:
+def make_plan(
+    inventory: Inventory, topics: Sequence[str] = (), *, split_bytes: int | None = None
+) -> Plan:
     """Plans the audit of an inventory, of the topics that match a pattern if there are any.
 
     Directories scheduled for deletion and files that are leftovers are listed and not scanned:
-    Kafka removes them. A `.swap` segment is scanned, because Kafka will put it in place.
+    Kafka removes them. A `.swap` segment is scanned, because Kafka will put it in place. Files
+    larger than `split_bytes` are cut into ranges.
     """
     partitions = tuple(p for p in inventory.partitions if _matches(p, topics))
     directories = () if topics else inventory.log_directories
@@ -92,7 +116,7 @@ def make_plan(inventory: Inventory, topics: Sequence[str] = ()) -> Plan:
             if file.kind == "metadata-snapshot" and file.state == "live"
         )
     tasks = [
-        _task(file, log, log_index, file_index)
+        _task(file, log, log_index, file_index, split_bytes)
         for log_index, log in enumerate(logs)
         for file_index, file in enumerate(log.files)
         if file.fault is None
@@ -174,7 +198,9 @@ def _orphans(partition: Partition) -> tuple[int, ...]:
     return tuple(sorted(indexed.difference(partition.live_base_offsets)))
 
 
-def _task(file: FileEntry, log: Log, log_index: int, file_index: int) -> ScanTask:
+def _task(
+    file: FileEntry, log: Log, log_index: int, file_index: int, split_bytes: int | None
+) -> ScanTask:
     is_live = file.kind == "segment" and file.state == "live"
     next_base_offset = log.partition.next_base_offset(file) if log.partition and is_live else None
     return ScanTask(
@@ -184,4 +210,5 @@ def _task(file: FileEntry, log: Log, log_index: int, file_index: int) -> ScanTas
         is_active=is_live and next_base_offset is None,
         log=log_index,
         index=file_index,
+        split_bytes=split_bytes,
     )

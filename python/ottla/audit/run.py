@@ -1,8 +1,9 @@
 """Carries a plan out with threads: the only module of the audit with threads and a clock.
 
-Each thread takes the next file and lets the engine scan it without the interpreter's lock. What a
-file leaves behind is its row and its findings; when the last file of a log is done, the log is
-merged (sequences, transactions and gaps across files) and the engine's state of it is let go.
+Each thread takes the next file, or the next range of a large one, and lets the engine scan it
+without the interpreter's lock. Ranges are joined from the left as they come. What a file leaves
+behind is its row and its findings; when the last file of a log is done, the log is merged
+(sequences, transactions and gaps across files) and the engine's state of it is let go.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class Outcome:
     tables: Mapping[str, tuple[tuple[Partition, Mapping[str, Any]], ...]]
     """Rows of `ENGINE_TABLES`, each with its partition."""
     elapsed_s: float
+    read_again: int = 0
+    """Ranges that did not fit to what is before them, and so were read twice."""
 
 
 def default_threads() -> int:
@@ -82,7 +85,7 @@ def run_plan(
     Args:
         plan: what to scan.
         level: ``crc``, ``decode`` or ``full``.
-        threads: how many files are scanned at once.
+        threads: how many files and ranges are scanned at once.
         max_mb_per_s: bound on the bytes read a second by all threads together, in 10⁶ bytes.
         progress: told how far the run is, at least every 8 MiB a thread.
         topic_configs: settings of topics, by pattern.
@@ -100,6 +103,32 @@ class _LogState:
 
     pending: int
     scans: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _FileState:
+    """A file on its way: its ranges, which are joined from the left by one thread at a time."""
+
+    task: ScanTask
+    count: int
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    segment: _engine.Segment | None = None
+    chunks: dict[int, _engine.Chunk | None] = field(default_factory=dict)
+    """Those that wait for the ones before them; `None` is a range that could not be read."""
+    left: _engine.Chunk | None = None
+    """All up to `joined`."""
+    joined: int = 0
+    is_joining: bool = False
+    reason: str | None = None
+    """Why the file cannot be read."""
+
+    def next_chunk(self) -> tuple[bool, _engine.Chunk | None]:
+        """Whether the range that follows those joined is there, and what it shows."""
+        with self.changed:
+            if self.joined not in self.chunks:
+                self.is_joining = False
+                return False, None
+            return True, self.chunks.pop(self.joined)
 
 
 class _Throttle:
@@ -135,7 +164,13 @@ class _Run:
         self._lock = threading.Lock()
         self._progress_lock = threading.Lock()
         self._cancelled = threading.Event()
-        self._tasks = iter(plan.tasks)
+        self._work_items = (
+            (state, number, *span)
+            for task in plan.tasks
+            for state in [_FileState(task, len(task.ranges))]
+            for number, span in enumerate(task.ranges)
+        )
+        self._read_again = 0
         self._read = 0
         self._total = plan.byte_count
         self._files: dict[bytes, ScannedFile] = {}
@@ -151,7 +186,9 @@ class _Run:
 
     def outcome(self, threads: int) -> Outcome:
         start = time.monotonic()
-        self._scan_all(min(threads, max(1, len(self._plan.tasks))))
+        ranges = sum(len(task.ranges) for task in self._plan.tasks)
+        self._threads = min(threads, max(1, ranges))
+        self._scan_all(self._threads)
         self._findings += self._around_the_segments()
         self._findings.sort(
             key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name)
@@ -162,6 +199,7 @@ class _Run:
             findings=tuple(self._findings),
             tables={name: self._by_partition(name) for name in ENGINE_TABLES},
             elapsed_s=time.monotonic() - start,
+            read_again=self._read_again,
         )
 
     def _by_partition(self, name: str) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
@@ -190,10 +228,10 @@ class _Run:
         try:
             while not self._cancelled.is_set():
                 with self._lock:
-                    task = next(self._tasks, None)
-                if task is None:
+                    item = next(self._work_items, None)
+                if item is None:
                     return
-                self._scan(task)
+                self._scan(*item)
         except AuditCancelledError:
             if not self._cancelled.is_set():
                 raise
@@ -201,44 +239,130 @@ class _Run:
             self._cancelled.set()
             raise
 
-    def _scan(self, task: ScanTask) -> None:
-        file = task.file
-        log = self._plan.logs[task.log]
+    def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:
+        """Scans one range of a file, and joins what can be joined."""
+        size = min(stop, state.task.file.size) - start
         reported = 0
 
         def advance(read: int) -> bool:
             nonlocal reported
-            self._advance(read - reported)
-            reported = read
+            # A few bytes behind a range are read for it too.
+            done = read if state.count == 1 else min(read, size)
+            self._advance(done - reported)
+            reported = done
             return not self._cancelled.is_set()
 
+        self._wait_for_room(state, number)
         scan = None
+        chunk = None
         try:
-            scan = _engine.scan_segment(
-                file.path,
-                base_offset=task.base_offset,
-                next_base_offset=task.next_base_offset,
-                is_active=task.is_active,
-                stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
-                is_consumer_offsets=log.is_consumer_offsets,
-                offset_index=_path_beside(log, "offset-index", task.base_offset),
-                time_index=_path_beside(log, "time-index", task.base_offset),
-                level=self._level,
-                now_ms=self._now_ms,
-                progress=advance,
-            )
+            segment = self._open(state)
+            if state.count == 1:
+                scan = segment.scan(progress=advance)
+                advance(scan.bytes)
+            elif state.reason is None:
+                chunk = segment.scan_range(start, stop, progress=advance)
         except OSError as error:
-            reason = error.strerror or str(error)
-            with self._lock:
-                self._reasons[file.path] = reason[:1].lower() + reason[1:]
+            self._fail(state, error)
+        self._report(size - reported)
+        if state.count == 1:
+            self._keep(state.task, scan)
         else:
-            advance(scan.bytes)
-        self._report(file.size - reported)
-        self._keep(task, scan)
+            self._join(state, number, chunk)
+
+    def _wait_for_room(self, state: _FileState, number: int) -> None:
+        """Waits while too many ranges wait to be joined: what they show is held in memory."""
+        with state.changed:
+            while number - state.joined > 2 * self._threads and not self._cancelled.is_set():
+                state.changed.wait(0.1)
+
+    def _open(self, state: _FileState) -> _engine.Segment:
+        with state.changed:
+            if state.segment is None:
+                task = state.task
+                log = self._plan.logs[task.log]
+                state.segment = _engine.Segment(
+                    task.file.path,
+                    base_offset=task.base_offset,
+                    next_base_offset=task.next_base_offset,
+                    is_active=task.is_active,
+                    stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
+                    is_consumer_offsets=log.is_consumer_offsets,
+                    offset_index=_path_beside(log, "offset-index", task.base_offset),
+                    time_index=_path_beside(log, "time-index", task.base_offset),
+                    level=self._level,
+                    now_ms=self._now_ms,
+                )
+            return state.segment
+
+    def _fail(self, state: _FileState, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        state.reason = reason[:1].lower() + reason[1:]
+        with self._lock:
+            self._reasons[state.task.file.path] = state.reason
+
+    def _join(self, state: _FileState, number: int, chunk: _engine.Chunk | None) -> None:
+        """Joins the ranges that follow those joined before; the last one completes the file."""
+        with state.changed:
+            state.chunks[number] = chunk
+            if state.is_joining:
+                return
+            state.is_joining = True
+        while True:
+            is_there, right = state.next_chunk()
+            if not is_there:
+                return
+            left = self._joined(state, right)
+            with state.changed:
+                state.left = left
+                state.joined += 1
+                is_last = state.joined == state.count
+                state.changed.notify_all()
+            if is_last:
+                self._keep(state.task, self._finish(state))
+                return
+
+    def _joined(self, state: _FileState, right: _engine.Chunk | None) -> _engine.Chunk | None:
+        if state.left is None or right is None or state.segment is None:
+            return right if state.joined == 0 else None
+        left = state.left.merge(right)
+        if left.pieces == 1:
+            return left
+        with self._lock:
+            self._read_again += 1
+        try:
+            return state.segment.resolve(left, progress=self._throttled())
+        except OSError as error:
+            self._fail(state, error)
+            return None
+
+    def _finish(self, state: _FileState) -> _engine.SegmentScan | None:
+        if state.left is None or state.segment is None:
+            return None
+        try:
+            return state.segment.finish(state.left, progress=self._throttled())
+        except OSError as error:
+            self._fail(state, error)
+            return None
+
+    def _throttled(self) -> Callable[[int], bool]:
+        """Counts what is read a second time for the bound on speed alone."""
+        known = 0
+
+        def advance(read: int) -> bool:
+            nonlocal known
+            self._slow_down(read - known)
+            known = read
+            return not self._cancelled.is_set()
+
+        return advance
 
     def _advance(self, size: int) -> None:
         """Counts bytes read, and waits where they came too fast."""
         self._report(size)
+        self._slow_down(size)
+
+    def _slow_down(self, size: int) -> None:
         if self._throttle is not None:
             self._cancelled.wait(self._throttle.delay_s(size))
 

@@ -4,12 +4,12 @@ use crate::check::level_of;
 use crate::read::iterate;
 use ottla_core::attributes::Compression;
 use ottla_core::audit::index_check::{Indexes, MAX_INDEX_BYTES};
-use ottla_core::audit::{Cause, Finding, FindingKind, Scanner, SegmentContext, SideFile};
+use ottla_core::audit::{Cause, Finding, FindingKind, Limited, Scanner, SegmentContext, SideFile};
 use ottla_core::batch::BatchInfo;
 use ottla_core::check::Level;
 use ottla_core::limits::Limits;
 use pyo3::BoundObject;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::cell::RefCell;
@@ -240,7 +240,10 @@ impl SegmentScan {
     }
 }
 
-/// Scans one segment file, without the interpreter's lock.
+/// A segment file to be scanned, in one pass or in ranges.
+///
+/// It is opened, and its size is taken, when this is made: what is appended to it later is not seen,
+/// and ranges scanned one after the other or at the same time see the same file.
 ///
 /// Args:
 ///     path: of the file, as the operating system has it.
@@ -251,73 +254,261 @@ impl SegmentScan {
 ///     offset_index, time_index: paths of the index files beside it, held against it.
 ///     level: ``crc``, ``decode`` or ``full``.
 ///     now_ms: the time of the audit.
-///     progress: called after each window with the bytes read so far; ``False`` stops the scan.
 ///
 /// Raises:
 ///     OSError: the file cannot be opened.
-///     AuditCancelledError: ``progress`` said so.
-#[pyfunction]
-#[pyo3(signature = (
-    path, *, base_offset=None, next_base_offset=None, is_active=true, stopped_cleanly=false,
-    is_consumer_offsets=false, offset_index=None, time_index=None, level="full", now_ms,
-    progress=None
-))]
-#[expect(clippy::too_many_arguments, reason = "by name")]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn scan_segment(
-    py: Python<'_>,
-    path: &[u8],
-    base_offset: Option<i64>,
-    next_base_offset: Option<i64>,
-    is_active: bool,
-    stopped_cleanly: bool,
-    is_consumer_offsets: bool,
-    offset_index: Option<Vec<u8>>,
-    time_index: Option<Vec<u8>>,
-    level: &str,
-    now_ms: i64,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<SegmentScan> {
-    let level = level_of(level)?;
-    let file = open(py, path)?;
-    let context = SegmentContext {
-        base_offset,
-        next_base_offset,
-        is_active,
-        stopped_cleanly,
-        is_consumer_offsets,
-        now_ms,
-    };
-    let mut read = 0;
-    let mut raised = None;
-    let mut advance = |bytes: u64| {
-        read += bytes;
-        let Some(progress) = &progress else { return true };
-        let answer = Python::attach(|py| progress.call1(py, (read,))?.is_truthy(py));
-        answer.unwrap_or_else(|error| {
-            raised = Some(error);
-            false
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct Segment {
+    path: Vec<u8>,
+    source: Limited<File>,
+    context: SegmentContext,
+    level: Level,
+    indexes: Indexes,
+    /// Findings about indexes that could not be read.
+    unread: Vec<Finding>,
+}
+
+#[pymethods]
+impl Segment {
+    #[new]
+    #[pyo3(signature = (
+        path, *, base_offset=None, next_base_offset=None, is_active=true, stopped_cleanly=false,
+        is_consumer_offsets=false, offset_index=None, time_index=None, level="full", now_ms
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "by name")]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn new(
+        py: Python<'_>,
+        path: &[u8],
+        base_offset: Option<i64>,
+        next_base_offset: Option<i64>,
+        is_active: bool,
+        stopped_cleanly: bool,
+        is_consumer_offsets: bool,
+        offset_index: Option<Vec<u8>>,
+        time_index: Option<Vec<u8>>,
+        level: &str,
+        now_ms: i64,
+    ) -> PyResult<Self> {
+        let level = level_of(level)?;
+        let file = open(py, path)?;
+        let size = file.metadata().map_err(|error| os_error(py, &error, path))?.len();
+        let context = SegmentContext {
+            base_offset,
+            next_base_offset,
+            is_active,
+            stopped_cleanly,
+            is_consumer_offsets,
+            now_ms,
+        };
+        let (indexes, unread) = py.detach(|| {
+            let base = base_offset.unwrap_or(0);
+            read_indexes(base, offset_index.as_deref(), time_index.as_deref())
+        });
+        let (path, source) = (path.to_vec(), Limited::new(file, size));
+        Ok(Self { path, source, context, level, indexes, unread })
+    }
+
+    /// Scans the file in one pass, without the interpreter's lock.
+    ///
+    /// Args:
+    ///     progress: called after each window with the bytes read so far; ``False`` stops the scan.
+    ///
+    /// Raises:
+    ///     OSError: the file cannot be read.
+    ///     AuditCancelledError: ``progress`` said so.
+    #[pyo3(signature = (*, progress=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn scan(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<SegmentScan> {
+        self.work(py, progress.as_ref(), |scanner, advance| {
+            let scan =
+                scanner.scan_indexed(&self.source, self.context, &self.indexes, advance, None)?;
+            Ok(self.with_unread(scan))
         })
-    };
-    let scan: io::Result<_> = py.detach(|| {
-        let base = base_offset.unwrap_or(0);
-        let (indexes, unread) = read_indexes(base, offset_index.as_deref(), time_index.as_deref());
-        let mut scan = with_scanner(level, |scanner| {
-            scanner.scan_indexed(&file, context, &indexes, &mut advance, None)
-        })?;
-        for finding in unread {
-            scan.findings.push(finding);
+    }
+
+    /// Scans the batches that begin between two positions, and a few behind them. Chunks of ranges
+    /// that follow each other, from 0 to the end, merge to what one pass shows.
+    ///
+    /// Args:
+    ///     start, stop: bytes from the beginning of the file.
+    ///     progress: as of :meth:`scan`.
+    ///
+    /// Raises:
+    ///     ValueError: ``stop`` is below ``start``.
+    ///     OSError, AuditCancelledError: as of :meth:`scan`.
+    #[pyo3(signature = (start, stop, *, progress=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn scan_range(
+        &self,
+        py: Python<'_>,
+        start: u64,
+        stop: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Chunk> {
+        if stop < start {
+            return Err(PyValueError::new_err(format!("stop is {stop}, below start {start}")));
         }
-        Ok(scan)
-    });
-    match (scan, raised) {
-        (_, Some(error)) => Err(error),
-        (Ok(inner), None) => Ok(SegmentScan { inner }),
-        (Err(error), None) if error.kind() == io::ErrorKind::Interrupted => {
-            let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
-            Err(PyErr::from_value(cancelled.call1(("the scan was stopped",))?))
+        self.work(py, progress.as_ref(), |scanner, advance| {
+            let (source, indexes) = (&self.source, &self.indexes);
+            let inner = scanner.scan_range(source, self.context, indexes, start..stop, advance)?;
+            Ok(Chunk { inner })
+        })
+    }
+
+    /// Reads again what kept a chunk that begins with the file from being one piece.
+    ///
+    /// Args:
+    ///     chunk: of this file.
+    ///     progress: as of :meth:`scan`.
+    ///
+    /// Raises:
+    ///     ValueError: the chunk was scanned at another level.
+    ///     OSError, AuditCancelledError: as of :meth:`scan`.
+    #[pyo3(signature = (chunk, *, progress=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn resolve(
+        &self,
+        py: Python<'_>,
+        chunk: &Chunk,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Chunk> {
+        self.work(py, progress.as_ref(), |scanner, advance| {
+            let chunk = chunk.inner.clone();
+            let inner = scanner.resolve(chunk, &self.source, &self.indexes, advance)?;
+            Ok(Chunk { inner })
+        })
+    }
+
+    /// What all chunks of the file, merged, show; reads again what did not fit together.
+    ///
+    /// Args:
+    ///     chunk: all of this file.
+    ///     progress: as of :meth:`scan`.
+    ///
+    /// Raises:
+    ///     ValueError: the chunk was scanned at another level, or does not begin with the file.
+    ///     OSError, AuditCancelledError: as of :meth:`scan`.
+    #[pyo3(signature = (chunk, *, progress=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        chunk: &Chunk,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<SegmentScan> {
+        self.work(py, progress.as_ref(), |scanner, advance| {
+            let chunk = chunk.inner.clone();
+            let scan = scanner.finish(chunk, &self.source, &self.indexes, advance)?;
+            Ok(self.with_unread(scan))
+        })
+    }
+}
+
+impl Segment {
+    fn with_unread(&self, mut inner: ottla_core::audit::SegmentScan) -> SegmentScan {
+        for finding in &self.unread {
+            inner.findings.push(finding.clone());
         }
-        (Err(error), None) => Err(os_error(py, &error, path)),
+        SegmentScan { inner }
+    }
+
+    /// Lets the scanner of this thread work without the interpreter's lock, but for `progress`.
+    fn work<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Py<PyAny>>,
+        work: impl FnOnce(&mut Scanner, &mut dyn FnMut(u64) -> bool) -> io::Result<T> + Send,
+    ) -> PyResult<T> {
+        let mut read = 0;
+        let mut raised = None;
+        let mut advance = |bytes: u64| {
+            read += bytes;
+            let Some(progress) = progress else { return true };
+            let answer = Python::attach(|py| progress.call1(py, (read,))?.is_truthy(py));
+            answer.unwrap_or_else(|error| {
+                raised = Some(error);
+                false
+            })
+        };
+        let done = py.detach(|| with_scanner(self.level, |scanner| work(scanner, &mut advance)));
+        match (done, raised) {
+            (_, Some(error)) => Err(error),
+            (Ok(done), None) => Ok(done),
+            (Err(error), None) => match error.kind() {
+                io::ErrorKind::Interrupted => {
+                    let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
+                    Err(PyErr::from_value(cancelled.call1(("the scan was stopped",))?))
+                }
+                io::ErrorKind::InvalidInput if error.raw_os_error().is_none() => {
+                    Err(PyValueError::new_err(error.to_string()))
+                }
+                _ => Err(os_error(py, &error, &self.path)),
+            },
+        }
+    }
+}
+
+/// What a range of a segment shows: small, picklable, and merged with its right neighbour.
+#[pyclass(frozen, eq, module = "ottla._engine")]
+#[derive(PartialEq)]
+pub(crate) struct Chunk {
+    inner: ottla_core::audit::Chunk,
+}
+
+fn chunk_error(error: ottla_core::audit::ChunkError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Chunk {
+    /// Where its range begins.
+    #[getter]
+    fn start(&self) -> u64 {
+        self.inner.start()
+    }
+
+    /// Where its range ends.
+    #[getter]
+    fn stop(&self) -> u64 {
+        self.inner.stop()
+    }
+
+    /// Ranges it is made of that could not be joined without the file: 1 if all could.
+    #[getter]
+    fn pieces(&self) -> usize {
+        self.inner.pieces()
+    }
+
+    /// Appends the chunk on the right.
+    ///
+    /// Raises:
+    ///     ValueError: they are no neighbours, or of different segments or levels.
+    fn merge(&self, py: Python<'_>, right: &Self) -> PyResult<Self> {
+        let merged = py.detach(|| self.inner.clone().merge(right.inner.clone()));
+        merged.map(|inner| Self { inner }).map_err(chunk_error)
+    }
+
+    /// The chunk as bytes, of a format that begins with its version.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
+    }
+
+    /// The chunk that :meth:`to_bytes` gave.
+    ///
+    /// Raises:
+    ///     ValueError: these bytes are none, or of another version.
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        let inner = ottla_core::audit::Chunk::from_bytes(data).map_err(chunk_error)?;
+        Ok(Self { inner })
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
     }
 }
 

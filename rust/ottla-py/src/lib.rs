@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use crate::audit::{
-        SegmentScan, cause_catalogue, finding_catalogue, scan_segment, segment_batches,
+        Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_batches,
         segment_records,
     };
     #[pymodule_export]

@@ -120,7 +120,7 @@ impl Scanner {
         progress: &'a mut dyn FnMut(u64) -> bool,
     ) -> io::Result<Chunk> {
         let Range { start, end: stop } = range;
-        let size = stop.saturating_sub(start);
+        let size = stop.min(source.size()?).saturating_sub(start);
         let margin = size.max(MARGIN);
         let walk = if start == 0 {
             let mut pass = self.pass(source, size, progress, Tally::new(context, indexes, None))?;
@@ -129,7 +129,7 @@ impl Scanner {
         } else {
             let mut pass = self.pass(source, size, progress, Tally::open(context, indexes))?;
             let budget = size.saturating_mul(BUDGET_PER_BYTE).clamp(LEAST_BUDGET, BUDGET_AT_START);
-            let horizon = stop.saturating_add(margin);
+            let horizon = start.saturating_add(size).saturating_add(margin);
             pass.search = Search::with_budget(budget, horizon);
             pass.window.count_zeros(margin);
             let entry = pass.enter(start, stop, margin);
@@ -170,7 +170,7 @@ impl Scanner {
             let Some(left) = &mut joined else { break };
             let Err(Piece { start, stop, .. }) = left.join(piece) else { continue };
             if let Some(walk) = left.walk.take() {
-                let margin = stop.saturating_sub(start).max(MARGIN);
+                let margin = stop.min(source.size()?).saturating_sub(start).max(MARGIN);
                 let walk = self.walk_on(*walk, source, indexes, stop, margin, progress)?;
                 left.walk = Some(Box::new(walk));
             }
