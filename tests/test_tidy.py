@@ -204,6 +204,20 @@ def test_the_crates_depend_downwards_only() -> None:
     assert "ottla-py" not in core.partition("[dependencies]")[2]
 
 
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [
+        ("leader", "audit"),
+        ("audit", "leader"),
+        ("producers", "leader|audit"),
+        ("sidefiles", "leader|audit|producers"),
+    ],
+)
+def test_the_modules_of_the_core_depend_downwards_only(folder: str, forbidden: str) -> None:
+    places = matches_in_rust(rf"\bcrate::({forbidden})\b", "ottla-core")
+    assert [place for place in places if f"/src/{folder}/" in place] == []
+
+
 def test_functions_fit_a_screen() -> None:
     long = [
         f"{name}:{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines"

@@ -15,6 +15,7 @@
 //! | [`columns`] | a run of batches as columns |
 //! | [`builder`] | one batch from records or columns |
 //! | [`sidefiles`] | the files beside a segment: indexes, snapshots, checkpoints |
+//! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
 //! | [`leader`] | what a leader does with a produce request |
 //! | [`audit`] | a segment file checked as a whole |
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ pub mod header;
 pub mod leader;
 pub mod legacy;
 pub mod limits;
+pub mod producers;
 pub mod record;
 pub mod sidefiles;
 pub mod varint;

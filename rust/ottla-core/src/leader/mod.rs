@@ -1,7 +1,7 @@
 //! The leader: what a broker does with the record set of one partition of a Produce request.
 //!
 //! [`validate`](mod@validate) decides over bytes alone, for a partition that knows no producer;
-//! [`log::Leader`] decides over time. Nothing here reads a clock.
+//! [`log::Leader`] decides over time, with [`producers`]. Nothing here reads a clock.
 //!
 //! | module | subject |
 //! | --- | --- |
@@ -13,7 +13,6 @@
 //! | [`verdict`] | decision, reasons, records to blame |
 //! | [`profiles`] | where the strict profile differs from Kafka |
 //! | [`metrics`] | what is counted |
-//! | [`producers`], [`transactions`], [`snapshot`] | what a partition remembers of its producers |
 //! | [`state`], [`log`] | a partition over time: [`log::Leader`] |
 
 // A refusal is large and rare: in a box, the accepted way stays small.
@@ -25,16 +24,14 @@ mod convert;
 mod gate;
 pub mod log;
 pub mod metrics;
-pub mod producers;
 pub mod profiles;
 mod records;
 mod rewrite;
-pub mod snapshot;
 pub mod state;
-pub mod transactions;
 pub mod validate;
 pub mod verdict;
 
+pub use crate::producers::{self, snapshot, transactions};
 pub use config::{ConfigError, TopicConfig};
 pub use metrics::Metrics;
 pub use profiles::{Difference, Profile};

@@ -35,31 +35,8 @@ use crate::error::{ErrorKind, Field};
 use crate::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
 use crate::legacy::{self, Entry, LegacyRecord};
 use crate::limits::Limits;
+pub use crate::producers::Origin;
 use crate::record::read_record;
-
-/// Who appends: decides how much is checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
-    /// A producer.
-    #[default]
-    Client,
-    /// A group or transaction coordinator, through its own broker.
-    Coordinator,
-    /// The leader that this broker follows; its decision stands.
-    Replication,
-}
-
-impl Origin {
-    /// The origin of a name: `client`, `coordinator` or `replication`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "client" => Some(Self::Client),
-            "coordinator" => Some(Self::Coordinator),
-            "replication" => Some(Self::Replication),
-            _ => None,
-        }
-    }
-}
 
 /// What is known of a record set beside its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,6 +50,23 @@ error_codes! {
     InvalidRecord = 87, "INVALID_RECORD";
 }
 
+impl ProducerRefusal {
+    /// Kafka's error code.
+    pub fn error(&self) -> ErrorCode {
+        match self {
+            Self::StaleEpoch { .. } => ErrorCode::InvalidProducerEpoch,
+            Self::NotVerified { .. } | Self::PlainInTransaction { .. } => {
+                ErrorCode::InvalidTxnState
+            }
+            Self::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
+            Self::UnknownProducer { .. } => ErrorCode::UnknownProducerId,
+            Self::CoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
+            // Kafka's code meets a marker it did not expect.
+            Self::NotBegun(_) | Self::UnreadableMarker(_) => ErrorCode::UnknownServerError,
+        }
+    }
+}
+
 impl ErrorCode {
     /// Its number on the wire.
     pub fn code(self) -> i16 {

@@ -10,7 +10,7 @@ use super::loader::{Loader, Offsets};
 use super::rebuild::producer_batch;
 use super::segment::Names;
 use super::stop::Stop;
-use crate::leader::producers::{Appender, Pending, Producers};
+use crate::producers::{Appender, Pending, Producers};
 use crate::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
 use std::collections::BTreeMap;
 

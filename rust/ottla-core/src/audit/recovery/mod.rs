@@ -34,8 +34,8 @@ pub use files::Directory;
 pub use rebuild::{Config, SideFiles, rebuild_side_files};
 
 use crate::compression::Codecs;
-use crate::leader::producers::ProducerEntry;
 use crate::limits::Limits;
+use crate::producers::ProducerEntry;
 use crate::sidefiles::checkpoint::LeaderEpoch;
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use files::Files;

@@ -6,7 +6,7 @@ use super::log::Frame;
 use super::rebuild::{commit, judge, producer_batch};
 use super::segment::{Names, Reader};
 use super::stop::Stop;
-use crate::leader::producers::{Pending, Producers};
+use crate::producers::{Pending, Producers};
 use crate::sidefiles::snapshot::SNAPSHOT_ENTRY_BYTES;
 use std::collections::BTreeMap;
 

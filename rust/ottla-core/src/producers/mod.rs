@@ -3,15 +3,14 @@
 //! Kafka's rules of idempotence and transactions: epochs fence, sequences follow, the last five
 //! batches of an epoch are known again, markers end transactions, and the first batch of a
 //! transaction needs the coordinator's word (KIP-98, KIP-360, KIP-890). Time, offsets and bytes come
-//! from outside; [`super::log`] puts them together with the verdict on the bytes.
+//! from outside: [`leader`](crate::leader) puts them together with the verdict on the bytes, and
+//! [`audit`](crate::audit) reads a log again as a broker does at its start.
 //!
 //! A set of batches is judged against a copy of the entries it touches, and that copy is committed
 //! as a whole: what is refused leaves no trace.
 
-use super::snapshot::{SnapshotError, read_snapshot, write_snapshot};
-use super::transactions::{AbortedTransaction, CompletedTransaction, NotBegun, Transactions};
-use super::validate::Origin;
-use super::verdict::ErrorCode;
+use self::snapshot::{SnapshotError, read_snapshot, write_snapshot};
+use self::transactions::{AbortedTransaction, CompletedTransaction, NotBegun, Transactions};
 use crate::batch::{BatchInfo, Payload, RecordCursor, payload};
 use crate::check::ControlRecord;
 use crate::compression::Codecs;
@@ -21,6 +20,33 @@ use crate::limits::Limits;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+
+pub mod snapshot;
+pub mod transactions;
+
+/// Who appends: decides how much is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A producer.
+    #[default]
+    Client,
+    /// A group or transaction coordinator, through its own broker.
+    Coordinator,
+    /// The leader that this broker follows; its decision stands.
+    Replication,
+}
+
+impl Origin {
+    /// The origin of a name: `client`, `coordinator` or `replication`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "client" => Some(Self::Client),
+            "coordinator" => Some(Self::Coordinator),
+            "replication" => Some(Self::Replication),
+            _ => None,
+        }
+    }
+}
 
 /// A batch that is in the log, as its producer's entry remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +119,7 @@ impl ProducerEntry {
     }
 
     /// Adds a batch; the oldest gives way.
-    pub(super) fn remember(&mut self, batch: RememberedBatch) {
+    fn remember(&mut self, batch: RememberedBatch) {
         if usize::from(self.count) == REMEMBERED_BATCHES {
             self.remembered.rotate_left(1);
         } else {
@@ -237,6 +263,10 @@ fn marker(whole: &[u8], info: &BatchInfo, codecs: &mut Codecs) -> Result<Content
     };
     let mut cursor = RecordCursor::start(info, records, Limits::default())?;
     let Some(record) = cursor.next(records)? else { return Ok(Content::EmptyControl) };
+    if info.record_count == Some(1) {
+        // Behind the last record nothing may follow.
+        cursor.next(records)?;
+    }
     let control = ControlRecord::read(0, record.key, record.value);
     let (is_commit, coordinator_epoch) = match control.map_err(|kind| Error::new(kind, 0))? {
         ControlRecord::Abort { coordinator_epoch } => (false, coordinator_epoch),
@@ -272,21 +302,6 @@ pub enum ProducerRefusal {
 }
 
 impl ProducerRefusal {
-    /// Kafka's error code.
-    pub fn error(&self) -> ErrorCode {
-        match self {
-            Self::StaleEpoch { .. } => ErrorCode::InvalidProducerEpoch,
-            Self::NotVerified { .. } | Self::PlainInTransaction { .. } => {
-                ErrorCode::InvalidTxnState
-            }
-            Self::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
-            Self::UnknownProducer { .. } => ErrorCode::UnknownProducerId,
-            Self::CoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
-            // Kafka's code meets a marker it did not expect.
-            Self::NotBegun(_) | Self::UnreadableMarker(_) => ErrorCode::UnknownServerError,
-        }
-    }
-
     /// Stable kebab-case name.
     pub fn name(&self) -> &'static str {
         match self {
