@@ -44,7 +44,7 @@ def _topic_configs(
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
-    help="Files scanned at once.  [default: one a core]",
+    help="Files, or parts of large ones, scanned at once.  [default: one a core]",
 )
 @click.option(
     "--max-mb-per-s",

@@ -133,7 +133,9 @@ fn hurt(bytes: &mut Vec<u8>, batches: &[(usize, usize, i64)], random: &mut Rando
     let (position, length, _) = batches[random.below(batches.len())];
     let whole = position..position + length;
     let batch = bytes.get(whole.clone()).map(<[u8]>::to_vec);
-    match (random.below(12), batch) {
+    let (last, more, _) = batches[random.below(batches.len())];
+    let many = position.min(last)..(position + length).max(last + more);
+    match (random.below(13), batch) {
         (0, _) => bytes[start] ^= 1 << random.below(8),
         (1, _) => drop(bytes.drain(start..start + size)),
         (2, _) => bytes[start..start + size].fill(0),
@@ -154,6 +156,10 @@ fn hurt(bytes: &mut Vec<u8>, batches: &[(usize, usize, i64)], random: &mut Rando
         (10, Some(batch)) => {
             let end = random.below(bytes.len());
             bytes.splice(end..end, batch);
+        }
+        (11, _) if many.end <= bytes.len() => {
+            let repeated = bytes[many].to_vec();
+            bytes.splice(position..position, repeated);
         }
         (_, Some(batch)) if length > 70 && batch[16] == 2 => {
             let hurt = resealed(&batch, |batch| {
@@ -409,6 +415,22 @@ fn a_cut_inside_a_value_that_holds_batches_fools_nobody() {
 }
 
 #[test]
+fn batches_that_look_sound_from_a_cut_on_are_judged_by_those_before_it() {
+    let mut log = Log::at(0);
+    for _ in 0..100 {
+        log.plain(&[b"a"]);
+    }
+    let at = |index: usize| log.batches[index].0;
+    // Sixty batches are there twice; the second range begins among those that repeat others.
+    let bytes = [&log.bytes[..at(80)], &log.bytes[at(20)..]].concat();
+    let bytes = bytes.as_slice();
+    let cuts = [0, at(95) as u64, bytes.len() as u64];
+    let counts = Case::full(&bytes).compare(&cuts, &mut Random(1), "stored twice");
+    assert_eq!(counts.joined, 0);
+    assert_eq!(Case::full(&bytes).one_pass().findings.kept()[0].kind.name(), "offset-repeat");
+}
+
+#[test]
 fn a_finding_that_grows_over_many_ranges_is_one() {
     let mut log = Log::at(0);
     for _ in 0..200 {
@@ -641,12 +663,19 @@ fn bytes_that_are_no_chunk_are_refused_or_at_least_harmless() {
             assert_eq!(Chunk::from_bytes(&sound[..cut]), Err(ChunkError::Malformed));
         }
         assert_eq!(Chunk::from_bytes(&[&[9], &sound[1..]].concat()), Err(ChunkError::Malformed));
-        for _ in 0..50 {
+        for _ in 0..100 {
             let mut pair = [parts[0].to_bytes(), sound.clone()];
             for bytes in &mut pair {
                 for _ in 0..random.below(4) {
                     let place = 1 + random.below(bytes.len() - 1);
-                    bytes[place] = random.next() as u8;
+                    if random.below(2) == 0 {
+                        bytes[place] = random.next() as u8;
+                    } else {
+                        // The largest number there is, or the smallest.
+                        let largest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+                        let last = [largest, [0xfe; 10]][random.below(2)];
+                        bytes.splice(place..=place, last);
+                    }
                 }
             }
             let [left, right] = pair.map(|bytes| Chunk::from_bytes(&bytes));

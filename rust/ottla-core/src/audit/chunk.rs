@@ -84,6 +84,12 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
+    /// Whether it can have come from a scan, as far as that is to be seen.
+    fn is_possible(&self) -> bool {
+        let states = self.entry.iter().chain([&self.exit]);
+        self.scan.is_possible() && states.into_iter().all(|state| state.memory.is_possible())
+    }
+
     /// Whether it went to the end of the source.
     pub(crate) fn is_complete(&self) -> bool {
         self.exit.position >= self.exit.end
@@ -270,7 +276,9 @@ impl Chunk {
             postcard::take_from_bytes::<Self>(rest).map_err(|_| ChunkError::Malformed)?;
         let is_one = left.is_empty()
             && !chunk.pieces.is_empty()
-            && chunk.pieces.iter().all(|piece| piece.start <= piece.stop)
+            && chunk.pieces.iter().all(|piece| {
+                piece.start <= piece.stop && piece.walk.as_ref().is_none_or(|w| w.is_possible())
+            })
             && chunk.pieces.windows(2).all(|pair| match pair {
                 [left, right] => left.stop == right.start,
                 _ => true,

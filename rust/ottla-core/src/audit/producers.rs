@@ -110,7 +110,7 @@ impl Producers {
             self.newest = match self.places.get(&id) {
                 Some(&place) => place,
                 None if next >= MAX_PRODUCERS => {
-                    self.left_out += 1;
+                    self.left_out = self.left_out.saturating_add(1);
                     return None;
                 }
                 None => {

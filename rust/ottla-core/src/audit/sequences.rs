@@ -205,7 +205,7 @@ impl SequenceState {
         if let EventKind::Data { sequences, .. } = event.kind {
             state.last_sequence = sequences.1;
             state.holes_from = event.holes;
-            if usize::from(state.in_window) == WINDOW {
+            if usize::from(state.in_window) >= WINDOW {
                 state.window.rotate_left(1);
             } else {
                 state.in_window += 1;
@@ -258,7 +258,7 @@ impl Sequences {
             return;
         }
         self.head.push(event);
-        self.batches_in_head += u8::from(is_data);
+        self.batches_in_head = self.batches_in_head.saturating_add(u8::from(is_data));
         if usize::from(self.batches_in_head) == WINDOW {
             self.close(self.replay(None, &mut |_, _| {}));
         }

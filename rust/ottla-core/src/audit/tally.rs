@@ -27,6 +27,9 @@ const MICROSECONDS_FROM: i64 = 100_000_000_000_000;
 /// Seconds of the years 2000 to 2100, taken for milliseconds: January and February of 1970.
 const SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
+/// More than anything in a file can be counted to, and far from where counting overflows.
+const MOST: u64 = 1 << 60;
+
 /// Batches of one leader epoch, one after the other, that leave no doubt that it was the leader's.
 const SETTLED_BATCHES: u64 = 2;
 
@@ -394,6 +397,49 @@ impl SegmentScan {
         runs < MAX_EPOCHS && self.producers.has_room_for(&right.producers)
     }
 
+    /// Whether a log can have all this: what comes from elsewhere may claim anything.
+    pub(crate) fn is_possible(&self) -> bool {
+        let Counters {
+            bytes,
+            damaged_bytes,
+            batches,
+            bad_batches,
+            records,
+            control_batches,
+            transactional_batches,
+            idempotent_batches,
+            thin_batches,
+            empty_batches,
+            delete_horizon_batches,
+            removed_offsets,
+            magics,
+            codecs,
+            committed,
+            aborted,
+        } = &self.counters;
+        let counts = [
+            bytes,
+            damaged_bytes,
+            batches,
+            bad_batches,
+            records,
+            control_batches,
+            transactional_batches,
+            idempotent_batches,
+            thin_batches,
+            empty_batches,
+            delete_horizon_batches,
+            removed_offsets,
+            committed,
+            aborted,
+            &self.valid_bytes,
+        ];
+        let runs = self.leader_epochs.iter().map(|run| &run.batches);
+        let mut counts = counts.into_iter().chain(magics).chain(codecs).chain(runs);
+        let mut offsets = self.first_offset.iter().chain(&self.next_offset);
+        counts.all(|&count| count < MOST) && offsets.all(|&offset| offset >= 0)
+    }
+
     /// Appends the part on the right, which began where this one ends; `growth` and `right_growth`
     /// are what grows at the edges of both.
     pub(crate) fn append(&mut self, growth: &mut Growth, right: Self, mut right_growth: Growth) {
@@ -473,6 +519,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Whether a walk can remember this.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.expected >= 0 || self.expected == i64::MIN
+    }
+
     /// Before the first batch of a segment; `base_offset` is what its name says.
     pub(crate) fn new(base_offset: Option<i64>) -> Self {
         Self {
