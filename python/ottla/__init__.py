@@ -18,11 +18,13 @@ from ottla._engine import __version__
 from ottla.audit import (
     AuditResult,
     Damage,
+    RebuiltPartition,
     RecoveryPrediction,
     Table,
     audit,
     predict_recovery,
     read_partition,
+    rebuild_side_files,
 )
 from ottla.errors import (
     AuditCancelledError,
@@ -88,6 +90,7 @@ __all__ = [
     "RecordBatch",
     "RecordBatchError",
     "RecordError",
+    "RebuiltPartition",
     "RecoveryPrediction",
     "RememberedBatch",
     "Table",
@@ -109,5 +112,6 @@ __all__ = [
     "read_batches",
     "read_columns",
     "read_partition",
+    "rebuild_side_files",
     "validate",
 ]

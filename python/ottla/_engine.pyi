@@ -175,6 +175,7 @@ def rebuild_side_files(
     base_offset: int,
     *,
     snapshot: bytes | None = None,
+    leader_epochs: bytes | None = None,
     index_interval_bytes: int = 4096,
 ) -> dict[str, Any]: ...
 def segment_batches(

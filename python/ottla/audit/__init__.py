@@ -12,6 +12,7 @@ from ottla.audit.findings import SEVERITIES, Finding, Severity
 from ottla.audit.inventory import Source, take_inventory
 from ottla.audit.plan import LEAST_SPLIT_BYTES, SPLIT_BYTES, make_plan
 from ottla.audit.reading import Damage, Isolation, read_partition
+from ottla.audit.rebuild import RebuiltPartition, rebuild_side_files
 from ottla.audit.recovery import RecoveryPrediction, predict_recovery
 from ottla.audit.result import AuditResult, Summary, make_result
 from ottla.audit.run import Progress, default_threads, run_plan
@@ -28,6 +29,7 @@ __all__ = [
     "Isolation",
     "Level",
     "Progress",
+    "RebuiltPartition",
     "RecoveryPrediction",
     "Severity",
     "Source",
@@ -36,6 +38,7 @@ __all__ = [
     "audit",
     "predict_recovery",
     "read_partition",
+    "rebuild_side_files",
 ]
 
 Level = Literal["crc", "decode", "full"]

@@ -214,7 +214,7 @@ def save(
     tables = [getattr(result, name) for name in SAVED_TABLES]
     if records:
         tables.append(result.records)
-    partial = _make_partial(target)
+    partial = make_partial(target)
     try:
         for table in tables:
             if "jsonl" in formats:
@@ -255,7 +255,7 @@ def _exit_code(counts: dict[Severity, int], not_read: int) -> int:
     return 1 if counts["warning"] else 0
 
 
-def _make_partial(target: str) -> str:
+def make_partial(target: str) -> str:
     """An empty directory beside the target, of a name that says what it is."""
     parent, name = os.path.split(target)
     os.makedirs(parent, exist_ok=True)

@@ -4,6 +4,7 @@
 | --- | --- |
 | 0, 1, 2 | of `ottla audit`: nothing worse than info, warnings, errors |
 | 0, 2 | of `ottla validate`: all accepted, any refused |
+| 0, 2 | of `ottla rebuild`: all built, some only up to damage |
 | 3 | something asked for could not be read or written; wins over 0 to 2 |
 | 64 | the command line was used wrongly |
 | 130 | Ctrl-C |
@@ -22,6 +23,7 @@ from ottla.cli.audit import audit
 from ottla.cli.explain import explain
 from ottla.cli.inspect import inspect
 from ottla.cli.read import read
+from ottla.cli.rebuild import rebuild
 from ottla.cli.validate import validate_files
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def ottla() -> None:
     """Reads, checks, validates and audits the record batches of Kafka."""
 
 
-for verb in (audit, validate_files, inspect, read, explain):
+for verb in (audit, validate_files, inspect, read, rebuild, explain):
     ottla.add_command(verb)
 
 

@@ -73,7 +73,8 @@ fn side_files_are_rebuilt_as_a_recovery_makes_them() {
     for (outcome, base_offset) in after.segments.iter().zip([0, 9]) {
         let data = files[&outcome.file].as_slice();
         let config = Config::default();
-        let built = rebuild_side_files(&data, base_offset, snapshot.as_deref(), &config).unwrap();
+        let built =
+            rebuild_side_files(&data, base_offset, snapshot.as_deref(), None, &config).unwrap();
         let rebuilt = outcome.rebuilt.as_ref().expect("recovered");
         assert_eq!(
             offset_index::entries(&built.offset_index).count() as u64,
@@ -95,7 +96,7 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     let data = aborted(100, 4);
     let batch = data.len() as i32 / 4;
     let config = Config::default();
-    let built = rebuild_side_files(&data.as_slice(), 100, None, &config).unwrap();
+    let built = rebuild_side_files(&data.as_slice(), 100, None, None, &config).unwrap();
     let entries: Vec<_> =
         offset_index::entries(&built.offset_index).map(|entry| entry.offset(100)).collect();
     // Batches of 6,000 bytes: every one but the first, and the marker.
@@ -105,7 +106,7 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     let last = time_index::entries(&built.time_index).next_back();
     assert_eq!(last, Some(TimeEntry { timestamp: 5_000, relative_offset: 8 }));
     let wide = Config { index_interval_bytes: 1 << 20, ..config };
-    let built = rebuild_side_files(&data.as_slice(), 100, None, &wide).unwrap();
+    let built = rebuild_side_files(&data.as_slice(), 100, None, None, &wide).unwrap();
     assert!(built.offset_index.is_empty());
     assert_eq!(built.time_index, last.unwrap().to_bytes());
 }
@@ -113,12 +114,14 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
 #[test]
 fn what_no_recovery_survives_is_not_rebuilt() {
     let mut data = aborted(1 << 40, 1);
-    let error = rebuild_side_files(&data.as_slice(), 0, None, &Config::default()).unwrap_err();
+    let error =
+        rebuild_side_files(&data.as_slice(), 0, None, None, &Config::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
-    let bad = rebuild_side_files(&data.as_slice(), 1 << 40, Some(b"no"), &Config::default());
+    let bad = rebuild_side_files(&data.as_slice(), 1 << 40, Some(b"no"), None, &Config::default());
     assert_eq!(bad.unwrap_err().kind(), ErrorKind::InvalidData);
     data.truncate(100);
-    let built = rebuild_side_files(&data.as_slice(), 1 << 40, None, &Config::default()).unwrap();
+    let built =
+        rebuild_side_files(&data.as_slice(), 1 << 40, None, None, &Config::default()).unwrap();
     assert_eq!((built.valid_bytes, built.next_offset), (0, 1 << 40));
 }
 

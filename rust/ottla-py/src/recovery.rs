@@ -203,22 +203,26 @@ fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound
 ///     path: of the segment file.
 ///     base_offset: the number in its name.
 ///     snapshot: the bytes of the producer snapshot before it, if producers were known there.
+///     leader_epochs: the bytes of a ``leader-epoch-checkpoint`` of what is before it.
 ///
 /// Raises:
 ///     OSError: the file cannot be read.
-///     ValueError: Kafka would give up on the segment, or the snapshot is none.
+///     ValueError: Kafka would give up on the segment, or the snapshot or checkpoint is none.
 #[pyfunction]
-#[pyo3(signature = (path, base_offset, *, snapshot=None, index_interval_bytes=4096))]
+#[pyo3(signature = (
+    path, base_offset, *, snapshot=None, leader_epochs=None, index_interval_bytes=4096
+))]
 pub(crate) fn rebuild_side_files<'py>(
     py: Python<'py>,
     path: &[u8],
     base_offset: i64,
     snapshot: Option<&[u8]>,
+    leader_epochs: Option<&[u8]>,
     index_interval_bytes: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let file = open(py, path)?;
     let config = Config { index_interval_bytes, ..Config::default() };
-    let built = py.detach(|| rebuild(&file, base_offset, snapshot, &config));
+    let built = py.detach(|| rebuild(&file, base_offset, snapshot, leader_epochs, &config));
     let built = built.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => PyValueError::new_err(error.to_string()),
         _ => os_error(py, &error, path),
@@ -229,6 +233,7 @@ pub(crate) fn rebuild_side_files<'py>(
     row.set_item("transaction_index", PyBytes::new(py, &built.transaction_index))?;
     row.set_item("snapshot", PyBytes::new(py, &built.snapshot))?;
     row.set_item("next_offset", built.next_offset)?;
+    row.set_item("leader_epochs", PyBytes::new(py, &built.leader_epochs))?;
     row.set_item("valid_bytes", built.valid_bytes)?;
     row.set_item("fault", built.fault)?;
     Ok(row)

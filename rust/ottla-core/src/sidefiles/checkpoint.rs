@@ -74,6 +74,21 @@ pub fn read_leader_epochs(data: &[u8]) -> Result<Vec<LeaderEpoch>, TextError> {
     })
 }
 
+/// The bytes of a leader-epoch checkpoint.
+///
+/// # Examples
+/// ```
+/// use ottla_core::sidefiles::checkpoint::{LeaderEpoch, write_leader_epochs};
+///
+/// let entries = [LeaderEpoch { epoch: 0, start_offset: 0 }, LeaderEpoch { epoch: 2, start_offset: 79 }];
+/// assert_eq!(write_leader_epochs(&entries), b"0\n2\n0 0\n2 79\n");
+/// ```
+pub fn write_leader_epochs(epochs: &[LeaderEpoch]) -> Vec<u8> {
+    let entry = |entry: &LeaderEpoch| format!("{} {}\n", entry.epoch, entry.start_offset);
+    let entries: Vec<String> = epochs.iter().map(entry).collect();
+    format!("{VERSION}\n{}\n{}", epochs.len(), entries.concat()).into_bytes()
+}
+
 /// Whether epochs and start offsets both increase, as Kafka writes them. It reads others too and
 /// drops entries until they do.
 ///

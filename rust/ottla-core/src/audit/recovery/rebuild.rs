@@ -13,6 +13,7 @@ use crate::compression::Codecs;
 use crate::error::{Error, ErrorKind, Family};
 use crate::limits::Limits;
 use crate::producers::{Appender, Pending, ProducerBatch, ProducerRefusal, Producers};
+use crate::sidefiles::checkpoint::write_leader_epochs;
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::snapshot::SnapshotError;
 use crate::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
@@ -311,6 +312,8 @@ pub struct SideFiles {
     pub snapshot: Vec<u8>,
     /// The offset in that snapshot's name.
     pub next_offset: i64,
+    /// `leader-epoch-checkpoint` after the last batch.
+    pub leader_epochs: Vec<u8>,
     /// Bytes of the segment up to the first batch that a recovery does not take.
     pub valid_bytes: u64,
     /// Why it does not.
@@ -318,7 +321,7 @@ pub struct SideFiles {
 }
 
 /// Builds what should stand beside a segment: its indexes as a recovery makes them, and the producer
-/// snapshot after it.
+/// snapshot and leader epochs after it. `snapshot` and `leader_epochs` are those before it.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] where a recovery would end with an exception or `snapshot` is none;
@@ -327,6 +330,7 @@ pub fn rebuild_side_files(
     segment: &dyn Source,
     base_offset: i64,
     snapshot: Option<&[u8]>,
+    leader_epochs: Option<&[u8]>,
     config: &Config,
 ) -> io::Result<SideFiles> {
     let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
@@ -335,6 +339,12 @@ pub fn rebuild_side_files(
         let loaded: Result<(), SnapshotError> = producers.load(snapshot, base_offset, 0, i64::MAX);
         loaded.map_err(|error| invalid(error.to_string()))?;
     }
+    let refused = |stop: Stop| match stop.refusal() {
+        Ok(refusal) => invalid(format!("{}: {}", refusal.class, refusal.message)),
+        Err(error) => error,
+    };
+    let epochs = leader_epochs.map(|data| LeaderEpochs::read(data, "leader-epoch-checkpoint"));
+    let mut epochs = epochs.transpose().map_err(refused)?.unwrap_or_default();
     let mut log = Log::new(Box::new(segment), (0, segment.size()?), "the segment".to_owned());
     let mut rebuilt = Rebuilt::new(base_offset);
     let mut codecs = Codecs::new(Limits::default());
@@ -342,19 +352,17 @@ pub fn rebuild_side_files(
         config,
         codecs: &mut codecs,
         producers: &mut producers,
-        epochs: &mut LeaderEpochs::default(),
+        epochs: &mut epochs,
         partition: "",
     };
-    if let Err(stop) = pass.run(&mut log, &mut rebuilt).and_then(|()| rebuilt.finish()) {
-        let refusal = stop.refusal()?;
-        return Err(invalid(format!("{}: {}", refusal.class, refusal.message)));
-    }
+    pass.run(&mut log, &mut rebuilt).and_then(|()| rebuilt.finish()).map_err(refused)?;
     Ok(SideFiles {
         offset_index: rebuilt.index.iter().flat_map(OffsetEntry::to_bytes).collect(),
         time_index: rebuilt.time_index.iter().flat_map(TimeEntry::to_bytes).collect(),
         transaction_index: rebuilt.aborted.iter().flat_map(AbortedTransaction::to_bytes).collect(),
         snapshot: producers.snapshot(),
         next_offset: producers.end_offset(),
+        leader_epochs: write_leader_epochs(&epochs.entries()),
         valid_bytes: rebuilt.valid_bytes,
         fault: rebuilt.fault,
     })

@@ -1,0 +1,182 @@
+"""The files that should lie beside segments, built from the segments into a new directory.
+
+`.index`, `.timeindex`, `.txnindex`, `.snapshot` and `leader-epoch-checkpoint` are derived from the
+log. The engine makes them as a broker does that recovers the segment; here directories are walked
+and files written. Nothing of a broker's is modified.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ottla import _engine
+from ottla.audit.inventory import take_inventory
+from ottla.audit.plan import make_plan
+from ottla.audit.result import check_target, make_partial
+from ottla.audit.sidefiles import SideFileError, read_side_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ottla.audit.inventory import FileEntry, Partition, Source
+
+DEFAULT_INDEX_INTERVAL_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltPartition:
+    """What was built for one partition."""
+
+    directory: str
+    """Of the segments."""
+    target: str
+    """Where the files are: a directory of the partition's name in the new one."""
+    files: tuple[str, ...]
+    """Their names."""
+    fault: str | None
+    """Why nothing was built from some place on: batches that a broker does not take in a recovery.
+    It cuts the log there and deletes the later segments."""
+
+
+def rebuild_side_files(
+    source: Source | Sequence[Source],
+    directory: str | os.PathLike[str],
+    *,
+    topics: Sequence[str] | None = None,
+    index_interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
+) -> tuple[RebuiltPartition, ...]:
+    """Builds indexes, producer snapshots and leader epochs of whole partitions in a new directory.
+
+    They are what Kafka's recovery of every segment makes of the batches. A log without its head
+    begins with the producers of the snapshot at its first segment, where there is a sound one;
+    leader epochs without a batch are not known. To use the files, stop the broker and copy those of
+    a partition over its own.
+
+        >>> import ottla, tempfile
+        >>> home = tempfile.mkdtemp()
+        >>> built = ottla.rebuild_side_files("examples/data", home + "/new", topics=["orders"])
+        >>> [partition.fault for partition in built]
+        [None, None]
+
+    Args:
+        source: one path or several, as of `audit`.
+        directory: a new or an empty one; it appears whole or not at all.
+        topics: patterns as of the shell of the topics to build for; all by default.
+        index_interval_bytes: bytes of batches between two entries of an index, the topic's
+            `index.interval.bytes`.
+
+    Raises:
+        FileExistsError: the directory exists and is not empty.
+        OSError: a segment cannot be read, or a file not be written.
+        ValueError: nothing of Kafka's is there, or `index_interval_bytes` is negative.
+    """
+    if index_interval_bytes < 0:
+        raise ValueError(f"index_interval_bytes is {index_interval_bytes}, not at least 0")
+    sources = (
+        [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
+    )
+    inventory = take_inventory(sources)
+    for unreadable in inventory.unreadable:
+        raise ValueError(f"{inventory.display(unreadable.path)}: {unreadable.reason}")
+    plan = make_plan(inventory, tuple(topics or ()))
+    partitions = [p for p in plan.partitions if p.is_whole and p.state == "live" and p.segments]
+    target = os.path.abspath(os.fspath(directory))
+    check_target(target)
+    partial = make_partial(target)
+    try:
+        built = []
+        for partition in partitions:
+            relative = inventory.display(partition.directory).lstrip("/")
+            place = os.path.join(partial, relative)
+            os.makedirs(place, exist_ok=True)
+            names, fault = _rebuild(partition, place, index_interval_bytes)
+            there = os.path.join(target, relative)
+            built.append(RebuiltPartition(relative, there, tuple(names), fault))
+        os.rename(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return tuple(built)
+
+
+def _rebuild(partition: Partition, place: str, interval: int) -> tuple[list[str], str | None]:
+    """Writes the files of one partition: their names, and why they end before the log does."""
+    names: list[str] = []
+
+    def write(name: str, data: bytes) -> None:
+        with open(os.path.join(place, name), "xb") as file:
+            file.write(data)
+        names.append(name)
+
+    snapshot = _first_snapshot(partition)
+    epochs: bytes | None = None
+    fault: str | None = None
+    for segment, next_base_offset in _segments(partition):
+        stem = f"{segment.base_offset:020}"
+        try:
+            built = _build(segment, snapshot, epochs, interval, is_first=not names)
+        except ValueError as error:
+            fault = f"{stem}.log: {error}"
+            break
+        write(f"{stem}.index", built["offset_index"])
+        write(f"{stem}.timeindex", built["time_index"])
+        if built["transaction_index"]:
+            write(f"{stem}.txnindex", built["transaction_index"])
+        snapshot, epochs = built["snapshot"], built["leader_epochs"]
+        if built["valid_bytes"] < segment.size:
+            reason = built["fault"] or "no batch"
+            fault = f"{stem}.log, position {built['valid_bytes']}: {reason}"
+        end = built["next_offset"] if fault or next_base_offset is None else next_base_offset
+        if end > (segment.base_offset or 0):
+            write(f"{end:020}.snapshot", built["snapshot"])
+        if fault:
+            break
+    write("leader-epoch-checkpoint", epochs or b"0\n0\n")
+    return names, fault
+
+
+def _build(
+    segment: FileEntry,
+    snapshot: bytes | None,
+    epochs: bytes | None,
+    interval: int,
+    *,
+    is_first: bool,
+) -> dict[str, Any]:
+    try:
+        return _engine.rebuild_side_files(
+            segment.path,
+            segment.base_offset or 0,
+            snapshot=snapshot,
+            leader_epochs=epochs,
+            index_interval_bytes=interval,
+        )
+    except ValueError:
+        if not is_first or snapshot is None:
+            raise
+    # Kafka deletes a snapshot that it cannot read, and begins without.
+    return _build(segment, None, epochs, interval, is_first=True)
+
+
+def _segments(partition: Partition) -> Iterator[tuple[FileEntry, int | None]]:
+    for segment in partition.segments:
+        if segment.fault is not None:
+            raise OSError(f"{os.fsdecode(segment.path)}: {segment.fault}")
+        if segment.base_offset is not None:
+            yield segment, partition.next_base_offset(segment)
+
+
+def _first_snapshot(partition: Partition) -> bytes | None:
+    """The bytes of the snapshot where the log begins, if something was before that."""
+    base = partition.live_base_offsets[0]
+    for file in partition.files:
+        is_live = file.kind == "producer-snapshot" and file.state == "live"
+        if base > 0 and is_live and file.base_offset == base:
+            try:
+                return read_side_file(file)
+            except (OSError, SideFileError):
+                return None
+    return None

@@ -1,0 +1,63 @@
+"""`ottla rebuild`: the files that should lie beside segments, in a new directory."""
+
+from __future__ import annotations
+
+import click
+
+from ottla.audit.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
+from ottla.audit.result import check_target
+
+FAULTY = 2
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--output",
+    metavar="DIR",
+    required=True,
+    type=click.Path(),
+    help="New directory for the files, one directory a partition.",
+)
+@click.option(
+    "--topic",
+    "topics",
+    metavar="GLOB",
+    multiple=True,
+    help="Only topics that match, as in 'orders-*'. May be repeated.",
+)
+@click.option(
+    "--index-interval-bytes",
+    type=click.IntRange(min=0),
+    default=DEFAULT_INDEX_INTERVAL_BYTES,
+    show_default=True,
+    help="Bytes between two entries of an index, as the topic has it.",
+)
+def rebuild(
+    paths: tuple[str, ...], output: str, topics: tuple[str, ...], index_interval_bytes: int
+) -> int:
+    """Builds indexes, producer snapshots and leader epochs from the segments.
+
+    PATH is a broker's log directory, a partition directory, or a directory that holds some of
+    these. It is never modified: stop the broker and copy what was built over its own files.
+
+    Exit status: 0 all built, 2 some only up to damage, 3 something could not be read or written,
+    64 wrong usage.
+    """
+    try:
+        check_target(output)
+    except FileExistsError as error:
+        raise click.BadParameter(str(error), param_hint="--output") from error
+    try:
+        built = rebuild_side_files(
+            list(paths), output, topics=topics, index_interval_bytes=index_interval_bytes
+        )
+    except ValueError as error:
+        click.echo(f"ottla: {error}", err=True)
+        return 3
+    for partition in built:
+        count = len(partition.files)
+        click.echo(f"{partition.directory}: {count} file{'' if count == 1 else 's'}")
+        if partition.fault is not None:
+            click.echo(f"ottla: {partition.directory}: up to {partition.fault}", err=True)
+    return FAULTY if any(partition.fault for partition in built) else 0
