@@ -60,6 +60,15 @@ def test_a_place_in_a_segment_can_be_looked_at() -> None:
     assert commands(damaged, None) == []
 
 
+def test_a_file_beside_segments_can_be_built_anew() -> None:
+    wrong = finding("index-mismatch", severity="warning", position=8)
+    assert commands(wrong, "my logs/orders-3/00000000000000000000.index") == [
+        "ottla rebuild 'my logs/orders-3' --output rebuilt"
+    ]
+    harmless = finding("index-mismatch", severity="info", position=8)
+    assert commands(harmless, "orders-3/00000000000000000000.index") == []
+
+
 def test_an_open_transaction_can_be_looked_up_in_the_cluster() -> None:
     young = finding("open-transaction", severity="info", first_offset=12)
     (line,) = commands(young, None)

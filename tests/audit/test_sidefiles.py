@@ -118,6 +118,27 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     assert "the last 2 offsets are gone" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("name", "severity", "consequence"),
+    [
+        ("recovery-point-offset-checkpoint", "warning", "would not read the last segment again"),
+        ("log-start-offset-checkpoint", "warning", "Kafka deletes every segment"),
+        ("replication-offset-checkpoint", "warning", "goes by the end of the log"),
+        ("cleaner-offset-checkpoint", "info", "the cleaner begins at the log start again"),
+    ],
+)
+def test_a_checkpoint_beyond_the_end_says_what_kafka_makes_of_it(
+    tmp_path: Path, name: str, severity: str, consequence: str
+) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / name).write_text("0\n1\norders 0 26\n")
+    listed = take_inventory([log_directory])
+    log = {listed.partitions[0].directory: LogRange(0, 24)}
+    (finding,) = check_log_directory(listed.log_directories[0], listed, log)
+    assert finding.severity == severity
+    assert consequence in finding.message
+
+
 def test_a_checkpoint_says_nothing_of_a_log_that_was_not_read_whole(tmp_path: Path) -> None:
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     (log_directory / "replication-offset-checkpoint").write_text("0\n1\norders 0 26\n")

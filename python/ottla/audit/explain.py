@@ -8,6 +8,7 @@ look further, or to mend it.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,15 @@ STOPS_CONSUMERS = (
     "truncated-tail",
     "undecodable",
     "record-fault",
+)
+
+# Findings about files that can be made from the segments.
+REBUILT = (
+    "index-mismatch",
+    "timeindex-mismatch",
+    "txnindex-mismatch",
+    "snapshot-mismatch",
+    "epoch-checkpoint-mismatch",
 )
 
 
@@ -112,6 +122,9 @@ def commands(
     if path is not None and path.endswith(".log") and finding["position"] is not None:
         offset = "" if finding["first_offset"] is None else f" --offset {finding['first_offset']}"
         lines.append(f"ottla inspect {shlex.quote(path)}{offset}")
+    if path is not None and finding["name"] in REBUILT and finding["severity"] != "info":
+        partition, _ = os.path.split(path)
+        lines.append(f"ottla rebuild {shlex.quote(partition or '.')} --output rebuilt")
     if finding["topic"] is None or finding["partition"] is None:
         return lines
     if finding["name"] == "open-transaction" and finding["first_offset"] is not None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla import _engine
-from ottla.audit.findings import Finding
+from ottla.audit.findings import Finding, Severity
 from ottla.audit.inventory import (
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     MAX_OFFSET,
@@ -36,10 +37,29 @@ Parsed = TypeVar("Parsed")
 # The checkpoints of a broker with 200,000 partitions stay below 20 MiB.
 MAX_FILE_BYTES = 64 << 20
 
-_MEANING = {
-    RECOVERY_POINTS: "recovery point",
-    LOG_START_OFFSETS: "log start offset",
-    HIGH_WATERMARKS: "high watermark",
+# What an offset checkpoint holds, how grave it is when that lies behind the end of a log, and what
+# Kafka makes of it then.
+_MEANING: dict[bytes, tuple[str, Severity, str]] = {
+    RECOVERY_POINTS: (
+        "recovery point",
+        "warning",
+        "after an unclean stop Kafka would not read the last segment again",
+    ),
+    LOG_START_OFFSETS: (
+        "log start offset",
+        "warning",
+        "at the next start Kafka deletes every segment and begins there",
+    ),
+    HIGH_WATERMARKS: (
+        "high watermark",
+        "warning",
+        "at the next start Kafka goes by the end of the log, and nobody notices",
+    ),
+    CLEANER_OFFSETS: (
+        "first dirty offset",
+        "info",
+        "the cleaner begins at the log start again",
+    ),
 }
 
 
@@ -146,9 +166,9 @@ def check_log_directory(
                 file, inventory, "checkpoint-mismatch", parse_offset_checkpoint
             )
             yield from faults
-            meaning = _MEANING.get(file.name)
-            if offsets is None or meaning is None:
+            if offsets is None or file.name not in _MEANING:
                 continue
+            meaning, severity, consequence = _MEANING[file.name]
             for partition in inventory.partitions:
                 if partition.log_directory != directory.path or partition.state != "live":
                     continue
@@ -158,13 +178,14 @@ def check_log_directory(
                     continue
                 yield Finding(
                     name="checkpoint-mismatch",
-                    severity="warning",
+                    severity=severity,
                     file=inventory.display(file.path),
                     topic=partition.topic,
                     partition=partition.partition,
                     message=f"{name} says {meaning} {offset} of"
                     f" {partition.topic}-{partition.partition}, whose log ends at"
-                    f" {log.end_offset}: the last {offset - log.end_offset} offsets are gone",
+                    f" {log.end_offset}: the last {offset - log.end_offset} offsets are gone;"
+                    f" {consequence}",
                     first_offset=log.end_offset,
                     last_offset=offset - 1,
                     expected=f"at most {log.end_offset}",

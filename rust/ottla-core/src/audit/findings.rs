@@ -308,7 +308,7 @@ catalogue! {
         severity: Warning,
         meaning: "An entry or the size of an .index contradicts the segment.",
         causes: "The segment was damaged, cut or copied without its index; or the index itself was, on a disk that lost writes or in a copy of a running broker.",
-        action: "Delete the .index while the broker is stopped: the next start recovers the segment and builds all its indexes anew. For the last segment do it before the next start: after a clean stop Kafka takes the end of the log from this file, unchecked, and may begin at offset 0 again.",
+        action: "Delete the .index while the broker is stopped: the next start recovers the segment and builds all its indexes anew; or copy there what ottla rebuild makes. For the last segment do it before the next start: after a clean stop Kafka takes the end of the log from this file, unchecked, and may begin at offset 0 again.",
         kafka: "OffsetIndex, LogSegment.readNextOffset; LogLoader recovers a segment without an .index",
     }
     TimeindexMismatch {
@@ -316,7 +316,7 @@ catalogue! {
         severity: Warning,
         meaning: "An entry or the size of a .timeindex contradicts the segment.",
         causes: "As for index-mismatch; or the .timeindex was deleted alone, and grew again with what came later.",
-        action: "Delete the .index and the .timeindex while the broker is stopped: the next start builds both anew. Without the .index gone the .timeindex stays empty. Until then offsetsForTimes may skip records, and retention by time goes by a wrong age.",
+        action: "Delete the .index and the .timeindex while the broker is stopped: the next start builds both anew; or copy there what ottla rebuild makes. Without the .index gone the .timeindex stays empty. Until then offsetsForTimes may skip records, and retention by time goes by a wrong age.",
         kafka: "TimeIndex, LogSegment.findOffsetByTimestamp, LogSegment.largestTimestamp",
     }
     TxnindexMismatch {
@@ -324,7 +324,7 @@ catalogue! {
         severity: Warning,
         meaning: "A .txnindex does not list exactly the aborted transactions whose markers are in its segment.",
         causes: "The file was deleted, left out of a copy, or damaged.",
-        action: "read_committed consumers get records of aborted transactions that are not listed, and miss committed ones that are listed wrongly. Delete the .index of the segment while the broker is stopped: the next start recovers the segment and builds the .txnindex anew.",
+        action: "read_committed consumers get records of aborted transactions that are not listed, and miss committed ones that are listed wrongly. Delete the .index of the segment while the broker is stopped: the next start recovers the segment and builds the .txnindex anew; or copy there what ottla rebuild makes.",
         kafka: "KIP-98; TransactionIndex, AbortedTxn, LogSegment.collectAbortedTxns",
     }
     SnapshotMismatch {

@@ -516,7 +516,7 @@ impl Report<'_> {
     /// What Kafka makes of a wrong entry.
     fn consequence(&self, file: File) -> &'static str {
         match (self.is_rebuilt, file.side, self.context.is_active) {
-            (true, ..) => "the next start builds the file anew",
+            (true, ..) => "the broker did not stop cleanly, so its next start builds the file anew",
             (_, SideFile::OffsetIndex, true) => {
                 "the next start takes the end of the log from the last entry, unchecked, and may come up with end offset 0"
             }

@@ -331,7 +331,7 @@ struct TransactionCheck<'a> {
 impl TransactionCheck<'_> {
     fn new_finding(&self, message: &str) -> Finding {
         let then = if self.is_rebuilt {
-            "the next start builds the file anew"
+            "the broker did not stop cleanly, so its next start builds the file anew"
         } else {
             "Kafka does not look into it after a clean stop, and read_committed consumers get it wrong"
         };
