@@ -359,6 +359,14 @@ catalogue! {
         action: "Find out where the directory came from. A broker refuses a partition with a foreign topic id, and does not start with a meta.properties it cannot read.",
         kafka: "KIP-516; PartitionMetadataFile, MetaPropertiesEnsemble",
     }
+    ReplicaDifference {
+        name: "replica-difference",
+        severity: Warning,
+        meaning: "Copies of one partition hold different bytes for the same offsets, or do not hold the same offsets.",
+        causes: "Damage or loss on one copy, an unclean leader election, a follower that lags behind, or a disk that changed bytes.",
+        action: "Keep a copy of what only one replica has (table `differences`) before any broker starts. Then let Kafka copy from a good replica: stop the broker of a bad one, move its partition directory away, start it.",
+        kafka: "KIP-101, KIP-279, KIP-966; ReplicaFetcherThread.truncate, OffsetsForLeaderEpoch",
+    }
 }
 
 impl FindingKind {

@@ -3,6 +3,7 @@
 
 use super::causes;
 use super::findings::{Cause, Finding, FindingKind, Severity, SideFile};
+use super::fingerprint::Fingerprint;
 use super::gaps::Gap;
 use super::producers::{ProducerState, Producers, Verdict};
 use super::side_check::{self, NoSideFiles, Proof, SideFiles};
@@ -76,6 +77,8 @@ pub struct PartitionScan {
     pub newest_timestamp: i64,
     /// The last offset that damage took; what was lost at the end has none, so `i64::MAX`.
     pub last_lost_offset: Option<i64>,
+    /// Of all sound batches, where the segments have one.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// A leader epoch of a partition.
@@ -141,6 +144,10 @@ pub fn merge_partition_with(
         out.suppressed
             .extend(scan.findings.suppressed().into_iter().map(|(kind, n)| (index, kind, n)));
         merge.add(index, &mut scan);
+        if let Some(fingerprint) = scan.fingerprint.take() {
+            let fingerprint = fingerprint.in_segment(index as u32);
+            out.fingerprint.get_or_insert_default().append(fingerprint);
+        }
         out.segments.push(scan);
     }
     merge.finish(out)

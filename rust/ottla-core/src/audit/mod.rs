@@ -37,16 +37,19 @@
 //! | `timeline` | timestamps and retention |
 //! | `reading` | what a consumer would get of a partition |
 //! | [`recovery`] | what the next start of a broker makes of a directory |
+//! | `fingerprint`, [`replicas`] | copies of a partition compared |
 
 mod causes;
 mod chunk;
 pub mod findings;
+mod fingerprint;
 pub mod gaps;
 pub mod index_check;
 mod merge;
 pub mod producers;
 mod reading;
 pub mod recovery;
+pub mod replicas;
 mod resync;
 mod scan;
 pub mod sequences;
@@ -62,6 +65,7 @@ pub use findings::{
     Cause, CauseRow, Confidence, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row,
     Severity, SideFile,
 };
+pub use fingerprint::{Fingerprint, LEAST_SHIFT, MAX_BLOCKS, Place};
 pub use gaps::{Gap, Reader};
 pub use merge::{
     Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition, merge_partition_with,

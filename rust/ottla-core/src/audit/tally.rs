@@ -2,6 +2,7 @@
 //! producers. A batch out of order is held back until the next one shows which of them is wrong.
 
 use super::findings::{Finding, FindingKind, Findings, FirstFindings, Severity};
+use super::fingerprint::Fingerprint;
 use super::gaps::{OffsetRange, Ranges, span};
 use super::index_check::{IndexCheck, Indexed, Indexes};
 use super::producers::{Producers, Verdict};
@@ -52,6 +53,8 @@ pub struct SegmentContext {
     pub is_consumer_offsets: bool,
     /// The time of the audit, in milliseconds since 1970.
     pub now_ms: i64,
+    /// Whether it will be compared with other copies of the partition: the scan takes a fingerprint.
+    pub is_compared: bool,
 }
 
 /// What was counted in a segment, of sound batches unless said otherwise.
@@ -196,6 +199,8 @@ pub struct SegmentScan {
     pub control: Ranges,
     /// What is wrong, or worth knowing.
     pub findings: Findings,
+    /// Of the sound batches, where the context asks for it.
+    pub fingerprint: Option<Fingerprint>,
     /// Offsets missing between the first and the last.
     pub(crate) holes: i64,
     /// The producers, to be merged.
@@ -458,6 +463,7 @@ impl SegmentScan {
             holes,
             producers,
             index_check,
+            fingerprint,
             verdicts,
             waiting,
         } = right;
@@ -489,6 +495,9 @@ impl SegmentScan {
 
         self.verdicts.append(verdicts);
         self.index_check = std::mem::take(&mut self.index_check).join(index_check);
+        if let (Some(left), Some(right)) = (&mut self.fingerprint, fingerprint) {
+            left.append(right);
+        }
         self.ended.append(ended);
         self.control.append(&control);
         let mut sink = Sink {
@@ -590,6 +599,9 @@ impl<'a> Tally<'a> {
         indexes: &'a Indexes,
     ) -> Self {
         scan.index_check.resume(indexes);
+        if scan.context.is_compared {
+            scan.fingerprint.get_or_insert_default();
+        }
         let base = scan.context.base_offset;
         let now_ms = scan.context.now_ms;
         let (oldest, newest) = (scan.oldest, scan.newest);
@@ -698,6 +710,9 @@ impl<'a> Tally<'a> {
         }
         let (position, end) = (base + header.position as u64, base + header.end as u64);
         self.scan.index_check.pass(position, end, header.max_timestamp);
+        if let Some(fingerprint) = &mut self.scan.fingerprint {
+            fingerprint.observe(&Seen::of_header(header, base).info);
+        }
         self.quiet_batches += 1;
         self.quiet_records += header.record_count as u64;
         self.quiet_offset = last_offset.saturating_add(1);
@@ -740,6 +755,9 @@ impl<'a> Tally<'a> {
     pub(crate) fn sound(&mut self, seen: Seen) {
         if let Some(on_batch) = &mut self.on_batch {
             on_batch(&seen.info, true);
+        }
+        if let Some(fingerprint) = &mut self.scan.fingerprint {
+            fingerprint.observe(&seen.info);
         }
         if let Some(pending) = self.pending.take() {
             self.settle(&pending, Some(&seen));
