@@ -12,6 +12,7 @@ __all__ = [
     "BatchIterator",
     "Chunk",
     "Columns",
+    "Copy",
     "Leader",
     "PartitionRecords",
     "PartitionScan",
@@ -36,6 +37,7 @@ __all__ = [
     "build_message_set",
     "cause_catalogue",
     "check_batches",
+    "compare_copies",
     "finding_catalogue",
     "kernel_level",
     "merge_partition",
@@ -313,6 +315,7 @@ class Segment:
         is_active: bool = True,
         stopped_cleanly: bool = False,
         is_consumer_offsets: bool = False,
+        is_compared: bool = False,
         offset_index: bytes | None = None,
         time_index: bytes | None = None,
         level: str = "full",
@@ -396,6 +399,14 @@ class PartitionScan:
     def timeline(self) -> list[dict[str, Any]]: ...
     @property
     def metrics(self) -> list[dict[str, Any]]: ...
+
+@final
+class Copy:
+    def __new__(cls, scan: PartitionScan, *, high_watermark: int | None = None) -> Copy: ...
+
+def compare_copies(
+    copies: Sequence[tuple[str, Copy, Sequence[tuple[bytes, str]]]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]: ...
 
 @final
 class TableStream:

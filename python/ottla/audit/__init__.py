@@ -6,6 +6,7 @@ and `explain` tells what it means. `reading` gives the records a consumer would 
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ottla.audit.findings import SEVERITIES, Finding, Severity
@@ -47,7 +48,7 @@ against every rule of the format."""
 
 
 def audit(
-    source: Source | Sequence[Source],
+    source: Source | Sequence[Source] = (),
     *,
     topics: Sequence[str] | None = None,
     level: Level = "full",
@@ -55,6 +56,7 @@ def audit(
     fail_on: Severity = "error",
     progress: Progress | None = None,
     max_mb_per_s: float | None = None,
+    replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     split_bytes: int | None = None,
 ) -> AuditResult:
@@ -76,6 +78,9 @@ def audit(
         fail_on: the severity from which `AuditResult.raise_for_findings` raises.
         progress: called with the bytes read and the bytes to be read, by one thread at a time.
         max_mb_per_s: bound on what all threads together read a second, in 10⁶ bytes.
+        replicas: further paths by the name of the copy they are of. Copies of one partition are
+            compared with each other; so are those under several paths of `source`, if they are of
+            one cluster as far as `meta.properties` tells.
         topic_configs: settings by topic or pattern, as in ``{"orders": {"cleanup.policy":
             "compact"}}``: with `cleanup.policy` and `remote.storage.enable` gaps are told apart
             better.
@@ -100,10 +105,11 @@ def audit(
     threads = threads or default_threads()
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES
-    sources = (
-        [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
-    )
-    plan = make_plan(take_inventory(sources), tuple(topics or ()), split_bytes=split_bytes)
+    sources = _paths(source)
+    named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
+    if not sources and not named:
+        raise ValueError("there is no source and no replica to audit")
+    plan = make_plan(take_inventory(sources, named), tuple(topics or ()), split_bytes=split_bytes)
     outcome = run_plan(
         plan,
         level=level,
@@ -113,3 +119,9 @@ def audit(
         topic_configs=topic_configs,
     )
     return make_result(plan, outcome, level=level, fail_on=fail_on)
+
+
+def _paths(source: Source | Sequence[Source]) -> list[Source]:
+    if isinstance(source, (str, bytes, os.PathLike)):
+        return [source]
+    return list(source)

@@ -42,6 +42,8 @@ class Finding:
     producer_id: int | None = None
     next_good_offset: int | None = None
     cause: str | None = None
+    replica: str | None = None
+    good_replicas: tuple[str, ...] | None = None
     commands: tuple[str, ...] = ()
     expected: str | None = None
     found: str | None = None
@@ -75,6 +77,8 @@ def from_engine(
         producer_id=finding["producer_id"],
         next_good_offset=finding["next_good_offset"],
         cause=finding["cause"],
+        replica=finding.get("replica"),
+        good_replicas=tuple(good) if (good := finding.get("good_replicas")) is not None else None,
         expected=finding["expected"] or None,
         found=finding["found"] or None,
     )

@@ -173,6 +173,16 @@ class Inventory:
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
     unreadable: tuple[Unreadable, ...]
+    sources: tuple[tuple[bytes, str | None], ...] = ()
+    """The paths that were given, the longest first, and the replica each was said to be of."""
+
+    def source_of(self, path: bytes) -> tuple[bytes, str | None]:
+        """The given path under which another one lies, and the replica it was said to be of."""
+        for source, replica in self.sources:
+            if path == source or path.startswith(os.path.join(source, b"")):
+                return source, replica
+        # Reached through a link.
+        return self.base, None
 
     def display(self, path: bytes) -> str:
         """A path as shown to people: relative to the audited directory, printable."""
@@ -230,8 +240,12 @@ def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
     return kind, "live" if stem == name else "temporary", None
 
 
-def take_inventory(sources: Sequence[Source]) -> Inventory:
+def take_inventory(
+    sources: Sequence[Source], replicas: Sequence[tuple[str, Source]] = ()
+) -> Inventory:
     """Lists everything under the sources: log directories, partitions, files, in any mixture.
+
+    `replicas` are further sources, each said to be of a copy of that name.
 
     A source that is missing or unreadable, or holds nothing of Kafka's, is in `unreadable`; the
     others are listed all the same.
@@ -240,7 +254,9 @@ def take_inventory(sources: Sequence[Source]) -> Inventory:
     'no such file or directory'
     """
     listing = _Listing()
-    paths = [os.path.abspath(os.fsencode(source)) for source in sources]
+    given = [(None, source) for source in sources] + list(replicas)
+    named = [(os.path.abspath(os.fsencode(source)), name) for name, source in given]
+    paths = [path for path, _ in named]
     # Directories first: a file named beside its directory is then known to be listed.
     listing.add_files([path for path in paths if not listing.add_directory(path)])
     return Inventory(
@@ -248,6 +264,7 @@ def take_inventory(sources: Sequence[Source]) -> Inventory:
         log_directories=tuple(listing.log_directories),
         partitions=tuple(listing.partitions),
         unreadable=tuple(listing.unreadable),
+        sources=tuple(sorted(named, key=lambda source: len(source[0]), reverse=True)),
     )
 
 

@@ -10,10 +10,14 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from ottla.audit.replicas import find_copies
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ottla.audit.findings import Finding
     from ottla.audit.inventory import FileEntry, FileKind, Inventory, LogDirectory, Partition
+    from ottla.audit.replicas import Copies
 
 ENDLESS = 2**63 - 1
 """The position behind every file."""
@@ -87,6 +91,10 @@ class Plan:
     tasks: tuple[ScanTask, ...]
     unmatched_topics: tuple[str, ...]
     """Patterns that no topic matched."""
+    copies: tuple[Copies, ...] = ()
+    """Partitions of which there are several copies, to be compared."""
+    findings: tuple[Finding, ...] = ()
+    """What the directories show together."""
 
     @property
     def byte_count(self) -> int:
@@ -121,7 +129,8 @@ def make_plan(
         for file_index, file in enumerate(log.files)
         if file.fault is None
     ]
-    tasks.sort(key=lambda task: task.file.size, reverse=True)
+    copies, findings = find_copies(inventory, partitions)
+    tasks.sort(key=_copies_together(tasks, logs, copies))
     names = {p.topic for p in inventory.partitions if p.topic is not None}
     return Plan(
         inventory=inventory,
@@ -132,7 +141,36 @@ def make_plan(
         unmatched_topics=tuple(
             pattern for pattern in topics if not any(fnmatchcase(n, pattern) for n in names)
         ),
+        copies=tuple(copies),
+        findings=tuple(findings),
     )
+
+
+def _copies_together(
+    tasks: Sequence[ScanTask], logs: Sequence[Log], copies: Sequence[Copies]
+) -> Callable[[ScanTask], tuple[int, ...]]:
+    """The order of tasks: the largest first, but copies of a partition one after the other.
+
+    Little is then held at a time of what is kept of a copy until the last one is scanned.
+    """
+    groups = {p.directory: number for number, group in enumerate(copies) for p in group.partitions}
+    largest: dict[int, int] = {}
+
+    def group_of(task: ScanTask) -> int | None:
+        partition = logs[task.log].partition
+        return groups.get(partition.directory) if groups and partition is not None else None
+
+    for task in tasks:
+        if (group := group_of(task)) is not None:
+            largest[group] = max(largest.get(group, 0), task.file.size)
+
+    def order(task: ScanTask) -> tuple[int, ...]:
+        group = group_of(task)
+        if group is None:
+            return -task.file.size, -1, 0
+        return -largest[group], group, -task.file.size
+
+    return order
 
 
 def _matches(partition: Partition, topics: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from ottla.audit.findings import (
 )
 from ottla.audit.inventory import FileEntry, Partition, display
 from ottla.audit.restarts import restart_rows
-from ottla.audit.run import ENGINE_TABLES
+from ottla.audit.run import OUTCOME_TABLES
 from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
 from ottla.audit.tables import (
     FINDINGS,
@@ -44,8 +44,8 @@ Format = Literal["jsonl", "parquet"]
 ROW_GROUP_BYTES = 32 << 20
 
 # Names of tables that are written out by `save` and `json_chunks` unasked.
-SAVED_TABLES = ("files", "batches", "findings", *ENGINE_TABLES, "recovery")
-JSON_TABLES = ("findings", *ENGINE_TABLES, "recovery", "files")
+SAVED_TABLES = ("files", "batches", "findings", *OUTCOME_TABLES, "recovery")
+JSON_TABLES = ("findings", *OUTCOME_TABLES, "recovery", "files")
 
 # Records that are looked for in their batches because they hold retention back.
 MAX_BLAMED = 1000
@@ -88,6 +88,7 @@ class AuditResult:
     epochs: Table
     timeline: Table
     metrics: Table
+    differences: Table
     recovery: Table
     """What the next start of a broker makes of the partitions that have a finding."""
     directory: str
@@ -190,7 +191,7 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         batches=_segment_table("batches", batch_chunks, places),
         records=_segment_table("records", record_chunks, places),
         findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
-        **{name: Table.of_rows(name, _engine_rows(name, outcome)) for name in ENGINE_TABLES},
+        **{name: Table.of_rows(name, _engine_rows(name, outcome)) for name in OUTCOME_TABLES},
         recovery=Table.of_rows("recovery", list(restart_rows(plan, outcome))),
         directory=display(plan.inventory.base),
         level=level,

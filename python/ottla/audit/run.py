@@ -19,6 +19,7 @@ from ottla import _engine
 from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
+from ottla.audit.replicas import Comparison
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
 """Tables whose rows the engine gives when it merges the segments of a partition."""
+
+OUTCOME_TABLES = (*ENGINE_TABLES, "differences")
+"""Those, and what copies of partitions show together."""
 
 Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to be read, by one thread at a time."""
@@ -58,7 +62,7 @@ class Outcome:
     findings: tuple[Finding, ...]
     """By file and position."""
     tables: Mapping[str, tuple[tuple[Partition, Mapping[str, Any]], ...]]
-    """Rows of `ENGINE_TABLES`, each with its partition."""
+    """Rows of `OUTCOME_TABLES`, each with its partition."""
     elapsed_s: float
     read_again: int = 0
     """Ranges that did not fit to what is before them, and so were read twice."""
@@ -179,6 +183,7 @@ class _Run:
         self._tables: dict[int, dict[str, list[Mapping[str, Any]]]] = {}
         self._ranges: dict[bytes, sidefiles.LogRange] = {}
         self._surroundings = surroundings
+        self._comparison = Comparison(plan.inventory, plan.copies)
         counts = dict.fromkeys(range(len(plan.logs)), 0)
         for task in plan.tasks:
             counts[task.log] += 1
@@ -190,6 +195,8 @@ class _Run:
         self._threads = min(threads, max(1, ranges))
         self._scan_all(self._threads)
         self._findings += self._around_the_segments()
+        self._comparison.finish()
+        self._findings += self._comparison.findings
         self._findings.sort(
             key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name)
         )
@@ -197,7 +204,8 @@ class _Run:
             files=self._files,
             reasons=self._reasons,
             findings=tuple(self._findings),
-            tables={name: self._by_partition(name) for name in ENGINE_TABLES},
+            tables={name: self._by_partition(name) for name in ENGINE_TABLES}
+            | {"differences": self._comparison.sorted_rows()},
             elapsed_s=time.monotonic() - start,
             read_again=self._read_again,
         )
@@ -288,6 +296,7 @@ class _Run:
                     is_active=task.is_active,
                     stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
                     is_consumer_offsets=log.is_consumer_offsets,
+                    is_compared=log.is_whole and self._comparison.wants(log.partition),
                     offset_index=_path_beside(log, "offset-index", task.base_offset),
                     time_index=_path_beside(log, "time-index", task.base_offset),
                     level=self._level,
@@ -428,10 +437,14 @@ class _Run:
                     self._ranges[log.partition.directory] = sidefiles.LogRange(
                         start_offset, end_offset
                     )
+        if log.partition is not None and log.is_whole and self._comparison.wants(log.partition):
+            is_read = len(scans) == len(log.files)
+            self._comparison.add(log.partition, log, merged if is_read else None)
 
     def _around_the_segments(self) -> Iterable[Finding]:
         """What the names and the small files tell, and what could not be read."""
         plan = self._plan
+        yield from plan.findings
         yield from _unread(plan, self._reasons)
         for partition in plan.partitions:
             log = self._ranges.get(partition.directory)

@@ -112,6 +112,8 @@ FINDINGS = (
     Column("producer_id", "int64", "producer concerned"),
     Column("next_good_offset", "int64", "where a consumer can go on"),
     Column("cause", "string", "why offsets are missing, see docs/findings.md"),
+    Column("replica", "string", "the copy concerned, where copies of a partition are compared"),
+    Column("good_replicas", "list", "the copies to trust; empty where nothing tells"),
     Column("commands", "list", "commands to copy that look at it, or mend it"),
     Column("expected", "string", "what should have been there"),
     Column("found", "string", "what is there"),
@@ -225,6 +227,33 @@ PRODUCERS = (
     Column("open_transaction_offset", "int64", "where its open transaction begins"),
 )
 
+DIFFERENCES = (
+    Column("topic", "string", "topic"),
+    Column("partition", "int32", "partition"),
+    Column(
+        "kind",
+        "string",
+        "diverged, different-bytes, leader-epoch, damaged, lost-everywhere, missing, behind,"
+        " begins-later or compaction; the last two are lawful and no findings",
+    ),
+    Column("severity", "string", "error, warning or info"),
+    Column("first_offset", "int64", "first offset at which the copies differ so"),
+    Column("last_offset", "int64", "last such offset, inclusive"),
+    Column("good_replicas", "list", "the copies to trust; empty where nothing tells"),
+    Column("bad_replicas", "list", "the copies that do not have what the good ones have"),
+    Column("only_replica", "string", "the one copy that has these records, if it is one only"),
+    Column("replicas", "list", "names of all copies; the lists below are in their order"),
+    Column("files", "list", "where each copy has the first of these offsets, or the damage"),
+    Column("positions", "list", "bytes from the start of that file"),
+    Column("sizes", "list", "bytes from there on, up to the end of the file at most"),
+    Column("batches", "list", "sound batches of these offsets that were held against each other"),
+    Column("records", "list", "records in them"),
+    Column("leader_epochs", "list", "leader epoch of the first of them"),
+    Column("action", "string", "what to do"),
+    Column("commands", "list", "commands to copy that save what only one copy has"),
+    Column("message", "string", "a sentence that says it all"),
+)
+
 RECOVERY = (
     Column("directory", "string", "path of the partition relative to the audited directory"),
     Column("topic", "string", "topic"),
@@ -265,6 +294,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "epochs": EPOCHS,
     "timeline": TIMELINE,
     "metrics": METRICS,
+    "differences": DIFFERENCES,
     "recovery": RECOVERY,
 }
 

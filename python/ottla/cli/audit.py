@@ -26,7 +26,7 @@ def _topic_configs(
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path())
 @click.option(
     "--level",
     type=click.Choice(get_args(Level)),
@@ -40,6 +40,13 @@ def _topic_configs(
     metavar="GLOB",
     multiple=True,
     help="Only topics that match, as in 'orders-*'. May be repeated.",
+)
+@click.option(
+    "--replica",
+    "replicas",
+    metavar="NAME=PATH",
+    multiple=True,
+    help="A broker's copies, to be compared with those of the other brokers. May be repeated.",
 )
 @click.option(
     "--threads",
@@ -78,6 +85,7 @@ def audit(
     paths: tuple[str, ...],
     level: Level,
     topics: tuple[str, ...],
+    replicas: tuple[str, ...],
     threads: int | None,
     max_mb_per_s: float | None,
     topic_configs: TopicConfigs,
@@ -88,7 +96,8 @@ def audit(
     """Tells whether logs are sound, what is wrong with them, and what to do.
 
     PATH is a broker's log directory, a partition directory, a segment file, or a directory that
-    holds some of these. Nothing is ever modified.
+    holds some of these. Nothing is ever modified. Several PATHs of brokers of one cluster are
+    compared: copies of a partition must not differ.
 
     Exit status: 0 nothing worse than info, 1 warnings, 2 errors, 3 something asked for could not
     be read, 64 wrong usage, 130 Ctrl-C.
@@ -97,6 +106,9 @@ def audit(
         raise click.UsageError("--records needs --output DIR: records are not for the terminal")
     if output is not None:
         _check_output(output)
+    if not paths and not replicas:
+        raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
+    named = _named(replicas)
     with _progress() as progress:
         result = audit_sources(
             list(paths),
@@ -104,6 +116,7 @@ def audit(
             level=level,
             threads=threads,
             max_mb_per_s=max_mb_per_s,
+            replicas=named,
             progress=progress,
             topic_configs=topic_configs,
         )
@@ -121,6 +134,20 @@ def audit(
         # The verdict stands, whether anybody reads it or not; main() flushes again and copes.
         pass
     return result.exit_code
+
+
+def _named(replicas: tuple[str, ...]) -> dict[str, list[str]]:
+    """Paths by the name of their replica."""
+    named: dict[str, list[str]] = {}
+    for text in replicas:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise click.BadParameter(
+                f"{text!r} is not NAME=PATH, as in broker-1=/backup/broker-1",
+                param_hint="--replica",
+            )
+        named.setdefault(name, []).append(path)
+    return named
 
 
 def _check_output(output: str) -> None:

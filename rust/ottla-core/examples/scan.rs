@@ -70,6 +70,7 @@ fn partition(
             stopped_cleanly: above.join(".kafka_cleanshutdown").exists(),
             is_consumer_offsets,
             now_ms,
+            is_compared: false,
         };
         let source = fs::File::open(file)?;
         scans.push(scanner.scan(&source, context, &mut |_| true, None)?);

@@ -348,6 +348,9 @@ fn an_unclean_election_loses_what_the_lower_epoch_holds_up_to_its_end() {
     assert_eq!(difference.bad, BTreeSet::from([1]));
     assert_eq!(difference.extents[1].leader_epoch, Some(0));
     assert_eq!(difference.extents[0].leader_epoch, Some(2));
+    assert_eq!(difference.extents[1].batches, 9);
+    assert_eq!(difference.extents[1].records, (old_end - parted_at) as u64);
+    assert_eq!(difference.extents[0].batches, 2);
     assert_eq!(difference.only_copy(), Some(1));
 }
 

@@ -251,6 +251,7 @@ impl SegmentScan {
 ///     is_active: whether it is the last of its partition.
 ///     stopped_cleanly: whether the broker did.
 ///     is_consumer_offsets: whether it belongs to ``__consumer_offsets``.
+///     is_compared: whether it will be compared with other copies of the partition.
 ///     offset_index, time_index: paths of the index files beside it, held against it.
 ///     level: ``crc``, ``decode`` or ``full``.
 ///     now_ms: the time of the audit.
@@ -273,8 +274,10 @@ impl Segment {
     #[new]
     #[pyo3(signature = (
         path, *, base_offset=None, next_base_offset=None, is_active=true, stopped_cleanly=false,
-        is_consumer_offsets=false, offset_index=None, time_index=None, level="full", now_ms
+        is_consumer_offsets=false, is_compared=false, offset_index=None, time_index=None,
+        level="full", now_ms
     ))]
+    #[expect(clippy::fn_params_excessive_bools, reason = "by name")]
     #[expect(clippy::too_many_arguments, reason = "by name")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn new(
@@ -285,6 +288,7 @@ impl Segment {
         is_active: bool,
         stopped_cleanly: bool,
         is_consumer_offsets: bool,
+        is_compared: bool,
         offset_index: Option<Vec<u8>>,
         time_index: Option<Vec<u8>>,
         level: &str,
@@ -300,6 +304,7 @@ impl Segment {
             stopped_cleanly,
             is_consumer_offsets,
             now_ms,
+            is_compared,
         };
         let (indexes, unread) = py.detach(|| {
             let base = base_offset.unwrap_or(0);

@@ -15,6 +15,7 @@ mod partition_leader;
 mod read;
 mod reading;
 mod recovery;
+mod replicas;
 mod sidefiles;
 mod tables;
 
@@ -53,6 +54,8 @@ mod _engine {
     #[pymodule_export]
     use crate::recovery::{predict_recovery, rebuild_side_files};
 
+    #[pymodule_export]
+    use crate::replicas::{Copy, compare_copies};
     #[pymodule_export]
     use crate::sidefiles::{
         parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata,

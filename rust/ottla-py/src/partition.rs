@@ -14,7 +14,8 @@ use std::io;
 /// What the segments of a partition show together.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct PartitionScan {
-    inner: ottla_core::audit::PartitionScan,
+    pub(crate) inner: ottla_core::audit::PartitionScan,
+    pub(crate) context: PartitionContext,
     files: Vec<String>,
 }
 
@@ -379,5 +380,5 @@ pub(crate) fn merge_partition(
     let (files, segments): (Vec<_>, Vec<_>) =
         scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
     let inner = py.detach(|| merge_partition_with(segments, &context, &beside));
-    PartitionScan { inner, files }
+    PartitionScan { inner, context, files }
 }

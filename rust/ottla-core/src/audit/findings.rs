@@ -359,6 +359,14 @@ catalogue! {
         action: "Find out where the directory came from. A broker refuses a partition with a foreign topic id, and does not start with a meta.properties it cannot read.",
         kafka: "KIP-516; PartitionMetadataFile, MetaPropertiesEnsemble",
     }
+    DuplicatePartition {
+        name: "duplicate-partition",
+        severity: Warning,
+        meaning: "Two log directories of one broker hold the same partition.",
+        causes: "A directory was copied or moved by hand, or a disk came back after its partitions had been moved to another one.",
+        action: "Find out which is the one in use, from the ends of both, and move the other away before the broker starts.",
+        kafka: "LogManager.loadLogs: IllegalStateException, duplicate log directories; KIP-113",
+    }
     ReplicaDifference {
         name: "replica-difference",
         severity: Warning,

@@ -392,6 +392,7 @@ impl PartitionReader {
             is_consumer_offsets: false,
             // Timestamps are not judged here.
             now_ms: i64::MAX,
+            is_compared: false,
         }
     }
 

@@ -81,6 +81,31 @@ impl DifferenceKind {
         matches!(self, Self::BeginsLater | Self::Compaction)
     }
 
+    /// What to do.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Diverged => {
+                "Save the offsets of the bad copy before its broker starts: following the leader it cuts them off. Then send again what is missing."
+            }
+            Self::DifferentBytes => {
+                "Restore the bad copy from a good one: with its broker stopped, move its partition directory away and let it fetch anew. Check the disk."
+            }
+            Self::LeaderEpoch => {
+                "Restore the bad copy from a good one if one copy alone differs: a wrong epoch can make followers cut their logs at the wrong place."
+            }
+            Self::Damaged | Self::Missing => {
+                "Restore the bad copy from a good one: with its broker stopped, move its partition directory away and let it fetch anew. Never let it become leader before."
+            }
+            Self::LostEverywhere => {
+                "No copy has them: look for a backup or a mirror; consumers must go on behind them."
+            }
+            Self::Behind => {
+                "Nothing while the broker is down or catches up. Do not elect this copy: what it lacks would be lost."
+            }
+            Self::BeginsLater | Self::Compaction => "Nothing.",
+        }
+    }
+
     fn severity(self) -> Severity {
         match self {
             Self::Diverged | Self::DifferentBytes | Self::LeaderEpoch | Self::Missing => {
@@ -206,7 +231,8 @@ impl Difference {
         )
     }
 
-    fn message(&self, copy: usize, copies: &[Copy], names: &[String]) -> String {
+    /// The difference in a sentence; `copy` is the one it is about.
+    pub fn message(&self, copy: usize, copies: &[Copy], names: &[String]) -> String {
         let name = |copy: usize| names.get(copy).map_or("", String::as_str);
         let list = |set: &BTreeSet<usize>| {
             let names: Vec<&str> = set.iter().map(|&copy| name(copy)).collect();
@@ -470,10 +496,13 @@ impl Reader<'_, '_> {
     fn walk(&mut self, prints: &[&Fingerprint], judge: &mut Judge<'_>) -> io::Result<()> {
         let shift = prints.iter().map(|print| print.shift()).max().unwrap_or(0);
         let prints: Vec<Fingerprint> = prints.iter().map(|print| print.coarsened(shift)).collect();
-        let mut numbers: BTreeSet<i64> =
+        let numbers: BTreeSet<i64> =
             prints.iter().flat_map(|print| print.numbers().collect::<Vec<_>>()).collect();
-        numbers.retain(|&number| self.differs(&prints, number));
         for number in numbers {
+            // What parted is read to its end, to say how much was lost.
+            if !self.differs(&prints, number) && !judge.follows_parted(&prints, number) {
+                continue;
+            }
             let blocks = prints.iter().map(|print| print.block(number));
             let batches = blocks.clone().flatten().map(|block| block.batches).max().unwrap_or(0);
             let offsets = blocks.flatten().map(|block| block.offsets(shift)).next();
@@ -607,8 +636,8 @@ type Way = (DifferenceKind, BTreeSet<usize>, BTreeSet<usize>);
 /// Goes through the batches that differ, in the order of offsets.
 struct Judge<'a> {
     copies: &'a [Copy],
-    /// Where copies parted from the surviving log.
-    parted: Vec<Option<i64>>,
+    /// The differences of the copies that parted from the surviving log.
+    parted: Vec<Option<Difference>>,
     /// Last offset of the last batch of each copy.
     reached: Vec<i64>,
     open: BTreeMap<Way, Difference>,
@@ -671,6 +700,7 @@ impl<'a> Judge<'a> {
                 let head = heads.get(copy).copied().flatten();
                 if let Some(head) = head.filter(|head| head.info.base_offset == offset) {
                     *at += 1;
+                    self.count_parted(copy, head);
                     if let Some(reached) = self.reached.get_mut(copy) {
                         *reached = head.info.last_offset;
                     }
@@ -684,7 +714,7 @@ impl<'a> Judge<'a> {
         'a: 'h,
     {
         let Some(known) = self.copies.get(copy) else { return Has::Out };
-        if self.parted.get(copy).copied().flatten().is_some() {
+        if self.has_parted(copy) {
             return Has::Out;
         }
         let head = heads.get(copy).copied().flatten();
@@ -804,12 +834,37 @@ impl<'a> Judge<'a> {
                     extent.add(batch);
                 }
             }
-            self.push(difference);
             if let Some(parted) = self.parted.get_mut(copy) {
-                *parted = Some(offset);
+                *parted = Some(difference);
             }
         }
         survivors
+    }
+
+    fn has_parted(&self, copy: usize) -> bool {
+        self.parted.get(copy).is_some_and(Option::is_some)
+    }
+
+    /// Whether a copy that parted has batches in a block.
+    fn follows_parted(&self, prints: &[Fingerprint], number: i64) -> bool {
+        (0..prints.len()).any(|copy| {
+            self.has_parted(copy) && prints.get(copy).is_some_and(|p| p.block(number).is_some())
+        })
+    }
+
+    /// Counts a batch behind the one at which copies parted.
+    fn count_parted(&mut self, copy: usize, batch: &Listed) {
+        for (other, difference) in self.parted.iter_mut().enumerate() {
+            let Some(difference) = difference else { continue };
+            let base = batch.info.base_offset;
+            let is_behind = base > difference.first_offset && base <= difference.last_offset;
+            if is_behind
+                && (other == copy || difference.good.contains(&copy))
+                && let Some(extent) = difference.extents.get_mut(copy)
+            {
+                extent.add(batch);
+            }
+        }
     }
 
     /// Ends the differences that do not go on; those of compaction are one for the whole log.
@@ -840,6 +895,9 @@ impl<'a> Judge<'a> {
         }
         self.lost_everywhere();
         self.edges();
+        for difference in std::mem::take(&mut self.parted).into_iter().flatten() {
+            self.push(difference);
+        }
         self.out.differences.sort_by_key(|difference| {
             (difference.first_offset, difference.last_offset, difference.kind)
         });
@@ -874,9 +932,8 @@ impl<'a> Judge<'a> {
 
     /// Where copies begin and end.
     fn edges(&mut self) {
-        let standing: Vec<usize> = (0..self.copies.len())
-            .filter(|&copy| self.parted.get(copy).is_some_and(Option::is_none))
-            .collect();
+        let standing: Vec<usize> =
+            (0..self.copies.len()).filter(|&copy| !self.has_parted(copy)).collect();
         let of = |copy: &usize| self.copies.get(*copy);
         let end = standing.iter().filter_map(of).map(|copy| copy.end).max().unwrap_or(0);
         let start = self.copies.iter().map(|copy| copy.start).min().unwrap_or(0);

@@ -1,0 +1,278 @@
+"""Which directories are copies of one partition, and what comparing them shows.
+
+Directories are copies of one partition when they have its name, belong to one cluster as far as
+`meta.properties` tells, and
+
+- come from paths that were named as replicas (``--replica name=path``), or
+- lie under different paths that were given (``ottla audit A B C``), or
+- lie under one path, in log directories of different brokers.
+
+A copy has the name it was given, else that of the path or log directory it comes from. Two log
+directories of one broker under one path that hold the same partition are no copies: a broker with
+both as `log.dirs` does not start.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ottla import _engine
+from ottla.audit.findings import UNREADABLE, Finding, from_engine
+from ottla.audit.inventory import HIGH_WATERMARKS, META_PROPERTIES, FileEntry, display
+from ottla.audit.sidefiles import (
+    SideFileError,
+    parse_meta_properties,
+    read_offsets,
+    read_side_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ottla.audit.inventory import Inventory, Partition
+    from ottla.audit.plan import Log
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The copies of one partition, by name."""
+
+    names: tuple[str, ...]
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a directory of a partition comes from."""
+
+    partition: Partition
+    source: bytes
+    name: str | None
+    cluster: str | None
+    broker: str | None
+    directory_id: str | None
+
+
+def find_copies(
+    inventory: Inventory, partitions: Iterable[Partition]
+) -> tuple[list[Copies], list[Finding]]:
+    """The partitions of which there are several copies, and what is wrong with that already."""
+    together: dict[tuple[str, int], list[Partition]] = {}
+    for partition in partitions:
+        if partition.state == "live" and partition.is_whole and partition.topic is not None:
+            key = partition.topic, partition.partition or 0
+            together.setdefault(key, []).append(partition)
+    known: dict[bytes, dict[str, str]] = {}
+    copies: list[Copies] = []
+    findings: list[Finding] = []
+    for several in together.values():
+        if len(several) == 1:
+            continue
+        places = [_place(inventory, partition, known) for partition in several]
+        for one_cluster in _by_cluster(places):
+            chosen, repeated = _by_broker(inventory, one_cluster)
+            findings += (_repeated(inventory, first, second) for first, second in repeated)
+            if len(chosen) > 1:
+                names, chosen_places = zip(*sorted(chosen.items()), strict=True)
+                copies.append(Copies(names, tuple(place.partition for place in chosen_places)))
+    return copies, findings
+
+
+def _place(inventory: Inventory, partition: Partition, known: dict[bytes, Row]) -> _Place:
+    above = os.path.dirname(partition.directory)
+    if above not in known:
+        known[above] = _meta_properties(above)
+    properties = known[above]
+    source, name = inventory.source_of(partition.directory)
+    return _Place(
+        partition=partition,
+        source=source,
+        name=name,
+        cluster=properties.get("cluster.id"),
+        broker=properties.get("node.id", properties.get("broker.id")),
+        directory_id=properties.get("directory.id"),
+    )
+
+
+def _meta_properties(directory: bytes) -> dict[str, str]:
+    try:
+        file = FileEntry(directory, META_PROPERTIES, "meta-properties")
+        return parse_meta_properties(read_side_file(file))
+    except (OSError, SideFileError):
+        return {}
+
+
+def _by_cluster(places: Sequence[_Place]) -> list[list[_Place]]:
+    """Places that may be of one cluster; who named them knows better than their files."""
+    named = [place for place in places if place.name is not None]
+    rest = [place for place in places if place.name is None]
+    clusters = {place.cluster for place in rest} - {None}
+    if len(clusters) <= 1:
+        return [named + rest]
+    # Of those that do not say where they belong nobody can tell.
+    groups = [[place for place in rest if place.cluster == cluster] for cluster in sorted(clusters)]
+    return [named, *groups]
+
+
+def _by_broker(
+    inventory: Inventory, places: Sequence[_Place]
+) -> tuple[dict[str, _Place], list[tuple[_Place, _Place]]]:
+    """One place for each copy by name, and pairs of places that one broker cannot both have."""
+    chosen: dict[str, _Place] = {}
+    repeated: list[tuple[_Place, _Place]] = []
+    per_source: dict[tuple[str | None, bytes], list[_Place]] = {}
+    for place in places:
+        key = (place.name, b"") if place.name is not None else (None, place.source)
+        per_source.setdefault(key, []).append(place)
+    for (name, source), of_source in per_source.items():
+        if len(of_source) == 1:
+            chosen[name or inventory.display(source)] = of_source[0]
+            continue
+        brokers: dict[str, _Place] = {}
+        for place in of_source:
+            # Without a broker's number nobody can tell; a backup has the id of its original.
+            if place.broker is None:
+                continue
+            first = brokers.setdefault(place.broker, place)
+            ids = first.directory_id, place.directory_id
+            if first is not place and (None in ids or ids[0] != ids[1]):
+                repeated.append((first, place))
+        for place in brokers.values():
+            above = inventory.display(os.path.dirname(place.partition.directory))
+            chosen[above if name is None else f"{name}: {above}"] = place
+    return chosen, repeated
+
+
+def _repeated(inventory: Inventory, first: _Place, second: _Place) -> Finding:
+    directory = inventory.display(second.partition.directory)
+    other = inventory.display(first.partition.directory)
+    return Finding(
+        name="duplicate-partition",
+        severity="warning",
+        file=directory,
+        topic=second.partition.topic,
+        partition=second.partition.partition,
+        message=f"broker {second.broker} has this partition here and in {other}: with both among"
+        " its log.dirs it does not start",
+        expected="one directory",
+        found="two directories",
+    )
+
+
+class Comparison:
+    """Compares copies as soon as the last of them is scanned; threads may share it."""
+
+    def __init__(self, inventory: Inventory, copies: Sequence[Copies]) -> None:
+        self.rows: list[tuple[Partition, Row]] = []
+        self.findings: list[Finding] = []
+        self._inventory = inventory
+        self._lock = threading.Lock()
+        self._groups = {p.directory: group for group in copies for p in group.partitions}
+        self._pending = {id(group): len(group.partitions) for group in copies}
+        self._scanned: dict[bytes, tuple[Log, Any]] = {}
+        self._high_watermarks: dict[bytes, dict[tuple[str, int], int]] = {}
+
+    def wants(self, partition: Partition | None) -> bool:
+        """Whether a partition is to be compared."""
+        return partition is not None and partition.directory in self._groups
+
+    def add(self, partition: Partition, log: Log, scan: Any | None) -> None:
+        """Takes the scan of all segments of a partition, None when some could not be read."""
+        group = self._groups[partition.directory]
+        copy = None if scan is None else self._copy(partition, scan)
+        with self._lock:
+            if copy is not None:
+                self._scanned[partition.directory] = log, copy
+            self._pending[id(group)] -= 1
+            if self._pending[id(group)]:
+                return
+        self._compare(group)
+
+    def finish(self) -> None:
+        """Compares what there is of those of which some copy was not scanned."""
+        for group in {id(group): group for group in self._groups.values()}.values():
+            if self._pending[id(group)]:
+                self._compare(group)
+
+    def sorted_rows(self) -> tuple[tuple[Partition, Row], ...]:
+        """Rows of the `differences` table, whatever the order in which scans ended."""
+        return tuple(sorted(self.rows, key=lambda row: (row[0].directory, row[1]["first_offset"])))
+
+    def _copy(self, partition: Partition, scan: Any) -> Any:
+        above = os.path.dirname(partition.directory)
+        with self._lock:
+            if above not in self._high_watermarks:
+                self._high_watermarks[above] = read_offsets(above, HIGH_WATERMARKS)
+            marks = self._high_watermarks[above]
+        key = partition.topic or "", partition.partition or 0
+        return _engine.Copy(scan, high_watermark=marks.get(key))
+
+    def _compare(self, group: Copies) -> None:
+        with self._lock:
+            there = [
+                (name, *self._scanned.pop(copy.directory))
+                for name, copy in zip(group.names, group.partitions, strict=True)
+                if copy.directory in self._scanned
+            ]
+        if len(there) <= 1:
+            return
+        partition = group.partitions[0]
+        rows, findings = self._compared(partition, there)
+        with self._lock:
+            self.rows += ((partition, row) for row in rows)
+            self.findings += findings
+
+    def _compared(
+        self, partition: Partition, there: Sequence[tuple[str, Log, Any]]
+    ) -> tuple[list[Row], list[Finding]]:
+        display = self._inventory.display
+        arguments = [
+            (name, copy, [(file.path, display(file.path)) for file in log.files])
+            for name, log, copy in there
+        ]
+        try:
+            rows, findings = _engine.compare_copies(arguments)
+        except OSError as error:
+            failure = Finding(
+                name=UNREADABLE,
+                severity="error",
+                file=display(partition.directory),
+                topic=partition.topic,
+                partition=partition.partition,
+                message=f"the copies could not be compared: {error}",
+            )
+            return [], [failure]
+        directories = {
+            name: log.partition.directory for name, log, _ in there if log.partition is not None
+        }
+        for row in rows:
+            row["commands"] = _commands(row, directories)
+        return rows, [
+            from_engine(
+                finding,
+                file=finding["file"],
+                topic=partition.topic,
+                partition=partition.partition,
+            )
+            for finding in findings
+        ]
+
+
+def _commands(row: Row, directories: Mapping[str, bytes]) -> list[str]:
+    """Saves the records that only one copy has."""
+    only = row["only_replica"]
+    if only is None:
+        return []
+    directory = shlex.quote(display(directories[only]))
+    return [
+        (
+            f"ottla read {directory} --from {row['first_offset']} --to {row['last_offset'] + 1}"
+            " --format jsonl > saved.jsonl"
+        )
+    ]
