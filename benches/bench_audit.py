@@ -23,3 +23,13 @@ def test_a_log_directory_is_audited(
     assert result.exit_code == 0
     if benchmark.stats is not None:
         benchmark.extra_info["bytes_per_s"] = written / benchmark.stats["median"]
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_copies_of_a_partition_are_compared(benchmark: Any, tmp_path: Path, copies: int) -> None:
+    paths = [tmp_path / f"broker-{number}" for number in range(copies)]
+    written = sum(write_log_directory(path, 16 * MIB) for path in paths)
+    result = benchmark(lambda: ottla.audit(paths))
+    assert result.exit_code == 0
+    if benchmark.stats is not None:
+        benchmark.extra_info["bytes_per_s"] = written / benchmark.stats["median"]

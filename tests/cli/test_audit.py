@@ -147,6 +147,7 @@ def test_json_is_one_object_that_equals_the_text_in_its_numbers(
         "epochs",
         "timeline",
         "metrics",
+        "differences",
         "recovery",
         "files",
     ]
@@ -284,3 +285,20 @@ def test_a_configuration_makes_a_gap_lawful(run: Run, tmp_path: Path) -> None:
     wrong = run("audit", tmp_path, "--topic-config", "cleanup.policy=compact")
     assert wrong.status == 64
     assert "orders:cleanup.policy=compact" in wrong.err
+
+
+def test_named_replicas_are_compared_and_the_good_one_is_named(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write_log_directory(tmp_path / name)
+    damage(tmp_path / "b" / "orders-1" / segment_name(12))
+    named = [f"--replica={name}={tmp_path / name}" for name in ("a", "b", "c")]
+    ran = run("audit", *named, "--format", "json")
+    assert ran.status == 2
+    (difference,) = json.loads(ran.out)["differences"]
+    assert (difference["good_replicas"], difference["bad_replicas"]) == (["a", "c"], ["b"])
+
+
+def test_a_replica_without_a_name_is_wrong_usage(run: Run, tmp_path: Path) -> None:
+    ran = run("audit", "--replica", str(tmp_path))
+    assert ran.status == 64
+    assert "is not NAME=PATH" in ran.err

@@ -112,7 +112,7 @@ def _by_cluster(places: Sequence[_Place]) -> list[list[_Place]]:
     """Places that may be of one cluster; who named them knows better than their files."""
     named = [place for place in places if place.name is not None]
     rest = [place for place in places if place.name is None]
-    clusters = {place.cluster for place in rest} - {None}
+    clusters = {place.cluster for place in rest if place.cluster is not None}
     if len(clusters) <= 1:
         return [named + rest]
     # Of those that do not say where they belong nobody can tell.

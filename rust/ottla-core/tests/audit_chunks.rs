@@ -119,6 +119,7 @@ fn any_log(random: &mut Random) -> (Log, SegmentContext) {
         2 => SegmentContext { base_offset: None, ..active(base) },
         _ => active(base),
     };
+    let context = SegmentContext { is_compared: random.below(3) == 0, ..context };
     (log, context)
 }
 

@@ -445,7 +445,9 @@ fn batch(base_offset: i64, crc: u32) -> BatchInfo {
 
 fn print(batches: &[BatchInfo]) -> Fingerprint {
     let mut print = Fingerprint::default();
-    batches.iter().for_each(|batch| print.observe(batch));
+    for batch in batches {
+        print.observe(batch);
+    }
     print
 }
 

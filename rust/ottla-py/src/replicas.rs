@@ -45,16 +45,15 @@ impl Copy {
 /// of each segment.
 type Named = (String, Py<Copy>, Vec<(Vec<u8>, String)>);
 
+type Rows<'py> = Vec<Bound<'py, PyDict>>;
+
 /// Compares copies of a partition; gives rows of differences and findings, each with ``file``,
 /// ``replica`` and ``good_replicas``.
 ///
 /// Raises:
 ///     OSError: a segment could not be read again.
 #[pyfunction]
-pub(crate) fn compare_copies<'py>(
-    py: Python<'py>,
-    copies: Vec<Named>,
-) -> PyResult<(Vec<Bound<'py, PyDict>>, Vec<Bound<'py, PyDict>>)> {
+pub(crate) fn compare_copies(py: Python<'_>, copies: Vec<Named>) -> PyResult<(Rows<'_>, Rows<'_>)> {
     let mut names = Vec::new();
     let mut inner = Vec::new();
     let mut paths = Vec::new();
@@ -80,7 +79,7 @@ pub(crate) fn compare_copies<'py>(
         .detach(|| with_scanner(level, |scanner| compare(&inner, scanner, &mut open)))
         .map_err(|error| PyOSError::new_err(error.to_string()))?;
 
-    let named = |set: &BTreeSet<usize>| -> Vec<&str> {
+    let of_set = |set: &BTreeSet<usize>| -> Vec<&str> {
         set.iter().filter_map(|&copy| names.get(copy)).map(String::as_str).collect()
     };
     let file = |difference: &Difference, copy: usize| {
@@ -97,8 +96,8 @@ pub(crate) fn compare_copies<'py>(
         row.set_item("severity", difference.severity.name())?;
         row.set_item("first_offset", difference.first_offset)?;
         row.set_item("last_offset", difference.last_offset)?;
-        row.set_item("good_replicas", named(&difference.good))?;
-        row.set_item("bad_replicas", named(&difference.bad))?;
+        row.set_item("good_replicas", of_set(&difference.good))?;
+        row.set_item("bad_replicas", of_set(&difference.bad))?;
         row.set_item("only_replica", difference.only_copy().and_then(|copy| names.get(copy)))?;
         row.set_item("replicas", &names)?;
         let there = extents.iter().enumerate();
@@ -122,7 +121,7 @@ pub(crate) fn compare_copies<'py>(
             let row = finding_row(py, &finding)?;
             row.set_item("file", file(difference, copy))?;
             row.set_item("replica", names.get(copy))?;
-            row.set_item("good_replicas", named(&difference.good))?;
+            row.set_item("good_replicas", of_set(&difference.good))?;
             findings.push(row);
         }
     }

@@ -39,6 +39,7 @@ const MAX_EPOCHS: usize = 4096;
 
 /// What is known about a segment before it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct SegmentContext {
     /// The offset its name gives, if it has such a name.
     pub base_offset: Option<i64>,
