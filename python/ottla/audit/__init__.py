@@ -92,16 +92,7 @@ def audit(
         ValueError: an argument is out of its range.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    if level not in get_args(Level):
-        raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
-    if fail_on not in SEVERITIES:
-        raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}, not at least 1")
-    if max_mb_per_s is not None and not max_mb_per_s > 0:
-        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
-    if split_bytes is not None and split_bytes < LEAST_SPLIT_BYTES:
-        raise ValueError(f"split_bytes is {split_bytes}, not at least {LEAST_SPLIT_BYTES}")
+    _check_arguments(level, fail_on, threads, max_mb_per_s, split_bytes)
     threads = threads or default_threads()
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES
@@ -119,6 +110,25 @@ def audit(
         topic_configs=topic_configs,
     )
     return make_result(plan, outcome, level=level, fail_on=fail_on)
+
+
+def _check_arguments(
+    level: str,
+    fail_on: str,
+    threads: int | None,
+    max_mb_per_s: float | None,
+    split_bytes: int | None,
+) -> None:
+    if level not in get_args(Level):
+        raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
+    if fail_on not in SEVERITIES:
+        raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}, not at least 1")
+    if max_mb_per_s is not None and not max_mb_per_s > 0:
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
+    if split_bytes is not None and split_bytes < LEAST_SPLIT_BYTES:
+        raise ValueError(f"split_bytes is {split_bytes}, not at least {LEAST_SPLIT_BYTES}")
 
 
 def _paths(source: Source | Sequence[Source]) -> list[Source]:
