@@ -178,7 +178,8 @@ def predict_start(
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         aborted=aborted,
-        progress=progress,
+        # Ctrl-C reaches a thread that calls back.
+        progress=progress or (lambda _: True),
     )
     before = {display(file): sizes[file] for file in sorted(sizes) if file.endswith(b".log")}
     return _prediction(row, directory=display(directory), clean=clean, before=before)

@@ -15,12 +15,14 @@ from ottla.audit.recovery import RecoveryPrediction, predict_start
 from ottla.audit.sidefiles import read_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ottla.audit.findings import Finding
     from ottla.audit.inventory import Partition
     from ottla.audit.plan import Plan
-    from ottla.audit.run import Outcome
+    from ottla.audit.tables import Row
+
+    Tables = Mapping[str, Sequence[tuple[Partition, Mapping[str, Any]]]]
 
 Kind = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
 
@@ -83,39 +85,45 @@ _NOTHING_TO_A_START = frozenset(
 )
 
 
-def restart_rows(
-    plan: Plan, outcome: Outcome, progress: Callable[[int], bool] | None = None
-) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `recovery`: the starts over every partition that has a finding.
+class Starts:
+    """The starts over every partition of an audit that has a finding: rows of `recovery`."""
 
-    Raises:
-        AuditCancelledError: `progress` said so.
-    """
-    has_ids = {os.path.dirname(p.directory) for p in plan.inventory.partitions if _has_topic_id(p)}
-    suspects = _suspects(plan, outcome.findings, has_ids)
-    ends = {p.directory: row["log_end_offset"] for p, row in outcome.tables["metrics"]}
-    aborted: dict[bytes, list[tuple[int, int, int]]] = {p.directory: [] for p in suspects}
-    for partition, row in outcome.tables["transactions"]:
-        if row["state"] == "aborted" and partition.directory in aborted:
-            ended = row["producer_id"], row["first_offset"], row["marker_offset"]
-            aborted[partition.directory].append(ended)
-    directories = LogDirectories()
-    for partition in suspects:
-        name = plan.inventory.display(partition.directory)
+    def __init__(self, plan: Plan, findings: Iterable[Finding], tables: Tables) -> None:
+        self._inventory = plan.inventory
+        self._directories = LogDirectories()
+        self._has_ids = {
+            os.path.dirname(p.directory) for p in plan.inventory.partitions if _has_topic_id(p)
+        }
+        self.suspects = _suspects(plan, findings, self._has_ids)
+        self._ends = {p.directory: row["log_end_offset"] for p, row in tables["metrics"]}
+        self._aborted: dict[bytes, list[tuple[int, int, int]]] = {
+            p.directory: [] for p in self.suspects
+        }
+        for partition, row in tables["transactions"]:
+            if row["state"] == "aborted" and partition.directory in self._aborted:
+                ended = row["producer_id"], row["first_offset"], row["marker_offset"]
+                self._aborted[partition.directory].append(ended)
+
+    def rows(self, partition: Partition, progress: Callable[[int], bool]) -> list[Row]:
+        """The rows of one of `suspects`; several threads may ask at once.
+
+        Raises:
+            AuditCancelledError: `progress` said so.
+        """
+        name = self._inventory.display(partition.directory)
         place = (name, partition.topic, partition.partition)
         try:
             restarts = predict_restarts(
                 partition,
-                directories,
-                end_offset=ends.get(partition.directory),
-                aborted=aborted[partition.directory],
-                needs_topic_id=os.path.dirname(partition.directory) in has_ids,
+                self._directories,
+                end_offset=self._ends.get(partition.directory),
+                aborted=self._aborted[partition.directory],
+                needs_topic_id=os.path.dirname(partition.directory) in self._has_ids,
                 progress=progress,
             )
         except OSError as error:
-            yield (*place, *_unknown(error))
-            continue
-        yield from ((*place, *_row(restart)) for restart in restarts)
+            return [(*place, *_unknown(error))]
+        return [(*place, *_row(restart)) for restart in restarts]
 
 
 def _has_topic_id(partition: Partition) -> bool:
@@ -145,7 +153,7 @@ def _suspects(
     return suspects
 
 
-def _row(restart: Restart) -> tuple[Any, ...]:
+def _row(restart: Restart) -> Row:
     after = restart.after
     return (
         "clean" if after.clean else "unclean",
@@ -164,7 +172,7 @@ def _row(restart: Restart) -> tuple[Any, ...]:
     )
 
 
-def _unknown(error: OSError) -> tuple[Any, ...]:
+def _unknown(error: OSError) -> Row:
     row: list[Any] = [None] * 13
     row[5] = f"cannot be told: {error.strerror or error}"
     return tuple(row)

@@ -18,7 +18,6 @@ from ottla.audit.findings import (
     severity_counts,
 )
 from ottla.audit.inventory import FileEntry, Partition, display
-from ottla.audit.restarts import restart_rows
 from ottla.audit.run import OUTCOME_TABLES
 from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
 from ottla.audit.tables import (
@@ -192,7 +191,7 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         records=_segment_table("records", record_chunks, places),
         findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
         **{name: Table.of_rows(name, _engine_rows(name, outcome)) for name in OUTCOME_TABLES},
-        recovery=Table.of_rows("recovery", list(restart_rows(plan, outcome))),
+        recovery=Table.of_rows("recovery", outcome.recovery),
         directory=display(plan.inventory.base),
         level=level,
         fail_on=fail_on,

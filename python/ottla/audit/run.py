@@ -20,6 +20,7 @@ from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
 from ottla.audit.replicas import Comparison
+from ottla.audit.restarts import Starts
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Outcome:
     """By file and position."""
     tables: Mapping[str, tuple[tuple[Partition, Mapping[str, Any]], ...]]
     """Rows of `OUTCOME_TABLES`, each with its partition."""
+    recovery: tuple[tuple[Any, ...], ...]
+    """Rows of the table of that name."""
     elapsed_s: float
     read_again: int = 0
     """Ranges that did not fit to what is before them, and so were read twice."""
@@ -200,15 +203,32 @@ class _Run:
         self._findings.sort(
             key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name)
         )
+        tables = {name: self._by_partition(name) for name in ENGINE_TABLES}
         return Outcome(
             files=self._files,
             reasons=self._reasons,
             findings=tuple(self._findings),
-            tables={name: self._by_partition(name) for name in ENGINE_TABLES}
-            | {"differences": self._comparison.sorted_rows()},
+            tables=tables | {"differences": self._comparison.sorted_rows()},
+            recovery=self._restarts(Starts(self._plan, self._findings, tables)),
             elapsed_s=time.monotonic() - start,
             read_again=self._read_again,
         )
+
+    def _restarts(self, starts: Starts) -> tuple[tuple[Any, ...], ...]:
+        """What the next start makes of each suspect, some at once."""
+        if not starts.suspects:
+            return ()
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._cancelled.clear()
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="ottla-restart") as executor:
+            try:
+                told = executor.map(
+                    lambda partition: starts.rows(partition, self._throttled()), starts.suspects
+                )
+                return tuple(row for rows in told for row in rows)
+            finally:
+                self._cancelled.set()
 
     def _by_partition(self, name: str) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
         return tuple(

@@ -88,6 +88,11 @@ impl<'d> Files<'d> {
         self.now.keys().cloned().collect()
     }
 
+    /// The same, borrowed.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.now.keys()
+    }
+
     pub(super) fn exists(&self, name: &[u8]) -> bool {
         self.now.contains_key(name)
     }

@@ -63,7 +63,8 @@ impl ProducerState {
         }
     }
 
-    /// Deletes snapshots that belong to no segment, but for one above them all.
+    /// Deletes snapshots that belong to no segment, but for one above them all. `base_offsets` is
+    /// sorted.
     pub(super) fn remove_strays(
         &mut self,
         base_offsets: &[i64],
@@ -72,12 +73,14 @@ impl ProducerState {
         self.snapshots = list(files)?;
         let mut stray: Option<i64> = None;
         let offsets: Vec<_> = self.snapshots.keys().copied().collect();
-        for offset in offsets.into_iter().filter(|offset| !base_offsets.contains(offset)) {
+        for offset in
+            offsets.into_iter().filter(|offset| base_offsets.binary_search(offset).is_err())
+        {
             if let Some(before) = stray.replace(offset) {
                 self.delete(before, files);
             }
         }
-        if let (Some(stray), Some(&highest)) = (stray, base_offsets.iter().max())
+        if let (Some(stray), Some(&highest)) = (stray, base_offsets.last())
             && stray < highest
         {
             self.delete(stray, files);
@@ -218,10 +221,8 @@ impl ProducerState {
 
 fn list(files: &Files<'_>) -> Result<BTreeMap<i64, Vec<u8>>, Stop> {
     let mut snapshots = BTreeMap::new();
-    for name in files.names() {
-        if name.ends_with(b".snapshot") {
-            snapshots.insert(offset_of(&name)?, name);
-        }
+    for name in files.iter().filter(|name| name.ends_with(b".snapshot")) {
+        snapshots.insert(offset_of(name)?, name.clone());
     }
     Ok(snapshots)
 }
