@@ -666,6 +666,52 @@ pub(crate) fn is_beginning(head: &[u8], bounds: &Bounds) -> bool {
 mod tests {
     use super::*;
 
+    /// Earns (above 0) and spends (below) one after the other: whether all could be spent.
+    fn use_up(search: &mut Search, amounts: &[i64]) -> bool {
+        amounts.iter().all(|&amount| {
+            if amount > 0 {
+                search.earn(amount as u64);
+            }
+            amount > 0 || search.spend(amount.unsigned_abs())
+        })
+    }
+
+    #[test]
+    fn a_part_of_a_walk_goes_the_same_way_after_any_part_that_leaves_it_enough() {
+        let start = BUDGET_AT_START as i64;
+        let lefts = [
+            vec![],
+            vec![-start],
+            vec![100, -start],
+            vec![-start + 50, 10],
+            vec![-50, 40, -start + 500],
+        ];
+        let rights =
+            [vec![], vec![-1], vec![-400, 30, -241], vec![70, -560], vec![-90, 1000, -900]];
+        let mut refused = 0;
+        for left in &lefts {
+            let mut first = Search::after(Spending::default());
+            assert!(use_up(&mut first, left));
+            for right in &rights {
+                let mut alone = Search::with_budget(1000, u64::MAX);
+                assert!(use_up(&mut alone, right));
+                let mut behind = Search::after(first.spending());
+                let suffices = use_up(&mut behind, right);
+                assert_eq!(first.spending().suffices(&alone.spending(), true), suffices);
+                assert!(first.spending().suffices(&alone.spending(), false));
+                if suffices {
+                    assert_eq!(first.spending().join(&alone.spending()), behind.spending());
+                }
+                refused += u32::from(!suffices);
+            }
+        }
+        assert!(refused > 3, "{refused}");
+        let mut short = Search::with_budget(10, 99);
+        assert!(!use_up(&mut short, &[-11]));
+        assert!(short.is_lost());
+        assert!(!Spending::default().suffices(&short.spending(), false));
+    }
+
     #[test]
     fn the_crc_of_two_stretches_is_that_of_both_together() {
         let bytes: Vec<u8> = (0..5000u32).map(|i| (i * 31 % 251) as u8).collect();
