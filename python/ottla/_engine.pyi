@@ -37,8 +37,12 @@ __all__ = [
     "build_message_set",
     "cause_catalogue",
     "check_batches",
+    "committed_offsets",
     "compare_copies",
+    "decode_record",
     "finding_catalogue",
+    "judge_committed_offset",
+    "judge_open_transaction",
     "kernel_level",
     "merge_partition",
     "parse_leader_epochs",
@@ -52,6 +56,7 @@ __all__ = [
     "segment_batches",
     "segment_records",
     "table_stream",
+    "transactional_ids",
     "validate",
 ]
 
@@ -624,3 +629,26 @@ class Verdict:
     def stored_parts(self) -> tuple[bytes | memoryview, ...]: ...
     @property
     def metrics(self) -> dict[str, int]: ...
+
+_LeftOut: TypeAlias = tuple[int, tuple[int, str] | None, int]
+
+def committed_offsets(
+    segments: Sequence[tuple[bytes, int | None]], start_offset: int
+) -> tuple[list[dict[str, Any]], _LeftOut]: ...
+def transactional_ids(
+    segments: Sequence[tuple[bytes, int | None]], start_offset: int
+) -> tuple[list[dict[str, Any]], _LeftOut]: ...
+def judge_committed_offset(
+    group: str,
+    topic: str,
+    partition: int,
+    offset: int,
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+    findings: Sequence[tuple[str, int, int, int | None]],
+) -> dict[str, Any] | None: ...
+def judge_open_transaction(
+    known: dict[str, Any], producer_epoch: int, topic: str, partition: int
+) -> Literal["ongoing", "moved-on"]: ...
+def decode_record(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None: ...

@@ -35,8 +35,8 @@ def test_the_demo_has_two_open_transactions_and_gaps_of_compaction(demo: Path) -
     }
     assert result.exit_code == 1
     states = [(row["topic"], row["partition"], row["state"]) for row in result.transactions]
-    assert ("refunds", 0, "hanging") in states
-    assert ("refunds", 1, "hanging") in states
+    assert ("refunds", 0, "open") in states
+    assert ("refunds", 1, "open") in states
     assert len(result.producers) > 0
 
 

@@ -90,7 +90,7 @@ def test_a_name_is_never_cut_however_narrow_the_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     out = run("audit", demo).out
-    for name in ("refunds-0/00000000000000000000.log", "\nrefunds ", "--start-offset 8\n"):
+    for name in ("refunds-0/00000000000000000000.log", "\nrefunds ", "Id refunds-dead\n"):
         assert name in out
     sound = run("audit", demo, "--topic", "__cluster_metadata").out
     assert "\n__cluster_metadata " in sound
@@ -149,6 +149,8 @@ def test_json_is_one_object_that_equals_the_text_in_its_numbers(
         "metrics",
         "differences",
         "recovery",
+        "groups",
+        "transactional_ids",
         "files",
     ]
     assert result["version"] == ottla.__version__
@@ -258,7 +260,7 @@ def test_what_consumers_do_not_get_lawfully_is_a_sentence(run: Run, demo: Path) 
         "Offsets that consumers do not get, as it should be: compacted 210 in customers;"
         " control records 25 in 3 topics; aborted (read_committed only) 49 in 2 topics."
     ) in out
-    assert "Transactions: 15 committed, 8 aborted, 2 hanging." in out
+    assert "Transactions: 15 committed, 8 aborted, 2 open." in out
 
 
 def test_damage_comes_with_the_commands_that_let_consumers_go_on(

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Literal, get_args
 
 from ottla.audit.findings import SEVERITIES, Finding, Severity
+from ottla.audit.internal_topics import decode_record, with_coordinators
 from ottla.audit.inventory import Source, take_inventory
 from ottla.audit.plan import LEAST_SPLIT_BYTES, SPLIT_BYTES, make_plan
 from ottla.audit.reading import Damage, Isolation, read_partition
@@ -37,6 +38,7 @@ __all__ = [
     "Summary",
     "Table",
     "audit",
+    "decode_record",
     "predict_recovery",
     "read_partition",
     "rebuild_side_files",
@@ -109,6 +111,7 @@ def audit(
         progress=progress,
         topic_configs=topic_configs,
     )
+    outcome = with_coordinators(plan, outcome)
     return make_result(plan, outcome, level=level, fail_on=fail_on)
 
 

@@ -17,6 +17,7 @@ from ottla.audit.findings import (
     Severity,
     severity_counts,
 )
+from ottla.audit.internal_topics import COORDINATOR_TABLES
 from ottla.audit.inventory import FileEntry, Partition, display
 from ottla.audit.run import OUTCOME_TABLES
 from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
@@ -43,8 +44,9 @@ Format = Literal["jsonl", "parquet"]
 ROW_GROUP_BYTES = 32 << 20
 
 # Names of tables that are written out by `save` and `json_chunks` unasked.
-SAVED_TABLES = ("files", "batches", "findings", *OUTCOME_TABLES, "recovery")
-JSON_TABLES = ("findings", *OUTCOME_TABLES, "recovery", "files")
+ROW_TABLES = (*OUTCOME_TABLES, "recovery", *COORDINATOR_TABLES)
+SAVED_TABLES = ("files", "batches", "findings", *ROW_TABLES)
+JSON_TABLES = ("findings", *ROW_TABLES, "files")
 
 # Records that are looked for in their batches because they hold retention back.
 MAX_BLAMED = 1000
@@ -90,6 +92,8 @@ class AuditResult:
     differences: Table
     recovery: Table
     """What the next start of a broker makes of the partitions that have a finding."""
+    groups: Table
+    transactional_ids: Table
     directory: str
     """What the names of files are relative to."""
     level: str
@@ -190,8 +194,11 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         batches=_segment_table("batches", batch_chunks, places),
         records=_segment_table("records", record_chunks, places),
         findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
-        **{name: Table.of_rows(name, _engine_rows(name, outcome)) for name in OUTCOME_TABLES},
         recovery=Table.of_rows("recovery", outcome.recovery),
+        **{
+            name: Table.of_rows(name, _engine_rows(name, outcome))
+            for name in (*OUTCOME_TABLES, *COORDINATOR_TABLES)
+        },
         directory=display(plan.inventory.base),
         level=level,
         fail_on=fail_on,
@@ -337,7 +344,7 @@ def _finding_rows(plan: Plan, outcome: Outcome) -> list[Row]:
         row = dict(zip(names, values(finding), strict=True))
         path = None if finding.file is None else os.path.join(base, finding.file)
         producer = producers.get((finding.topic, finding.partition, finding.producer_id))
-        row["commands"] = tuple(commands(row, path, producer))
+        row["commands"] = finding.commands or tuple(commands(row, path, producer))
         rows.append(tuple(row.values()))
     return rows
 
@@ -348,7 +355,7 @@ def _engine_rows(name: str, outcome: Outcome) -> list[Row]:
     rows = []
     blamed = 0
     for partition, row in outcome.tables[name]:
-        named = {**row, "topic": partition.topic, "partition": partition.partition}
+        named = {"topic": partition.topic, "partition": partition.partition, **row}
         if name == "transactions":
             named["commands"] = transaction_commands(named)
         elif name == "timeline":

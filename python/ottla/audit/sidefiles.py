@@ -267,7 +267,7 @@ def check_topic_ids(inventory: Inventory, partitions: Sequence[Partition]) -> It
 
     Within one cluster only: another one may have a topic of the same name.
     """
-    clusters = {d.path: _cluster(d) for d in inventory.log_directories}
+    clusters = {d.path: cluster_id(d) for d in inventory.log_directories}
     topics: dict[tuple[str | bytes, str], list[tuple[str, FileEntry, Partition]]] = {}
     for partition in partitions:
         above = os.path.dirname(partition.directory)
@@ -298,7 +298,8 @@ def check_topic_ids(inventory: Inventory, partitions: Sequence[Partition]) -> It
                 )
 
 
-def _cluster(directory: LogDirectory) -> str | None:
+def cluster_id(directory: LogDirectory) -> str | None:
+    """The cluster that a log directory belongs to, as its `meta.properties` tells."""
     for file in directory.files:
         if file.name == META_PROPERTIES:
             try:

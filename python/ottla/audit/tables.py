@@ -138,6 +138,10 @@ TRANSACTIONS = (
     Column(
         "duration_ms", "int64", "from first_timestamp to its marker, or to the newest timestamp"
     ),
+    Column("transactional_id", "string", "of an open one, where __transaction_state tells it"),
+    Column(
+        "coordinator_state", "string", "what the coordinator says of that id: Ongoing, Empty, …"
+    ),
     Column("holds_last_stable_offset", "bool", "whether read_committed consumers stop at it"),
     Column("commands", "list", "commands to copy that end it; HOST stands for a broker"),
 )
@@ -283,6 +287,29 @@ RECOVERY = (
     Column("action", "string", "what to do before the start"),
 )
 
+GROUPS = (
+    Column("group", "string", "group that committed the offset"),
+    Column("topic", "string", "topic that it reads"),
+    Column("partition", "int32", "partition that it reads"),
+    Column("offset", "int64", "the next offset it will read"),
+    Column("lag", "int64", "offsets from there to the end of the log, where that is audited too"),
+    Column("leader_epoch", "int32", "leader epoch of the record before; -1 if unknown"),
+    Column("metadata", "string", "what the consumer noted beside it"),
+    Column("commit_timestamp_ms", "int64", "when it was committed, ms since 1970"),
+    Column("expire_timestamp_ms", "int64", "when it expires, as brokers up to 2.0 note it"),
+)
+
+TRANSACTIONAL_IDS = (
+    Column("transactional_id", "string", "transactional id"),
+    Column("producer_id", "int64", "its producer"),
+    Column("producer_epoch", "int32", "the producer's epoch"),
+    Column("state", "string", "Empty, Ongoing, PrepareCommit, CompleteCommit, …"),
+    Column("partitions", "list", "partitions of the transaction that is on its way"),
+    Column("timeout_ms", "int32", "how long a transaction may take"),
+    Column("last_update_ms", "int64", "when that was written, ms since 1970"),
+    Column("start_ms", "int64", "when its transaction began, ms since 1970; -1 before the first"),
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "files": FILES,
     "batches": BATCHES,
@@ -296,6 +323,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "metrics": METRICS,
     "differences": DIFFERENCES,
     "recovery": RECOVERY,
+    "groups": GROUPS,
+    "transactional_ids": TRANSACTIONAL_IDS,
 }
 
 # Rows of a table in memory handed on at a time.
@@ -430,6 +459,8 @@ def jsonable(value: Any) -> Any:
             return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, (list, tuple)):
         return [jsonable(item) for item in value]
+    if isinstance(value, dict):
+        return {name: jsonable(item) for name, item in value.items()}
     return value
 
 

@@ -112,7 +112,7 @@ def _batch_lines(batches: Iterable[dict[str, Any]], position: int) -> Iterator[s
         count = "-" if batch["record_count"] is None else batch["record_count"]
         yield (
             f"{batch['position']:>10} {batch['size']:>8} {offsets:<23} {count:>7}"
-            f" {batch['compression']:<6} {_time(batch['max_timestamp']):<24} {_traits(batch)}"
+            f" {batch['compression']:<6} {time_text(batch['max_timestamp']):<24} {_traits(batch)}"
         ).rstrip()
 
 
@@ -136,7 +136,7 @@ def _traits(batch: dict[str, Any]) -> str:
     if batch["partition_leader_epoch"]:
         traits.append(f"leader epoch {batch['partition_leader_epoch']}")
     if batch["delete_horizon_ms"] is not None:
-        traits.append(f"delete horizon {_time(batch['delete_horizon_ms'])}")
+        traits.append(f"delete horizon {time_text(batch['delete_horizon_ms'])}")
     return " ".join(traits)
 
 
@@ -165,7 +165,7 @@ def record_line(
     control: str | None = None,
 ) -> str:
     """A record as text on one line; of a control record its type in place of key and value."""
-    parts = [f"{offset:>10}", f"{_time(timestamp):<24}"]
+    parts = [f"{offset:>10}", f"{time_text(timestamp):<24}"]
     if control is not None:
         parts.append(f"control {control}")
     else:
@@ -187,7 +187,7 @@ def _value(value: bytes | str | None) -> str:
     return f'"{text}"'
 
 
-def _time(timestamp: int | None) -> str:
+def time_text(timestamp: int | None) -> str:
     """A timestamp in ISO 8601, or as a number where no calendar has it."""
     if timestamp is None or timestamp == -1:
         return "-"

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from ottla.audit.inventory import display
+from ottla.audit.internal_topics import INTERNAL_TOPICS, decode_record
+from ottla.audit.inventory import display, parse_partition_name
 from ottla.audit.reading import Damage, Isolation, read_partition
 from ottla.audit.segment import RECORD_COLUMNS
-from ottla.audit.tables import json_line
-from ottla.cli.inspect import record_line
+from ottla.audit.tables import json_line, jsonable
+from ottla.cli.inspect import record_line, time_text
 from ottla.errors import NotAPartitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ottla.records import Record
 
@@ -52,12 +54,18 @@ COLUMNS = tuple(
     help="Text to read; one JSON object a line; or each value as it is with a newline behind it, of"
     " a tombstone the newline alone.",
 )
+@click.option(
+    "--decode",
+    is_flag=True,
+    help="Of __consumer_offsets and __transaction_state: keys and values as what they say.",
+)
 def read(
     directory: str,
     isolation: Isolation,
     from_offset: int | None,
     to_offset: int | None,
     form: Literal["text", "jsonl", "raw"],
+    decode: bool,
 ) -> int:
     """Prints the records of a partition directory that a consumer would get, offline.
 
@@ -67,6 +75,7 @@ def read(
     Exit status: 0 nothing worse than info, 1 damage that Kafka would stop at, 2 records lost, 3 not
     read, 64 wrong usage, 130 Ctrl-C.
     """
+    lines = _decoded_lines(directory, form) if decode else _LINES[form]
     status = 0
 
     def tell(damage: Damage) -> None:
@@ -85,7 +94,7 @@ def read(
     except NotAPartitionError as error:
         click.echo(f"ottla: {error}", err=True)
         return 3
-    _write(_LINES[form](records))
+    _write(lines(records))
     if records.stopped_by is not None:
         offset, producer_id = records.stopped_by
         click.echo(
@@ -114,6 +123,44 @@ def _values(records: Iterable[Record]) -> Iterator[bytes]:
 
 
 _LINES = {"text": _text_lines, "jsonl": _json_lines, "raw": _values}
+
+
+def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], Iterator[bytes]]:
+    """Lines of the records of an internal topic.
+
+    Raises:
+        UsageError: the partition is of another topic, or its values are asked for as they are.
+    """
+    path = os.path.abspath(os.fsencode(directory))
+    named = parse_partition_name(os.path.basename(path)) or parse_partition_name(
+        os.path.basename(os.path.dirname(path))
+    )
+    if named is None or named[0] not in INTERNAL_TOPICS:
+        raise click.UsageError(f"--decode is for partitions of {' and '.join(INTERNAL_TOPICS)}")
+    if form == "raw":
+        raise click.UsageError("--decode has no raw form: take jsonl")
+    topic = named[0]
+
+    def lines(records: Iterable[Record]) -> Iterator[bytes]:
+        for r in records:
+            decoded = decode_record(topic, r.key, r.value) or {}
+            if "fault" in decoded:
+                decoded |= {"key": r.key, "value": r.value}
+            if form == "jsonl":
+                row = {"offset": r.offset, "timestamp": r.timestamp, **decoded}
+                yield json.dumps(jsonable(row), ensure_ascii=False).encode()
+            else:
+                yield _decoded_text(r, decoded).encode()
+
+    return lines
+
+
+def _decoded_text(record: Record, decoded: Mapping[str, Any]) -> str:
+    key, value = (
+        json.dumps(jsonable(decoded[name]), ensure_ascii=False) for name in ("key", "value")
+    )
+    what = decoded.get("type") or f"({decoded['fault']})"
+    return f"{record.offset:>10} {time_text(record.timestamp):<24} {what} {key} {value}"
 
 
 def _write(lines: Iterator[bytes]) -> None:

@@ -300,8 +300,12 @@ def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[s
     for number, finding in enumerate(findings):
         path = _path(result, finding)
         own = commands(finding, path, _producer(result, finding))
+        if finding["name"] == "open-transaction":
+            # They take into account what the coordinator knows.
+            own = list(finding["commands"])
         if len(findings) > 1:
-            mends = [line for line in own if " find-hanging " not in line and "ottla" not in line]
+            looks = ("ottla ", " find-hanging ", " describe ")
+            mends = [line for line in own if not any(word in line for word in looks)]
             own = [*own[: number == 0], *mends[:1]]
         lines += [line for line in dict.fromkeys(own) if f"$ {line}" not in lines]
         lines = [line if line.startswith(("$ ", "#")) else f"$ {line}" for line in lines]

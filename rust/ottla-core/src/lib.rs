@@ -18,6 +18,7 @@
 //! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
 //! | [`leader`] | what a leader does with a produce request |
 //! | [`audit`] | a segment file checked as a whole |
+//! | [`internal_topics`] | what coordinators keep in topics, decoded |
 #![forbid(unsafe_code)]
 
 pub mod attributes;
@@ -30,6 +31,7 @@ pub mod columns;
 pub mod compression;
 pub mod error;
 pub mod header;
+pub mod internal_topics;
 pub mod leader;
 pub mod legacy;
 pub mod limits;

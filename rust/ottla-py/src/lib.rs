@@ -9,6 +9,7 @@ mod bytes;
 mod check;
 mod columns;
 mod errors;
+mod internal_topics;
 mod leader;
 mod partition;
 mod partition_leader;
@@ -37,6 +38,11 @@ mod _engine {
     use crate::check::{bare_inflate, bare_read, check_batches, kernel_level};
     #[pymodule_export]
     use crate::columns::{Columns, read_columns};
+    #[pymodule_export]
+    use crate::internal_topics::{
+        committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
+        transactional_ids,
+    };
     #[pymodule_export]
     use crate::leader::{RecordError, TopicSettings, Verdict, profile_differences, validate};
     #[pymodule_export]

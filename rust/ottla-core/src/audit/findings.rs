@@ -252,7 +252,7 @@ catalogue! {
         severity: Info,
         meaning: "A transaction has no end marker.",
         causes: "It is in progress; or its producer died and the coordinator has not aborted it yet, or has forgotten it (a hanging transaction).",
-        action: "read_committed consumers stop at its first offset. If it is older than transaction.timeout.ms, run kafka-transactions.sh find-hanging, and abort it.",
+        action: "read_committed consumers stop at its first offset. If its producer is gone, end it by its transactional id; if its coordinator has moved on (kafka-transactions.sh find-hanging), abort it in this partition.",
         kafka: "KIP-664, KIP-890; ProducerStateManager.firstUnstableOffset",
     }
     TransactionFault {
@@ -374,6 +374,38 @@ catalogue! {
         causes: "Damage or loss on one copy, an unclean leader election, a follower that lags behind, or a disk that changed bytes.",
         action: "Keep a copy of what only one replica has (table `differences`) before any broker starts. Then let Kafka copy from a good replica: stop the broker of a bad one, move its partition directory away, start it.",
         kafka: "KIP-101, KIP-279, KIP-966; ReplicaFetcherThread.truncate, OffsetsForLeaderEpoch",
+    }
+    CommitBeyondEnd {
+        name: "commit-beyond-end",
+        severity: Warning,
+        meaning: "A group has committed an offset that is beyond the end of the partition's log.",
+        causes: "Records at the end of the log were lost after the group had read them: an unclean leader election, a torn write, a restored copy. Or the topic was deleted and created again under its name.",
+        action: "Look for a replica whose log ends later. Without one the group starts over by auto.offset.reset, or stops where that is none: set its offset with kafka-consumer-groups.sh --reset-offsets before it reads.",
+        kafka: "OffsetOutOfRangeException; KIP-320",
+    }
+    CommitBelowStart {
+        name: "commit-below-start",
+        severity: Info,
+        meaning: "A group has committed an offset whose record is deleted: it is before the log start offset.",
+        causes: "The group has read nothing for longer than retention keeps records, or DeleteRecords overtook it.",
+        action: "If the group is in use it has missed the records between, and goes on by auto.offset.reset. If it is not, delete it with kafka-consumer-groups.sh --delete.",
+        kafka: "OffsetOutOfRangeException; auto.offset.reset",
+    }
+    CommitInDamage {
+        name: "commit-in-damage",
+        severity: Warning,
+        meaning: "A group will read on at an offset that damage took.",
+        causes: "The group read up to the damage and stopped there.",
+        action: "Set its offset to the next good one with kafka-consumer-groups.sh --reset-offsets; the records between are lost.",
+        kafka: "CorruptRecordException in the consumer",
+    }
+    UndecodedRecord {
+        name: "undecoded-record",
+        severity: Info,
+        meaning: "Records of a coordinator's topic, of committed offsets or of transactional ids, cannot be decoded.",
+        causes: "A release of Kafka later than this tool wrote them, another program did, or they were damaged before their checksum was taken.",
+        action: "Read them with the kafka-dump-log.sh of the broker's release, --offsets-decoder or --transaction-log-decoder. A coordinator that cannot decode a record does not load its partition.",
+        kafka: "GroupMetadataManager, TransactionStateManager",
     }
 }
 

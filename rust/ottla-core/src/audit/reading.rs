@@ -13,7 +13,7 @@ use super::scan::Scanner;
 use super::source::Source;
 use super::tally::{MAX_RELATIVE_OFFSET, SegmentContext};
 use crate::attributes::Compression;
-use crate::batch::BatchInfo;
+use crate::batch::{self, BatchInfo, Payload, Record, RecordCursor};
 use crate::check::{Checked, ControlRecord, Level};
 use crate::header::Envelope;
 use std::collections::{HashMap, VecDeque};
@@ -27,6 +27,9 @@ pub enum Isolation {
     ReadUncommitted,
     /// Up to the last stable offset, without those of aborted transactions.
     ReadCommitted,
+    /// Without those of aborted and of open transactions, up to the end: what counts for a coordinator
+    /// that loads its topic. No consumer can ask for it.
+    Decided,
 }
 
 impl Isolation {
@@ -255,7 +258,7 @@ impl PartitionReader {
             |base: &Option<i64>| base.is_some_and(|base| base <= options.start_offset);
         // A transaction that begins before the first offset may be open, and end the reading there.
         let segment = match options.isolation {
-            Isolation::ReadCommitted => 0,
+            Isolation::ReadCommitted | Isolation::Decided => 0,
             Isolation::ReadUncommitted => segments.iter().rposition(is_at_or_before).unwrap_or(0),
         };
         Self {
@@ -318,7 +321,7 @@ impl PartitionReader {
             }
             let base_offset = self.base_of(&info);
             let is_transactional = info.is_transactional() && info.has_producer_id();
-            if self.options.isolation == Isolation::ReadCommitted
+            if self.options.isolation != Isolation::ReadUncommitted
                 && is_transactional
                 && !info.is_control()
                 && self.transactions.is_none()
@@ -346,13 +349,55 @@ impl PartitionReader {
             let first_offset = base_offset.max(before);
             self.pass();
             self.expected = Some(info.last_offset.saturating_add(1));
-            if info.is_control() || info.last_offset < before || self.is_aborted(&info) {
+            if info.is_control() || info.last_offset < before || self.is_withheld(&info) {
                 continue;
             }
             let (segment, end_offset) = (self.segment, self.end_offset());
             return Ok(Step::Batch(Readable { segment, info, first_offset, end_offset }));
         }
         Ok(self.settle(None).map_or(Step::End, Step::Damage))
+    }
+
+    /// Goes on, and shows the records of a batch instead of giving it: whether there is more. What cannot
+    /// be read is passed over in silence.
+    ///
+    /// # Errors
+    /// What ended reading.
+    pub fn visit(
+        &mut self,
+        scanner: &mut Scanner,
+        source: &dyn Source,
+        on_record: &mut dyn FnMut(&Record<'_>),
+    ) -> io::Result<bool> {
+        let readable = match self.step(scanner, source)? {
+            Step::Batch(readable) => readable,
+            Step::Damage(_) | Step::Busy => return Ok(true),
+            Step::End => return Ok(false),
+        };
+        let Some(whole) = read_whole(scanner, source, &readable.info)? else { return Ok(true) };
+        let checker = scanner.checker();
+        let limits = *checker.limits();
+        let inside = match batch::payload(&readable.info, &whole) {
+            Ok(Payload::Plain { start }) => whole.get(start..).unwrap_or_default(),
+            Ok(Payload::Compressed { codec, bytes, .. }) => {
+                match checker.codecs().decompress(codec, readable.info.magic, bytes) {
+                    Ok(inflated) => inflated,
+                    Err(_) => return Ok(true),
+                }
+            }
+            Err(_) => return Ok(true),
+        };
+        let Ok(mut records) = RecordCursor::start(&readable.info, inside, limits) else {
+            return Ok(true);
+        };
+        let mut next_offset = readable.first_offset;
+        while let Ok(Some(record)) = records.next(inside) {
+            if readable.place(record.offset, next_offset) == RecordPlace::Wanted {
+                next_offset = record.offset.saturating_add(1);
+                on_record(&record);
+            }
+        }
+        Ok(true)
     }
 
     /// The records of a batch could not be read, from an offset on.
@@ -582,7 +627,7 @@ impl PartitionReader {
             }
             None => None,
         };
-        if self.learning.is_none() {
+        if self.learning.is_none() && self.options.isolation == Isolation::ReadCommitted {
             self.open = transactions.first_open();
         }
         Ok(())
@@ -594,11 +639,18 @@ impl PartitionReader {
         self.options.end_offset.min(last_stable_offset)
     }
 
-    fn is_aborted(&self, info: &BatchInfo) -> bool {
-        let transactions = self.transactions.as_ref().filter(|_| info.is_transactional());
-        transactions
-            .and_then(|transactions| transactions.aborted.get(&info.producer_id))
-            .is_some_and(|aborted| aborted.holds(info))
+    /// Whether a batch belongs to an aborted transaction, or to one that is open.
+    fn is_withheld(&self, info: &BatchInfo) -> bool {
+        let Some(transactions) = self.transactions.as_ref().filter(|_| info.is_transactional())
+        else {
+            return false;
+        };
+        let open = transactions.open.get(&info.producer_id);
+        open.is_some_and(|&first_offset| info.base_offset >= first_offset)
+            || transactions
+                .aborted
+                .get(&info.producer_id)
+                .is_some_and(|aborted| aborted.holds(info))
     }
 }
 
@@ -607,14 +659,13 @@ fn is_wrapper(info: &BatchInfo) -> bool {
     info.magic < 2 && info.compression() != Ok(Compression::None)
 }
 
-/// What the records of a batch show, if it can be read as a whole.
-fn look_inside(
+/// The bytes of a batch, if it is not too large and all there.
+fn read_whole(
     scanner: &mut Scanner,
     source: &dyn Source,
     info: &BatchInfo,
-) -> io::Result<Option<Checked>> {
-    let checker = scanner.checker();
-    if info.size > checker.limits().batch_bytes {
+) -> io::Result<Option<Vec<u8>>> {
+    if info.size > scanner.checker().limits().batch_bytes {
         return Ok(None);
     }
     let mut whole = vec![0; info.size as usize];
@@ -627,6 +678,17 @@ fn look_inside(
             Err(error) => return Err(error),
         }
     }
+    Ok(Some(whole))
+}
+
+/// What the records of a batch show, if it can be read as a whole.
+fn look_inside(
+    scanner: &mut Scanner,
+    source: &dyn Source,
+    info: &BatchInfo,
+) -> io::Result<Option<Checked>> {
+    let Some(whole) = read_whole(scanner, source, info)? else { return Ok(None) };
+    let checker = scanner.checker();
     let Some(envelope) = Envelope::read(&whole, 0) else { return Ok(None) };
     let level = checker.level();
     checker.set_level(Level::Decode);

@@ -1,0 +1,275 @@
+"""What coordinators keep in topics: committed offsets and transactional ids, held against logs.
+
+`__consumer_offsets` and `__transaction_state` are read a second time after the audit: which of
+their records count is known only when every end marker is. Of replicas of a partition the one whose
+log ends last counts.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ottla import _engine
+from ottla._engine import decode_record
+from ottla.audit.explain import HOST
+from ottla.audit.findings import Finding, from_engine
+from ottla.audit.sidefiles import cluster_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from ottla.audit.inventory import Partition
+    from ottla.audit.plan import Log, Plan
+    from ottla.audit.run import Outcome
+
+__all__ = ["COORDINATOR_TABLES", "INTERNAL_TOPICS", "decode_record", "with_coordinators"]
+
+COORDINATOR_TABLES = ("groups", "transactional_ids")
+"""Tables that are filled here."""
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+INTERNAL_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE)
+"""Topics whose records `decode_record` knows."""
+
+UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
+
+Rows = list[dict[str, Any]]
+LeftOut = tuple[int, tuple[int, str] | None, int]
+Cluster = str | bytes
+"""The id of a cluster, or a log directory that does not tell its own."""
+
+Place = tuple[Cluster, str | None, int | None]
+
+
+def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
+    """The outcome with the tables and findings of the coordinators' topics, as far as audited."""
+    where = _Where(plan, outcome)
+    findings: list[Finding] = []
+    groups = _read(CONSUMER_OFFSETS, _engine.committed_offsets, plan, where, findings)
+    ids = _read(TRANSACTION_STATE, _engine.transactional_ids, plan, where, findings)
+    logs = _logs_of_groups(plan, outcome, where)
+    for partition, row in groups:
+        log = logs.get((where.cluster(partition), row["topic"], row["partition"]))
+        row["lag"] = None if log is None else max(log.end_offset - row["offset"], 0)
+        if log is not None:
+            findings += log.judge(row)
+    standings = _Standings(ids, where)
+    tables = dict(outcome.tables)
+    tables["transactions"] = tuple(
+        (partition, {**row, **standings.of_transaction(partition, row)})
+        for partition, row in outcome.tables["transactions"]
+    )
+    tables["groups"] = tuple(groups)
+    tables["transactional_ids"] = tuple(
+        (partition, {**row, "partitions": [f"{topic}-{n}" for topic, n in row["partitions"]]})
+        for partition, row in ids
+    )
+    findings += (standings.about(finding) for finding in outcome.findings)
+    findings.sort(key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name))
+    return replace(outcome, tables=tables, findings=tuple(findings))
+
+
+class _Where:
+    """Where partitions are: their clusters, and the start and end of their logs."""
+
+    def __init__(self, plan: Plan, outcome: Outcome) -> None:
+        self._clusters = {d.path: cluster_id(d) for d in plan.inventory.log_directories}
+        self._names = {plan.inventory.display(p.directory): p for p in plan.partitions}
+        self.ends: dict[bytes, tuple[int, int]] = {}
+        """Log start and log end offset by directory, of every live partition that was read."""
+        for partition, row in outcome.tables["metrics"]:
+            if partition.state == "live":
+                start, end = row["log_start_offset"], row["log_end_offset"]
+                known = self.ends.get(partition.directory, (start, end))
+                self.ends[partition.directory] = min(known[0], start), max(known[1], end)
+
+    def cluster(self, partition: Partition) -> Cluster:
+        """The cluster of a partition, or its log directory."""
+        above = os.path.dirname(partition.directory)
+        return self._clusters.get(above) or above
+
+    def partition(self, file: str | None) -> Partition | None:
+        """The partition of a finding, by the file it names."""
+        if file is None:
+            return None
+        return self._names.get(file) or self._names.get(os.path.dirname(file))
+
+    def latest(self, partitions: Iterable[Partition]) -> dict[Place, Partition]:
+        """Of each partition the directory whose log ends last."""
+        latest: dict[Place, Partition] = {}
+        for partition in partitions:
+            if partition.directory not in self.ends:
+                continue
+            place = self.cluster(partition), partition.topic, partition.partition
+            best = latest.setdefault(place, partition)
+            if self.ends[partition.directory][1] > self.ends[best.directory][1]:
+                latest[place] = partition
+        return latest
+
+
+def _read(
+    topic: str,
+    engine: Callable[[list[tuple[bytes, int | None]], int], tuple[Rows, LeftOut]],
+    plan: Plan,
+    where: _Where,
+    findings: list[Finding],
+) -> list[tuple[Partition, dict[str, Any]]]:
+    """The rows of all partitions of a topic; adds findings about what could not be decoded."""
+    logs: dict[bytes, Log] = {
+        log.partition.directory: log
+        for log in plan.logs
+        if log.partition is not None and log.partition.topic == topic and log.is_whole
+    }
+    latest = where.latest(log.partition for log in logs.values() if log.partition)
+    found: list[tuple[Partition, dict[str, Any]]] = []
+    for partition in latest.values():
+        log = logs[partition.directory]
+        segments = [(file.path, file.base_offset) for file in log.files]
+        try:
+            rows, left_out = engine(segments, where.ends[partition.directory][0])
+        except OSError:
+            # That a file cannot be read is a finding already.
+            continue
+        found += ((partition, row) for row in rows)
+        findings += _left_out(partition, plan.inventory.display(partition.directory), *left_out)
+    return found
+
+
+def _left_out(
+    partition: Partition, file: str, undecoded: int, first: tuple[int, str] | None, left_out: int
+) -> Iterator[Finding]:
+    if undecoded and first is not None:
+        offset, fault = first
+        count = "a record" if undecoded == 1 else f"{undecoded} records"
+        yield Finding(
+            name="undecoded-record",
+            severity="info",
+            file=file,
+            topic=partition.topic,
+            partition=partition.partition,
+            message=f"{count} cannot be decoded, the first at offset {offset}: {fault}",
+            first_offset=offset,
+            expected="a record of a known type and version",
+            found=fault,
+        )
+    if left_out:
+        yield Finding(
+            name="limit-exceeded",
+            severity="info",
+            file=file,
+            topic=partition.topic,
+            partition=partition.partition,
+            message=f"{left_out} records are of keys beyond those that are kept",
+        )
+
+
+class _LogOfGroups:
+    """A log that groups may read: its offsets, and the findings about them."""
+
+    def __init__(
+        self, file: str, partition: Partition, ends: tuple[int, int], findings: Sequence[Finding]
+    ) -> None:
+        self._file = file
+        self._partition = partition
+        self.start_offset, self.end_offset = ends
+        self._findings = [
+            (f.name, f.first_offset, f.last_offset, f.next_good_offset)
+            for f in findings
+            if f.first_offset is not None and f.last_offset is not None
+        ]
+
+    def judge(self, row: Mapping[str, Any]) -> Iterator[Finding]:
+        """The finding about a committed offset, if it is one."""
+        found = _engine.judge_committed_offset(
+            row["group"],
+            row["topic"],
+            row["partition"],
+            row["offset"],
+            log_start_offset=self.start_offset,
+            log_end_offset=self.end_offset,
+            findings=self._findings,
+        )
+        if found is not None:
+            topic, partition = self._partition.topic, self._partition.partition
+            yield from_engine(found, file=self._file, topic=topic, partition=partition)
+
+
+def _logs_of_groups(plan: Plan, outcome: Outcome, where: _Where) -> dict[Place, _LogOfGroups]:
+    by_directory: dict[bytes, list[Finding]] = {}
+    for finding in outcome.findings:
+        partition = where.partition(finding.file)
+        if partition is not None:
+            by_directory.setdefault(partition.directory, []).append(finding)
+    whole = (p for p in plan.partitions if p.is_whole and p.state == "live")
+    return {
+        place: _LogOfGroups(
+            plan.inventory.display(partition.directory),
+            partition,
+            where.ends[partition.directory],
+            by_directory.get(partition.directory, ()),
+        )
+        for place, partition in where.latest(whole).items()
+    }
+
+
+class _Standings:
+    """What coordinators know of producers with an open transaction."""
+
+    def __init__(self, ids: Iterable[tuple[Partition, Mapping[str, Any]]], where: _Where) -> None:
+        self._where = where
+        self._known = {
+            (where.cluster(partition), row["producer_id"]): dict(row) for partition, row in ids
+        }
+        self._epochs: dict[tuple[bytes, int | None], int] = {}
+
+    def of_transaction(self, partition: Partition, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns that the coordinator's knowledge of a transaction fills."""
+        known = self._known.get((self._where.cluster(partition), row["producer_id"]))
+        if known is None or row["state"] not in ("open", "hanging"):
+            return UNKNOWN_TO_COORDINATORS
+        producer_epoch = row["producer_epoch"]
+        self._epochs[partition.directory, row["producer_id"]] = producer_epoch
+        is_ongoing = self._is_ongoing(known, producer_epoch, partition)
+        return {
+            "state": "open" if is_ongoing else "hanging",
+            "transactional_id": known["transactional_id"],
+            "coordinator_state": known["state"],
+        }
+
+    def _is_ongoing(self, known: dict[str, Any], producer_epoch: int, partition: Partition) -> bool:
+        standing = _engine.judge_open_transaction(
+            known, producer_epoch, partition.topic or "", partition.partition or 0
+        )
+        return standing == "ongoing"
+
+    def about(self, finding: Finding) -> Finding:
+        """A finding about an open transaction with what its coordinator knows of it."""
+        partition = self._where.partition(finding.file)
+        if finding.name != "open-transaction" or partition is None:
+            return finding
+        known = self._known.get((self._where.cluster(partition), finding.producer_id))
+        producer_epoch = self._epochs.get((partition.directory, finding.producer_id))
+        if known is None or producer_epoch is None:
+            return finding
+        name = known["transactional_id"]
+        if self._is_ongoing(known, producer_epoch, partition):
+            message = (
+                f"{finding.message}; transactional id {name} is {known['state']}, with a timeout of"
+                f" {known['timeout_ms']} ms"
+            )
+            tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
+            commands = (
+                # Of Kafka 4.1 and later (KIP-939).
+                f"{tool} forceTerminateTransaction --transactionalId {shlex.quote(name)}",
+                f"{tool} describe --transactional-id {shlex.quote(name)}",
+            )
+            return replace(finding, message=message, commands=commands)
+        message = (
+            f"{finding.message}; nobody will end it: the coordinator has transactional id {name} as"
+            f" {known['state']} in epoch {known['producer_epoch']}, without this partition"
+        )
+        return replace(finding, message=message, severity="warning")

@@ -1,0 +1,245 @@
+//! Coordinators' topics decoded, and what they say held against the logs.
+
+use crate::audit::{finding_row, open, os_error, with_scanner};
+use ottla_core::audit::{FindingKind, Isolation, PartitionReader, ReadOptions};
+use ottla_core::batch::Record as CoreRecord;
+use ottla_core::check::Level;
+use ottla_core::internal_topics::consumer_offsets::{CommittedOffsets, LogRange, is_damage, judge};
+use ottla_core::internal_topics::schema::{Fault, Value, uuid_text};
+use ottla_core::internal_topics::transaction_state::{
+    self, Standing, State, TransactionalId, TransactionalIds,
+};
+use ottla_core::internal_topics::{self, Record};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+
+type Rows<'py> = Vec<Bound<'py, PyDict>>;
+
+/// What could not be decoded: how many records, the offset of the first and why, entries left out.
+type LeftOut = (u64, Option<(i64, String)>, u64);
+
+/// Shows every record of a partition that counts for a coordinator. Stops on Ctrl-C.
+fn each_record(
+    py: Python<'_>,
+    segments: Vec<(Vec<u8>, Option<i64>)>,
+    start_offset: i64,
+    mut on_record: impl FnMut(i64, &[u8], Option<&[u8]>) + Send,
+) -> PyResult<()> {
+    let (paths, bases): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
+    let options = ReadOptions {
+        isolation: Isolation::Decided,
+        start_offset,
+        end_offset: i64::MAX,
+        stopped_cleanly: false,
+    };
+    let mut reader = PartitionReader::new(bases, options);
+    let mut visit = |record: &CoreRecord<'_>| {
+        if let Some(key) = record.key {
+            on_record(record.offset, key, record.value);
+        }
+    };
+    let mut opened = None;
+    while let Some(segment) = reader.segment() {
+        py.check_signals()?;
+        let path = paths.get(segment).map_or(&[][..], Vec::as_slice);
+        let file = match opened.take() {
+            Some((known, file)) if known == segment => file,
+            _ => open(py, path)?,
+        };
+        let more = py
+            .detach(|| with_scanner(Level::Crc, |scanner| reader.visit(scanner, &file, &mut visit)))
+            .map_err(|error| os_error(py, &error, path))?;
+        if !more {
+            break;
+        }
+        opened = Some((segment, file));
+    }
+    Ok(())
+}
+
+fn told(fault: Option<(i64, Fault)>) -> Option<(i64, String)> {
+    fault.map(|(offset, fault)| (offset, fault.to_string()))
+}
+
+/// The committed offsets in a partition of ``__consumer_offsets``: rows, and what was left out.
+///
+/// Args:
+///     segments: path and base offset of each segment, in order.
+///     start_offset: the log start offset.
+///
+/// Raises:
+///     OSError: a file cannot be read.
+#[pyfunction]
+pub(crate) fn committed_offsets(
+    py: Python<'_>,
+    segments: Vec<(Vec<u8>, Option<i64>)>,
+    start_offset: i64,
+) -> PyResult<(Rows<'_>, LeftOut)> {
+    let mut found = CommittedOffsets::default();
+    each_record(py, segments, start_offset, |offset, key, value| found.add(offset, key, value))?;
+    let rows = found.offsets.iter().map(|((group, topic, partition), committed)| {
+        let row = PyDict::new(py);
+        row.set_item("group", group)?;
+        row.set_item("topic", topic)?;
+        row.set_item("partition", partition)?;
+        row.set_item("offset", committed.offset)?;
+        row.set_item("leader_epoch", committed.leader_epoch)?;
+        row.set_item("metadata", &committed.metadata)?;
+        row.set_item("commit_timestamp_ms", committed.commit_timestamp_ms)?;
+        row.set_item("expire_timestamp_ms", committed.expire_timestamp_ms)?;
+        Ok(row)
+    });
+    let rows = rows.collect::<PyResult<_>>()?;
+    Ok((rows, (found.undecoded, told(found.first_fault), found.left_out)))
+}
+
+/// The transactional ids in a partition of ``__transaction_state``: rows, and what was left out.
+///
+/// Args and errors are those of :func:`committed_offsets`.
+#[pyfunction]
+pub(crate) fn transactional_ids(
+    py: Python<'_>,
+    segments: Vec<(Vec<u8>, Option<i64>)>,
+    start_offset: i64,
+) -> PyResult<(Rows<'_>, LeftOut)> {
+    let mut found = TransactionalIds::default();
+    each_record(py, segments, start_offset, |offset, key, value| found.add(offset, key, value))?;
+    let rows = found.ids.iter().map(|(id, known)| {
+        let row = PyDict::new(py);
+        row.set_item("transactional_id", id)?;
+        row.set_item("producer_id", known.producer_id)?;
+        row.set_item("producer_epoch", known.producer_epoch)?;
+        row.set_item("state", known.state.name())?;
+        row.set_item("partitions", &known.partitions)?;
+        row.set_item("timeout_ms", known.timeout_ms)?;
+        row.set_item("last_update_ms", known.last_update_ms)?;
+        row.set_item("start_ms", known.start_ms)?;
+        Ok(row)
+    });
+    let rows = rows.collect::<PyResult<_>>()?;
+    Ok((rows, (found.undecoded, told(found.first_fault), found.left_out)))
+}
+
+/// The finding about a committed offset, if it is one.
+///
+/// Args:
+///     group, topic, partition, offset: what was committed.
+///     log_start_offset, log_end_offset: of the partition.
+///     findings: name, first and last offset and next good offset of the findings about it.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "by name")]
+#[pyo3(signature = (group, topic, partition, offset, *, log_start_offset, log_end_offset, findings))]
+pub(crate) fn judge_committed_offset(
+    py: Python<'_>,
+    group: String,
+    topic: String,
+    partition: i32,
+    offset: i64,
+    log_start_offset: i64,
+    log_end_offset: i64,
+    findings: Vec<(String, i64, i64, Option<i64>)>,
+) -> PyResult<Option<Bound<'_, PyDict>>> {
+    let damage = findings
+        .into_iter()
+        .filter(|(name, ..)| FindingKind::from_name(name).is_some_and(is_damage));
+    let lost = damage.map(|(_, first, last, next)| (first, last, next)).collect();
+    let log = LogRange { log_start_offset, log_end_offset, lost };
+    judge(&(group, topic, partition), offset, &log).map(|found| finding_row(py, &found)).transpose()
+}
+
+/// What the coordinator says about a transaction without an end marker: ``ongoing`` or ``moved-on``.
+///
+/// Args:
+///     known: the row of :func:`transactional_ids` of its producer.
+///     producer_epoch, topic, partition: of the transaction.
+///
+/// Raises:
+///     KeyError: a field of the row is missing.
+#[pyfunction]
+pub(crate) fn judge_open_transaction(
+    known: &Bound<'_, PyDict>,
+    producer_epoch: i16,
+    topic: &str,
+    partition: i32,
+) -> PyResult<&'static str> {
+    let field = |name: &str| known.as_any().get_item(name);
+    let known = TransactionalId {
+        producer_id: field("producer_id")?.extract()?,
+        producer_epoch: field("producer_epoch")?.extract()?,
+        state: State::from_name(&field("state")?.extract::<String>()?),
+        partitions: field("partitions")?.extract()?,
+        timeout_ms: field("timeout_ms")?.extract()?,
+        last_update_ms: field("last_update_ms")?.extract()?,
+        start_ms: field("start_ms")?.extract()?,
+    };
+    Ok(match transaction_state::judge(&known, producer_epoch, topic, partition) {
+        Standing::Ongoing => "ongoing",
+        Standing::MovedOn => "moved-on",
+    })
+}
+
+/// Decodes a record of ``__consumer_offsets`` or ``__transaction_state``, of any version Kafka wrote.
+///
+/// Args:
+///     topic: which of them; of any other topic the answer is ``None``.
+///     key, value: of the record.
+///
+/// Returns:
+///     ``type``, ``key``, ``version`` and ``value``, the latter two ``None`` for a tombstone and for
+///     the values of share and streams groups, which are not decoded. Fields have Kafka's names in
+///     snake case, those a version lacks are left out, UUIDs are text; the subscription and
+///     assignment of a group's member are bytes, as its clients wrote them. What cannot be decoded, as a
+///     type or version of a later release, gives ``fault`` alone, a sentence.
+///
+/// >>> import ottla
+/// >>> record = next(ottla.read_partition("examples/data/__consumer_offsets-0", from_offset=12))
+/// >>> ottla.decode_record("__consumer_offsets", record.key, record.value).get("type")
+/// 'offset-commit'
+#[pyfunction]
+#[pyo3(signature = (topic, key, value))]
+pub(crate) fn decode_record<'py>(
+    py: Python<'py>,
+    topic: &str,
+    key: Option<&[u8]>,
+    value: Option<&[u8]>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(decoded) = internal_topics::decode(topic, key.unwrap_or_default(), value) else {
+        return Ok(None);
+    };
+    let row = PyDict::new(py);
+    match decoded {
+        Ok(decoded) => {
+            row.set_item("type", decoded.name)?;
+            row.set_item("key", object(py, &decoded.key)?)?;
+            let (version, value) = match &decoded.value {
+                Record::Value { version, value } => (Some(*version), Some(object(py, value)?)),
+                Record::Tombstone | Record::Opaque => (None, None),
+            };
+            row.set_item("version", version)?;
+            row.set_item("value", value)?;
+        }
+        Err(fault) => row.set_item("fault", fault.to_string())?,
+    }
+    Ok(Some(row))
+}
+
+fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Int(number) => number.into_pyobject(py)?.into_any(),
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::Uuid(bytes) => PyString::new(py, &uuid_text(*bytes)).into_any(),
+        Value::Array(values) => {
+            let values = values.iter().map(|value| object(py, value));
+            PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Value::Struct(fields) => {
+            let row = PyDict::new(py);
+            for (name, value) in fields {
+                row.set_item(name, object(py, value)?)?;
+            }
+            row.into_any()
+        }
+    })
+}
