@@ -328,7 +328,9 @@ def read_side_file(file: FileEntry) -> bytes:
     # A name may have become a FIFO since it was listed; that must not block the audit.
     descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
-        data = opened.read(MAX_FILE_BYTES + 1)
+        # As much memory as is asked for is taken before reading.
+        size = min(os.fstat(descriptor).st_size, MAX_FILE_BYTES)
+        data = opened.read(size + 1)
     if len(data) > MAX_FILE_BYTES:
         raise SideFileError("too large", f"at most {MAX_FILE_BYTES} bytes", "more")
     return data

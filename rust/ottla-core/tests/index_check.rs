@@ -1,7 +1,7 @@
 //! Offset and time indexes against batches: what is lawful, what is wrong, and that neither depends
 //! on where a segment is cut.
 
-use ottla_core::audit::index_check::{IndexCheck, Indexed, Indexes};
+use ottla_core::audit::index_check::{IndexCheck, Indexed, Indexes, MAX_INDEX_BYTES};
 use ottla_core::audit::{Finding, FindingKind, SegmentContext, Severity, SideFile};
 use ottla_core::sidefiles::offset_index::OffsetEntry;
 use ottla_core::sidefiles::time_index::TimeEntry;
@@ -272,6 +272,16 @@ fn zeros_belong_behind_the_entries_of_the_segment_in_use() {
         (found[0].severity, found[0].position, found[0].size),
         (Severity::Info, Some(8), Some(40))
     );
+}
+
+#[test]
+fn entries_beyond_the_bound_are_counted_out() {
+    let count = MAX_INDEX_BYTES as u64 / 8 + 1;
+    let entry = |index| OffsetEntry { relative_offset: index as i32, position: index as i32 };
+    let offsets: Vec<OffsetEntry> = (1..=count).map(entry).collect();
+    let found = check(&indexes(&offsets, &[]), &[Seen::Lost], clean());
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.kind, finding.severity), (FindingKind::LimitExceeded, Severity::Info));
 }
 
 /// The same rules written down plainly: the first wrong entry of each index.

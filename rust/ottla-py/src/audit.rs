@@ -85,6 +85,9 @@ fn read_pieces(path: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u
             return Ok(size);
         }
         position += filled as u64;
+        if position >= size {
+            return Ok(size);
+        }
     }
 }
 

@@ -20,9 +20,9 @@ use crate::sidefiles::offset_index::{self, OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::time_index::{self, TIME_ENTRY_BYTES, TimeEntry};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of entries that are looked at: three times what a broker writes unless it is told to
-/// (`segment.index.bytes`).
-pub const MAX_INDEX_BYTES: usize = 32 << 20;
+/// Bytes of entries that are looked at: more than a broker writes unless it is told to
+/// (`segment.index.bytes`), and a bound on what an index takes of memory.
+pub const MAX_INDEX_BYTES: usize = 16 << 20;
 
 /// What the two index files of a segment hold, up to the zeros that follow while they are in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -472,6 +472,7 @@ impl IndexCheck {
         findings.extend(self.offsets.finish(indexes, end).map(|wrong| report.offset(wrong)));
         findings.extend(times.finish(indexes, end).map(|wrong| report.time(wrong)));
         let (offsets, times) = (indexes.offsets.len(), indexes.times.len());
+        findings.extend(indexes.is_cut.then(Report::cut));
         findings.extend(report.size(OFFSETS, indexes.offset_bytes, offsets));
         findings.extend(report.size(TIMES, indexes.time_bytes, times));
         findings
@@ -584,6 +585,16 @@ impl Report<'_> {
             .values(expected, told)
             .graded(self.severity());
         if offset >= 0 { finding.offsets(offset, offset) } else { finding }
+    }
+
+    fn cut() -> Finding {
+        let message = format!(
+            "an index has more than {MAX_INDEX_BYTES} bytes of entries: the others were not looked at"
+        );
+        Finding::new(FindingKind::LimitExceeded, message)
+            .beside(SideFile::OffsetIndex)
+            .values(format!("at most {MAX_INDEX_BYTES} bytes"), "more")
+            .graded(Severity::Info)
     }
 
     /// A file whose size does not fit its entries.
