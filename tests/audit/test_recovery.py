@@ -3,13 +3,15 @@
 The acceptance tests hold many more against the answers of Apache Kafka itself.
 """
 
+import os
 import struct
 from pathlib import Path
 
 import ottla
 import pytest
+from crc32c import crc32c
 from logs import TIMESTAMP, batches, files_under, segment, segment_name, write_partition
-from ottla.audit.recovery import RecoveryPrediction
+from ottla.audit.recovery import RecoveryPrediction, predict_start
 
 from benches.data import encode_batch
 
@@ -260,3 +262,39 @@ def test_a_snapshot_that_cannot_be_read_is_deleted_and_the_log_read_again(tmp_pa
 def test_a_directory_that_cannot_be_listed_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         ottla.predict_recovery(tmp_path / "orders-0")
+
+
+def test_a_prediction_stops_when_its_caller_says_so(tmp_path: Path) -> None:
+    directory = write_partition(tmp_path / "orders-0", {0: segment(20, value_size=300_000)})
+    told: list[int] = []
+
+    def stop(read: int) -> bool:
+        told.append(read)
+        return False
+
+    with pytest.raises(ottla.AuditCancelledError):
+        predict_start(
+            os.fsencode(directory),
+            clean=False,
+            recovery_point=0,
+            log_start_offset=0,
+            aborted=(),
+            progress=stop,
+        )
+    assert len(told) == 1
+    assert told[0] >= 8 << 20
+
+
+def test_a_control_record_that_ends_no_transaction_keeps_a_broker_from_starting(
+    tmp_path: Path,
+) -> None:
+    data = bytearray(transactional(0, 0) + marker(2, COMMIT))
+    # The type is the second half of the key; the checksum is made right again.
+    at = len(transactional(0, 0))
+    key = data.index(b"\x00\x00\x00\x01", at + 61)
+    data[key + 3] = 9
+    data[at + 17 : at + 21] = crc32c(bytes(data[at + 21 :])).to_bytes(4, "big")
+    directory = write_partition(tmp_path / "orders-0", {0: bytes(data)})
+    unclean, _ = both_stops(directory)
+    assert unclean.error == "java.lang.IllegalArgumentException"
+    assert unclean.message == "Invalid control record type for end transaction marker UNKNOWN"

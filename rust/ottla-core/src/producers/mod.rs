@@ -252,8 +252,32 @@ impl ProducerBatch {
 }
 
 fn marker(whole: &[u8], info: &BatchInfo, codecs: &mut Codecs) -> Result<Content, Error> {
-    if info.record_count == Some(0) {
+    let Some((control, timestamp)) = control_record(whole, info, codecs)? else {
         return Ok(Content::EmptyControl);
+    };
+    let (is_commit, coordinator_epoch) = match control {
+        ControlRecord::Abort { coordinator_epoch } => (false, coordinator_epoch),
+        ControlRecord::Commit { coordinator_epoch } => (true, coordinator_epoch),
+        _ => {
+            let count = info.record_count.unwrap_or(0);
+            return Err(Error::new(ErrorKind::ControlBatch { count }, 0));
+        }
+    };
+    Ok(Content::Marker { is_commit, coordinator_epoch, timestamp })
+}
+
+/// The first record of one whole control batch, with its timestamp; `None` where the cleaner has
+/// emptied it.
+///
+/// # Errors
+/// What keeps it from being read.
+pub fn control_record(
+    whole: &[u8],
+    info: &BatchInfo,
+    codecs: &mut Codecs,
+) -> Result<Option<(ControlRecord, i64)>, Error> {
+    if info.record_count == Some(0) {
+        return Ok(None);
     }
     let records = match payload(info, whole)? {
         Payload::Plain { start } => whole.get(start..).unwrap_or_default(),
@@ -262,21 +286,14 @@ fn marker(whole: &[u8], info: &BatchInfo, codecs: &mut Codecs) -> Result<Content
         }
     };
     let mut cursor = RecordCursor::start(info, records, Limits::default())?;
-    let Some(record) = cursor.next(records)? else { return Ok(Content::EmptyControl) };
+    let Some(record) = cursor.next(records)? else { return Ok(None) };
     if info.record_count == Some(1) {
         // Behind the last record nothing may follow.
         cursor.next(records)?;
     }
     let control = ControlRecord::read(0, record.key, record.value);
-    let (is_commit, coordinator_epoch) = match control.map_err(|kind| Error::new(kind, 0))? {
-        ControlRecord::Abort { coordinator_epoch } => (false, coordinator_epoch),
-        ControlRecord::Commit { coordinator_epoch } => (true, coordinator_epoch),
-        _ => {
-            let count = info.record_count.unwrap_or(0);
-            return Err(Error::new(ErrorKind::ControlBatch { count }, 0));
-        }
-    };
-    Ok(Content::Marker { is_commit, coordinator_epoch, timestamp: record.timestamp })
+    let control = control.map_err(|kind| Error::new(kind, 0))?;
+    Ok(Some((control, record.timestamp)))
 }
 
 /// Why a producer may not append.

@@ -12,7 +12,9 @@ use crate::batch::BatchInfo;
 use crate::compression::Codecs;
 use crate::error::{Error, ErrorKind, Family};
 use crate::limits::Limits;
-use crate::producers::{Appender, Pending, ProducerBatch, ProducerRefusal, Producers};
+use crate::producers::{
+    Appender, Pending, ProducerBatch, ProducerRefusal, Producers, control_record,
+};
 use crate::sidefiles::checkpoint::write_leader_epochs;
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::snapshot::SnapshotError;
@@ -234,16 +236,22 @@ pub(super) fn producer_batch(
     }
     let whole = log.whole(frame)?;
     let here = BatchInfo { position: 0, size: frame.total, ..*info };
-    ProducerBatch::read(whole, &here, codecs).map_err(|error| marker_stop(&error))
+    ProducerBatch::read(whole, &here, codecs).map_err(|error| match error.kind {
+        ErrorKind::ControlBatch { .. } => {
+            let record = control_record(whole, &here, codecs);
+            let name = record.ok().flatten().map_or("UNKNOWN", |(control, _)| control.name());
+            Stop::illegal_argument(format!(
+                "Invalid control record type for end transaction marker {name}"
+            ))
+        }
+        _ => marker_stop(&error),
+    })
 }
 
 /// The exception with which Kafka meets a marker it cannot read.
 fn marker_stop(error: &Error) -> Stop {
     let message = error.kind.to_string();
     match error.kind {
-        ErrorKind::ControlBatch { .. } => {
-            Stop::illegal_argument("Invalid control record type for end transaction marker")
-        }
         ErrorKind::ControlKey { size: -1, .. } | ErrorKind::ControlValue { size: -1, .. } => {
             Stop::other("java.lang.NullPointerException", message)
         }
