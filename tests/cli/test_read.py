@@ -86,6 +86,34 @@ def test_read_committed_says_where_it_ends_and_why(run: Run, demo: Path) -> None
     )
 
 
+def test_records_of_coordinators_can_be_decoded(run: Run, demo: Path) -> None:
+    ids = run("read", demo / "__transaction_state-0", "--decode", "--format", "jsonl")
+    first = json.loads(ids.out.splitlines()[0])
+    assert (first["offset"], first["type"], first["version"]) == (0, "transactional-id", 1)
+    assert first["key"] == {"transactional_id": "payments-eu"}
+    assert first["value"]["transaction_partitions"] is None
+    offsets = run("read", demo / "__consumer_offsets-0", "--decode", "--from", 2, "--to", 3)
+    assert offsets.out == (
+        "         2 2026-11-21T10:05:57.004Z offset-commit"
+        ' {"group": "billing-0", "topic": "orders", "partition": 0}'
+        ' {"offset": 20, "leader_epoch": 0, "metadata": "", "commit_timestamp": 1795255557001}\n'
+    )
+
+
+def test_what_cannot_be_decoded_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
+    batch = encode_batch([(TIMESTAMP, b"\x00\x63key", b"value", ())])
+    path = write_partition(tmp_path / "__consumer_offsets-0", {0: batch})
+    (line,) = run("read", path, "--decode", "--format", "jsonl").out.splitlines()
+    decoded = json.loads(line)
+    assert decoded["fault"] == "the record type 99 is not known"
+    assert (decoded["key"], decoded["value"]) == ("\x00ckey", "value")
+
+
+def test_only_records_of_coordinators_can_be_decoded(run: Run, partition: Path, demo: Path) -> None:
+    assert run("read", partition, "--decode").status == 64
+    assert run("read", demo / "__consumer_offsets-0", "--decode", "--format", "raw").status == 64
+
+
 def test_damage_is_told_beside_the_records(run: Run, hurt: Path) -> None:
     ran = run("read", hurt, "--format", "jsonl")
     assert ran.status == 2
