@@ -50,6 +50,32 @@ def test_every_reading_vector_has_kafkas_outcome_and_records(shared: Path) -> No
     assert done.stdout.splitlines()[-1] == "read: 10000 of 10000 equal"
 
 
+def test_every_planted_injury_is_found_and_nothing_else(shared: Path, tmp_path: Path) -> None:
+    program = tmp_path / "audit.py"
+    program.write_text("from ottla.cli import main\n\nmain()\n")
+    done = python(
+        shared / "accept" / "damage.py",
+        shared / "damage",
+        tmp_path / "results",
+        "--run",
+        f"{sys.executable} {program} audit --format json {{}}",
+        "--json",
+        tmp_path / "score.json",
+    )
+    score = json.loads((tmp_path / "score.json").read_text())
+    assert score["missed"] == score["false"] == score["absent"] == []
+    assert len(score["noisy"]) <= 10
+    assert done.returncode == 0, done.stderr
+    assert "exit code fits: 195 of 195" in done.stdout
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_what_lies_beside_the_segments_of_any_release_is_lawful(name: str, shared: Path) -> None:
+    report = audited(shared / "corpus" / "kafka" / name)
+    told = [found for found in report["findings"] if found["name"].endswith("-mismatch")]
+    assert told == []
+
+
 @pytest.mark.parametrize("name", BROKERS)
 def test_a_directory_that_a_broker_left_has_no_finding_of_an_error(name: str, shared: Path) -> None:
     report = audited(shared / "corpus" / "kafka" / name)
