@@ -95,6 +95,10 @@ impl PartitionScan {
         }
         for producer in &inner.producers {
             let Some(open) = &producer.open_transaction else { continue };
+            let id = producer.producer_id;
+            if inner.begun_below.iter().any(|entry| entry.producer_id == id) {
+                continue;
+            }
             let state = if inner.is_hanging(open) { "hanging" } else { "open" };
             let newest = inner.newest_timestamp.max(open.last_timestamp);
             let row: PyResult<_> = row!(py, {
@@ -115,6 +119,30 @@ impl PartitionScan {
                     == inner.last_stable_offset,
             });
             rows.push((open.first_offset, row?));
+        }
+        for entry in &inner.begun_below {
+            let first_offset = entry.transaction_first_offset.unwrap_or(0);
+            let id = entry.producer_id;
+            let producer = inner.producers.iter().find(|producer| producer.producer_id == id);
+            let open = producer.and_then(|producer| producer.open_transaction.as_ref());
+            let newest = inner.newest_timestamp.max(entry.last_timestamp);
+            let row: PyResult<_> = row!(py, {
+                "producer_id": id,
+                "producer_epoch": entry.producer_epoch,
+                "coordinator_epoch": entry.coordinator_epoch,
+                "state": "hanging",
+                "first_offset": first_offset,
+                "last_offset": open.map(|open| open.last_offset),
+                "marker_offset": py.None(),
+                "batches": open.map_or(0, |open| open.batches),
+                "records": open.map_or(0, |open| open.records),
+                "bytes": open.map_or(0, |open| open.bytes),
+                "first_timestamp": py.None(),
+                "last_timestamp": entry.last_timestamp,
+                "duration_ms": newest.saturating_sub(entry.last_timestamp),
+                "holds_last_stable_offset": true,
+            });
+            rows.push((first_offset, row?));
         }
         rows.sort_by_key(|(first_offset, _)| *first_offset);
         Ok(rows.into_iter().map(|(_, row)| row).collect())

@@ -212,7 +212,7 @@ catalogue! {
         severity: Warning,
         meaning: "Timestamps lie in the future, before 1970 or in another unit, or the header contradicts its records.",
         causes: "A producer with a wrong clock, or one that gives seconds, microseconds or nanoseconds for milliseconds.",
-        action: "Correct the producer. Retention by time keeps a segment until its largest timestamp has passed, and deletes one with old timestamps at once. Bound them with message.timestamp.after.max.ms and message.timestamp.before.max.ms (KIP-937).",
+        action: "Correct the producer. Retention by time goes by the largest timestamp of a segment: one in the future keeps this and every later segment until it has passed, old ones have the segment deleted at once, and without a positive one the time of the file counts. Bound them with message.timestamp.after.max.ms and message.timestamp.before.max.ms (KIP-937).",
         kafka: "KIP-32, KIP-937; UnifiedLog.deleteRetentionMsBreachedSegments",
     }
     SequenceGap {

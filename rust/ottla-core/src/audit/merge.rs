@@ -10,6 +10,7 @@ use super::side_check::{self, NoSideFiles, Proof, SideFiles};
 use super::tally::{Counters, SegmentScan, absorb, epoch_fault};
 use super::transactions::{Ended, OpenTransaction};
 use super::verdicts;
+use crate::sidefiles::snapshot::{SnapshotEntry, read_snapshot};
 
 /// What is known about a partition beside its segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +80,9 @@ pub struct PartitionScan {
     pub last_lost_offset: Option<i64>,
     /// Of all sound batches, where the segments have one.
     pub fingerprint: Option<Fingerprint>,
+    /// Producers whose open transaction began below the log, by the newest snapshot: retention or
+    /// `DeleteRecords` took its data, or the beginning of it.
+    pub begun_below: Vec<SnapshotEntry>,
 }
 
 /// A leader epoch of a partition.
@@ -135,7 +139,7 @@ pub fn merge_partition_with(
         holes: 0,
         epoch: None,
         waiting: Vec::new(),
-        lost: None,
+        begun_below: Vec::new(),
         previous_was_empty: false,
         newest_timestamp: i64::MIN,
     };
@@ -172,8 +176,8 @@ struct Merge<'a> {
     epoch: Option<i32>,
     /// Findings whose lost offsets end in a later segment, with the first offset lost.
     waiting: Vec<(usize, bool, i64)>,
-    /// The last offset that was lost or is missing.
-    lost: Option<i64>,
+    /// Of the newest snapshot: producers whose transaction began below the log.
+    begun_below: Vec<SnapshotEntry>,
     previous_was_empty: bool,
     newest_timestamp: i64,
 }
@@ -391,7 +395,10 @@ impl Merge<'_> {
         for &snapshot in due {
             let side = SideFile::Snapshot(snapshot);
             let finding = match self.side_files.read(side, segment) {
-                Ok(Some(data)) => side_check::snapshot(snapshot, &data, &self.producers, proof),
+                Ok(Some(data)) => {
+                    self.begun_below = begun_below(&data, proof.first);
+                    side_check::snapshot(snapshot, &data, &self.producers, proof)
+                }
                 Ok(None) => None,
                 Err(error) => Some(
                     Finding::new(
@@ -438,49 +445,83 @@ impl Merge<'_> {
                 sink.take(id, &verdict);
             },
         );
-        for placed in &self.findings {
-            let finding = &placed.finding;
-            if is_loss(finding.kind) || finding.kind == FindingKind::Unreadable {
-                // What was lost at the end of the log has no last offset.
-                self.lost = self.lost.max(Some(finding.last_offset.unwrap_or(i64::MAX)));
-            }
-        }
-        let end = self.next.unwrap_or(0);
-        out.last_stable_offset = end;
-        for state in &out.producers {
-            let Some(open) = &state.open_transaction else { continue };
-            let first = open.first_offset;
-            out.last_stable_offset = out.last_stable_offset.min(first);
-            let damage = self.lost.is_some_and(|last| last >= first);
-            let finding = verdicts::open_transaction(
-                state.producer_id,
-                state.producer_epoch,
-                open,
-                self.newest_timestamp,
-                damage,
-            );
-            self.findings.push(PlacedFinding { segment: open.place.segment as usize, finding });
-        }
         let start = out.segments.first().and_then(|scan| scan.context.base_offset);
         let start = start.or(self.first).or(self.next).unwrap_or(0);
         out.log_start_offset = self.context.log_start_offset.unwrap_or(start).max(start);
         out.log_end_offset = end;
-        out.last_stable_offset = out.last_stable_offset.max(out.log_start_offset);
         out.holes = self.holes;
         let proof = self.proof();
         self.ended.sort();
         out.ended = std::mem::take(&mut self.ended);
         out.counters = self.counters;
         out.newest_timestamp = self.newest_timestamp.max(-1);
-        out.last_lost_offset = self.lost;
         out.epochs = epochs(&out.segments, &self.context.leader_epochs);
         self.beside(&out, proof);
         out.findings = self.findings;
         causes::explain(&mut out, self.context);
+        let begun_below = std::mem::take(&mut self.begun_below);
+        open_transactions(&mut out, begun_below);
         out.findings
             .sort_by_key(|placed| (placed.segment, placed.finding.position, placed.finding.kind));
         out
     }
+}
+
+/// Producers of a snapshot whose transaction began below the log.
+fn begun_below(data: &[u8], first: i64) -> Vec<SnapshotEntry> {
+    let entries = read_snapshot(data).unwrap_or_default().into_iter();
+    entries.filter(|entry| entry.transaction_first_offset.is_some_and(|at| at < first)).collect()
+}
+
+/// Finds the transactions that are open at the end of the log, and with them where it is stable.
+/// `begun_below` are those of the newest snapshot that began below the log.
+fn open_transactions(out: &mut PartitionScan, begun_below: Vec<SnapshotEntry>) {
+    for placed in &out.findings {
+        let finding = &placed.finding;
+        let is_lawful = finding.cause == Some(Cause::Compaction);
+        if (is_loss(finding.kind) && !is_lawful) || finding.kind == FindingKind::Unreadable {
+            // What was lost at the end of the log has no last offset.
+            let last = finding.last_offset.unwrap_or(i64::MAX);
+            out.last_lost_offset = out.last_lost_offset.max(Some(last));
+        }
+    }
+    let start = out.log_start_offset;
+    out.begun_below = begun_below
+        .into_iter()
+        .filter(|entry| {
+            let id = entry.producer_id;
+            let place = out.producers.binary_search_by_key(&id, |producer| producer.producer_id);
+            let known = place.ok().and_then(|place| out.producers.get(place));
+            // A marker in the log ended it.
+            known.is_none_or(|producer| producer.coordinator_epoch < 0)
+        })
+        .filter(|entry| entry.transaction_first_offset.is_some_and(|first| first < start))
+        .collect();
+    out.last_stable_offset = out.log_end_offset;
+    let mut found = Vec::new();
+    for state in &out.producers {
+        let Some(open) = &state.open_transaction else { continue };
+        out.last_stable_offset = out.last_stable_offset.min(open.first_offset);
+        let damage = out.last_lost_offset.is_some_and(|last| last >= open.first_offset);
+        if out.begun_below.iter().any(|entry| entry.producer_id == state.producer_id) {
+            continue;
+        }
+        let finding = verdicts::open_transaction(
+            state.producer_id,
+            state.producer_epoch,
+            open,
+            out.newest_timestamp,
+            damage,
+        );
+        found.push(PlacedFinding { segment: open.place.segment as usize, finding });
+    }
+    for entry in &out.begun_below {
+        out.last_stable_offset = start;
+        let finding = verdicts::begun_below(entry, start, out.newest_timestamp);
+        found.push(PlacedFinding { segment: 0, finding });
+    }
+    out.last_stable_offset = out.last_stable_offset.max(start);
+    out.findings.extend(found);
 }
 
 /// The epochs of the segments put together, each with what the checkpoint says of it.

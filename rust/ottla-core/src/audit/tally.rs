@@ -291,7 +291,7 @@ impl Reason {
         match self {
             Self::Repeat => "offsets that were already there",
             Self::OutOfSegment => "offsets that the name of the file does not allow",
-            Self::Before1970 => "timestamps before 1970, which retention by time deletes at once",
+            Self::Before1970 => "timestamps before 1970, which retention by time passes over",
             Self::Seconds => "timestamps that look like seconds, not milliseconds",
             Self::Microseconds => {
                 "timestamps that look like microseconds or nanoseconds, not milliseconds"

@@ -4,6 +4,7 @@ use super::findings::{Finding, FindingKind, Severity};
 use super::producers::Verdict;
 use super::sequences::{EventKind, ProducerEvent, SequenceVerdict};
 use super::transactions::{OpenTransaction, TransactionVerdict};
+use crate::sidefiles::snapshot::SnapshotEntry;
 
 /// After this long a broker may have forgotten a producer (`producer.id.expiration.ms`).
 const EXPIRATION_MS: i64 = 86_400_000;
@@ -14,6 +15,27 @@ const MAX_TRANSACTION_MS: i64 = 900_000;
 /// A number and what it counts.
 fn counted(count: u64, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
+}
+
+/// The finding of a transaction that began below the log, as its newest snapshot says.
+pub(crate) fn begun_below(
+    entry: &SnapshotEntry,
+    log_start_offset: i64,
+    log_timestamp: i64,
+) -> Finding {
+    let first_offset = entry.transaction_first_offset.unwrap_or(log_start_offset);
+    let age_ms = log_timestamp.saturating_sub(entry.last_timestamp).max(0);
+    let message = format!(
+        "producer {} epoch {}: the newest snapshot has a transaction from offset {first_offset} on, below the log start {log_start_offset}, without an end marker, silent for {}; its data is gone, but read_committed consumers stop at {log_start_offset}; should `abort` not find it, stop the broker and remove the .snapshot files of the partition: it then builds them from the log",
+        entry.producer_id,
+        entry.producer_epoch,
+        lasting(age_ms),
+    );
+    Finding::new(FindingKind::OpenTransaction, message)
+        .offsets(first_offset, log_start_offset - 1)
+        .producer(entry.producer_id)
+        .values("an end marker", "none")
+        .graded(Severity::Warning)
 }
 
 /// A time in the two largest units that tell it.
