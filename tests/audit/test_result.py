@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import ottla
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +13,7 @@ from logs import segment_name, write_log_directory
 from ottla.audit import result as result_module
 from ottla.audit import segment as segment_module
 from ottla.audit.result import SAVED_TABLES, save
+from ottla.audit.tables import TABLES
 
 
 @pytest.fixture
@@ -112,6 +114,45 @@ def test_every_table_is_saved(result: ottla.AuditResult, tmp_path: Path, form: s
             assert len(saved) == len(table)
         else:
             assert pq.read_table(path).equals(table.to_arrow())
+
+
+def test_the_tables_can_be_asked_in_sql(result: ottla.AuditResult) -> None:
+    query = "select name, severity, next_good_offset from findings"
+    assert result.sql(query).fetchall() == [("crc-mismatch", "error", 18)]
+    joined = """
+        select f.name, g.cause, m.log_end_offset
+        from findings f
+        join gaps g on f.topic = g.topic and f.partition = g.partition
+        join metrics m on f.topic = m.topic and f.partition = m.partition
+    """
+    assert result.sql(joined).fetchall() == [("crc-mismatch", "damage", 24)]
+    assert result.sql("select count(*) from records").fetchall() == [(69,)]
+    with pytest.raises(duckdb.Error, match="no_such_table"):
+        result.sql("select * from no_such_table")
+
+
+def test_every_table_has_its_rows_in_polars_and_sql(demo: Path) -> None:
+    result = ottla.audit(demo)
+    for name in TABLES:
+        table = getattr(result, name)
+        assert len(table) > 0
+        assert len(table.to_polars()) == len(table)
+        assert len(result.sql(f"from {name}").fetchall()) == len(table)
+
+
+def test_sql_without_duckdb_says_what_to_install(
+    result: ottla.AuditResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ottla.MissingDependencyError, match=r"pip install 'ottla\[duckdb\]'"):
+        result.sql("select 1")
+
+
+def test_findings_carry_the_commands_that_help(result: ottla.AuditResult) -> None:
+    (finding,) = result.findings
+    inspect, seek, *_ = finding["commands"]
+    assert inspect.startswith("ottla inspect /")
+    assert seek.endswith("--topic orders:1 --reset-offsets --to-offset 18 --execute")
 
 
 def test_nothing_is_saved_over_what_is_there(result: ottla.AuditResult, tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""The guide runs: every console block of `docs/guide.md` prints what stands there.
+
+`python tests/examples/test_guide.py` writes the output into the guide anew.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "guide.md"
+BLOCK = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
+ELAPSED = re.compile(r"in \d+\.\d\d s\b")
+
+
+def commands(block: str) -> list[str]:
+    """The commands of a block: from a dollar on, to the end of its quotes."""
+    found: list[str] = []
+    for line in block.splitlines(keepends=True):
+        is_open = bool(found) and found[-1].count("'") % 2 == 1
+        if is_open:
+            found[-1] += line
+        elif line.startswith("$ "):
+            found.append(line.removeprefix("$ "))
+    return found
+
+
+def run(command: str, directory: Path, tools: Path) -> str:
+    environment = {
+        **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+        "LINES": "24",
+        "NO_COLOR": "1",
+    }
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=directory,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return ELAPSED.sub("in 0.01 s", done.stdout)
+
+
+def rendered(text: str, directory: Path) -> str:
+    """The guide with what its commands print now."""
+    tools = directory / "bin"
+    tools.mkdir()
+    (tools / "python").symlink_to(sys.executable)
+    ottla = f'#!/bin/sh\nexec {sys.executable} -c "from ottla.cli import main; main()" "$@"\n'
+    (tools / "ottla").write_text(ottla)
+    (tools / "ottla").chmod(0o755)
+    shutil.copytree(ROOT / "examples" / "data", directory / "examples" / "data")
+
+    def render(block: re.Match[str]) -> str:
+        return "".join(
+            f"$ {command}{run(command, directory, tools)}" for command in commands(block[0])
+        )
+
+    return BLOCK.sub(render, text)
+
+
+def test_the_guide_prints_what_stands_in_it(tmp_path: Path) -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    assert len(BLOCK.findall(text)) > 5
+    assert rendered(text, tmp_path) == text
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        GUIDE.write_text(rendered(GUIDE.read_text(encoding="utf-8"), Path(temporary)), "utf-8")
