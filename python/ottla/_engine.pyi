@@ -411,6 +411,8 @@ class Copy:
 
 def compare_copies(
     copies: Sequence[tuple[str, Copy, Sequence[tuple[bytes, str]]]],
+    *,
+    progress: Callable[[int], bool] | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]: ...
 
 @final

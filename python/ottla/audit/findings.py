@@ -59,7 +59,12 @@ def severity_of(name: str) -> Severity:
 
 
 def from_engine(
-    finding: Mapping[str, Any], *, file: str | None, topic: str | None, partition: int | None
+    finding: Mapping[str, Any],
+    *,
+    file: str | None,
+    topic: str | None,
+    partition: int | None,
+    commands: tuple[str, ...] = (),
 ) -> Finding:
     """The engine's finding with the names of the file and partition it belongs to."""
     return Finding(
@@ -79,6 +84,7 @@ def from_engine(
         cause=finding["cause"],
         replica=finding.get("replica"),
         good_replicas=tuple(good) if (good := finding.get("good_replicas")) is not None else None,
+        commands=commands,
         expected=finding["expected"] or None,
         found=finding["found"] or None,
     )

@@ -31,7 +31,7 @@ from ottla.audit.sidefiles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ottla.audit.inventory import Inventory, Partition
     from ottla.audit.plan import Log
@@ -168,10 +168,17 @@ def _repeated(inventory: Inventory, first: _Place, second: _Place) -> Finding:
 class Comparison:
     """Compares copies as soon as the last of them is scanned; threads may share it."""
 
-    def __init__(self, inventory: Inventory, copies: Sequence[Copies]) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        copies: Sequence[Copies],
+        progress: Callable[[int], bool],
+    ) -> None:
+        """`progress` is called before something is read again, with its bytes; False stops."""
         self.rows: list[tuple[Partition, Row]] = []
         self.findings: list[Finding] = []
         self._inventory = inventory
+        self._progress = progress
         self._lock = threading.Lock()
         self._groups = {p.directory: group for group in copies for p in group.partitions}
         self._pending = {id(group): len(group.partitions) for group in copies}
@@ -192,13 +199,13 @@ class Comparison:
             self._pending[id(group)] -= 1
             if self._pending[id(group)]:
                 return
-        self._compare(group)
+        self._compare(group, self._progress)
 
     def finish(self) -> None:
         """Compares what there is of those of which some copy was not scanned."""
         for group in {id(group): group for group in self._groups.values()}.values():
             if self._pending[id(group)]:
-                self._compare(group)
+                self._compare(group, None)
 
     def sorted_rows(self) -> tuple[tuple[Partition, Row], ...]:
         """Rows of the `differences` table, whatever the order in which scans ended."""
@@ -213,7 +220,7 @@ class Comparison:
         key = partition.topic or "", partition.partition or 0
         return _engine.Copy(scan, high_watermark=marks.get(key))
 
-    def _compare(self, group: Copies) -> None:
+    def _compare(self, group: Copies, progress: Callable[[int], bool] | None) -> None:
         with self._lock:
             there = [
                 (name, *self._scanned.pop(copy.directory))
@@ -223,13 +230,16 @@ class Comparison:
         if len(there) <= 1:
             return
         partition = group.partitions[0]
-        rows, findings = self._compared(partition, there)
+        rows, findings = self._compared(partition, there, progress)
         with self._lock:
             self.rows += ((partition, row) for row in rows)
             self.findings += findings
 
     def _compared(
-        self, partition: Partition, there: Sequence[tuple[str, Log, Any]]
+        self,
+        partition: Partition,
+        there: Sequence[tuple[str, Log, Any]],
+        progress: Callable[[int], bool] | None,
     ) -> tuple[list[Row], list[Finding]]:
         display = self._inventory.display
         arguments = [
@@ -237,7 +247,7 @@ class Comparison:
             for name, log, copy in there
         ]
         try:
-            rows, findings = _engine.compare_copies(arguments)
+            rows, findings = _engine.compare_copies(arguments, progress=progress)
         except OSError as error:
             failure = Finding(
                 name=UNREADABLE,
@@ -259,6 +269,7 @@ class Comparison:
                 file=finding["file"],
                 topic=partition.topic,
                 partition=partition.partition,
+                commands=tuple(rows[finding["difference"]]["commands"]),
             )
             for finding in findings
         ]

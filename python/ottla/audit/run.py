@@ -186,7 +186,7 @@ class _Run:
         self._tables: dict[int, dict[str, list[Mapping[str, Any]]]] = {}
         self._ranges: dict[bytes, sidefiles.LogRange] = {}
         self._surroundings = surroundings
-        self._comparison = Comparison(plan.inventory, plan.copies)
+        self._comparison = Comparison(plan.inventory, plan.copies, self._may_read)
         counts = dict.fromkeys(range(len(plan.logs)), 0)
         for task in plan.tasks:
             counts[task.log] += 1
@@ -394,6 +394,12 @@ class _Run:
     def _slow_down(self, size: int) -> None:
         if self._throttle is not None:
             self._cancelled.wait(self._throttle.delay_s(size))
+
+    def _may_read(self, size: int) -> bool:
+        """Whether to go on, before bytes are read to compare copies; waits where they come too fast."""
+        if self._throttle is not None:
+            self._cancelled.wait(self._throttle.delay_s(size))
+        return not self._cancelled.is_set()
 
     def _report(self, size: int) -> None:
         if self._progress is not None and size:

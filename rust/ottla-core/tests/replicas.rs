@@ -126,7 +126,7 @@ fn compared_segments(replicas: &[Segments]) -> (Vec<Copy>, Comparison) {
         .map(|segments| Copy::of(&scan(segments), &PartitionContext::default(), None))
         .collect();
     let mut scanner = Scanner::new(Level::Crc, Limits::default());
-    let mut open = |copy: usize, segment: u32| -> io::Result<Box<dyn Source>> {
+    let mut open = |copy: usize, segment: u32, _bytes: u64| -> io::Result<Box<dyn Source>> {
         Ok(Box::new(Bytes(replicas[copy][segment as usize].1.clone())))
     };
     let comparison = compare(&copies, &mut scanner, &mut open).expect("memory");
@@ -422,6 +422,24 @@ fn equal_copies_are_not_read_again() {
     let (_, comparison) =
         compared(&[one.clone().rolled(&mut random), one.clone().rolled(&mut random), one]);
     assert_eq!(comparison, Comparison::default());
+}
+
+#[test]
+fn a_block_of_more_batches_than_are_held_is_compared_in_parts() {
+    let mut log = Log::at(0);
+    for _ in 0..1000 {
+        log.plain(&[b"one"]);
+    }
+    let batches: Vec<&[u8]> = (0..1000).map(|index| log.batch(index)).collect();
+    let repeated = [batches[..6].concat(), batches[5].repeat(70_000)].concat();
+    let rest: Vec<u8> = (6..1000).filter(|i| *i != 900).flat_map(|i| batches[i]).copied().collect();
+    let other = vec![(0, [repeated, rest].concat())];
+    let one = vec![(0, log.bytes.clone())];
+    let (_, comparison) = compared_segments(&[one.clone(), other, one]);
+    let [difference] = comparison.differences.as_slice() else { panic!("{comparison:#?}") };
+    assert_eq!(difference.kind, DifferenceKind::Missing);
+    assert_eq!((difference.first_offset, difference.last_offset), (900, 900));
+    assert_eq!(difference.bad, BTreeSet::from([1]));
 }
 
 fn batch(base_offset: i64, crc: u32) -> BatchInfo {

@@ -48,12 +48,23 @@ type Named = (String, Py<Copy>, Vec<(Vec<u8>, String)>);
 type Rows<'py> = Vec<Bound<'py, PyDict>>;
 
 /// Compares copies of a partition; gives rows of differences and findings, each with ``file``,
-/// ``replica`` and ``good_replicas``.
+/// ``replica``, ``good_replicas`` and ``difference``, the number of its row.
+///
+/// Args:
+///     copies: the copies.
+///     progress: called before something is read again, with its bytes; ``False`` stops.
 ///
 /// Raises:
 ///     OSError: a segment could not be read again.
+///     AuditCancelledError: ``progress`` said so.
 #[pyfunction]
-pub(crate) fn compare_copies(py: Python<'_>, copies: Vec<Named>) -> PyResult<(Rows<'_>, Rows<'_>)> {
+#[pyo3(signature = (copies, *, progress=None))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn compare_copies(
+    py: Python<'_>,
+    copies: Vec<Named>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Rows<'_>, Rows<'_>)> {
     let mut names = Vec::new();
     let mut inner = Vec::new();
     let mut paths = Vec::new();
@@ -70,14 +81,32 @@ pub(crate) fn compare_copies(py: Python<'_>, copies: Vec<Named>) -> PyResult<(Ro
         paths.push(path);
         files.push(file);
     }
-    let mut open = |copy: usize, segment: u32| -> io::Result<Box<dyn Source>> {
+    let mut raised = None;
+    let mut open = |copy: usize, segment: u32, bytes: u64| -> io::Result<Box<dyn Source>> {
+        if let Some(progress) = &progress {
+            let answer = Python::attach(|py| progress.call1(py, (bytes,))?.is_truthy(py));
+            let goes_on = answer.unwrap_or_else(|error| {
+                raised = Some(error);
+                false
+            });
+            if !goes_on {
+                return Err(io::Error::from(io::ErrorKind::Interrupted));
+            }
+        }
         let path = paths.get(copy).and_then(|paths: &Vec<Vec<u8>>| paths.get(segment as usize));
         let path = path.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         Ok(Box::new(open_file(path)?))
     };
-    let comparison = py
-        .detach(|| with_scanner(level, |scanner| compare(&inner, scanner, &mut open)))
-        .map_err(|error| PyOSError::new_err(error.to_string()))?;
+    let compared = py.detach(|| with_scanner(level, |scanner| compare(&inner, scanner, &mut open)));
+    let comparison = match (compared, raised) {
+        (_, Some(error)) => return Err(error),
+        (Ok(comparison), None) => comparison,
+        (Err(error), None) if error.kind() == io::ErrorKind::Interrupted => {
+            let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
+            return Err(PyErr::from_value(cancelled.call1(("the comparison was stopped",))?));
+        }
+        (Err(error), None) => return Err(PyOSError::new_err(error.to_string())),
+    };
 
     let of_set = |set: &BTreeSet<usize>| -> Vec<&str> {
         set.iter().filter_map(|&copy| names.get(copy)).map(String::as_str).collect()
@@ -88,7 +117,7 @@ pub(crate) fn compare_copies(py: Python<'_>, copies: Vec<Named>) -> PyResult<(Ro
     };
     let mut rows = Vec::new();
     let mut findings = Vec::new();
-    for difference in &comparison.differences {
+    for (number, difference) in comparison.differences.iter().enumerate() {
         let row = PyDict::new(py);
         let extents = &difference.extents;
         let placed = |extent: &ottla_core::audit::replicas::Extent| extent.place.is_some();
@@ -122,6 +151,7 @@ pub(crate) fn compare_copies(py: Python<'_>, copies: Vec<Named>) -> PyResult<(Ro
             row.set_item("file", file(difference, copy))?;
             row.set_item("replica", names.get(copy))?;
             row.set_item("good_replicas", of_set(&difference.good))?;
+            row.set_item("difference", number)?;
             findings.push(row);
         }
     }
@@ -132,6 +162,7 @@ pub(crate) fn compare_copies(py: Python<'_>, copies: Vec<Named>) -> PyResult<(Ro
         row.set_item("file", files.first().and_then(|files| files.first()))?;
         row.set_item("replica", names.first())?;
         row.set_item("good_replicas", Vec::<&str>::new())?;
+        row.set_item("difference", comparison.differences.len().saturating_sub(1))?;
         findings.push(row);
     }
     Ok((rows, findings))

@@ -55,12 +55,6 @@ impl Block {
     pub(crate) fn equals(&self, other: &Self) -> bool {
         (self.sum, self.batches) == (other.sum, other.batches)
     }
-
-    /// The offsets it stands for, in blocks of `1 << shift`.
-    pub(crate) fn offsets(&self, shift: u32) -> RangeInclusive<i64> {
-        let first = self.number << shift;
-        first..=first | !(-1 << shift)
-    }
 }
 
 /// The fingerprint of a log or a part of it.
@@ -209,6 +203,17 @@ impl Fingerprint {
     pub(crate) fn block(&self, number: i64) -> Option<&Block> {
         let index = self.blocks.binary_search_by_key(&number, |block| block.number).ok()?;
         self.blocks.get(index)
+    }
+
+    /// The blocks of a run of numbers, as one.
+    pub(crate) fn span(&self, run: &RangeInclusive<i64>) -> Option<Block> {
+        let first = self.blocks.partition_point(|block| block.number < *run.start());
+        let mut blocks = self.blocks.get(first..).unwrap_or_default().iter();
+        let mut span = *blocks.next().filter(|block| run.contains(&block.number))?;
+        for block in blocks.take_while(|block| run.contains(&block.number)) {
+            span.add(block);
+        }
+        Some(span)
     }
 
     /// Numbers of the blocks in which batches begin.

@@ -18,7 +18,7 @@ use super::findings::{Finding, FindingKind, Severity};
 use super::fingerprint::{Fingerprint, Place, key};
 use super::merge::{PartitionContext, PartitionScan};
 use super::scan::Scanner;
-use super::source::Source;
+use super::source::{Limited, Source};
 use super::tally::{SegmentContext, SegmentScan};
 use crate::batch::BatchInfo;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +30,9 @@ pub const MAX_DIFFERENCES: usize = 1000;
 
 /// Batches of one copy that are held at once. A block with more is cut into shorter ones first.
 const MAX_LISTED: u64 = 1 << 16;
+
+/// Bytes that are read at once of several blocks: a stop takes as long as reading them.
+const MAX_RUN_BYTES: u64 = 32 << 20;
 
 /// How much shorter: binary logarithm.
 const REFINEMENT: u32 = 8;
@@ -429,8 +432,9 @@ pub struct Comparison {
     pub bytes: u64,
 }
 
-/// Opens the segments of the copies: copy and segment in, its bytes out.
-pub type Open<'a> = dyn FnMut(usize, u32) -> io::Result<Box<dyn Source>> + 'a;
+/// Opens the segments of the copies: copy, segment and how many bytes of it are about to be read in,
+/// its bytes out. An error ends the comparison.
+pub type Open<'a> = dyn FnMut(usize, u32, u64) -> io::Result<Box<dyn Source>> + 'a;
 
 /// Compares the copies of a partition. Reads again what their fingerprints tell apart, a bounded number
 /// of batches at a time.
@@ -492,36 +496,57 @@ struct Reader<'r, 'o> {
 }
 
 impl Reader<'_, '_> {
-    /// Hands every block that differs to the judge, in order.
+    /// Hands every block that differs to the judge, in order, those one after the other together.
     fn walk(&mut self, prints: &[&Fingerprint], judge: &mut Judge<'_>) -> io::Result<()> {
         let shift = prints.iter().map(|print| print.shift()).max().unwrap_or(0);
         let prints: Vec<Fingerprint> = prints.iter().map(|print| print.coarsened(shift)).collect();
         let numbers: BTreeSet<i64> =
             prints.iter().flat_map(|print| print.numbers().collect::<Vec<_>>()).collect();
+        let mut run: Option<RangeInclusive<i64>> = None;
         for number in numbers {
             // What parted is read to its end, to say how much was lost.
-            if !self.differs(&prints, number) && !judge.follows_parted(&prints, number) {
+            let differs = self.differs(&prints, number) || judge.follows_parted(&prints, number);
+            let longer = run.as_ref().map(|run| *run.start()..=number);
+            let goes_on = run.as_ref().and_then(|run| run.end().checked_add(1)) == Some(number);
+            if differs && goes_on && longer.as_ref().is_some_and(|run| fits(&prints, run)) {
+                run = longer;
                 continue;
             }
-            let blocks = prints.iter().map(|print| print.block(number));
-            let batches = blocks.clone().flatten().map(|block| block.batches).max().unwrap_or(0);
-            let offsets = blocks.flatten().map(|block| block.offsets(shift)).next();
-            let Some(offsets) = offsets else { continue };
-            if batches <= MAX_LISTED || shift == 0 {
-                let listed = self.list_block(&prints, number, &offsets)?;
-                judge.block(&offsets, &listed);
-            } else {
-                let finer = self.refine(&prints, number, &offsets, shift)?;
-                self.walk(&finer.iter().collect::<Vec<_>>(), judge)?;
+            if let Some(run) = run.take() {
+                self.judge_run(&prints, run, shift, judge)?;
+            }
+            // The run before may have shown that copies parted there.
+            if differs || judge.follows_parted(&prints, number) {
+                run = Some(number..=number);
             }
         }
-        Ok(())
+        match run {
+            Some(run) => self.judge_run(&prints, run, shift, judge),
+            None => Ok(()),
+        }
+    }
+
+    fn judge_run(
+        &mut self,
+        prints: &[Fingerprint],
+        run: RangeInclusive<i64>,
+        shift: u32,
+        judge: &mut Judge<'_>,
+    ) -> io::Result<()> {
+        let offsets = block_offsets(&run, shift);
+        if fits(prints, &run) || shift == 0 {
+            let listed = self.list(prints, &run, &offsets)?;
+            judge.batches(&offsets, &listed);
+            return Ok(());
+        }
+        let finer = self.refine(prints, &run, &offsets, shift)?;
+        self.walk(&finer.iter().collect::<Vec<_>>(), judge)
     }
 
     /// Whether the copies that reach a block differ there.
     fn differs(&self, prints: &[Fingerprint], number: i64) -> bool {
-        let Some(block) = prints.iter().find_map(|print| print.block(number)) else { return false };
-        let offsets = block.offsets(prints.first().map_or(0, Fingerprint::shift));
+        let shift = prints.first().map_or(0, Fingerprint::shift);
+        let offsets = block_offsets(&(number..=number), shift);
         // A batch whose magic alone is wrong counts as sound and is not what the others have.
         if self.copies.iter().any(|copy| copy.lost.iter().any(|loss| loss.overlaps(&offsets))) {
             return true;
@@ -540,17 +565,17 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn list_block(
+    fn list(
         &mut self,
         prints: &[Fingerprint],
-        number: i64,
+        run: &RangeInclusive<i64>,
         offsets: &RangeInclusive<i64>,
     ) -> io::Result<Vec<Vec<Listed>>> {
         let mut listed = Vec::with_capacity(prints.len());
         for (copy, print) in prints.iter().enumerate() {
             let mut batches: Vec<Listed> = Vec::new();
-            if let Some(block) = print.block(number) {
-                self.read(copy, block.start, block.end, offsets, &mut |batch| {
+            if let Some(span) = print.span(run) {
+                self.read(copy, span.start, span.end, offsets, &mut |batch| {
                     if (batches.len() as u64) < MAX_LISTED {
                         batches.push(batch);
                     }
@@ -566,15 +591,15 @@ impl Reader<'_, '_> {
     fn refine(
         &mut self,
         prints: &[Fingerprint],
-        number: i64,
+        run: &RangeInclusive<i64>,
         offsets: &RangeInclusive<i64>,
         shift: u32,
     ) -> io::Result<Vec<Fingerprint>> {
         let mut finer = Vec::with_capacity(prints.len());
         for (copy, print) in prints.iter().enumerate() {
             let mut fine = Fingerprint::with_shift(shift.saturating_sub(REFINEMENT));
-            if let Some(block) = print.block(number) {
-                self.read(copy, block.start, block.end, offsets, &mut |batch| {
+            if let Some(span) = print.span(run) {
+                self.read(copy, span.start, span.end, offsets, &mut |batch| {
                     fine.observe_at(&batch.info, batch.segment);
                 })?;
             }
@@ -595,16 +620,14 @@ impl Reader<'_, '_> {
         for segment in start.segment..=end.segment {
             let first = if segment == start.segment { start.position } else { 0 };
             let stop = if segment == end.segment { end.position } else { u64::MAX };
-            let source = (self.open)(copy, segment)?;
+            let bytes = if stop == u64::MAX { 0 } else { stop.saturating_sub(first) };
+            let source = (self.open)(copy, segment, bytes)?;
+            let source = Limited::new(source.as_ref(), stop);
             let mut next = Some(first);
-            while let Some(position) = next.filter(|&position| position < stop) {
+            while let Some(position) = next {
                 let context = SegmentContext::default();
-                let listing =
-                    self.scanner.list(source.as_ref(), context, position, LISTED_AT_ONCE)?;
+                let listing = self.scanner.list(&source, context, position, LISTED_AT_ONCE)?;
                 for (info, is_valid) in listing.batches {
-                    if info.position >= stop {
-                        break;
-                    }
                     self.bytes = self.bytes.saturating_add(info.size);
                     if is_valid && offsets.contains(&key(&info)) {
                         take(Listed { info, segment });
@@ -615,6 +638,21 @@ impl Reader<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The offsets of a run of blocks of `1 << shift` offsets.
+fn block_offsets(run: &RangeInclusive<i64>, shift: u32) -> RangeInclusive<i64> {
+    *run.start() << shift..=*run.end() << shift | !(-1 << shift)
+}
+
+/// Whether the batches of a run are few enough to be held, and in pieces that are soon read.
+fn fits(prints: &[Fingerprint], run: &RangeInclusive<i64>) -> bool {
+    let is_block = run.start() == run.end();
+    prints.iter().filter_map(|print| print.span(run)).all(|span| {
+        let is_short = span.start.segment == span.end.segment
+            && span.end.position.saturating_sub(span.start.position) <= MAX_RUN_BYTES;
+        span.batches <= MAX_LISTED && (is_block || is_short)
+    })
 }
 
 /// What a copy has at an offset where another has the beginning of a batch.
@@ -641,7 +679,7 @@ struct Judge<'a> {
     /// Last offset of the last batch of each copy.
     reached: Vec<i64>,
     open: BTreeMap<Way, Difference>,
-    /// Where the last block ended.
+    /// Where the batches before ended.
     last_block: Option<i64>,
     out: Comparison,
 }
@@ -658,8 +696,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The batches of each copy that begin in a block.
-    fn block(&mut self, offsets: &RangeInclusive<i64>, listed: &[Vec<Listed>]) {
+    /// The batches of each copy that begin at some offsets.
+    fn batches(&mut self, offsets: &RangeInclusive<i64>, listed: &[Vec<Listed>]) {
         if self.last_block.and_then(|last| last.checked_add(1)) != Some(*offsets.start()) {
             self.close_but(&[]);
         }
