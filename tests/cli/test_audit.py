@@ -304,3 +304,17 @@ def test_a_replica_without_a_name_is_wrong_usage(run: Run, tmp_path: Path) -> No
     ran = run("audit", "--replica", str(tmp_path))
     assert ran.status == 64
     assert "is not NAME=PATH" in ran.err
+
+
+def test_the_text_gives_the_command_that_saves_what_one_copy_alone_has(
+    run: Run, tmp_path: Path
+) -> None:
+    paths = [write_log_directory(tmp_path / name) for name in ("a", "b", "c")]
+    for path in paths[:2]:
+        for file in (path / "orders-1").glob(f"{12:020}.*"):
+            file.unlink()
+    ran = run("audit", *paths)
+    assert ran.status == 1
+    assert "warning replica-difference (2): " in ran.out
+    assert "What to do: Nothing while the broker is down or catches up." in ran.out
+    assert f"$ ottla read {paths[2]}/orders-1 --from 12 --to 24 --format jsonl" in ran.out

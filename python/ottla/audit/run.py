@@ -396,7 +396,7 @@ class _Run:
             self._cancelled.wait(self._throttle.delay_s(size))
 
     def _may_read(self, size: int) -> bool:
-        """Whether to go on, before bytes are read to compare copies; waits where they come too fast."""
+        """Before bytes are read to compare copies: waits, and says whether to go on."""
         if self._throttle is not None:
             self._cancelled.wait(self._throttle.delay_s(size))
         return not self._cancelled.is_set()

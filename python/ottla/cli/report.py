@@ -275,7 +275,7 @@ def _print_group(
         _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
     if name == "timestamp-suspect":
         _print_retention(console, result, findings)
-    action = _action(name, findings)
+    action = _action(result, name, findings)
     if action:
         _print_wrapped(console, f"What to do: {action}", 2)
     for line in _commands(result, shown):
@@ -283,8 +283,11 @@ def _print_group(
         console.print(f"  {line}", soft_wrap=True, style=style)
 
 
-def _action(name: str, findings: Sequence[dict[str, Any]]) -> str | None:
+def _action(result: AuditResult, name: str, findings: Sequence[dict[str, Any]]) -> str | None:
     """What to do: the cause tells better, where it is one for all."""
+    actions = {row["action"] for finding in findings for row in _differences(result, finding)}
+    if len(actions) == 1:
+        return str(actions.pop())
     found = {finding["cause"] for finding in findings}
     if name in ("offset-gap", "missing-segment") and len(found) == 1:
         cause = causes().get(found.pop())
@@ -307,6 +310,8 @@ def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[s
             looks = ("ottla ", " find-hanging ", " describe ")
             mends = [line for line in own if not any(word in line for word in looks)]
             own = [*own[: number == 0], *mends[:1]]
+        saves = [line for row in _differences(result, finding) for line in row["commands"]]
+        own = [*saves, *own]
         lines += [line for line in dict.fromkeys(own) if f"$ {line}" not in lines]
         lines = [line if line.startswith(("$ ", "#")) else f"$ {line}" for line in lines]
     return lines
@@ -318,6 +323,19 @@ def _producer(result: AuditResult, finding: dict[str, Any]) -> dict[str, Any] | 
     key = (finding["topic"], finding["partition"], finding["producer_id"])
     rows = (r for r in result.producers if (r["topic"], r["partition"], r["producer_id"]) == key)
     return next(rows, None)
+
+
+def _differences(result: AuditResult, finding: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of `differences` that a finding is about."""
+    if finding["name"] != "replica-difference":
+        return []
+    place = ("topic", "partition", "first_offset", "last_offset")
+    return [
+        row
+        for row in result.differences
+        if all(row[name] == finding[name] for name in place)
+        and finding["replica"] in row["bad_replicas"]
+    ]
 
 
 def _print_retention(

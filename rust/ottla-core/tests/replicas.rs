@@ -389,6 +389,20 @@ fn damage_at_the_same_offsets_of_every_copy_is_lost_everywhere() {
 }
 
 #[test]
+fn damage_at_the_end_of_a_copy_is_not_told_as_lagging_too() {
+    let mut random = Random(6);
+    let one = Replica::new(0, 30, &mut random);
+    let mut other = one.clone();
+    let last = other.batches.last_mut().expect("some");
+    let (first, end) = (last.base_offset, last.last_offset);
+    *last.bytes.last_mut().expect("bytes") ^= 1;
+    let (_, comparison) = compared(&[one.clone(), other, one]);
+    let [difference] = comparison.differences.as_slice() else { panic!("{comparison:#?}") };
+    assert_eq!(difference.kind, DifferenceKind::Damaged);
+    assert_eq!((difference.first_offset, difference.last_offset), (first, end));
+}
+
+#[test]
 fn copies_that_were_compacted_at_different_times_differ_lawfully() {
     let mut random = Random(4);
     let one = Replica::new(0, 60, &mut random);

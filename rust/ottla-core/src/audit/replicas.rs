@@ -380,7 +380,10 @@ impl Copy {
     }
 
     fn loss_at(&self, offset: i64) -> Option<&Loss> {
-        self.lost.iter().find(|loss| (loss.first..=loss.last).contains(&offset))
+        // They may overlap where offsets were guessed, though not by many.
+        let before = self.lost.partition_point(|loss| loss.first <= offset);
+        let near = self.lost.get(before.saturating_sub(8)..before).unwrap_or_default();
+        near.iter().find(|loss| loss.last >= offset)
     }
 
     fn is_misplaced(&self, place: Place) -> bool {
@@ -979,7 +982,8 @@ impl<'a> Judge<'a> {
         let mut edges: BTreeMap<(DifferenceKind, i64, i64), BTreeSet<usize>> = BTreeMap::new();
         for &index in &standing {
             let Some(copy) = self.copies.get(index) else { continue };
-            if copy.end < end {
+            // Damage at its end has been told.
+            if copy.end < end && copy.loss_at(copy.end).is_none() {
                 let key = (DifferenceKind::Behind, copy.end, end - 1);
                 edges.entry(key).or_default().insert(index);
             }
