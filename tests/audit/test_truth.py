@@ -255,3 +255,19 @@ def test_producers_are_those_of_the_snapshot_at_the_end(name: str, shared: Path)
                 ), (partition, told)
                 compared += 1
     assert compared > 0 or name not in TRANSACTIONAL
+
+
+@pytest.mark.parametrize(
+    ("case", "cause"),
+    [
+        ("063-closed-segment-cut", "truncated-tail"),
+        ("072-batch-removed", "unexplained"),
+        ("076-segment-missing", "missing-file"),
+        ("022-sector-zero-512", "damage"),
+    ],
+)
+def test_planted_gaps_have_the_cause_that_was_planted(case: str, cause: str, shared: Path) -> None:
+    result = audited(shared / "damage" / "cases" / case / "log")
+    (gap,) = (row for row in result.gaps if row["cause"] not in ("control-records", "aborted-data"))
+    assert gap["cause"] == cause
+    assert gap["evidence"]

@@ -26,12 +26,13 @@ impl Verdict {
 /// Gives the gaps among the findings their causes, and lists what consumers do not get.
 pub(crate) fn explain(scan: &mut PartitionScan, context: &PartitionContext) {
     let mut gaps = Gaps::default();
-    let judge = Judge { context, counters: scan.counters, epochs: scan.epochs.clone() };
+    let named = named_by_indexes(scan);
+    let judge = Judge { context, counters: scan.counters, epochs: scan.epochs.clone(), named };
     let mut told = BTreeMap::new();
     head(scan, context, &mut gaps);
     for placed in &mut scan.findings {
         let Some(segment) = scan.segments.get(placed.segment) else { continue };
-        let Some(verdict) = judge.judge(&placed.finding, segment) else { continue };
+        let Some(verdict) = judge.judge(placed, segment) else { continue };
         apply(&mut placed.finding, &verdict);
         if let Some(gap) = gap_of(placed, verdict) {
             Told::add(&mut told, placed, &gap);
@@ -119,11 +120,32 @@ struct Judge<'a> {
     context: &'a PartitionContext,
     counters: Counters,
     epochs: Vec<Epoch>,
+    /// By segment: the last offset behind its end that an index of it names.
+    named: BTreeMap<usize, i64>,
+}
+
+/// Offsets that indexes name behind the end of their segment: the file was longer once.
+fn named_by_indexes(scan: &PartitionScan) -> BTreeMap<usize, i64> {
+    let mut named = BTreeMap::new();
+    for placed in &scan.findings {
+        let finding = &placed.finding;
+        let is_index =
+            matches!(finding.kind, FindingKind::IndexMismatch | FindingKind::TimeindexMismatch);
+        let next = scan.segments.get(placed.segment).and_then(|segment| segment.next_offset);
+        if let (true, Some(offset), Some(next)) = (is_index, finding.last_offset, next)
+            && offset >= next
+        {
+            let last = named.entry(placed.segment).or_insert(offset);
+            *last = offset.max(*last);
+        }
+    }
+    named
 }
 
 impl Judge<'_> {
     /// The cause of what a finding says is missing, `None` when nothing is.
-    fn judge(&self, finding: &Finding, segment: &SegmentScan) -> Option<Verdict> {
+    fn judge(&self, placed: &PlacedFinding, segment: &SegmentScan) -> Option<Verdict> {
+        let finding = &placed.finding;
         let (first, last) = (finding.first_offset?, finding.last_offset?);
         match finding.kind {
             FindingKind::OffsetGap | FindingKind::MissingSegment => {}
@@ -145,6 +167,11 @@ impl Judge<'_> {
             return Some(verdict);
         }
         if finding.kind == FindingKind::MissingSegment {
+            let before = placed.segment.checked_sub(1).and_then(|before| self.named.get(&before));
+            if let Some(offset) = before.filter(|offset| (first..=last).contains(offset)) {
+                let evidence = format!("an index of the file before names offset {offset}");
+                return Some(Verdict::new(Cause::TruncatedTail, Confidence::Likely, evidence));
+            }
             let evidence =
                 "the gap lies exactly between the end of one file and the name of the next";
             return Some(Verdict::new(Cause::MissingFile, Confidence::Likely, evidence));
