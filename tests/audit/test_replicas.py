@@ -10,7 +10,6 @@ import pytest
 from logs import batches, segment, segment_name, write_log_directory, write_partition
 
 SIZE = len(batches(1)[0])
-OTHER_CLUSTER = "version=1\ncluster.id=8mXmBT1ZRZKmAh1NrLvbQA\nnode.id=1\n"
 
 
 def broker(directory: Path, node: int, cluster: str = "MkU3OEVBNTcwNTJENDM2Qk") -> Path:
@@ -127,6 +126,16 @@ def test_partitions_of_different_clusters_are_no_copies(tmp_path: Path) -> None:
     change_bytes(log(directories[1]))
     assert said(ottla.audit(directories)) == []
     assert said(ottla.audit(tmp_path)) == []
+
+
+def test_log_directories_of_unknown_clusters_below_one_path_are_no_copies(
+    brokers: list[Path],
+) -> None:
+    change_bytes(log(brokers[1]))
+    for directory in brokers:
+        (directory / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    assert list(ottla.audit(brokers[0].parent).findings) == []
+    assert [row[1] for row in said(ottla.audit(brokers))] == ["broker-2"]
 
 
 def test_named_replicas_are_copies_whatever_their_files_say(tmp_path: Path) -> None:

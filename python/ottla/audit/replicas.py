@@ -5,7 +5,7 @@ Directories are copies of one partition when they have its name, belong to one c
 
 - come from paths that were named as replicas (``--replica name=path``), or
 - lie under different paths that were given (``ottla audit A B C``), or
-- lie under one path, in log directories of different brokers.
+- lie under one path, in log directories of different brokers, cluster and broker known.
 
 A copy has the name it was given, else that of the path or log directory it comes from. Two log
 directories of one broker under one path that hold the same partition are no copies: a broker with
@@ -136,8 +136,9 @@ def _by_broker(
             continue
         brokers: dict[str, _Place] = {}
         for place in of_source:
-            # Without a broker's number nobody can tell; a backup has the id of its original.
-            if place.broker is None:
+            # Without its cluster and number nobody can tell whose it is; a backup has the id of
+            # its original.
+            if place.cluster is None or place.broker is None:
                 continue
             first = brokers.setdefault(place.broker, place)
             ids = first.directory_id, place.directory_id
