@@ -258,16 +258,19 @@ def test_producers_are_those_of_the_snapshot_at_the_end(name: str, shared: Path)
 
 
 @pytest.mark.parametrize(
-    ("case", "cause"),
+    ("case", "cause", "offsets"),
     [
-        ("063-closed-segment-cut", "truncated-tail"),
-        ("072-batch-removed", "unexplained"),
-        ("076-segment-missing", "missing-file"),
-        ("022-sector-zero-512", "damage"),
+        ("061-closed-segment-torn", "truncated-tail", (95, 145)),
+        ("063-closed-segment-cut", "truncated-tail", (2, 131)),
+        ("072-batch-removed", "unexplained", (30, 49)),
+        ("076-segment-missing", "missing-file", (48, 71)),
+        ("022-sector-zero-512", "damage", (30, 34)),
     ],
 )
-def test_planted_gaps_have_the_cause_that_was_planted(case: str, cause: str, shared: Path) -> None:
+def test_planted_gaps_have_the_cause_that_was_planted(
+    case: str, cause: str, offsets: tuple[int, int], shared: Path
+) -> None:
     result = audited(shared / "damage" / "cases" / case / "log")
     (gap,) = (row for row in result.gaps if row["cause"] not in ("control-records", "aborted-data"))
-    assert gap["cause"] == cause
+    assert (gap["cause"], gap["first_offset"], gap["last_offset"]) == (cause, *offsets)
     assert gap["evidence"]

@@ -304,7 +304,11 @@ fn apply(finding: &mut Finding, verdict: &Verdict) {
 /// The gap that a finding tells of.
 fn gap_of(placed: &PlacedFinding, verdict: Verdict) -> Option<Gap> {
     let finding = &placed.finding;
-    let (first_offset, last_offset) = (finding.first_offset?, finding.last_offset?);
+    let (first_offset, mut last_offset) = (finding.first_offset?, finding.last_offset?);
+    if let (FindingKind::TruncatedTail, Some(next)) = (finding.kind, finding.next_good_offset) {
+        // With the batch that was cut went whatever the file held behind it.
+        last_offset = last_offset.max(next.saturating_sub(1));
+    }
     Some(Gap {
         segment: placed.segment,
         position: finding.position,
