@@ -17,6 +17,7 @@ from ottla.audit.sidefiles import (
     parse_offset_checkpoint,
     parse_partition_metadata,
     read_side_file,
+    read_small_files,
 )
 
 
@@ -88,9 +89,12 @@ def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str
         if listed.display(p.directory) in ranges
     }
     findings = [f for d in listed.log_directories for f in check_log_directory(d, listed, known)]
+    topic_ids: dict[bytes, str | None] = {}
     for partition in listed.partitions:
-        findings += check_partition(partition, listed, known.get(partition.directory))
-    findings += check_topic_ids(listed, listed.partitions)
+        small = read_small_files(partition, listed)
+        topic_ids[partition.directory] = small.topic_id
+        findings += check_partition(partition, listed, known.get(partition.directory), small)
+    findings += check_topic_ids(listed, listed.partitions, topic_ids)
     return sorted((f.name, f.file) for f in findings)
 
 

@@ -11,15 +11,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.inventory import CLEANER_OFFSETS, LOG_START_OFFSETS
-from ottla.audit.sidefiles import (
-    SideFileError,
-    parse_leader_epochs,
-    read_offsets,
-    read_side_file,
-)
+from ottla.audit.sidefiles import read_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ottla.audit.inventory import FileEntry, Partition
     from ottla.audit.plan import Log
@@ -41,7 +36,9 @@ class Surroundings:
         self._first_dirty = {path: read_offsets(path, CLEANER_OFFSETS) for path in above}
         self._topic_configs = topic_configs or {}
 
-    def of(self, log: Log, first: FileEntry) -> dict[str, Any]:
+    def of(
+        self, log: Log, first: FileEntry, leader_epochs: Sequence[tuple[int, int]]
+    ) -> dict[str, Any]:
         """Arguments of the engine's `merge_partition` for files of a log from `first` on."""
         partition = log.partition
         arguments: dict[str, Any] = {
@@ -59,7 +56,7 @@ class Surroundings:
             "topic": partition.topic,
             "log_start_offset": self._log_starts[above].get(key),
             "first_dirty_offset": self._first_dirty[above].get(key),
-            "leader_epochs": _leader_epochs(partition) if is_live else [],
+            "leader_epochs": leader_epochs if is_live else [],
             "cleanup_policy": config.get("cleanup.policy"),
             "remote_storage": _truth(config.get("remote.storage.enable")),
             "is_head": is_live and heads == (first.base_offset,),
@@ -87,16 +84,6 @@ def parse_topic_config(text: str) -> tuple[str, str, str]:
     if not (topic and colon and key and equals):
         raise ValueError(f"{text!r} is not TOPIC:KEY=VALUE, as in orders:cleanup.policy=compact")
     return topic, key.strip(), value.strip()
-
-
-def _leader_epochs(partition: Partition) -> list[tuple[int, int]]:
-    for file in partition.files:
-        if file.kind == "leader-epoch-checkpoint" and file.state == "live":
-            try:
-                return parse_leader_epochs(read_side_file(file))
-            except (OSError, SideFileError):
-                return []
-    return []
 
 
 def _truth(value: str | None) -> bool | None:

@@ -14,9 +14,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +58,9 @@ CLEANER_OFFSETS = b"cleaner-offset-checkpoint"
 META_PROPERTIES = b"meta.properties"
 CLEAN_SHUTDOWN = b".kafka_cleanshutdown"
 
+LEADER_EPOCHS = b"leader-epoch-checkpoint"
+PARTITION_METADATA = b"partition.metadata"
+
 _LOG_DIRECTORY_FILES: dict[bytes, FileKind] = {
     META_PROPERTIES: "meta-properties",
     CLEAN_SHUTDOWN: "clean-shutdown",
@@ -69,8 +74,8 @@ _LOG_DIRECTORY_FILES: dict[bytes, FileKind] = {
 # A `.lock` alone says nothing: other programs leave such files too.
 _MARKS = frozenset(_LOG_DIRECTORY_FILES) - {b".lock"}
 _PARTITION_FILES: dict[bytes, FileKind] = {
-    b"leader-epoch-checkpoint": "leader-epoch-checkpoint",
-    b"partition.metadata": "partition-metadata",
+    LEADER_EPOCHS: "leader-epoch-checkpoint",
+    PARTITION_METADATA: "partition-metadata",
     b"quorum-state": "quorum-state",
 }
 _SEGMENT_FILES: dict[bytes, FileKind] = {
@@ -97,11 +102,16 @@ _AS_KAFKA_WRITES = re.compile(rb"\d{20}(-\d{10})?\.[a-z]", re.ASCII)
 _PARTITION_DIRECTORY = re.compile(
     rb"(.+)-(\d{1,10})(?:\.[0-9a-f]{32}-(delete|future|stray))?", re.ASCII | re.DOTALL
 )
+_PARTITION_STATES: dict[bytes | None, PartitionState] = {
+    None: "live",
+    b"delete": "delete",
+    b"future": "future",
+    b"stray": "stray",
+}
 # In `-delete` and `-stray` names Kafka cuts the topic so that the whole fits 255 characters.
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(NamedTuple):
     """One file: where it is, what its name says it is, and why it cannot be read if it cannot."""
 
     directory: bytes
@@ -115,19 +125,26 @@ class FileEntry:
     @property
     def path(self) -> bytes:
         """What to open."""
-        # Asked for a few dozen times a partition, and `os.path.join` takes its time.
-        return self.directory.rstrip(b"/") + b"/" + self.name
+        return _join(self.directory, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One directory of segments, or the segments of one that were asked for by name."""
+    """One directory of segments, or the segments of one that were asked for by name.
+
+    A broker has up to hundreds of thousands of them: what names tell is told anew when asked for.
+    """
 
     directory: bytes
     topic: str | None
     partition: int | None
     state: PartitionState
-    files: tuple[FileEntry, ...]
+    names: tuple[bytes, ...]
+    """Of the files, in their order."""
+    sizes: tuple[int, ...]
+    """Of the files, in bytes."""
+    odd_files: tuple[FileEntry, ...]
+    """Those of which name and size do not tell everything."""
     live_base_offsets: tuple[int, ...]
     """Of every live segment in the directory, asked for or not: a segment's neighbours."""
     stopped_cleanly: bool
@@ -135,6 +152,16 @@ class Partition:
     log_directory: bytes | None = None
     is_whole: bool = True
     """False when only some files were asked for."""
+
+    @property
+    def files(self) -> tuple[FileEntry, ...]:
+        """The files: segments by offset, the rest by name."""
+        directory = self.directory
+        odd = {file.name: file for file in self.odd_files} if self.odd_files else None
+        return tuple(
+            odd[name] if odd and name in odd else _plain_file(directory, name, size)
+            for name, size in zip(self.names, self.sizes, strict=True)
+        )
 
     @property
     def segments(self) -> tuple[FileEntry, ...]:
@@ -217,15 +244,11 @@ def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
     match = _PARTITION_DIRECTORY.fullmatch(name)
     if match is None or int(match[2]) > MAX_PARTITION:
         return None
-    states: dict[bytes | None, PartitionState] = {
-        None: "live",
-        b"delete": "delete",
-        b"future": "future",
-        b"stray": "stray",
-    }
-    return display(match[1]), int(match[2]), states[match[3]]
+    # The partitions of a topic share its name.
+    return sys.intern(display(match[1])), int(match[2]), _PARTITION_STATES[match[3]]
 
 
+@lru_cache(maxsize=4096)
 def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
     """Kind, state and base offset that a file name tells.
 
@@ -269,15 +292,14 @@ def take_inventory(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Child:
+class _Child(NamedTuple):
     """A directory entry with its type settled; a link stands for what it leads to."""
 
     name: bytes
     path: bytes
     is_directory: bool
     size: int
-    # Device and inode.
+    # Device and inode of a directory.
     identity: tuple[int, int]
     fault: str | None
 
@@ -293,6 +315,9 @@ class _Listing:
     # Device and inode of every directory listed, so that links cannot lead in circles and a
     # directory given twice is audited once.
     seen: set[tuple[int, int]] = field(default_factory=set)
+    # Most partitions have files of the same names.
+    names: dict[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
+    clean_stops: dict[bytes, bool] = field(default_factory=dict)
 
     def add_directory(self, path: bytes) -> bool:
         """Lists a source; False for a regular file, whose turn comes later."""
@@ -363,15 +388,18 @@ class _Listing:
         except OSError:
             siblings = files
         topic, partition, state = parsed or (None, None, "live")
+        names, sizes, odd = self._condensed(_in_order(files))
         self.partitions.append(
             Partition(
                 directory=directory,
                 topic=topic,
                 partition=partition,
                 state=state,
-                files=_in_order(files),
+                names=names,
+                sizes=sizes,
+                odd_files=odd,
                 live_base_offsets=_live_base_offsets(siblings),
-                stopped_cleanly=_stopped_cleanly(directory),
+                stopped_cleanly=self._stopped_cleanly(directory),
                 is_whole=False,
             )
         )
@@ -425,18 +453,36 @@ class _Listing:
             "live",
         )
         files = _in_order([_file_entry(path, child) for child in children])
+        names, sizes, odd = self._condensed(files)
         self.partitions.append(
             Partition(
                 directory=path,
                 topic=topic,
                 partition=partition,
                 state=state,
-                files=files,
+                names=names,
+                sizes=sizes,
+                odd_files=odd,
                 live_base_offsets=_live_base_offsets(files),
-                stopped_cleanly=_stopped_cleanly(path),
+                stopped_cleanly=self._stopped_cleanly(path),
                 log_directory=log_directory,
             )
         )
+
+    def _condensed(
+        self, files: Sequence[FileEntry]
+    ) -> tuple[tuple[bytes, ...], tuple[int, ...], tuple[FileEntry, ...]]:
+        """Names, sizes, and the files that these do not tell everything of."""
+        names = tuple(file.name for file in files)
+        odd = tuple(f for f in files if f != _plain_file(f.directory, f.name, f.size))
+        return self.names.setdefault(names, names), tuple(file.size for file in files), odd
+
+    def _stopped_cleanly(self, partition_directory: bytes) -> bool:
+        above = os.path.dirname(partition_directory)
+        known = self.clean_stops.get(above)
+        if known is None:
+            known = self.clean_stops[above] = os.path.exists(_join(above, CLEAN_SHUTDOWN))
+        return known
 
     def _list(self, path: bytes, identity: tuple[int, int]) -> list[_Child] | None:
         if identity in self.seen:
@@ -465,15 +511,12 @@ def _child(name: bytes, path: bytes) -> _Child:
         status = os.stat(path)
     except OSError as error:
         return _Child(name, path, False, 0, (0, 0), _reason(error, path))  # noqa: FBT003
+    if stat.S_ISREG(status.st_mode):
+        return _Child(name, path, False, status.st_size, (0, 0), None)  # noqa: FBT003
     is_directory = stat.S_ISDIR(status.st_mode)
-    is_file = stat.S_ISREG(status.st_mode)
+    identity = status.st_dev, status.st_ino
     return _Child(
-        name,
-        path,
-        is_directory,
-        status.st_size if is_file else 0,
-        (status.st_dev, status.st_ino),
-        None if is_file else f"{_type_name(status.st_mode)}, not a file",
+        name, path, is_directory, 0, identity, f"{_type_name(status.st_mode)}, not a file"
     )
 
 
@@ -509,8 +552,15 @@ def _live_base_offsets(files: Sequence[FileEntry]) -> tuple[int, ...]:
     )
 
 
-def _stopped_cleanly(partition_directory: bytes) -> bool:
-    return os.path.exists(os.path.join(os.path.dirname(partition_directory), CLEAN_SHUTDOWN))
+def _plain_file(directory: bytes, name: bytes, size: int) -> FileEntry:
+    """A file of which name and size tell everything."""
+    kind, state, base_offset = classify(name)
+    return FileEntry(directory, name, kind, state, size, base_offset)
+
+
+def _join(directory: bytes, name: bytes) -> bytes:
+    """`os.path.join` of an absolute path and a name."""
+    return directory + name if directory == b"/" else directory + b"/" + name
 
 
 def _reason(error: OSError, path: bytes) -> str:

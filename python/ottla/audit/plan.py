@@ -5,7 +5,7 @@ The plan is data: threads (`run`) or executors of a cluster carry it out alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -69,10 +69,19 @@ class Log:
     files: tuple[FileEntry, ...]
     is_whole: bool
     """All live segments of a partition."""
-    orphans: tuple[int, ...] = ()
-    """Base offsets of index files without their segment."""
-    beside: Mapping[tuple[FileKind, int], FileEntry] = field(default_factory=dict)
-    """The files to be held against the segments, by kind and offset: of a whole log only."""
+    is_live: bool = False
+    """Live segments, which other files belong to."""
+
+    @property
+    def orphans(self) -> tuple[int, ...]:
+        """Base offsets of index files without their segment."""
+        return _orphans(self.partition) if self.is_live and self.partition else ()
+
+    @property
+    def beside(self) -> Mapping[tuple[FileKind, int], FileEntry]:
+        """The files to be held against the segments, by kind and offset: of a whole log only."""
+        is_whole = self.is_live and self.is_whole
+        return _beside(self.partition) if is_whole and self.partition else {}
 
     @property
     def is_consumer_offsets(self) -> bool:
@@ -88,6 +97,7 @@ class Plan:
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
     logs: tuple[Log, ...]
+    """In the order of the partitions, then those of no partition."""
     tasks: tuple[ScanTask, ...]
     unmatched_topics: tuple[str, ...]
     """Patterns that no topic matched."""
@@ -180,7 +190,10 @@ def _matches(partition: Partition, topics: Sequence[str]) -> bool:
 
 
 def _logs(partition: Partition) -> list[Log]:
-    live = [f for f in partition.segments if f.base_offset is not None]
+    files = partition.files
+    live = [
+        f for f in files if f.kind == "segment" and f.state == "live" and f.base_offset is not None
+    ]
     runs: list[list[FileEntry]] = []
     if live:
         runs.append([live[0]])
@@ -194,8 +207,7 @@ def _logs(partition: Partition) -> list[Log]:
             partition,
             tuple(run),
             is_whole=len(run) == len(partition.live_base_offsets),
-            orphans=_orphans(partition),
-            beside=_beside(partition) if len(run) == len(partition.live_base_offsets) else {},
+            is_live=True,
         )
         for run in runs
     ]
@@ -204,7 +216,7 @@ def _logs(partition: Partition) -> list[Log]:
     )
     logs.extend(
         Log(partition, (file,), is_whole=False)
-        for file in partition.files
+        for file in files
         if file.state in scanned_alone
         and (
             file.kind == "metadata-snapshot"

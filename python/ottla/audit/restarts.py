@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ottla.audit.inventory import LOG_START_OFFSETS, RECOVERY_POINTS
+from ottla.audit.inventory import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
 from ottla.audit.recovery import RecoveryPrediction, predict_start
 from ottla.audit.sidefiles import read_offsets
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ottla.audit.plan import Plan
     from ottla.audit.tables import Row
 
-    Tables = Mapping[str, Sequence[tuple[Partition, Mapping[str, Any]]]]
+    Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
 
 Kind = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
 
@@ -95,10 +95,15 @@ class Starts:
             os.path.dirname(p.directory) for p in plan.inventory.partitions if _has_topic_id(p)
         }
         self.suspects = _suspects(plan, findings, self._has_ids)
-        self._ends = {p.directory: row["log_end_offset"] for p, row in tables["metrics"]}
         self._aborted: dict[bytes, list[tuple[int, int, int]]] = {
             p.directory: [] for p in self.suspects
         }
+        self._ends: dict[bytes, int] = {}
+        if not self.suspects:
+            return
+        for partition, row in tables["metrics"]:
+            if partition.directory in self._aborted:
+                self._ends[partition.directory] = row["log_end_offset"]
         for partition, row in tables["transactions"]:
             if row["state"] == "aborted" and partition.directory in self._aborted:
                 ended = row["producer_id"], row["first_offset"], row["marker_offset"]
@@ -127,7 +132,7 @@ class Starts:
 
 
 def _has_topic_id(partition: Partition) -> bool:
-    return any(f.kind == "partition-metadata" and f.state == "live" for f in partition.files)
+    return PARTITION_METADATA in partition.names
 
 
 def _suspects(
@@ -143,13 +148,16 @@ def _suspects(
     for partition in plan.partitions:
         named = partition.topic, partition.partition
         above, _ = os.path.split(partition.directory)
-        where = (partition.directory, above)
-        if partition.state == "live" and partition.is_whole and partition.segments:
-            shown = [plan.inventory.display(path) for path in where]
-            # A finding in the log directory above names the partition; one beside it need not.
-            is_found = any((place, *named) in places for place in shown)
-            if is_found or (above in has_ids and not _has_topic_id(partition)):
-                suspects.append(partition)
+        if partition.state != "live" or not partition.is_whole:
+            continue
+        # A finding in the log directory above names the partition; one beside it need not.
+        is_found = places and any(
+            (plan.inventory.display(path), *named) in places
+            for path in (partition.directory, above)
+        )
+        is_suspect = is_found or (above in has_ids and not _has_topic_id(partition))
+        if is_suspect and partition.segments:
+            suspects.append(partition)
     return suspects
 
 

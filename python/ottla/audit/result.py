@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from dataclasses import asdict, dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.explain import commands, transaction_commands
@@ -35,6 +35,7 @@ from ottla.errors import FindingsError, MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ottla.audit.kept import ScannedFile
     from ottla.audit.plan import Plan
     from ottla.audit.run import Outcome
 
@@ -177,28 +178,31 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
     """Puts the outcome of a run into tables."""
     counts = severity_counts(outcome.findings)
     not_read = sum(f.name == UNREADABLE for f in outcome.findings)
-    places = _scanned_places(plan, outcome)
+    batches = records = size = 0
+    for file in outcome.files.values():
+        batches += file.batches
+        records += file.records
+        size += file.size
     summary = Summary(
         files=len(outcome.files),
         partitions=sum(p.state != "delete" for p in plan.partitions),
-        batches=sum(f.batches for f in outcome.files.values()),
-        records=sum(f.records for f in outcome.files.values()),
-        bytes=sum(f.size for f in outcome.files.values()),
+        batches=batches,
+        records=records,
+        bytes=size,
         findings=counts,
         not_read=not_read,
         exit_code=_exit_code(counts, not_read),
     )
+    files = sum(len(place.names) for place in plan.partitions)
+    files += sum(len(directory.files) for directory in plan.log_directories)
     return AuditResult(
         summary=summary,
-        files=Table.of_rows("files", list(_file_rows(plan, outcome))),
-        batches=_segment_table("batches", batch_chunks, places),
-        records=_segment_table("records", record_chunks, places),
+        files=Table.of_iterator("files", lambda: _file_rows(plan, outcome), files),
+        batches=_segment_table("batches", batch_chunks, plan, outcome),
+        records=_segment_table("records", record_chunks, plan, outcome),
         findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
         recovery=Table.of_rows("recovery", outcome.recovery),
-        **{
-            name: Table.of_rows(name, _engine_rows(name, outcome))
-            for name in (*OUTCOME_TABLES, *COORDINATOR_TABLES)
-        },
+        **{name: _engine_table(name, outcome) for name in (*OUTCOME_TABLES, *COORDINATOR_TABLES)},
         directory=display(plan.inventory.base),
         level=level,
         fail_on=fail_on,
@@ -299,18 +303,40 @@ def _write_parquet(table: Table, path: str) -> None:
 
 
 def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:
-    for partition in plan.partitions:
+    for partition, logs in _by_partition(plan):
+        scanned = {
+            path: file for index in logs for path, file in outcome.files.of_log(index).items()
+        }
         for file in partition.files:
-            yield _file_row(plan, outcome, file, partition)
+            yield _file_row(plan, outcome, file, partition, scanned)
+    alone = [index for index, log in enumerate(plan.logs) if log.partition is None]
+    scanned = {p: file for index in alone for p, file in outcome.files.of_log(index).items()}
     for directory in plan.log_directories:
         for file in directory.files:
-            yield _file_row(plan, outcome, file, None)
+            yield _file_row(plan, outcome, file, None, scanned)
 
 
-def _file_row(plan: Plan, outcome: Outcome, file: FileEntry, partition: Partition | None) -> Row:
-    scanned = outcome.files.get(file.path)
+def _by_partition(plan: Plan) -> Iterator[tuple[Partition, Sequence[int]]]:
+    """The partitions of a plan, each with the indexes of its logs."""
+    index = 0
+    for partition in plan.partitions:
+        start = index
+        while index < len(plan.logs) and plan.logs[index].partition is partition:
+            index += 1
+        yield partition, range(start, index)
+
+
+def _file_row(
+    plan: Plan,
+    outcome: Outcome,
+    file: FileEntry,
+    partition: Partition | None,
+    all_scanned: Mapping[bytes, ScannedFile],
+) -> Row:
+    path = file.path
+    scanned = all_scanned.get(path)
     return (
-        plan.inventory.display(file.path),
+        plan.inventory.display(path),
         partition.topic if partition else None,
         partition.partition if partition else None,
         file.kind,
@@ -327,16 +353,18 @@ def _file_row(plan: Plan, outcome: Outcome, file: FileEntry, partition: Partitio
         scanned.max_timestamp if scanned else None,
         scanned.magics if scanned else None,
         scanned.codecs if scanned else None,
-        file.fault or outcome.reasons.get(file.path),
+        file.fault or outcome.reasons.get(path),
     )
 
 
 def _finding_rows(plan: Plan, outcome: Outcome) -> list[Row]:
     names = [column.name for column in FINDINGS]
     values = attrgetter(*names)
+    wanted = {(f.topic, f.partition) for f in outcome.findings if f.name == "open-transaction"}
     producers = {
         (partition.topic, partition.partition, row["producer_id"]): row
-        for partition, row in outcome.tables["producers"]
+        for partition, row in (outcome.tables["producers"] if wanted else ())
+        if (partition.topic, partition.partition) in wanted
     }
     base = display(plan.inventory.base)
     rows = []
@@ -349,22 +377,28 @@ def _finding_rows(plan: Plan, outcome: Outcome) -> list[Row]:
     return rows
 
 
-def _engine_rows(name: str, outcome: Outcome) -> list[Row]:
+def _engine_table(name: str, outcome: Outcome) -> Table:
+    """A table of the engine's."""
+    blamed: dict[int, int | None] = {}
+    if name == "timeline":
+        for number, (partition, row) in enumerate(outcome.tables[name]):
+            if row["retention"] == "held-back" and len(blamed) < MAX_BLAMED:
+                blamed[number] = _blamed(partition, row)
+    return Table.of_iterator(
+        name, lambda: _engine_rows(name, outcome, blamed), len(outcome.tables[name])
+    )
+
+
+def _engine_rows(name: str, outcome: Outcome, blamed: Mapping[int, int | None]) -> Iterator[Row]:
     """Rows of the engine, which knows no names of partitions, with theirs."""
-    columns = [column.name for column in TABLES[name]]
-    rows = []
-    blamed = 0
-    for partition, row in outcome.tables[name]:
+    values = itemgetter(*(column.name for column in TABLES[name]))
+    for number, (partition, row) in enumerate(outcome.tables[name]):
         named = {"topic": partition.topic, "partition": partition.partition, **row}
         if name == "transactions":
             named["commands"] = transaction_commands(named)
         elif name == "timeline":
-            named["blamed_offset"] = None
-            if row["retention"] == "held-back" and blamed < MAX_BLAMED:
-                blamed += 1
-                named["blamed_offset"] = _blamed(partition, row)
-        rows.append(tuple(named[column] for column in columns))
-    return rows
+            named["blamed_offset"] = blamed.get(number)
+        yield values(named)
 
 
 def _blamed(partition: Partition, row: Mapping[str, Any]) -> int | None:
@@ -379,30 +413,18 @@ def _blamed(partition: Partition, row: Mapping[str, Any]) -> int | None:
 def _segment_table(
     name: str,
     read: Callable[[bytes], Iterator[list[Row]]],
-    files: Sequence[tuple[bytes, Row]],
+    plan: Plan,
+    outcome: Outcome,
 ) -> Table:
     """A table that reads the files when it is read, a bounded piece at a time."""
 
     def chunks() -> Iterator[Sequence[Row]]:
-        for path, place in files:
-            for rows in read(path):
-                yield [place + row for row in rows]
+        for index, log in enumerate(plan.logs):
+            partition = log.partition
+            place = (partition.topic, partition.partition) if partition else (None, None)
+            for path in outcome.files.of_log(index):
+                file = plan.inventory.display(path)
+                for rows in read(path):
+                    yield [(file, *place, *row) for row in rows]
 
     return Table(name, chunks)
-
-
-def _scanned_places(plan: Plan, outcome: Outcome) -> list[tuple[bytes, Row]]:
-    """Path of every scanned file, with file, topic and partition as the tables name them."""
-    return [
-        (
-            file.path,
-            (
-                plan.inventory.display(file.path),
-                log.partition.topic if log.partition else None,
-                log.partition.partition if log.partition else None,
-            ),
-        )
-        for log in plan.logs
-        for file in log.files
-        if file.path in outcome.files
-    ]

@@ -21,6 +21,7 @@ from ottla.audit.context import Surroundings
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
 from ottla.audit.replicas import Comparison
 from ottla.audit.restarts import Starts
+from ottla.audit.kept import KeptFiles, KeptLogs, KeptRows, ScannedFile
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
@@ -38,31 +39,16 @@ Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class ScannedFile:
-    """What the scan of one file says about it as a whole."""
-
-    size: int
-    batches: int
-    records: int
-    first_offset: int | None
-    next_offset: int | None
-    min_timestamp: int | None
-    max_timestamp: int | None
-    magics: tuple[int, ...]
-    codecs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """What the run of a plan has shown."""
 
-    files: Mapping[bytes, ScannedFile]
+    files: KeptFiles
     """By path; a file that could not be read is not there."""
     reasons: Mapping[bytes, str]
     """Why a file could not be read, by path."""
     findings: tuple[Finding, ...]
     """By file and position."""
-    tables: Mapping[str, tuple[tuple[Partition, Mapping[str, Any]], ...]]
+    tables: Mapping[str, KeptRows | tuple[tuple[Partition, Mapping[str, Any]], ...]]
     """Rows of `OUTCOME_TABLES`, each with its partition."""
     recovery: tuple[tuple[Any, ...], ...]
     """Rows of the table of that name."""
@@ -109,6 +95,8 @@ class _LogState:
     """A log on its way: the scans of its files, by index, until all are there."""
 
     pending: int
+    beside: Mapping[tuple[FileKind, int], FileEntry]
+    """As of the log."""
     scans: dict[int, Any] = field(default_factory=dict)
 
 
@@ -180,17 +168,16 @@ class _Run:
         self._read_again = 0
         self._read = 0
         self._total = plan.byte_count
-        self._files: dict[bytes, ScannedFile] = {}
+        self._kept = KeptLogs(plan.logs, ENGINE_TABLES)
         self._reasons: dict[bytes, str] = {}
         self._findings: list[Finding] = []
-        self._tables: dict[int, dict[str, list[Mapping[str, Any]]]] = {}
         self._ranges: dict[bytes, sidefiles.LogRange] = {}
+        self._topic_ids: dict[bytes, str | None] = {}
+        """Of the partitions whose small files were looked at, by directory."""
         self._surroundings = surroundings
         self._comparison = Comparison(plan.inventory, plan.copies, self._may_read)
-        counts = dict.fromkeys(range(len(plan.logs)), 0)
-        for task in plan.tasks:
-            counts[task.log] += 1
-        self._logs = {index: _LogState(count) for index, count in counts.items()}
+        self._logs: dict[int, _LogState] = {}
+        """Those of which some files are scanned, or are being scanned."""
 
     def outcome(self, threads: int) -> Outcome:
         start = time.monotonic()
@@ -203,9 +190,9 @@ class _Run:
         self._findings.sort(
             key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name)
         )
-        tables = {name: self._by_partition(name) for name in ENGINE_TABLES}
+        tables = {name: KeptRows(self._kept, name) for name in ENGINE_TABLES}
         return Outcome(
-            files=self._files,
+            files=KeptFiles(self._kept),
             reasons=self._reasons,
             findings=tuple(self._findings),
             tables=tables | {"differences": self._comparison.sorted_rows()},
@@ -229,14 +216,6 @@ class _Run:
                 return tuple(row for rows in told for row in rows)
             finally:
                 self._cancelled.set()
-
-    def _by_partition(self, name: str) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
-        return tuple(
-            (partition, row)
-            for index in sorted(self._tables)
-            if (partition := self._plan.logs[index].partition) is not None
-            for row in self._tables[index][name]
-        )
 
     def _scan_all(self, threads: int) -> None:
         # Loaded here: it brings `logging`, a good part of what `import ottla` may cost.
@@ -309,6 +288,7 @@ class _Run:
             if state.segment is None:
                 task = state.task
                 log = self._plan.logs[task.log]
+                beside = self._log_state(task.log).beside
                 state.segment = _engine.Segment(
                     task.file.path,
                     base_offset=task.base_offset,
@@ -317,12 +297,21 @@ class _Run:
                     stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
                     is_consumer_offsets=log.is_consumer_offsets,
                     is_compared=log.is_whole and self._comparison.wants(log.partition),
-                    offset_index=_path_beside(log, "offset-index", task.base_offset),
-                    time_index=_path_beside(log, "time-index", task.base_offset),
+                    offset_index=_path_beside(beside, "offset-index", task.base_offset),
+                    time_index=_path_beside(beside, "time-index", task.base_offset),
                     level=self._level,
                     now_ms=self._now_ms,
                 )
             return state.segment
+
+    def _log_state(self, index: int) -> _LogState:
+        with self._lock:
+            state = self._logs.get(index)
+            if state is None:
+                log = self._plan.logs[index]
+                count = sum(file.fault is None for file in log.files)
+                state = self._logs[index] = _LogState(count, log.beside)
+            return state
 
     def _fail(self, state: _FileState, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -409,7 +398,7 @@ class _Run:
 
     def _keep(self, task: ScanTask, scan: Any | None) -> None:
         """Keeps the scan of a file until its log is complete, then merges the log."""
-        state = self._logs[task.log]
+        state = self._log_state(task.log)
         log = self._plan.logs[task.log]
         with self._lock:
             if scan is not None:
@@ -418,21 +407,27 @@ class _Run:
             if state.pending:
                 return
             del self._logs[task.log]
-        self._merge(task.log, log, state.scans)
+        self._merge(task.log, log, state)
 
-    def _merge(self, index: int, log: Log, scans: Mapping[int, Any]) -> None:
+    def _merge(self, index: int, log: Log, state: _LogState) -> None:
         """Judges the files of a log together, and keeps what remains of them."""
         inventory = self._plan.inventory
+        partition = log.partition
+        scans = state.scans
+        small = None
+        if log.is_live and partition is not None:
+            small = sidefiles.read_small_files(partition, inventory)
+        epochs = small and small.leader_epochs
         findings: list[Finding] = []
         tables: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ENGINE_TABLES}
         runs = list(_unbroken(log.files, scans))
         for run in runs:
             merged = _engine.merge_partition(
                 [(inventory.display(file.path), scan) for file, scan in run],
-                **self._surroundings.of(log, run[0][0]),
-                **(_beside(log) if len(run) == len(log.files) else {}),
+                **self._surroundings.of(log, run[0][0], epochs or []),
+                **(_beside(log, state.beside) if len(run) == len(log.files) else {}),
             )
-            findings += (_named(finding, log.partition) for finding in merged.findings)
+            findings += (_named(finding, partition) for finding in merged.findings)
             if run[0][0].kind == "segment" and run[0][0].state == "live":
                 for name in ENGINE_TABLES:
                     tables[name] += getattr(merged, name)
@@ -442,30 +437,26 @@ class _Run:
                 reason = f"no log: not one record batch in its {scan.bytes:,} bytes"
                 with self._lock:
                     self._reasons[file.path] = reason
+        files = {number: _scanned(scan) for number, scan in scans.items()}
+        packed = self._kept.pack(files, tables)
+        extent = None
+        if log.is_whole and len(scans) == len(log.files):
+            start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
+            if start_offset is not None and end_offset is not None:
+                extent = sidefiles.LogRange(start_offset, end_offset)
+        if partition is not None and partition.is_whole and small is not None:
+            findings += sidefiles.check_partition(partition, inventory, extent, small)
         with self._lock:
-            for file, scan in (pair for run in runs for pair in run):
-                self._files[file.path] = ScannedFile(
-                    size=scan.bytes,
-                    batches=scan.batches,
-                    records=scan.records,
-                    first_offset=scan.first_offset,
-                    next_offset=scan.next_offset,
-                    min_timestamp=scan.min_timestamp,
-                    max_timestamp=scan.max_timestamp,
-                    magics=tuple(scan.magics),
-                    codecs=tuple(scan.codecs),
-                )
+            self._kept.add(index, packed, files, tables)
             self._findings += findings
-            self._tables[index] = tables
-            if log.is_whole and log.partition and len(scans) == len(log.files):
-                start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
-                if start_offset is not None and end_offset is not None:
-                    self._ranges[log.partition.directory] = sidefiles.LogRange(
-                        start_offset, end_offset
-                    )
-        if log.partition is not None and log.is_whole and self._comparison.wants(log.partition):
+            if partition is not None:
+                if small is not None:
+                    self._topic_ids[partition.directory] = small.topic_id
+                if extent is not None:
+                    self._ranges[partition.directory] = extent
+        if partition is not None and log.is_whole and self._comparison.wants(partition):
             is_read = len(scans) == len(log.files)
-            self._comparison.add(log.partition, log, merged if is_read else None)
+            self._comparison.add(partition, log, merged if is_read else None)
 
     def _around_the_segments(self) -> Iterable[Finding]:
         """What the names and the small files tell, and what could not be read."""
@@ -473,10 +464,12 @@ class _Run:
         yield from plan.findings
         yield from _unread(plan, self._reasons)
         for partition in plan.partitions:
-            log = self._ranges.get(partition.directory)
-            if partition.is_whole:
-                yield from sidefiles.check_partition(partition, plan.inventory, log)
-        yield from sidefiles.check_topic_ids(plan.inventory, plan.partitions)
+            # Those with a segment that was read are done.
+            if partition.is_whole and partition.directory not in self._topic_ids:
+                small = sidefiles.read_small_files(partition, plan.inventory)
+                self._topic_ids[partition.directory] = small.topic_id
+                yield from sidefiles.check_partition(partition, plan.inventory, None, small)
+        yield from sidefiles.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
         ranges = self._ranges_with_sound_ends()
         for directory in plan.log_directories:
             yield from sidefiles.check_log_directory(directory, plan.inventory, ranges)
@@ -488,6 +481,8 @@ class _Run:
             if f.severity == "error" and f.first_offset is not None and f.last_offset is not None:
                 place = os.path.dirname(f.file or "")
                 lost.setdefault(place, []).append((f.first_offset, f.last_offset))
+        if not lost:
+            return self._ranges
         return {
             path: log
             for path, log in self._ranges.items()
@@ -498,23 +493,39 @@ class _Run:
         }
 
 
-def _path_beside(log: Log, kind: FileKind, base_offset: int | None) -> bytes | None:
+def _scanned(scan: Any) -> ScannedFile:
+    return ScannedFile(
+        size=scan.bytes,
+        batches=scan.batches,
+        records=scan.records,
+        first_offset=scan.first_offset,
+        next_offset=scan.next_offset,
+        min_timestamp=scan.min_timestamp,
+        max_timestamp=scan.max_timestamp,
+        magics=tuple(scan.magics),
+        codecs=tuple(scan.codecs),
+    )
+
+
+def _path_beside(
+    beside: Mapping[tuple[FileKind, int], FileEntry], kind: FileKind, base_offset: int | None
+) -> bytes | None:
     """Path of the file of a kind beside a segment, if there is one and it holds anything."""
-    file = None if base_offset is None else log.beside.get((kind, base_offset))
+    file = None if base_offset is None else beside.get((kind, base_offset))
     return None if file is None or not file.size else file.path
 
 
-def _beside(log: Log) -> dict[str, Any]:
+def _beside(log: Log, beside: Mapping[tuple[FileKind, int], FileEntry]) -> dict[str, Any]:
     """What is to be held against the segments of a log when they are put together."""
     if log.partition is None or not log.partition.is_whole or not log.is_whole:
         return {}
     snapshots = sorted(
         (offset, file.path)
-        for (kind, offset), file in log.beside.items()
+        for (kind, offset), file in beside.items()
         if kind == "producer-snapshot"
     )
     indexes = [
-        None if (file := log.beside.get(("transaction-index", base))) is None else file.path
+        None if (file := beside.get(("transaction-index", base))) is None else file.path
         for base in (f.base_offset or 0 for f in log.files)
     ]
     return {"snapshots": snapshots, "transaction_indexes": indexes}

@@ -8,6 +8,7 @@ and the rest of the directory is audited all the same.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -17,9 +18,11 @@ from ottla.audit.findings import Finding, Severity
 from ottla.audit.inventory import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
+    LEADER_EPOCHS,
     LOG_START_OFFSETS,
     MAX_OFFSET,
     META_PROPERTIES,
+    PARTITION_METADATA,
     RECOVERY_POINTS,
     FileEntry,
     Inventory,
@@ -36,6 +39,9 @@ Parsed = TypeVar("Parsed")
 
 # The checkpoints of a broker with 200,000 partitions stay below 20 MiB.
 MAX_FILE_BYTES = 64 << 20
+
+# Most are smaller, and read at once.
+_PIECE_BYTES = 4096
 
 # What an offset checkpoint holds, how grave it is when that lies behind the end of a log, and what
 # Kafka makes of it then.
@@ -92,7 +98,7 @@ def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
     entries, fault = _engine.parse_offset_checkpoint(data)
     if fault is not None:
         raise SideFileError(*fault)
-    return {(topic, partition): offset for topic, partition, offset in entries}
+    return {(sys.intern(topic), partition): offset for topic, partition, offset in entries}
 
 
 def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
@@ -193,12 +199,49 @@ def check_log_directory(
                 )
 
 
+@dataclass(frozen=True, slots=True)
+class SmallFiles:
+    """What the text files of a partition's directory say, each read once."""
+
+    leader_epochs: Sequence[tuple[int, int]] | None
+    """Of `leader-epoch-checkpoint`; `None` without one that can be read."""
+    topic_id: str | None
+    """Of `partition.metadata`."""
+    findings: Sequence[Finding]
+    """Why one cannot be read."""
+
+
+def read_small_files(partition: Partition, inventory: Inventory) -> SmallFiles:
+    """Reads the text files of a partition's directory."""
+    epochs = topic_id = None
+    findings: list[Finding] = []
+    if partition.is_whole:
+        for file in partition.files:
+            if file.state != "live":
+                continue
+            if file.kind == "partition-metadata":
+                topic_id, faults = _fault(
+                    file, inventory, "metadata-mismatch", parse_partition_metadata, partition
+                )
+                findings += faults
+            elif file.kind == "leader-epoch-checkpoint":
+                epochs, faults = _fault(
+                    file, inventory, "epoch-checkpoint-mismatch", parse_leader_epochs, partition
+                )
+                findings += faults
+    # The partitions of a topic share its id.
+    return SmallFiles(epochs, topic_id and sys.intern(topic_id), findings)
+
+
 def check_partition(
-    partition: Partition, inventory: Inventory, log: LogRange | None
+    partition: Partition, inventory: Inventory, log: LogRange | None, small: SmallFiles
 ) -> Iterable[Finding]:
     """Findings about the files beside the segments of one partition."""
-    names = {file.name for file in partition.files}
-    if partition.state == "live" and not partition.segments:
+    files = partition.files
+    names = frozenset(partition.names)
+    if partition.state == "live" and not any(
+        file.kind == "segment" and file.state == "live" for file in files
+    ):
         yield Finding(
             name="missing-segment",
             severity="warning",
@@ -207,41 +250,31 @@ def check_partition(
             partition=partition.partition,
             message="no segment file, though Kafka keeps one in every partition",
         )
-    for file in partition.files:
+    yield from small.findings
+    for file in files:
         yield from _about_name(file, names, partition, inventory)
-        if file.state != "live":
-            continue
-        if file.kind == "partition-metadata":
-            yield from _fault(
-                file, inventory, "metadata-mismatch", parse_partition_metadata, partition
-            )[1]
-        elif file.kind == "leader-epoch-checkpoint":
-            epochs, faults = _fault(
-                file, inventory, "epoch-checkpoint-mismatch", parse_leader_epochs, partition
-            )
-            yield from faults
-            if not epochs or log is None or epochs[-1][1] <= log.end_offset:
-                continue
-            epoch, start_offset = epochs[-1]
-            yield Finding(
-                name="epoch-checkpoint-mismatch",
-                severity="info",
-                file=inventory.display(file.path),
-                topic=partition.topic,
-                partition=partition.partition,
-                message=f"epoch {epoch} starts at {start_offset}, beyond the end of the log at"
-                f" {log.end_offset}; Kafka drops it when it loads the log",
-                first_offset=start_offset,
-                expected=f"at most {log.end_offset}",
-                found=str(start_offset),
-            )
+    epochs = small.leader_epochs
+    if epochs and log is not None and epochs[-1][1] > log.end_offset:
+        epoch, start_offset = epochs[-1]
+        yield Finding(
+            name="epoch-checkpoint-mismatch",
+            severity="info",
+            file=inventory.display(os.path.join(partition.directory, LEADER_EPOCHS)),
+            topic=partition.topic,
+            partition=partition.partition,
+            message=f"epoch {epoch} starts at {start_offset}, beyond the end of the log at"
+            f" {log.end_offset}; Kafka drops it when it loads the log",
+            first_offset=start_offset,
+            expected=f"at most {log.end_offset}",
+            found=str(start_offset),
+        )
 
 
 def _about_name(
     file: FileEntry, names: AbstractSet[bytes], partition: Partition, inventory: Inventory
 ) -> Iterable[Finding]:
     """What a file's name alone tells: no part of Kafka's, left over, without its indexes."""
-    findings = []
+    findings: list[tuple[str, str]] = []
     if file.kind in ("unknown", "directory"):
         findings.append(("unknown-file", "Kafka puts no such file here"))
     elif file.state != "live":
@@ -262,36 +295,38 @@ def _about_name(
         )
 
 
-def check_topic_ids(inventory: Inventory, partitions: Sequence[Partition]) -> Iterable[Finding]:
+def check_topic_ids(
+    inventory: Inventory, partitions: Sequence[Partition], topic_ids: Mapping[bytes, str | None]
+) -> Iterable[Finding]:
     """A finding for every partition whose topic id is not the one most of its topic have.
 
     Within one cluster only: another one may have a topic of the same name.
+
+    Args:
+        inventory: what was found.
+        partitions: those that are audited.
+        topic_ids: what their `partition.metadata` say, by directory.
     """
     clusters = {d.path: cluster_id(d) for d in inventory.log_directories}
-    topics: dict[tuple[str | bytes, str], list[tuple[str, FileEntry, Partition]]] = {}
+    topics: dict[tuple[str | bytes, str], list[tuple[str, Partition]]] = {}
     for partition in partitions:
-        above = os.path.dirname(partition.directory)
-        for file in partition.files:
-            if (
-                file.kind == "partition-metadata"
-                and file.state == partition.state == "live"
-                and partition.topic is not None
-                and (topic_id := _topic_id(file)) is not None
-            ):
-                key = clusters.get(above) or above, partition.topic
-                topics.setdefault(key, []).append((topic_id, file, partition))
+        topic_id = topic_ids.get(partition.directory)
+        if topic_id is not None and partition.topic is not None and partition.state == "live":
+            above = os.path.dirname(partition.directory)
+            key = clusters.get(above) or above, partition.topic
+            topics.setdefault(key, []).append((topic_id, partition))
     for entries in topics.values():
-        ((usual, _),) = Counter(topic_id for topic_id, _, _ in entries).most_common(1)
-        example = next(file for topic_id, file, _ in entries if topic_id == usual)
-        for topic_id, file, partition in entries:
+        ((usual, _),) = Counter(topic_id for topic_id, _ in entries).most_common(1)
+        example = next(partition for topic_id, partition in entries if topic_id == usual)
+        for topic_id, partition in entries:
             if topic_id != usual:
                 yield Finding(
                     name="metadata-mismatch",
                     severity="warning",
-                    file=inventory.display(file.path),
+                    file=_metadata_path(partition, inventory),
                     topic=partition.topic,
                     partition=partition.partition,
-                    message=f"topic id {topic_id}, but {inventory.display(example.path)} says"
+                    message=f"topic id {topic_id}, but {_metadata_path(example, inventory)} says"
                     f" {usual}: the directories were not made for one topic",
                     expected=usual,
                     found=topic_id,
@@ -309,11 +344,8 @@ def cluster_id(directory: LogDirectory) -> str | None:
     return None
 
 
-def _topic_id(file: FileEntry) -> str | None:
-    try:
-        return parse_partition_metadata(read_side_file(file))
-    except (OSError, SideFileError):
-        return None
+def _metadata_path(partition: Partition, inventory: Inventory) -> str:
+    return inventory.display(os.path.join(partition.directory, PARTITION_METADATA))
 
 
 def read_side_file(file: FileEntry) -> bytes:
@@ -327,10 +359,15 @@ def read_side_file(file: FileEntry) -> bytes:
         raise SideFileError(f"cannot be read: {file.fault}", "a file", file.fault)
     # A name may have become a FIFO since it was listed; that must not block the audit.
     descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as opened:
-        # As much memory as is asked for is taken before reading.
-        size = min(os.fstat(descriptor).st_size, MAX_FILE_BYTES)
-        data = opened.read(size + 1)
+    try:
+        data = os.read(descriptor, _PIECE_BYTES)
+        if len(data) == _PIECE_BYTES:
+            with os.fdopen(descriptor, "rb", closefd=False) as opened:
+                # As much memory as is asked for is taken before reading.
+                size = min(os.fstat(descriptor).st_size, MAX_FILE_BYTES)
+                data += opened.read(size + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_FILE_BYTES:
         raise SideFileError("too large", f"at most {MAX_FILE_BYTES} bytes", "more")
     return data

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ottla import _engine
@@ -359,6 +360,17 @@ class Table:
     def of_rows(cls, name: str, rows: Sequence[Row]) -> Table:
         """A table held in memory."""
         return cls(name, lambda: _cut(rows), len(rows))
+
+    @classmethod
+    def of_iterator(cls, name: str, rows: Callable[[], Iterator[Row]], count: int) -> Table:
+        """A table of so many rows that are made when they are read."""
+
+        def chunks() -> Iterator[Sequence[Row]]:
+            left = rows()
+            while chunk := tuple(islice(left, CHUNK_ROWS)):
+                yield chunk
+
+        return cls(name, chunks, count)
 
     def __len__(self) -> int:
         """Rows. Of `batches` and `records` they are counted by reading the files once."""
