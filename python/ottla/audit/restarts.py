@@ -72,10 +72,12 @@ class LogDirectories:
         return entries.get((partition.topic or "", partition.partition or 0), 0)
 
 
-# What the records themselves say wrongly, and what producers did, is nothing to a start.
+# What the records themselves say wrongly, and what producers did, is nothing to a start. Without its
+# index a segment is read from its beginning: that ends early at what is a finding of its own.
 _NOTHING_TO_A_START = frozenset(
     (
         "epoch-regression",
+        "index-missing",
         "open-transaction",
         "sequence-gap",
         "sequence-repeat",
