@@ -19,11 +19,11 @@ from ottla.audit.findings import Finding, from_engine
 from ottla.audit.sidefiles import cluster_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.inventory import Partition
     from ottla.audit.plan import Log, Plan
-    from ottla.audit.run import Outcome
+    from ottla.audit.run import Outcome, TableRows
 
 __all__ = ["COORDINATOR_TABLES", "INTERNAL_TOPICS", "decode_record", "with_coordinators"]
 
@@ -47,11 +47,15 @@ Place = tuple[Cluster, str | None, int | None]
 
 def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
     """The outcome with the tables and findings of the coordinators' topics, as far as audited."""
+    if not any(partition.topic in INTERNAL_TOPICS for partition in plan.partitions):
+        known = _WithStandings(outcome.tables["transactions"], lambda *_: UNKNOWN_TO_COORDINATORS)
+        tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
+        return replace(outcome, tables=tables)
     where = _Where(plan, outcome)
     findings: list[Finding] = []
     groups = _read(CONSUMER_OFFSETS, _engine.committed_offsets, plan, where, findings)
     ids = _read(TRANSACTION_STATE, _engine.transactional_ids, plan, where, findings)
-    logs = _logs_of_groups(plan, outcome, where)
+    logs = _logs_of_groups(plan, outcome, where, {row["topic"] for _, row in groups})
     for partition, row in groups:
         log = logs.get((where.cluster(partition), row["topic"], row["partition"]))
         row["lag"] = None if log is None else max(log.end_offset - row["offset"], 0)
@@ -59,10 +63,11 @@ def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
             findings += log.judge(row)
     standings = _Standings(ids, where)
     tables = dict(outcome.tables)
-    tables["transactions"] = tuple(
-        (partition, {**row, **standings.of_transaction(partition, row)})
-        for partition, row in outcome.tables["transactions"]
-    )
+    transactions = _WithStandings(outcome.tables["transactions"], standings.of_transaction)
+    tables["transactions"] = transactions
+    for _ in transactions:
+        # The standings learn the epochs of those that are open.
+        pass
     tables["groups"] = tuple(groups)
     tables["transactional_ids"] = tuple(
         (partition, {**row, "partitions": [f"{topic}-{n}" for topic, n in row["partitions"]]})
@@ -71,6 +76,25 @@ def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
     findings += (standings.about(finding) for finding in outcome.findings)
     findings.sort(key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name))
     return replace(outcome, tables=tables, findings=tuple(findings))
+
+
+class _WithStandings:
+    """Transactions with what coordinators know of them, told when they are read."""
+
+    def __init__(
+        self,
+        transactions: TableRows,
+        standing: Callable[[Partition, Mapping[str, Any]], Mapping[str, Any]],
+    ) -> None:
+        self._transactions = transactions
+        self._standing = standing
+
+    def __len__(self) -> int:
+        return len(self._transactions)
+
+    def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]:
+        for partition, row in self._transactions:
+            yield partition, {**row, **self._standing(partition, row)}
 
 
 class _Where:
@@ -198,13 +222,15 @@ class _LogOfGroups:
             yield from_engine(found, file=self._file, topic=topic, partition=partition)
 
 
-def _logs_of_groups(plan: Plan, outcome: Outcome, where: _Where) -> dict[Place, _LogOfGroups]:
+def _logs_of_groups(
+    plan: Plan, outcome: Outcome, where: _Where, topics: Collection[str]
+) -> dict[Place, _LogOfGroups]:
     by_directory: dict[bytes, list[Finding]] = {}
     for finding in outcome.findings:
         partition = where.partition(finding.file)
         if partition is not None:
             by_directory.setdefault(partition.directory, []).append(finding)
-    whole = (p for p in plan.partitions if p.is_whole and p.state == "live")
+    whole = (p for p in plan.partitions if p.is_whole and p.state == "live" and p.topic in topics)
     return {
         place: _LogOfGroups(
             plan.inventory.display(partition.directory),

@@ -72,8 +72,8 @@ class LogDirectories:
         return entries.get((partition.topic or "", partition.partition or 0), 0)
 
 
-# What the records themselves say wrongly, and what producers did, is nothing to a start. Without its
-# index a segment is read from its beginning: that ends early at what is a finding of its own.
+# What the records themselves say wrongly, and what producers did, is nothing to a start. A segment
+# without its index is read from its beginning: what ends that is a finding of its own.
 _NOTHING_TO_A_START = frozenset(
     (
         "epoch-regression",

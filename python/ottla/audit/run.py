@@ -11,17 +11,17 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla import _engine
 from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
+from ottla.audit.kept import KeptFiles, KeptLogs, KeptRows, ScannedFile
 from ottla.audit.replicas import Comparison
 from ottla.audit.restarts import Starts
-from ottla.audit.kept import KeptFiles, KeptLogs, KeptRows, ScannedFile
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to be read, by one thread at a time."""
 
 
+class TableRows(Protocol):
+    """Rows of a table, each with its partition."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What the run of a plan has shown."""
@@ -48,7 +56,7 @@ class Outcome:
     """Why a file could not be read, by path."""
     findings: tuple[Finding, ...]
     """By file and position."""
-    tables: Mapping[str, KeptRows | tuple[tuple[Partition, Mapping[str, Any]], ...]]
+    tables: Mapping[str, TableRows]
     """Rows of `OUTCOME_TABLES`, each with its partition."""
     recovery: tuple[tuple[Any, ...], ...]
     """Rows of the table of that name."""

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 # Audits shorter than this show no bar: it would only flash.
 SHOWN_AFTER_S = 0.5
 
+# Small files are done faster than anybody can see.
+DRAWN_EVERY_S = 0.05
+
 
 class ProgressBar:
     """A callback for `ottla.audit` that draws what it is told."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
+        self._drawn = 0.0
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -37,8 +41,12 @@ class ProgressBar:
 
     def __call__(self, read: int, total: int) -> None:
         """Shows how many of the bytes are read."""
+        now = time.monotonic()
+        if now - self._drawn < DRAWN_EVERY_S and read < total:
+            return
+        self._drawn = now
         if self._bar is None:
-            if time.monotonic() - self._start < SHOWN_AFTER_S:
+            if now - self._start < SHOWN_AFTER_S:
                 return
             self._bar = _bar()
             self._task = self._bar.add_task("audit", total=total)

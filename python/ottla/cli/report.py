@@ -67,7 +67,7 @@ class _Topic:
     """A line of the overview."""
 
     name: str
-    partitions: set[Any]
+    partitions: int = 0
     batches: int = 0
     records: int = 0
     size: int = 0
@@ -173,11 +173,15 @@ def _print_scope(console: Console, result: AuditResult) -> None:
 def _topics(result: AuditResult) -> list[_Topic]:
     """The topics, those with the gravest findings first."""
     topics: dict[str, _Topic] = {}
+    before = None
     for file in result.files:
         if not file["is_read"] or file["topic"] is None:
             continue
-        topic = topics.setdefault(file["topic"], _Topic(file["topic"], set()))
-        topic.partitions.add(os.path.dirname(file["file"]))
+        topic = topics.setdefault(file["topic"], _Topic(file["topic"]))
+        # The files of a partition stand together.
+        directory = os.path.dirname(file["file"])
+        topic.partitions += directory != before
+        before = directory
         topic.batches += file["batches"]
         topic.records += file["records"]
         topic.size += file["size"]
@@ -210,7 +214,7 @@ def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool)
     for topic in shown:
         cells = f"{topic.records:>9,}  "
         if not is_narrow:
-            partitions = f"{len(topic.partitions):>10,}  {topic.batches:>9,}  "
+            partitions = f"{topic.partitions:>10,}  {topic.batches:>9,}  "
             cells = f"{partitions}{cells}{_size(topic.size):>6}  "
         worst = (topic.worst, _STYLES[topic.worst]) if topic.worst else "-"
         line = Text.assemble(f"{topic.name:<{width}}  {cells}", worst)
@@ -227,9 +231,10 @@ def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool)
 def _transactions_note(result: AuditResult) -> Iterator[str]:
     """The transactions in a sentence."""
     states = ("committed", "aborted")
-    counts = {
-        state: sum(row[f"{state}_transactions"] for row in result.metrics) for state in states
-    }
+    counts = dict.fromkeys(states, 0)
+    for row in result.metrics:
+        for state in states:
+            counts[state] += row[f"{state}_transactions"]
     for row in result.transactions:
         if row["state"] not in states:
             counts[row["state"]] = counts.get(row["state"], 0) + 1
