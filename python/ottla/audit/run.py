@@ -445,7 +445,7 @@ class _Run:
                 reason = f"no log: not one record batch in its {scan.bytes:,} bytes"
                 with self._lock:
                     self._reasons[file.path] = reason
-        files = {number: _scanned(scan) for number, scan in scans.items()}
+        files = {number: _scanned(scans[number]) for number in sorted(scans)}
         packed = self._kept.pack(files, tables)
         extent = None
         if log.is_whole and len(scans) == len(log.files):
