@@ -4,6 +4,7 @@ The wall clock counts here, since it is what a user waits for; runs are taken in
 """
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benches.data import MIB, Shape, generate, renumbered
+from benches.partitions import write_partitions
 from benches.peers import AIOKAFKA, JOBS, OURS
 from benches.race import race, turn
 
@@ -222,8 +224,64 @@ def audit_memory(size: int = 4 * GB) -> Measure:
     )
 
 
+def many_partitions(partitions: int = 100_000, size: int = 10_000) -> list[Measure]:
+    """Measure the audit of a broker's log directory of many small partitions."""
+    with tempfile.TemporaryDirectory(prefix="ottla-bench-") as home:
+        written = write_partitions(Path(home), partitions, size)
+        begin = time.perf_counter()
+        status, resident = peak_memory(_audit(Path(home)))
+        took = time.perf_counter() - begin
+    if status:
+        raise RuntimeError(f"the audit of sound partitions ended with {status}")
+    what = f"{partitions:,} partitions of {written / partitions / 1000:.0f} KB, {THREADS} threads"
+    return [
+        Measure(
+            f"ottla audit of {what}",
+            "≤ 60 s",
+            f"{took:.0f} s",
+            took <= 60,
+            {"seconds": took, "partitions": partitions},
+        ),
+        Measure(
+            f"resident memory, audit of {what}",
+            "≤ 256 MiB",
+            f"{resident / MIB:.0f} MiB",
+            resident <= 256 * MIB,
+            {"bytes": resident},
+        ),
+    ]
+
+
+def replicas_speed(size: int = 600_000_000, rounds: int = 3) -> Measure:
+    """Time the audit of three copies that are compared against that of one, a byte."""
+    with tempfile.TemporaryDirectory(prefix="ottla-bench-") as home:
+        copies = [Path(home) / f"broker-{number}" for number in range(3)]
+        written = write_log_directory(copies[0], size)
+        for copy in copies[1:]:
+            shutil.copytree(copies[0], copy, copy_function=os.link)
+        named = [option for copy in copies for option in ("--replica", f"{copy.name}={copy}")]
+        options = ["audit", "--level", "full", "--threads", str(THREADS)]
+        walls = _walls(
+            {
+                "one": lambda: _wall(_audit(copies[0]), (0, 1, 2)),
+                "three": lambda: _wall([OTTLA, *options, *named], (0, 1, 2)),
+            },
+            rounds,
+        )
+    share = 3 * walls["one"] / walls["three"]
+    return Measure(
+        f"three copies of {written / GB:.1f} GB compared, against the audit of one, a byte",
+        "≥ 50 %",
+        f"{share:.0%}",
+        share >= 0.5,
+        {"share": share, "one_wall_s": walls["one"], "three_wall_s": walls["three"]},
+    )
+
+
 def measures() -> Iterator[Measure]:
     """Give every row that is measured on whole processes."""
     yield audit_speed()
     yield from start_up()
     yield audit_memory()
+    yield from many_partitions()
+    yield replicas_speed()
