@@ -7,6 +7,7 @@ from typing import Any
 import ottla
 import pytest
 from logs import segment, segment_name, write_log_directory, write_partition
+from ottla.audit import restarts
 from ottla.audit.inventory import take_inventory
 from ottla.audit.restarts import LogDirectories, predict_restarts
 
@@ -75,6 +76,18 @@ def test_a_missing_topic_id_matters_beside_partitions_that_have_one(tmp_path: Pa
     for name in ("orders-0", "payments-0"):
         (log_directory / name / "partition.metadata").unlink()
     assert rows_of(log_directory) == []
+
+
+def test_with_too_many_segments_a_start_is_not_foretold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    with (log_directory / "orders-1" / segment_name(12)).open("ab") as file:
+        file.write(bytes(100))
+    monkeypatch.setattr(restarts, "MAX_SEGMENTS", 1)
+    (row,) = rows_of(log_directory)
+    assert (row["directory"], row["outcome"]) == ("orders-1", None)
+    assert row["message"] == "cannot be told: 2 segments, more than 1"
 
 
 def test_the_log_of_the_quorum_is_recovered_at_every_start(tmp_path: Path) -> None:

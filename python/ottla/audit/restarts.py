@@ -72,6 +72,10 @@ class LogDirectories:
         return entries.get((partition.topic or "", partition.partition or 0), 0)
 
 
+# A start lists the directory again for every segment, and so does its prediction: with many more
+# segments than any broker keeps in a partition it would take hours.
+MAX_SEGMENTS = 10_000
+
 # What the records themselves say wrongly, and what producers did, is nothing to a start. A segment
 # without its index is read from its beginning: what ends that is a finding of its own.
 _NOTHING_TO_A_START = frozenset(
@@ -119,6 +123,8 @@ class Starts:
         """
         name = self._inventory.display(partition.directory)
         place = (name, partition.topic, partition.partition)
+        if (count := len(partition.segments)) > MAX_SEGMENTS:
+            return [(*place, *_unknown(f"{count:,} segments, more than {MAX_SEGMENTS:,}"))]
         try:
             restarts = predict_restarts(
                 partition,
@@ -129,7 +135,7 @@ class Starts:
                 progress=progress,
             )
         except OSError as error:
-            return [(*place, *_unknown(error))]
+            return [(*place, *_unknown(error.strerror or str(error)))]
         return [(*place, *_row(restart)) for restart in restarts]
 
 
@@ -182,9 +188,9 @@ def _row(restart: Restart) -> Row:
     )
 
 
-def _unknown(error: OSError) -> Row:
+def _unknown(reason: str) -> Row:
     row: list[Any] = [None] * 13
-    row[5] = f"cannot be told: {error.strerror or error}"
+    row[5] = f"cannot be told: {reason}"
     return tuple(row)
 
 

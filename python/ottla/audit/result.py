@@ -293,11 +293,14 @@ def _write_parquet(table: Table, path: str) -> None:
     schema = pa.table(arrow_stream(table.columns, [])).schema
     with pq.ParquetWriter(path, schema) as writer:
         pieces: list[Any] = []
+        size = 0
         for chunk in table.chunks():
             pieces.append(pa.table(arrow_stream(table.columns, chunk)))
-            if sum(piece.nbytes for piece in pieces) >= ROW_GROUP_BYTES:
+            size += pieces[-1].nbytes
+            if size >= ROW_GROUP_BYTES:
                 writer.write_table(pa.concat_tables(pieces))
                 pieces.clear()
+                size = 0
         if pieces:
             writer.write_table(pa.concat_tables(pieces))
 
