@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -86,10 +86,14 @@ def log_directory(size: int, *, partitions: int = 4) -> Iterator[tuple[Path, int
         yield directory, write_log_directory(directory, size, partitions=partitions)
 
 
-def _wall(command: Sequence[str | Path], statuses: tuple[int, ...] = (0,)) -> float:
+def _wall(
+    command: Sequence[str | Path],
+    statuses: tuple[int, ...] = (0,),
+    env: Mapping[str, str] | None = None,
+) -> float:
     begin = time.perf_counter()
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, env=env
     )
     took = time.perf_counter() - begin
     if done.returncode not in statuses:
@@ -161,13 +165,21 @@ def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
 
 
 def start_up(rounds: int = 15) -> list[Measure]:
-    """Time importing the package beside NumPy, and the audit of a small log."""
-    with log_directory(10_000, partitions=1) as (directory, written):
+    """Time importing the package beside NumPy, and the audit of a small log.
+
+    Modules are compiled before, as installing does, wherever this environment forbids it.
+    """
+    with (
+        log_directory(10_000, partitions=1) as (directory, written),
+        tempfile.TemporaryDirectory() as cache,
+    ):
+        env = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         walls = _walls(
             {
-                "numpy": lambda: _wall([sys.executable, "-c", "import numpy"]),
-                "ottla": lambda: _wall([sys.executable, "-c", "import numpy, ottla"]),
-                "audit": lambda: _wall([OTTLA, "audit", directory], (0, 1, 2)),
+                "numpy": lambda: _wall([sys.executable, "-c", "import numpy"], env=env),
+                "ottla": lambda: _wall([sys.executable, "-c", "import numpy, ottla"], env=env),
+                "audit": lambda: _wall([OTTLA, "audit", directory], (0, 1, 2), env),
             },
             rounds,
         )

@@ -11,6 +11,7 @@ import ottla
 import pytest
 from logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
 from ottla._engine import Chunk, Segment
+from ottla.audit.internal_topics import with_coordinators
 from ottla.audit.inventory import take_inventory
 from ottla.audit.plan import ENDLESS, make_plan
 from ottla.audit.result import make_result
@@ -66,7 +67,7 @@ def test_threads_and_cuts_change_nothing_in_logs_of_brokers(shared: Path, name: 
         assert everything(result) == expected
     # Far more cuts than anybody may ask for.
     plan = make_plan(take_inventory([shared / name]), split_bytes=3001)
-    outcome = run_plan(plan, level="full", threads=3)
+    outcome = with_coordinators(plan, run_plan(plan, level="full", threads=3))
     result = make_result(plan, outcome, level="full", fail_on="error")
     assert everything(result) == expected
 
@@ -115,7 +116,7 @@ def test_ranges_are_held_to_the_bound_of_all_threads_together(large: Path) -> No
 def test_a_file_that_is_gone_is_unread_once(large: Path) -> None:
     plan = make_plan(take_inventory([large]), split_bytes=1 << 18)
     (large / segment_name(0)).unlink()
-    outcome = run_plan(plan, level="full", threads=3)
+    outcome = with_coordinators(plan, run_plan(plan, level="full", threads=3))
     assert [finding.name for finding in outcome.findings] == ["unreadable"]
     assert list(outcome.reasons.values()) == ["no such file or directory"]
     assert not outcome.files

@@ -53,10 +53,10 @@ def rendered(text: str, directory: Path) -> str:
     """The guide with what its commands print now."""
     tools = directory / "bin"
     tools.mkdir()
-    (tools / "python").symlink_to(sys.executable)
-    ottla = f'#!/bin/sh\nexec {sys.executable} -c "from ottla.cli import main; main()" "$@"\n'
-    (tools / "ottla").write_text(ottla)
-    (tools / "ottla").chmod(0o755)
+    # No link to the interpreter: by that it would not find its environment.
+    for name, arguments in (("python", ""), ("ottla", ' -c "from ottla.cli import main; main()"')):
+        (tools / name).write_text(f'#!/bin/sh\nexec {sys.executable}{arguments} "$@"\n')
+        (tools / name).chmod(0o755)
     shutil.copytree(ROOT / "examples" / "data", directory / "examples" / "data")
 
     def render(block: re.Match[str]) -> str:
