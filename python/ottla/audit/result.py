@@ -123,7 +123,7 @@ class AuditResult:
     def sql(self, query: str) -> Any:
         """A `duckdb.DuckDBPyRelation` of a query over the tables, each under its own name.
 
-            >>> from ottla import audit
+            >>> from ottla.audit import audit  # the same as ottla.audit
             >>> result = audit("examples/data", topics=["refunds"])
             >>> result.sql("select state, count(*) from transactions group by state").fetchall()
             [('hanging', 2)]
