@@ -125,8 +125,9 @@ class AuditResult:
 
             >>> from ottla.audit import audit  # the same as ottla.audit
             >>> result = audit("examples/data", topics=["refunds"])
-            >>> result.sql("select state, count(*) from transactions group by state").fetchall()
-            [('hanging', 2)]
+            >>> query = "select state, count(*) from transactions group by state order by state"
+            >>> result.sql(query).fetchall()
+            [('aborted', 3), ('committed', 2), ('hanging', 2)]
 
         Raises:
             MissingDependencyError: DuckDB is not installed.
