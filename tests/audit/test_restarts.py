@@ -9,7 +9,8 @@ import pytest
 from logs import segment, segment_name, write_log_directory, write_partition
 from ottla.audit import restarts
 from ottla.audit.inventory import take_inventory
-from ottla.audit.restarts import LogDirectories, predict_restarts
+from ottla.audit.restarts import predict_restarts
+from ottla.audit.sidefiles import Checkpoints
 
 
 def rows_of(source: Path) -> list[dict[str, Any]]:
@@ -113,7 +114,7 @@ def test_no_start_that_changes_a_partition_is_without_a_row(shared: Path) -> Non
         result = ottla.audit(log_directory)
         told = {row["directory"] for row in result.recovery}
         ends = {(m["topic"], m["partition"]): m["log_end_offset"] for m in result.metrics}
-        directories = LogDirectories()
+        checkpoints = Checkpoints()
         inventory = take_inventory([log_directory])
         for partition in inventory.partitions:
             if inventory.display(partition.directory) in told or not partition.segments:
@@ -126,7 +127,7 @@ def test_no_start_that_changes_a_partition_is_without_a_row(shared: Path) -> Non
             ]
             restarts = predict_restarts(
                 partition,
-                directories,
+                checkpoints,
                 end_offset=ends.get((partition.topic, partition.partition)),
                 aborted=aborted,
                 needs_topic_id=False,

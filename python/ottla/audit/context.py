@@ -6,34 +6,31 @@ that it cannot be read is a finding of `sidefiles`.
 
 from __future__ import annotations
 
-import os
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.inventory import CLEANER_OFFSETS, LOG_START_OFFSETS
-from ottla.audit.sidefiles import read_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ottla.audit.inventory import FileEntry, Partition
+    from ottla.audit.inventory import FileEntry
     from ottla.audit.plan import Log
+    from ottla.audit.sidefiles import Checkpoints
 
 TopicConfigs = dict[str, dict[str, str]]
 """Settings of topics, as `kafka-configs.sh --describe` names them, by a pattern of topics."""
 
 
 class Surroundings:
-    """The checkpoints of the log directories, each read once, and what was said about topics."""
+    """The checkpoints of the log directories, and what was said about topics."""
 
     def __init__(
         self,
-        partitions: Iterable[Partition],
+        checkpoints: Checkpoints,
         topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        above = {os.path.dirname(partition.directory) for partition in partitions}
-        self._log_starts = {path: read_offsets(path, LOG_START_OFFSETS) for path in above}
-        self._first_dirty = {path: read_offsets(path, CLEANER_OFFSETS) for path in above}
+        self.checkpoints = checkpoints
         self._topic_configs = topic_configs or {}
 
     def of(
@@ -47,15 +44,13 @@ class Surroundings:
         }
         if partition is None or partition.topic is None:
             return arguments
-        above = os.path.dirname(partition.directory)
-        key = partition.topic, partition.partition or 0
         config = self._topic_config(partition.topic)
         is_live = first.kind == "segment" and first.state == "live"
         heads = partition.live_base_offsets[:1]
         return arguments | {
             "topic": partition.topic,
-            "log_start_offset": self._log_starts[above].get(key),
-            "first_dirty_offset": self._first_dirty[above].get(key),
+            "log_start_offset": self.checkpoints.offset(partition, LOG_START_OFFSETS),
+            "first_dirty_offset": self.checkpoints.offset(partition, CLEANER_OFFSETS),
             "leader_epochs": leader_epochs if is_live else [],
             "cleanup_policy": config.get("cleanup.policy"),
             "remote_storage": _truth(config.get("remote.storage.enable")),

@@ -49,6 +49,11 @@ class Finding:
     found: str | None = None
 
 
+def by_place(finding: Finding) -> tuple[str, int, int, str]:
+    """Sorts findings as tables and reports have them."""
+    return finding.file or "", finding.position or 0, finding.first_offset or 0, finding.name
+
+
 def severity_of(name: str) -> Severity:
     """The severity of a name.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ottla import _engine
 from ottla._engine import decode_record
 from ottla.audit.explain import HOST
-from ottla.audit.findings import Finding, from_engine
+from ottla.audit.findings import Finding, by_place, from_engine
 from ottla.audit.sidefiles import cluster_id
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 INTERNAL_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE)
 """Topics whose records `decode_record` knows."""
+
+NOT_ENDED = ("open", "hanging")
+"""States of transactions without an end marker."""
 
 UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
 
@@ -61,20 +64,17 @@ def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
         row["lag"] = None if log is None else max(log.end_offset - row["offset"], 0)
         if log is not None:
             findings += log.judge(row)
-    standings = _Standings(ids, where)
+    transactions = outcome.tables["transactions"]
+    standings = _Standings(ids, transactions, where)
     tables = dict(outcome.tables)
-    transactions = _WithStandings(outcome.tables["transactions"], standings.of_transaction)
-    tables["transactions"] = transactions
-    for _ in transactions:
-        # The standings learn the epochs of those that are open.
-        pass
+    tables["transactions"] = _WithStandings(transactions, standings.of_transaction)
     tables["groups"] = tuple(groups)
     tables["transactional_ids"] = tuple(
         (partition, {**row, "partitions": [f"{topic}-{n}" for topic, n in row["partitions"]]})
         for partition, row in ids
     )
     findings += (standings.about(finding) for finding in outcome.findings)
-    findings.sort(key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name))
+    findings.sort(key=by_place)
     return replace(outcome, tables=tables, findings=tuple(findings))
 
 
@@ -245,21 +245,28 @@ def _logs_of_groups(
 class _Standings:
     """What coordinators know of producers with an open transaction."""
 
-    def __init__(self, ids: Iterable[tuple[Partition, Mapping[str, Any]]], where: _Where) -> None:
+    def __init__(
+        self,
+        ids: Iterable[tuple[Partition, Mapping[str, Any]]],
+        transactions: TableRows,
+        where: _Where,
+    ) -> None:
         self._where = where
         self._known = {
             (where.cluster(partition), row["producer_id"]): dict(row) for partition, row in ids
         }
-        self._epochs: dict[tuple[bytes, int | None], int] = {}
+        self._epochs: dict[tuple[bytes, int | None], int] = {
+            (partition.directory, row["producer_id"]): row["producer_epoch"]
+            for partition, row in transactions
+            if row["state"] in NOT_ENDED
+        }
 
     def of_transaction(self, partition: Partition, row: Mapping[str, Any]) -> dict[str, Any]:
         """The columns that the coordinator's knowledge of a transaction fills."""
         known = self._known.get((self._where.cluster(partition), row["producer_id"]))
-        if known is None or row["state"] not in ("open", "hanging"):
+        if known is None or row["state"] not in NOT_ENDED:
             return UNKNOWN_TO_COORDINATORS
-        producer_epoch = row["producer_epoch"]
-        self._epochs[partition.directory, row["producer_id"]] = producer_epoch
-        is_ongoing = self._is_ongoing(known, producer_epoch, partition)
+        is_ongoing = self._is_ongoing(known, row["producer_epoch"], partition)
         return {
             "state": "open" if is_ongoing else "hanging",
             "transactional_id": known["transactional_id"],

@@ -22,19 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
-from ottla.audit.inventory import HIGH_WATERMARKS, META_PROPERTIES, FileEntry, display
-from ottla.audit.sidefiles import (
-    SideFileError,
-    parse_meta_properties,
-    read_offsets,
-    read_side_file,
-)
+from ottla.audit.inventory import HIGH_WATERMARKS, display
+from ottla.audit.sidefiles import read_meta_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ottla.audit.inventory import Inventory, Partition
     from ottla.audit.plan import Log
+    from ottla.audit.sidefiles import Checkpoints
 
 Row = dict[str, Any]
 
@@ -87,7 +83,7 @@ def find_copies(
 def _place(inventory: Inventory, partition: Partition, known: dict[bytes, Row]) -> _Place:
     above = os.path.dirname(partition.directory)
     if above not in known:
-        known[above] = _meta_properties(above)
+        known[above] = read_meta_properties(above)
     properties = known[above]
     source, name = inventory.source_of(partition.directory)
     return _Place(
@@ -98,14 +94,6 @@ def _place(inventory: Inventory, partition: Partition, known: dict[bytes, Row]) 
         broker=properties.get("node.id", properties.get("broker.id")),
         directory_id=properties.get("directory.id"),
     )
-
-
-def _meta_properties(directory: bytes) -> dict[str, str]:
-    try:
-        file = FileEntry(directory, META_PROPERTIES, "meta-properties")
-        return parse_meta_properties(read_side_file(file))
-    except (OSError, SideFileError):
-        return {}
 
 
 def _by_cluster(places: Sequence[_Place]) -> list[list[_Place]]:
@@ -173,18 +161,19 @@ class Comparison:
         self,
         inventory: Inventory,
         copies: Sequence[Copies],
+        checkpoints: Checkpoints,
         progress: Callable[[int], bool],
     ) -> None:
         """`progress` is called before something is read again, with its bytes; False stops."""
         self.rows: list[tuple[Partition, Row]] = []
         self.findings: list[Finding] = []
         self._inventory = inventory
+        self._checkpoints = checkpoints
         self._progress = progress
         self._lock = threading.Lock()
         self._groups = {p.directory: group for group in copies for p in group.partitions}
         self._pending = {id(group): len(group.partitions) for group in copies}
         self._scanned: dict[bytes, tuple[Log, Any]] = {}
-        self._high_watermarks: dict[bytes, dict[tuple[str, int], int]] = {}
 
     def wants(self, partition: Partition | None) -> bool:
         """Whether a partition is to be compared."""
@@ -200,28 +189,23 @@ class Comparison:
             self._pending[id(group)] -= 1
             if self._pending[id(group)]:
                 return
-        self._compare(group, self._progress)
+        self._compare(group)
 
     def finish(self) -> None:
         """Compares what there is of those of which some copy was not scanned."""
         for group in {id(group): group for group in self._groups.values()}.values():
             if self._pending[id(group)]:
-                self._compare(group, None)
+                self._compare(group)
 
     def sorted_rows(self) -> tuple[tuple[Partition, Row], ...]:
         """Rows of the `differences` table, whatever the order in which scans ended."""
         return tuple(sorted(self.rows, key=lambda row: (row[0].directory, row[1]["first_offset"])))
 
     def _copy(self, partition: Partition, scan: Any) -> Any:
-        above = os.path.dirname(partition.directory)
-        with self._lock:
-            if above not in self._high_watermarks:
-                self._high_watermarks[above] = read_offsets(above, HIGH_WATERMARKS)
-            marks = self._high_watermarks[above]
-        key = partition.topic or "", partition.partition or 0
-        return _engine.Copy(scan, high_watermark=marks.get(key))
+        high_watermark = self._checkpoints.offset(partition, HIGH_WATERMARKS)
+        return _engine.Copy(scan, high_watermark=high_watermark)
 
-    def _compare(self, group: Copies, progress: Callable[[int], bool] | None) -> None:
+    def _compare(self, group: Copies) -> None:
         with self._lock:
             there = [
                 (name, *self._scanned.pop(copy.directory))
@@ -231,7 +215,7 @@ class Comparison:
         if len(there) <= 1:
             return
         partition = group.partitions[0]
-        rows, findings = self._compared(partition, there, progress)
+        rows, findings = self._compared(partition, there)
         with self._lock:
             self.rows += ((partition, row) for row in rows)
             self.findings += findings
@@ -240,7 +224,6 @@ class Comparison:
         self,
         partition: Partition,
         there: Sequence[tuple[str, Log, Any]],
-        progress: Callable[[int], bool] | None,
     ) -> tuple[list[Row], list[Finding]]:
         display = self._inventory.display
         arguments = [
@@ -248,7 +231,7 @@ class Comparison:
             for name, log, copy in there
         ]
         try:
-            rows, findings = _engine.compare_copies(arguments, progress=progress)
+            rows, findings = _engine.compare_copies(arguments, progress=self._progress)
         except OSError as error:
             failure = Finding(
                 name=UNREADABLE,

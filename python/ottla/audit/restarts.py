@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.inventory import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
 from ottla.audit.recovery import RecoveryPrediction, predict_start
-from ottla.audit.sidefiles import read_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from ottla.audit.findings import Finding
     from ottla.audit.inventory import Partition
     from ottla.audit.plan import Plan
+    from ottla.audit.sidefiles import Checkpoints
     from ottla.audit.tables import Row
 
     Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
@@ -57,21 +57,6 @@ class Restart:
     after: RecoveryPrediction
 
 
-class LogDirectories:
-    """The checkpoints of log directories, each read once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
-
-    def offset(self, partition: Partition, checkpoint: bytes) -> int:
-        """The entry of a partition, 0 without one."""
-        above = os.path.dirname(partition.directory)
-        entries = self._known.get((above, checkpoint))
-        if entries is None:
-            entries = self._known[above, checkpoint] = read_offsets(above, checkpoint)
-        return entries.get((partition.topic or "", partition.partition or 0), 0)
-
-
 # A start lists the directory again for every segment, and so does its prediction: with many more
 # segments than any broker keeps in a partition it would take hours.
 MAX_SEGMENTS = 10_000
@@ -94,9 +79,15 @@ _NOTHING_TO_A_START = frozenset(
 class Starts:
     """The starts over every partition of an audit that has a finding: rows of `recovery`."""
 
-    def __init__(self, plan: Plan, findings: Iterable[Finding], tables: Tables) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        findings: Iterable[Finding],
+        tables: Tables,
+        checkpoints: Checkpoints,
+    ) -> None:
         self._inventory = plan.inventory
-        self._directories = LogDirectories()
+        self._checkpoints = checkpoints
         self._has_ids = {
             os.path.dirname(p.directory) for p in plan.inventory.partitions if _has_topic_id(p)
         }
@@ -128,7 +119,7 @@ class Starts:
         try:
             restarts = predict_restarts(
                 partition,
-                self._directories,
+                self._checkpoints,
                 end_offset=self._ends.get(partition.directory),
                 aborted=self._aborted[partition.directory],
                 needs_topic_id=os.path.dirname(partition.directory) in self._has_ids,
@@ -196,7 +187,7 @@ def _unknown(reason: str) -> Row:
 
 def predict_restarts(
     partition: Partition,
-    directories: LogDirectories,
+    checkpoints: Checkpoints,
     *,
     end_offset: int | None,
     aborted: Sequence[tuple[int, int, int]],
@@ -207,7 +198,7 @@ def predict_restarts(
 
     Args:
         partition: a whole one.
-        directories: the checkpoints above it.
+        checkpoints: of the log directory above it.
         end_offset: where its log ends by its batches.
         aborted: its aborted transactions.
         needs_topic_id: brokers before 2.8 wrote no `partition.metadata` and miss none.
@@ -220,13 +211,13 @@ def predict_restarts(
     # The log of the quorum is recovered whole at every start (`KafkaRaftLog`).
     is_quorum = partition.topic == "__cluster_metadata"
     next_is_clean = partition.stopped_cleanly and not is_quorum
-    point = 0 if is_quorum else directories.offset(partition, RECOVERY_POINTS)
+    point = 0 if is_quorum else checkpoints.offset(partition, RECOVERY_POINTS) or 0
     starts = {
         clean: predict_start(
             partition.directory,
             clean=clean,
             recovery_point=point,
-            log_start_offset=directories.offset(partition, LOG_START_OFFSETS),
+            log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS) or 0,
             aborted=aborted,
             progress=progress,
         )

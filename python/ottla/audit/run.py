@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla import _engine
 from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
-from ottla.audit.findings import UNREADABLE, Finding, from_engine
+from ottla.audit.findings import UNREADABLE, Finding, by_place, from_engine
 from ottla.audit.kept import KeptFiles, KeptLogs, KeptRows, ScannedFile
 from ottla.audit.replicas import Comparison
 from ottla.audit.restarts import Starts
@@ -94,7 +94,7 @@ def run_plan(
     Raises:
         KeyboardInterrupt: after Ctrl-C, as soon as each thread is through its current 8 MiB.
     """
-    surroundings = Surroundings(plan.partitions, topic_configs)
+    surroundings = Surroundings(sidefiles.Checkpoints(), topic_configs)
     return _Run(plan, level, max_mb_per_s, progress, surroundings).outcome(threads)
 
 
@@ -183,7 +183,9 @@ class _Run:
         self._topic_ids: dict[bytes, str | None] = {}
         """Of the partitions whose small files were looked at, by directory."""
         self._surroundings = surroundings
-        self._comparison = Comparison(plan.inventory, plan.copies, self._may_read)
+        self._comparison = Comparison(
+            plan.inventory, plan.copies, surroundings.checkpoints, self._may_read
+        )
         self._logs: dict[int, _LogState] = {}
         """Those of which some files are scanned, or are being scanned."""
 
@@ -195,16 +197,16 @@ class _Run:
         self._findings += self._around_the_segments()
         self._comparison.finish()
         self._findings += self._comparison.findings
-        self._findings.sort(
-            key=lambda f: (f.file or "", f.position or 0, f.first_offset or 0, f.name)
-        )
+        self._findings.sort(key=by_place)
         tables = {name: KeptRows(self._kept, name) for name in ENGINE_TABLES}
         return Outcome(
             files=KeptFiles(self._kept),
             reasons=self._reasons,
             findings=tuple(self._findings),
             tables=tables | {"differences": self._comparison.sorted_rows()},
-            recovery=self._restarts(Starts(self._plan, self._findings, tables)),
+            recovery=self._restarts(
+                Starts(self._plan, self._findings, tables, self._surroundings.checkpoints)
+            ),
             elapsed_s=time.monotonic() - start,
             read_again=self._read_again,
         )
@@ -215,7 +217,6 @@ class _Run:
             return ()
         from concurrent.futures import ThreadPoolExecutor
 
-        self._cancelled.clear()
         with ThreadPoolExecutor(self._threads, thread_name_prefix="ottla-restart") as executor:
             try:
                 told = executor.map(
@@ -238,6 +239,8 @@ class _Run:
                 self._cancelled.set()
         for future in futures:
             future.result()
+        # What is read from here on can be stopped too.
+        self._cancelled.clear()
 
     def _work(self) -> None:
         try:
@@ -394,8 +397,7 @@ class _Run:
 
     def _may_read(self, size: int) -> bool:
         """Before bytes are read to compare copies: waits, and says whether to go on."""
-        if self._throttle is not None:
-            self._cancelled.wait(self._throttle.delay_s(size))
+        self._slow_down(size)
         return not self._cancelled.is_set()
 
     def _report(self, size: int) -> None:

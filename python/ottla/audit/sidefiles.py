@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -149,6 +150,32 @@ def read_offsets(log_directory: bytes, name: bytes) -> dict[tuple[str, int], int
     try:
         file = FileEntry(log_directory, name, "offset-checkpoint")
         return parse_offset_checkpoint(read_side_file(file))
+    except (OSError, SideFileError):
+        return {}
+
+
+class Checkpoints:
+    """The offset checkpoints of log directories, each read once; threads may share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
+        self._lock = threading.Lock()
+
+    def offset(self, partition: Partition, name: bytes) -> int | None:
+        """The entry of a partition in the checkpoint of a name, beside its directory."""
+        above = os.path.dirname(partition.directory)
+        with self._lock:
+            entries = self._known.get((above, name))
+            if entries is None:
+                entries = self._known[above, name] = read_offsets(above, name)
+        return entries.get((partition.topic or "", partition.partition or 0))
+
+
+def read_meta_properties(log_directory: bytes) -> dict[str, str]:
+    """The `meta.properties` of a log directory; none where they cannot be read."""
+    try:
+        file = FileEntry(log_directory, META_PROPERTIES, "meta-properties")
+        return parse_meta_properties(read_side_file(file))
     except (OSError, SideFileError):
         return {}
 
@@ -335,13 +362,7 @@ def check_topic_ids(
 
 def cluster_id(directory: LogDirectory) -> str | None:
     """The cluster that a log directory belongs to, as its `meta.properties` tells."""
-    for file in directory.files:
-        if file.name == META_PROPERTIES:
-            try:
-                return parse_meta_properties(read_side_file(file)).get("cluster.id")
-            except (OSError, SideFileError):
-                return None
-    return None
+    return read_meta_properties(directory.path).get("cluster.id")
 
 
 def _metadata_path(partition: Partition, inventory: Inventory) -> str:
