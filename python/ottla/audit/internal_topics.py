@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.inventory import Partition
+    from ottla.audit.judge import Outcome, TableRows
     from ottla.audit.plan import Log, Plan
-    from ottla.audit.run import Outcome, TableRows
 
 __all__ = ["COORDINATOR_TABLES", "INTERNAL_TOPICS", "decode_record", "with_coordinators"]
 

@@ -34,8 +34,34 @@ class ScannedFile:
     codecs: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PackedLog:
+    """The scanned files of a log and its rows of every table; a few hundred bytes, picklable."""
+
+    data: bytes
+    columns: Mapping[str, tuple[str, ...]]
+    """Names of the columns of the tables that have rows."""
+    counts: Mapping[str, int]
+    """Rows of these tables."""
+    file_count: int
+
+
+def pack_log(
+    files: Mapping[int, ScannedFile], tables: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> PackedLog:
+    """Packs the files of a log by their index, and rows of every table."""
+    rows = [[tuple(row.values()) for row in tables[name]] for name in tables]
+    data = ({index: astuple(file) for index, file in files.items()}, rows)
+    return PackedLog(
+        data=pickle.dumps(data, protocol=5),
+        columns={name: tuple(rows[0]) for name, rows in tables.items() if rows},
+        counts={name: len(rows) for name, rows in tables.items() if rows},
+        file_count=len(files),
+    )
+
+
 def _unpacked(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
-    # Bytes of this process, which never left it.
+    # Made by `pack_log`, here or by a task of this audit.
     files, tables = pickle.loads(packed)  # noqa: S301
     return files, tables
 
@@ -54,30 +80,16 @@ class KeptLogs:
         self._counts = dict.fromkeys(tables, 0)
         self.file_count = 0
 
-    def pack(
-        self, files: Mapping[int, ScannedFile], tables: Mapping[str, Sequence[Mapping[str, Any]]]
-    ) -> bytes:
-        """The files of a log by their index, and rows of every table, as bytes for `add`."""
-        rows = []
-        for name in self._tables:
-            if tables[name] and name not in self._columns:
-                self._columns[name] = tuple(tables[name][0])
-            rows.append([tuple(row.values()) for row in tables[name]])
-        return pickle.dumps(({i: astuple(file) for i, file in files.items()}, rows), protocol=5)
-
-    def add(
-        self,
-        index: int,
-        packed: bytes,
-        files: Mapping[int, ScannedFile],
-        tables: Mapping[str, Sequence[Mapping[str, Any]]],
-    ) -> None:
-        """Keeps what `pack` gave of these files and rows of a log."""
-        self._packed[index] = packed
-        self.file_count += len(files)
+    def add(self, index: int, packed: PackedLog) -> None:
+        """Keeps a log, whose rows are of the tables given to this in their order."""
+        self._packed[index] = packed.data
+        self.file_count += packed.file_count
+        for name, columns in packed.columns.items():
+            # One copy of the names for all logs.
+            self._columns.setdefault(name, columns)
         if self._logs[index].partition is not None:
-            for name, rows in tables.items():
-                self._counts[name] += len(rows)
+            for name, count in packed.counts.items():
+                self._counts[name] += count
 
     def files(self, index: int) -> dict[bytes, ScannedFile]:
         """The scanned files of a log, by path."""

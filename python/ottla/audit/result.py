@@ -19,7 +19,7 @@ from ottla.audit.findings import (
 )
 from ottla.audit.internal_topics import COORDINATOR_TABLES
 from ottla.audit.inventory import FileEntry, Partition, display
-from ottla.audit.run import OUTCOME_TABLES
+from ottla.audit.judge import OUTCOME_TABLES
 from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
 from ottla.audit.tables import (
     FINDINGS,
@@ -35,9 +35,9 @@ from ottla.errors import FindingsError, MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ottla.audit.judge import Outcome
     from ottla.audit.kept import ScannedFile
     from ottla.audit.plan import Plan
-    from ottla.audit.run import Outcome
 
 Format = Literal["jsonl", "parquet"]
 

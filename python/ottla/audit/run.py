@@ -2,7 +2,7 @@
 
 Each thread takes the next file, or the next range of a large one, and lets the engine scan it
 without the interpreter's lock. Ranges are joined from the left as they come. What a file leaves
-behind is its row and its findings; when the last file of a log is done, the log is merged
+behind is its row and its findings; when the last file of a log is done, the log is judged
 (sequences, transactions and gaps across files) and the engine's state of it is let go.
 """
 
@@ -11,58 +11,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ottla import _engine
 from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
-from ottla.audit.findings import UNREADABLE, Finding, by_place, from_engine
-from ottla.audit.kept import KeptFiles, KeptLogs, KeptRows, ScannedFile
+from ottla.audit.judge import Gathered, Outcome, judge_log
 from ottla.audit.replicas import Comparison
 from ottla.audit.restarts import Starts
+from ottla.audit.scan import reason_of, scan_request
 from ottla.errors import AuditCancelledError
 
 if TYPE_CHECKING:
-    from ottla.audit.inventory import FileEntry, FileKind, Inventory, Partition
-    from ottla.audit.plan import Log, Plan, ScanTask
-
-ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
-"""Tables whose rows the engine gives when it merges the segments of a partition."""
-
-OUTCOME_TABLES = (*ENGINE_TABLES, "differences")
-"""Those, and what copies of partitions show together."""
+    from ottla import _engine
+    from ottla.audit.inventory import FileEntry, FileKind
+    from ottla.audit.plan import Plan, ScanTask
 
 Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to be read, by one thread at a time."""
-
-
-class TableRows(Protocol):
-    """Rows of a table, each with its partition."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the run of a plan has shown."""
-
-    files: KeptFiles
-    """By path; a file that could not be read is not there."""
-    reasons: Mapping[bytes, str]
-    """Why a file could not be read, by path."""
-    findings: tuple[Finding, ...]
-    """By file and position."""
-    tables: Mapping[str, TableRows]
-    """Rows of `OUTCOME_TABLES`, each with its partition."""
-    recovery: tuple[tuple[Any, ...], ...]
-    """Rows of the table of that name."""
-    elapsed_s: float
-    read_again: int = 0
-    """Ranges that did not fit to what is before them, and so were read twice."""
 
 
 def default_threads() -> int:
@@ -176,12 +143,7 @@ class _Run:
         self._read_again = 0
         self._read = 0
         self._total = plan.byte_count
-        self._kept = KeptLogs(plan.logs, ENGINE_TABLES)
-        self._reasons: dict[bytes, str] = {}
-        self._findings: list[Finding] = []
-        self._ranges: dict[bytes, sidefiles.LogRange] = {}
-        self._topic_ids: dict[bytes, str | None] = {}
-        """Of the partitions whose small files were looked at, by directory."""
+        self._gathered = Gathered(plan)
         self._surroundings = surroundings
         self._comparison = Comparison(
             plan.inventory, plan.copies, surroundings.checkpoints, self._may_read
@@ -194,19 +156,16 @@ class _Run:
         ranges = sum(len(task.ranges) for task in self._plan.tasks)
         self._threads = min(threads, max(1, ranges))
         self._scan_all(self._threads)
-        self._findings += self._around_the_segments()
-        self._comparison.finish()
-        self._findings += self._comparison.findings
-        self._findings.sort(key=by_place)
-        tables = {name: KeptRows(self._kept, name) for name in ENGINE_TABLES}
+        gathered = self._gathered
+        findings = gathered.findings(self._comparison)
+        tables = gathered.tables
+        checkpoints = self._surroundings.checkpoints
         return Outcome(
-            files=KeptFiles(self._kept),
-            reasons=self._reasons,
-            findings=tuple(self._findings),
+            files=gathered.files,
+            reasons=gathered.reasons,
+            findings=tuple(findings),
             tables=tables | {"differences": self._comparison.sorted_rows()},
-            recovery=self._restarts(
-                Starts(self._plan, self._findings, tables, self._surroundings.checkpoints)
-            ),
+            recovery=self._restarts(Starts(self._plan, findings, tables, checkpoints)),
             elapsed_s=time.monotonic() - start,
             read_again=self._read_again,
         )
@@ -299,20 +258,14 @@ class _Run:
             if state.segment is None:
                 task = state.task
                 log = self._plan.logs[task.log]
-                beside = self._log_state(task.log).beside
-                state.segment = _engine.Segment(
-                    task.file.path,
-                    base_offset=task.base_offset,
-                    next_base_offset=task.next_base_offset,
-                    is_active=task.is_active,
-                    stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
-                    is_consumer_offsets=log.is_consumer_offsets,
-                    is_compared=log.is_whole and self._comparison.wants(log.partition),
-                    offset_index=_path_beside(beside, "offset-index", task.base_offset),
-                    time_index=_path_beside(beside, "time-index", task.base_offset),
+                state.segment = scan_request(
+                    task,
+                    log,
+                    self._log_state(task.log).beside,
                     level=self._level,
                     now_ms=self._now_ms,
-                )
+                    is_compared=log.is_whole and self._comparison.wants(log.partition),
+                ).open()
             return state.segment
 
     def _log_state(self, index: int) -> _LogState:
@@ -325,10 +278,8 @@ class _Run:
             return state
 
     def _fail(self, state: _FileState, error: OSError) -> None:
-        reason = error.strerror or str(error)
-        state.reason = reason[:1].lower() + reason[1:]
-        with self._lock:
-            self._reasons[state.task.file.path] = state.reason
+        state.reason = reason_of(error)
+        self._gathered.cannot_read(state.task.file.path, state.reason)
 
     def _join(self, state: _FileState, number: int, chunk: _engine.Chunk | None) -> None:
         """Joins the ranges that follow those joined before; the last one completes the file."""
@@ -407,7 +358,7 @@ class _Run:
                 self._progress(self._read, self._total)
 
     def _keep(self, task: ScanTask, scan: Any | None) -> None:
-        """Keeps the scan of a file until its log is complete, then merges the log."""
+        """Keeps the scan of a file until its log is complete, then judges the log."""
         state = self._log_state(task.log)
         log = self._plan.logs[task.log]
         with self._lock:
@@ -417,183 +368,7 @@ class _Run:
             if state.pending:
                 return
             del self._logs[task.log]
-        self._merge(task.log, log, state)
-
-    def _merge(self, index: int, log: Log, state: _LogState) -> None:
-        """Judges the files of a log together, and keeps what remains of them."""
-        inventory = self._plan.inventory
-        partition = log.partition
-        scans = state.scans
-        small = None
-        if log.is_live and partition is not None:
-            small = sidefiles.read_small_files(partition, inventory)
-        epochs = small and small.leader_epochs
-        findings: list[Finding] = []
-        tables: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ENGINE_TABLES}
-        runs = list(_unbroken(log.files, scans))
-        for run in runs:
-            merged = _engine.merge_partition(
-                [(inventory.display(file.path), scan) for file, scan in run],
-                **self._surroundings.of(log, run[0][0], epochs or []),
-                **(_beside(log, state.beside) if len(run) == len(log.files) else {}),
-            )
-            findings += (_named(finding, partition) for finding in merged.findings)
-            if run[0][0].kind == "segment" and run[0][0].state == "live":
-                for name in ENGINE_TABLES:
-                    tables[name] += getattr(merged, name)
-        for file, scan in (pair for run in runs for pair in run):
-            if file.base_offset is None and not scan.batches and scan.bytes:
-                # A file of another kind, named by mistake.
-                reason = f"no log: not one record batch in its {scan.bytes:,} bytes"
-                with self._lock:
-                    self._reasons[file.path] = reason
-        files = {number: _scanned(scans[number]) for number in sorted(scans)}
-        packed = self._kept.pack(files, tables)
-        extent = None
-        if log.is_whole and len(scans) == len(log.files):
-            start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
-            if start_offset is not None and end_offset is not None:
-                extent = sidefiles.LogRange(start_offset, end_offset)
-        if partition is not None and partition.is_whole and small is not None:
-            findings += sidefiles.check_partition(partition, inventory, extent, small)
-        with self._lock:
-            self._kept.add(index, packed, files, tables)
-            self._findings += findings
-            if partition is not None:
-                if small is not None:
-                    self._topic_ids[partition.directory] = small.topic_id
-                if extent is not None:
-                    self._ranges[partition.directory] = extent
-        if partition is not None and log.is_whole and self._comparison.wants(partition):
-            is_read = len(scans) == len(log.files)
-            self._comparison.add(partition, log, merged if is_read else None)
-
-    def _around_the_segments(self) -> Iterable[Finding]:
-        """What the names and the small files tell, and what could not be read."""
-        plan = self._plan
-        yield from plan.findings
-        yield from _unread(plan, self._reasons)
-        for partition in plan.partitions:
-            # Those with a segment that was read are done.
-            if partition.is_whole and partition.directory not in self._topic_ids:
-                small = sidefiles.read_small_files(partition, plan.inventory)
-                self._topic_ids[partition.directory] = small.topic_id
-                yield from sidefiles.check_partition(partition, plan.inventory, None, small)
-        yield from sidefiles.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
-        ranges = self._ranges_with_sound_ends()
-        for directory in plan.log_directories:
-            yield from sidefiles.check_log_directory(directory, plan.inventory, ranges)
-
-    def _ranges_with_sound_ends(self) -> dict[bytes, sidefiles.LogRange]:
-        """Without the logs whose end damage took: a checkpoint beyond it is no second finding."""
-        lost: dict[str, list[tuple[int, int]]] = {}
-        for f in self._findings:
-            if f.severity == "error" and f.first_offset is not None and f.last_offset is not None:
-                place = os.path.dirname(f.file or "")
-                lost.setdefault(place, []).append((f.first_offset, f.last_offset))
-        if not lost:
-            return self._ranges
-        return {
-            path: log
-            for path, log in self._ranges.items()
-            if not any(
-                first <= log.end_offset <= last
-                for first, last in lost.get(self._plan.inventory.display(path), ())
-            )
-        }
-
-
-def _scanned(scan: Any) -> ScannedFile:
-    return ScannedFile(
-        size=scan.bytes,
-        batches=scan.batches,
-        records=scan.records,
-        first_offset=scan.first_offset,
-        next_offset=scan.next_offset,
-        min_timestamp=scan.min_timestamp,
-        max_timestamp=scan.max_timestamp,
-        magics=tuple(scan.magics),
-        codecs=tuple(scan.codecs),
-    )
-
-
-def _path_beside(
-    beside: Mapping[tuple[FileKind, int], FileEntry], kind: FileKind, base_offset: int | None
-) -> bytes | None:
-    """Path of the file of a kind beside a segment, if there is one and it holds anything."""
-    file = None if base_offset is None else beside.get((kind, base_offset))
-    return None if file is None or not file.size else file.path
-
-
-def _beside(log: Log, beside: Mapping[tuple[FileKind, int], FileEntry]) -> dict[str, Any]:
-    """What is to be held against the segments of a log when they are put together."""
-    if log.partition is None or not log.partition.is_whole or not log.is_whole:
-        return {}
-    snapshots = sorted(
-        (offset, file.path)
-        for (kind, offset), file in beside.items()
-        if kind == "producer-snapshot"
-    )
-    indexes = [
-        None if (file := beside.get(("transaction-index", base))) is None else file.path
-        for base in (f.base_offset or 0 for f in log.files)
-    ]
-    return {"snapshots": snapshots, "transaction_indexes": indexes}
-
-
-def _unbroken(
-    files: Sequence[FileEntry], scans: Mapping[int, Any]
-) -> Iterable[Sequence[tuple[FileEntry, Any]]]:
-    """The scanned files in runs without an unread file between: its offsets are not missing."""
-    run: list[tuple[FileEntry, Any]] = []
-    for index, file in enumerate(files):
-        if index in scans:
-            run.append((file, scans[index]))
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
-
-
-def _named(finding: Mapping[str, Any], partition: Partition | None) -> Finding:
-    return from_engine(
-        finding,
-        file=finding["file"],
-        topic=partition.topic if partition else None,
-        partition=partition.partition if partition else None,
-    )
-
-
-def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[Finding]:
-    inventory = plan.inventory
-    for unreadable in inventory.unreadable:
-        yield _unreadable(inventory, unreadable.path, unreadable.reason, None)
-    for log in plan.logs:
-        for file in log.files:
-            reason = file.fault or reasons.get(file.path)
-            if reason is not None:
-                yield _unreadable(inventory, file.path, reason, log.partition)
-    for pattern in plan.unmatched_topics:
-        yield Finding(
-            name=UNREADABLE,
-            severity="error",
-            file=None,
-            topic=pattern,
-            partition=None,
-            message=f"no topic matches {pattern!r}",
-        )
-
-
-def _unreadable(
-    inventory: Inventory, path: bytes, reason: str, partition: Partition | None
-) -> Finding:
-    name = inventory.display(path)
-    return Finding(
-        name=UNREADABLE,
-        severity="error",
-        file=name,
-        topic=partition.topic if partition else None,
-        partition=partition.partition if partition else None,
-        message=f"{name}: {reason}",
-    )
+        judged, merged = judge_log(log, state.scans, self._plan.inventory, self._surroundings)
+        self._gathered.add(task.log, judged)
+        if log.partition is not None and log.is_whole and self._comparison.wants(log.partition):
+            self._comparison.add(log.partition, log, merged)
