@@ -187,11 +187,12 @@ def test_only_records_and_audit_import_the_engine() -> None:
     assert importers == []
 
 
-def test_no_layer_below_the_command_line_imports_the_whole_package() -> None:
+def test_no_layer_below_the_shells_imports_the_whole_package() -> None:
     importers = [
         name
         for name, tree in python_trees("python/ottla/")
-        if not name.startswith("python/ottla/cli/") and "ottla" in imports_of(tree)
+        if not name.startswith(("python/ottla/cli/", "python/ottla/spark/"))
+        and "ottla" in imports_of(tree)
     ]
     assert importers == []
 

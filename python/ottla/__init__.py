@@ -40,6 +40,7 @@ from ottla.errors import (
     OttlaError,
     ProducerSnapshotError,
     RecordBatchError,
+    SparkError,
     TruncatedBatchError,
     UnsupportedCompressionError,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "RecordError",
     "RecoveryPrediction",
     "RememberedBatch",
+    "SparkError",
     "Table",
     "TopicConfig",
     "TruncatedBatchError",

@@ -20,6 +20,7 @@ __all__ = [
     "OttlaError",
     "ProducerSnapshotError",
     "RecordBatchError",
+    "SparkError",
     "TruncatedBatchError",
     "UnsupportedCompressionError",
 ]
@@ -135,6 +136,10 @@ class FindingsError(OttlaError):
 
 class MissingDependencyError(OttlaError, ImportError):
     """A call that needs an optional package which is not installed; says which to install."""
+
+
+class SparkError(OttlaError):
+    """A Spark session that does not start, or a job of Ottla's on Spark that failed, and why."""
 
 
 class NotAPartitionError(OttlaError, ValueError):

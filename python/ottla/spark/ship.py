@@ -1,0 +1,117 @@
+"""Ottla for workers that have none: the package of the driver, as an archive of the session."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import ottla
+from ottla.errors import SparkError
+from ottla.spark.session import is_connect, require_pyspark
+from ottla.spark.worker import remember_shipped
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["ship"]
+
+# What was sent to each session, by name: a classic session's archives are its context's.
+_sent: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
+
+
+def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> str:
+    """Put Ottla on the workers of a session, whose Python needs NumPy and pyarrow beside it.
+
+    The installed package, its extension included, goes to every executor as an archive. The
+    functions of `ottla.spark` find it there, before a package that is installed. Shipping the same
+    again does nothing. An installation on the workers needs none of this.
+
+    Args:
+        spark: a classic session or one of Spark Connect.
+        wheel: a wheel to ship in place of the installed package, of the same version: for workers
+            of another platform than the driver's.
+
+    Returns:
+        The name of the directory it is unpacked to, in each worker's own folder.
+
+    Raises:
+        MissingDependencyError: PySpark is not installed.
+        SparkError: the wheel is none of Ottla's, or of another version than the driver's.
+
+    Example:
+        >>> ship(spark)  # doctest: +SKIP
+        'ottla-0.1.0-5f0c3b1a'
+    """
+    require_pyspark()
+    members = dict(_members_of(Path(wheel)) if wheel is not None else _installed())
+    name = _name_of(members)
+    session: object = spark if is_connect(spark) else spark.sparkContext
+    sent = _sent.setdefault(session, set())
+    if name not in sent:
+        archive = f"{_archive(name, members)}#{name}"
+        if is_connect(spark):
+            spark.addArtifacts(archive, archive=True)
+        else:
+            spark.sparkContext.addArchive(archive)
+        sent.add(name)
+    remember_shipped(name)
+    return name
+
+
+def _installed() -> Iterator[tuple[str, bytes]]:
+    package = Path(ottla.__file__).parent
+    for path in package.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path.relative_to(package.parent).as_posix(), path.read_bytes()
+    source = package.parent / "pyspark_ottla.py"
+    if source.is_file():
+        yield source.name, source.read_bytes()
+
+
+def _members_of(wheel: Path) -> Iterator[tuple[str, bytes]]:
+    version = wheel.name.split("-")[1:2]
+    try:
+        archive = zipfile.ZipFile(wheel)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise SparkError(f"{wheel} cannot be read as a wheel: {error}") from error
+    with archive:
+        if "ottla/__init__.py" not in archive.namelist():
+            raise SparkError(f"{wheel} is no wheel of Ottla: it has no ottla/__init__.py")
+        if version != [ottla.__version__]:
+            raise SparkError(
+                f"{wheel.name} is not of the driver's version, {ottla.__version__}: "
+                "workers and driver run the same"
+            )
+        for name in archive.namelist():
+            if not name.endswith("/"):
+                yield name, archive.read(name)
+
+
+def _name_of(members: dict[str, bytes]) -> str:
+    digest = hashlib.blake2b(digest_size=4)
+    for name, content in sorted(members.items()):
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return f"ottla-{ottla.__version__}-{digest.hexdigest()}"
+
+
+def _archive(name: str, members: dict[str, bytes]) -> Path:
+    """Write the archive; executors fetch it from here as long as the driver runs."""
+    path = Path(_folder().name) / f"{name}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for member, content in sorted(members.items()):
+            archive.writestr(zipfile.ZipInfo(member), content, zipfile.ZIP_DEFLATED, 1)
+    return path
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="ottla-")

@@ -1,0 +1,138 @@
+"""How a function of Ottla runs in a Python worker.
+
+PySpark pickles a module's function by reference, so a worker without Ottla fails before any line of
+ours runs, with an error that names no remedy. What goes to the workers here are nested functions,
+which are pickled by value: they first find what `ottla.spark.ship` put there, then import.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from ottla import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+__all__ = ["find_ottla", "remember_shipped", "run_in_worker", "run_rows_in_worker"]
+
+_shipped: list[str] = []
+
+
+def remember_shipped(directory: str) -> None:
+    """Have the functions made from now on look for this directory first.
+
+    Args:
+        directory: name of what an archive is unpacked to, without a path.
+    """
+    _shipped[:] = [directory]
+
+
+def find_ottla() -> Callable[[], None]:
+    """Make the function that lets a worker import Ottla; it is pickled by value.
+
+    The directory that `ottla.spark.ship` or ``--archives`` put beside the worker goes before
+    an installed package. Calling the function again costs a dictionary look-up.
+
+    Raises:
+        ImportError: from the function, in the worker: there is no Ottla, it cannot be loaded,
+            or it has another version than the driver's.
+    """
+    version = __version__
+    shipped = tuple(_shipped)
+
+    def find() -> None:
+        import importlib
+        import os
+        import platform
+        import sys
+
+        def unpacked() -> str | None:
+            places = [os.getcwd()]
+            try:
+                from pyspark.core.files import SparkFiles
+
+                places.insert(0, SparkFiles.getRootDirectory())
+            except ImportError:
+                pass  # The workers of Spark Connect alone have no such module, and unpack here.
+            wanted = (*shipped, f"ottla-{version}")
+            found = [
+                (wanted.index(name), os.path.join(place, name))
+                for place in places
+                for name in os.listdir(place)
+                if name in wanted
+            ]
+            return min(found)[1] if found else None
+
+        if "ottla" not in sys.modules:
+            directory = unpacked()
+            if directory is not None and directory not in sys.path:
+                sys.path.insert(0, directory)
+                importlib.invalidate_caches()
+        here = (
+            f"the Python worker {sys.executable} ({platform.python_version()}) on {platform.node()}"
+        )
+        remedy = (
+            "call ottla.spark.ship(spark) before the job, "
+            f"or install ottla=={version} on the workers"
+        )
+        try:
+            import ottla
+        except ImportError as error:
+            raise ImportError(f"{here} cannot import Ottla ({error}): {remedy}") from error
+        if ottla.__version__ != version:
+            raise ImportError(
+                f"{here} has Ottla {ottla.__version__} in {os.path.dirname(ottla.__file__)}, "
+                f"the driver has {version}: {remedy}"
+            )
+
+    return find
+
+
+def _run(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    find = find_ottla()
+    # As bytes: unpickling objects of Ottla imports it, which works only behind `find`.
+    pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
+    module, _, name = target.partition(":")
+
+    def run(items: Iterator[Any]) -> Iterator[Any]:
+        import importlib
+        import pickle
+
+        find()
+        function = getattr(importlib.import_module(module), name)
+        result: Iterator[Any] = function(pickle.loads(pickled))(items)
+        return result
+
+    return run
+
+
+def run_in_worker(
+    target: str, payload: object
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make a function for `mapInArrow` that runs one of Ottla's in the worker.
+
+    Args:
+        target: ``"module:function"``. The function takes the payload and gives a function from an
+            iterator of record batches to one of record batches.
+        payload: any object the standard pickle takes; it is unpickled in each task.
+
+    Example:
+        >>> function = run_in_worker("functools:partial", iter)  # hands batches through
+        >>> frame = spark.range(8).mapInArrow(function, "id bigint")  # doctest: +SKIP
+    """
+    return _run(target, payload)
+
+
+def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Make a function for `RDD.mapPartitions` that runs one of Ottla's in the worker.
+
+    Args:
+        target: ``"module:function"``. The function takes the payload and gives a function from an
+            iterator of rows to one of rows.
+        payload: any object the standard pickle takes; it is unpickled in each task.
+    """
+    return _run(target, payload)

@@ -1,0 +1,259 @@
+"""Spark as users meet it: in this process, as a cluster of its own, behind Spark Connect.
+
+A JVM costs memory and seconds, so one kind runs at a time: asking for another stops the one before.
+The workers of the cluster and of Spark Connect run a Python without Ottla.
+"""
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import ottla.spark
+
+HOST = "127.0.0.1"
+STARTED_WITHIN_S = 60
+SETTINGS = {
+    "spark.driver.memory": "1g",
+    "spark.driver.bindAddress": HOST,
+    "spark.driver.host": HOST,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+# The lock of a lost executor would wait a minute for its return.
+CLUSTER_SETTINGS = {**SETTINGS, "spark.executor.memory": "512m", "spark.executor.cores": "1"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def python_without_ottla(directory: Path) -> str:
+    """Write a command that runs this interpreter with everything it has installed but Ottla.
+
+    Neither the links an editable installation leaves in `site-packages` nor PYTHONPATH count.
+    """
+    packages = directory / "packages"
+    packages.mkdir(parents=True)
+    for site in (path for path in sys.path if path.endswith("site-packages")):
+        for entry in Path(site).iterdir():
+            link = packages / entry.name
+            if "ottla" not in entry.name and entry.suffix != ".pth" and not link.exists():
+                link.symlink_to(entry)
+    command = directory / "python"
+    # Spark hands its own modules over in PYTHONPATH; of the rest, what the test run has is dropped.
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{packages}:$PYTHONPATH" exec "{sys.executable}" -S "$@"\n'
+    )
+    command.chmod(0o755)
+    return str(command)
+
+
+def environment(python: str, directory: Path) -> dict[str, str]:
+    """Give the environment of a JVM that is no child of this test's session."""
+    ours = ("PYTHONPATH", "PYSPARK_", "SPARK_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    pyspark = importlib.util.find_spec("pyspark")
+    assert pyspark is not None
+    assert pyspark.origin is not None
+    return {
+        **kept,
+        "SPARK_HOME": str(Path(pyspark.origin).parent),
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_LOCAL_DIRS": str(directory),
+        "PYSPARK_PYTHON": python,
+    }
+
+
+class Processes:
+    """Spark's own programs, each started as a process and stopped by its handle."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.python = python_without_ottla(directory)
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, name: str, *command: str, memory: str = "512m") -> Path:
+        """Start one of Spark's main classes and give the file of its log."""
+        environ = environment(self.python, self.directory)
+        environ["SPARK_DAEMON_MEMORY"] = memory
+        log = self.directory / f"{name}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [Path(environ["SPARK_HOME"]) / "bin" / "spark-class", *command],
+                cwd=self.directory,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.running.append(process)
+        return log
+
+    def wait_until(self, ready: Callable[[], bool], log: Path) -> None:
+        deadline = time.monotonic() + STARTED_WITHIN_S
+        while not ready():
+            stopped = any(process.poll() is not None for process in self.running)
+            if stopped or time.monotonic() > deadline:
+                raise RuntimeError(f"Spark did not start:\n{log.read_text()[-4000:]}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        for process in self.running:
+            process.terminate()
+        for process in self.running:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.running.clear()
+
+
+def says(log: Path, words: str) -> Callable[[], bool]:
+    return lambda: words in log.read_text()
+
+
+def listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+        return True
+    return False
+
+
+class Standalone(Processes):
+    """A master and two workers of one core each."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        port = free_port()
+        self.master = f"spark://{HOST}:{port}"
+        package = "org.apache.spark.deploy"
+        log = self.start(
+            "master", f"{package}.master.Master",
+            "--host", HOST, "--port", str(port), "--webui-port", str(free_port()),
+        )  # fmt: skip
+        self.wait_until(lambda: listens(port), log)
+        for name in ("first", "second"):
+            (directory / name).mkdir()
+            log = self.start(
+                name, f"{package}.worker.Worker",
+                "--host", HOST, "--port", "0", "--webui-port", str(free_port()),
+                "--cores", "1", "--memory", "1g",
+                "--work-dir", str(directory / name), self.master,
+            )  # fmt: skip
+            self.wait_until(says(log, "registered with master"), log)
+
+
+class Connect(Processes):
+    """A server of Spark Connect on two cores."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        port = free_port()
+        self.remote = f"sc://{HOST}:{port}"
+        settings = {**SETTINGS, "spark.connect.grpc.binding.port": str(port)}
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
+        log = self.start(
+            "connect", "org.apache.spark.deploy.SparkSubmit",
+            "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
+            "--master", "local[2]",
+            *(word for name in settings for word in ("--conf", f"{name}={settings[name]}")),
+            "spark-internal",
+        )  # fmt: skip
+        self.wait_until(lambda: listens(port), log)
+
+
+class Sessions:
+    """Gives a session of each kind and lets one kind run at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.kind = ""
+        self.spark: Any = None
+        self.processes: Processes | None = None
+        self.count = 0
+
+    def get(self, kind: str, *, fresh: bool = False) -> Any:
+        """Give the session of a kind.
+
+        Args:
+            kind: ``spark``, ``cluster`` or ``connect``.
+            fresh: end the present session first; what was shipped with it is gone.
+        """
+        if kind != self.kind:
+            self.close()
+            self.kind = kind
+            self.count += 1
+            folder = self.directory / f"{kind}-{self.count}"
+            if kind == "cluster":
+                self.processes = Standalone(folder)
+            elif kind == "connect":
+                self.processes = Connect(folder)
+        elif fresh or self.spark is None:
+            self._end_session()
+        else:
+            return self.spark
+        self.spark = self._start()
+        return self.spark
+
+    def close(self) -> None:
+        """End the session and whatever runs for it."""
+        self._end_session()
+        if self.processes is not None:
+            self.processes.stop()
+            self.processes = None
+        self.kind = ""
+
+    def _start(self) -> Any:
+        if isinstance(self.processes, Connect):
+            return ottla.spark.session(self.processes.remote)
+        if isinstance(self.processes, Standalone):
+            with environ(PYSPARK_PYTHON=self.processes.python):
+                return ottla.spark.session(self.processes.master, **CLUSTER_SETTINGS)
+        with environ(PYSPARK_PYTHON=sys.executable):
+            return ottla.spark.session("local[2]", **SETTINGS)
+
+    def _end_session(self) -> None:
+        if self.spark is None:
+            return
+        self.spark.stop()
+        self.spark = None
+        for name in ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"):
+            os.environ.pop(name, None)
+
+
+@contextmanager
+def environ(**changed: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def what_is_missing() -> str:
+    """Say in a line why Spark cannot run here, or nothing."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "needs PySpark: pip install 'ottla[spark]'"
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if java is None:
+        return "needs Java 17: neither JAVA_HOME nor a java on the PATH"
+    return ""

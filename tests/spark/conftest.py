@@ -1,0 +1,65 @@
+"""Sessions of Spark, one kind at a time; see `clusters`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import ottla.spark
+import pytest
+from clusters import Sessions, what_is_missing
+
+KINDS = ("spark", "cluster", "connect")
+
+
+def kind_of(item: pytest.Item) -> int:
+    """Give the place of a test in the run, so that each kind of session is started once."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    asked = {*getattr(item, "fixturenames", ()), *(p for p in parameters if isinstance(p, str))}
+    return max((at for at, kind in enumerate(KINDS) if kind in asked), default=-1)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort by kind of session, and leave out what needs Java where there is none."""
+    items.sort(key=kind_of)
+    missing = what_is_missing()
+    if missing:
+        skip = pytest.mark.skip(reason=missing)
+        for item in items:
+            if item.get_closest_marker("spark"):
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    """Give what starts sessions, for tests that need a fresh one."""
+    sessions = Sessions(tmp_path_factory.mktemp("sessions"))
+    yield sessions
+    sessions.close()
+
+
+@pytest.fixture
+def spark(sessions: Sessions) -> Any:
+    """Give a session in this process with two cores; its workers have Ottla."""
+    return sessions.get("spark")
+
+
+@pytest.fixture
+def cluster(sessions: Sessions) -> Any:
+    """Give a session on a cluster of two workers whose Python has no Ottla: ship it."""
+    return sessions.get("cluster")
+
+
+@pytest.fixture
+def connect(sessions: Sessions) -> Any:
+    """Give a session of Spark Connect whose workers' Python has no Ottla: ship it."""
+    return sessions.get("connect")
+
+
+@pytest.fixture(params=KINDS)
+def everywhere(sessions: Sessions, request: pytest.FixtureRequest) -> Any:
+    """Give each kind of session in turn, with Ottla on its workers."""
+    kind: str = request.param
+    session = sessions.get(kind)
+    if kind != "spark":
+        ottla.spark.ship(session)
+    return session
