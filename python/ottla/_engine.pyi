@@ -1,9 +1,10 @@
 # Types only; the prose is in the extension and shown by help().
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias, final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Buffer
 
 __all__ = [
     "SEGMENT_BATCH_COLUMNS",
@@ -59,6 +60,15 @@ __all__ = [
     "transactional_ids",
     "validate",
 ]
+
+class _Object(Protocol):
+    @property
+    def size(self) -> int: ...
+    def read_at(self, position: int, size: int, /) -> Buffer: ...
+
+_Place: TypeAlias = bytes | _Object
+# `SegmentScan` has a property of that name.
+_Bytes: TypeAlias = bytes
 
 __version__: str
 SEGMENT_BATCH_COLUMNS: list[str]
@@ -156,8 +166,8 @@ def merge_partition(
     is_head: bool = False,
     is_consumer_offsets: bool = False,
     orphans: Sequence[int] = ...,
-    snapshots: Sequence[tuple[int, bytes]] = ...,
-    transaction_indexes: Sequence[bytes | None] = ...,
+    snapshots: Sequence[tuple[int, _Place]] = ...,
+    transaction_indexes: Sequence[_Place | None] = ...,
 ) -> PartitionScan: ...
 def parse_leader_epochs(
     data: bytes,
@@ -167,8 +177,7 @@ def parse_offset_checkpoint(
 ) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...
 def parse_partition_metadata(data: bytes) -> tuple[str | None, tuple[str, str, str] | None]: ...
 def predict_recovery(
-    directory: bytes,
-    names: Sequence[bytes],
+    files: Mapping[bytes, _Place],
     *,
     partition: str,
     clean: bool,
@@ -178,7 +187,7 @@ def predict_recovery(
     progress: Callable[[int], bool] | None = None,
 ) -> dict[str, Any]: ...
 def rebuild_side_files(
-    path: bytes,
+    path: _Place,
     base_offset: int,
     *,
     snapshot: bytes | None = None,
@@ -186,10 +195,10 @@ def rebuild_side_files(
     index_interval_bytes: int = 4096,
 ) -> dict[str, Any]: ...
 def segment_batches(
-    path: bytes, position: int, limit: int
+    path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...
 def segment_records(
-    path: bytes, position: int, limit: int
+    path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...
 def table_stream(
     names: Sequence[str], types: Sequence[str], columns: Sequence[list[Any]]
@@ -255,7 +264,7 @@ class RecordIterator:
 class PartitionRecords:
     def __new__(
         cls,
-        segments: Sequence[tuple[bytes, int | None]],
+        segments: Sequence[tuple[_Place, int | None]],
         *,
         isolation: str,
         start_offset: int,
@@ -313,7 +322,7 @@ class Columns:
 class Segment:
     def __new__(
         cls,
-        path: bytes,
+        path: _Place,
         *,
         base_offset: int | None = None,
         next_base_offset: int | None = None,
@@ -321,10 +330,11 @@ class Segment:
         stopped_cleanly: bool = False,
         is_consumer_offsets: bool = False,
         is_compared: bool = False,
-        offset_index: bytes | None = None,
-        time_index: bytes | None = None,
+        offset_index: _Place | None = None,
+        time_index: _Place | None = None,
         level: str = "full",
         now_ms: int,
+        size: int | None = None,
     ) -> Segment: ...
     def scan(self, *, progress: Callable[[int], bool] | None = None) -> SegmentScan: ...
     def scan_range(
@@ -377,6 +387,16 @@ class SegmentScan:
     def codecs(self) -> list[str]: ...
     @property
     def findings(self) -> list[dict[str, Any]]: ...
+    def to_bytes(self) -> _Bytes: ...
+    @staticmethod
+    def from_bytes(data: _Bytes) -> SegmentScan: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: object, /) -> bool: ...
+    def __le__(self, other: object, /) -> bool: ...
+    def __gt__(self, other: object, /) -> bool: ...
+    def __ge__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, tuple[_Bytes]]: ...
 
 @final
 class PartitionScan:
@@ -410,7 +430,7 @@ class Copy:
     def __new__(cls, scan: PartitionScan, *, high_watermark: int | None = None) -> Copy: ...
 
 def compare_copies(
-    copies: Sequence[tuple[str, Copy, Sequence[tuple[bytes, str]]]],
+    copies: Sequence[tuple[str, Copy, Sequence[tuple[_Place, str]]]],
     *,
     progress: Callable[[int], bool] | None = None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]: ...
@@ -635,10 +655,10 @@ class Verdict:
 _LeftOut: TypeAlias = tuple[int, tuple[int, str] | None, int]
 
 def committed_offsets(
-    segments: Sequence[tuple[bytes, int | None]], start_offset: int
+    segments: Sequence[tuple[_Place, int | None]], start_offset: int
 ) -> tuple[list[dict[str, Any]], _LeftOut]: ...
 def transactional_ids(
-    segments: Sequence[tuple[bytes, int | None]], start_offset: int
+    segments: Sequence[tuple[_Place, int | None]], start_offset: int
 ) -> tuple[list[dict[str, Any]], _LeftOut]: ...
 def judge_committed_offset(
     group: str,

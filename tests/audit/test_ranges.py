@@ -196,7 +196,7 @@ def test_chunks_that_do_not_belong_together_are_refused(large: Path) -> None:
         source.finish(b.merge(c))
     with pytest.raises(ValueError, match="another level"):
         opened(large, level="crc").finish(a)
-    with pytest.raises(ValueError, match="no chunk of this version"):
+    with pytest.raises(ValueError, match="no chunk or scan of this version"):
         Chunk.from_bytes(b"\x01nonsense")
     with pytest.raises(ValueError, match="stop is 1, below start 2"):
         source.scan_range(2, 1)

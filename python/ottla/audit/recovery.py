@@ -171,8 +171,7 @@ def predict_start(
     with os.scandir(directory) as entries:
         sizes = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
     row = _engine.predict_recovery(
-        directory,
-        list(sizes),
+        {name: os.path.join(directory, name) for name in sizes},
         partition=display(os.path.basename(directory)),
         clean=clean,
         recovery_point=recovery_point,

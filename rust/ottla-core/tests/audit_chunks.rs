@@ -6,6 +6,7 @@ mod logs;
 use logs::{Log, NOW, Random, TIME, active, closed};
 use ottla_core::attributes::Compression;
 use ottla_core::audit::index_check::Indexes;
+use ottla_core::audit::replicas::Copy;
 use ottla_core::audit::{
     Chunk, ChunkError, PartitionContext, Scanner, SegmentContext, SegmentScan, Source,
     merge_partition,
@@ -218,6 +219,8 @@ impl<'a> Case<'a> {
         let joined = cut + 1 - whole.pieces();
         let found = self.finish(whole).expect("reads");
         assert_same(&found, &self.one_pass(), &format!("{what}, cut at {cuts:?}"));
+        let unpacked = SegmentScan::from_bytes(&found.to_bytes()).expect("as it was");
+        assert_same(&unpacked, &found, &format!("{what}, through bytes"));
         Counts { cuts: cut, joined }
     }
 }
@@ -280,6 +283,22 @@ fn any_indexes(log: &Log, base: i64, random: &mut Random) -> Indexes {
     indexes.add_offsets(&offsets);
     indexes.add_times(&times);
     indexes
+}
+
+/// Bytes with a few of them changed, behind the first.
+fn changed(mut bytes: Vec<u8>, random: &mut Random) -> Vec<u8> {
+    for _ in 0..random.below(4) {
+        let place = 1 + random.below(bytes.len() - 1);
+        if random.below(2) == 0 {
+            bytes[place] = random.next() as u8;
+        } else {
+            // The largest number there is, or the smallest.
+            let largest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+            let last = [largest, [0xfe; 10]][random.below(2)];
+            bytes.splice(place..=place, last);
+        }
+    }
+    bytes
 }
 
 /// Cuts `bytes` anywhere.
@@ -665,21 +684,8 @@ fn bytes_that_are_no_chunk_are_refused_or_at_least_harmless() {
         }
         assert_eq!(Chunk::from_bytes(&[&[9], &sound[1..]].concat()), Err(ChunkError::Malformed));
         for _ in 0..100 {
-            let mut pair = [parts[0].to_bytes(), sound.clone()];
-            for bytes in &mut pair {
-                for _ in 0..random.below(4) {
-                    let place = 1 + random.below(bytes.len() - 1);
-                    if random.below(2) == 0 {
-                        bytes[place] = random.next() as u8;
-                    } else {
-                        // The largest number there is, or the smallest.
-                        let largest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
-                        let last = [largest, [0xfe; 10]][random.below(2)];
-                        bytes.splice(place..=place, last);
-                    }
-                }
-            }
-            let [left, right] = pair.map(|bytes| Chunk::from_bytes(&bytes));
+            let pair = [parts[0].to_bytes(), sound.clone()];
+            let [left, right] = pair.map(|bytes| Chunk::from_bytes(&changed(bytes, &mut random)));
             let (Ok(left), Ok(right)) = (left, right) else { continue };
             counts.cuts += 1;
             let Ok(whole) = left.merge(right) else { continue };
@@ -690,4 +696,31 @@ fn bytes_that_are_no_chunk_are_refused_or_at_least_harmless() {
         }
     }
     assert!(counts.joined > 0, "{counts:?}");
+}
+
+#[test]
+fn bytes_that_are_no_scan_are_refused_or_at_least_harmless() {
+    let mut taken = 0;
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let (log, context) = any_log(&mut random);
+        let bytes = log.bytes.as_slice();
+        let context = SegmentContext { is_compared: true, ..context };
+        let scan = Case { context, ..Case::full(&bytes) }.one_pass();
+        let sound = scan.to_bytes();
+        for cut in 0..sound.len().min(60) {
+            assert_eq!(SegmentScan::from_bytes(&sound[..cut]), Err(ChunkError::Malformed));
+        }
+        let other = [&[9], &sound[1..]].concat();
+        assert_eq!(SegmentScan::from_bytes(&other), Err(ChunkError::Malformed));
+        assert_eq!(Chunk::from_bytes(&sound), Err(ChunkError::Malformed));
+        for _ in 0..100 {
+            let found = SegmentScan::from_bytes(&changed(sound.clone(), &mut random));
+            let Ok(found) = found else { continue };
+            taken += 1;
+            let both = merge_partition(vec![found, scan.clone()], &PartitionContext::default());
+            Copy::of(&both, &PartitionContext::default(), None);
+        }
+    }
+    assert!(taken > 0);
 }

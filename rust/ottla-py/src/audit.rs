@@ -1,23 +1,25 @@
 //! The log check: a segment file scanned, a partition merged, and what a segment holds as rows.
 
 use crate::check::level_of;
+use crate::place::{Opened, Place, told_to_stop};
 use crate::read::iterate;
 use ottla_core::attributes::Compression;
 use ottla_core::audit::index_check::{Indexes, MAX_INDEX_BYTES};
-use ottla_core::audit::{Cause, Finding, FindingKind, Limited, Scanner, SegmentContext, SideFile};
+use ottla_core::audit::{
+    Cause, ChunkError, Finding, FindingKind, Limited, Scanner, SegmentContext, SideFile, Source,
+    fill,
+};
 use ottla_core::batch::BatchInfo;
 use ottla_core::check::Level;
 use ottla_core::limits::Limits;
 use pyo3::BoundObject;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::cell::RefCell;
-use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 thread_local! {
     /// Scanners hold a window and contexts: each thread keeps one a level for its next file.
@@ -37,49 +39,17 @@ pub(crate) fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T
     })
 }
 
-/// An error of the operating system with the file's name, as Python's own `open` raises it.
-pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: &[u8]) -> PyErr {
-    let Some(number) = error.raw_os_error() else {
-        return PyOSError::new_err(error.to_string());
-    };
-    let strerror = py.import("os").and_then(|os| os.call_method1("strerror", (number,)));
-    match strerror {
-        Ok(text) => PyOSError::new_err((number, text.unbind(), PyBytes::new(py, path).unbind())),
-        Err(error) => error,
-    }
-}
-
-/// Opens without waiting for a writer, should the name have become that of a FIFO.
-pub(crate) fn open_file(path: &[u8]) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let nonblocking = 0o4000;
-    let name = OsStr::from_bytes(path);
-    std::fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(name)
-}
-
-pub(crate) fn open(py: Python<'_>, path: &[u8]) -> PyResult<File> {
-    py.detach(|| open_file(path)).map_err(|error| os_error(py, &error, path))
-}
-
 /// Bytes of an index read at once: whole entries of both kinds.
 const INDEX_PIECE: usize = 24 << 10;
 
 /// Hands the file to `take` piece by piece, until that has enough: its size.
-fn read_pieces(path: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u64> {
-    let file = open_file(path)?;
-    let size = file.metadata()?.len();
+fn read_pieces(place: &Place, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u64> {
+    let source = place.open()?;
+    let size = source.size()?;
     let mut piece = vec![0; INDEX_PIECE.min(usize::try_from(size).unwrap_or(INDEX_PIECE))];
     let mut position = 0;
     loop {
-        let mut filled = 0;
-        while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
-            match file.read_at(room, position + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let filled = fill(&source, position, &mut piece)?;
         let data = piece.get(..filled).unwrap_or_default();
         if data.is_empty() || !take(data) || position > MAX_INDEX_BYTES as u64 {
             return Ok(size);
@@ -94,28 +64,32 @@ fn read_pieces(path: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u
 /// The index files of a segment; what cannot be read is a finding.
 fn read_indexes(
     base_offset: i64,
-    offsets: Option<&[u8]>,
-    times: Option<&[u8]>,
-) -> (Indexes, Vec<Finding>) {
+    offsets: Option<&Place>,
+    times: Option<&Place>,
+) -> PyResult<(Indexes, Vec<Finding>)> {
     let mut indexes = Indexes::new(base_offset);
     let mut findings = Vec::new();
     let mut unread = |error: &io::Error, kind, side| {
+        if let Some(stop) = told_to_stop(error) {
+            return Err(stop);
+        }
         let message = format!("the index cannot be read: {error}");
         findings.push(Finding::new(kind, message).beside(side).values("a readable file", "none"));
+        Ok(())
     };
-    if let Some(path) = offsets {
-        match read_pieces(path, |data| indexes.add_offsets(data)) {
+    if let Some(place) = offsets {
+        match read_pieces(place, |data| indexes.add_offsets(data)) {
             Ok(size) => indexes.has_offsets(size),
-            Err(error) => unread(&error, FindingKind::IndexMismatch, SideFile::OffsetIndex),
+            Err(error) => unread(&error, FindingKind::IndexMismatch, SideFile::OffsetIndex)?,
         }
     }
-    if let Some(path) = times {
-        match read_pieces(path, |data| indexes.add_times(data)) {
+    if let Some(place) = times {
+        match read_pieces(place, |data| indexes.add_times(data)) {
             Ok(size) => indexes.has_times(size),
-            Err(error) => unread(&error, FindingKind::TimeindexMismatch, SideFile::TimeIndex),
+            Err(error) => unread(&error, FindingKind::TimeindexMismatch, SideFile::TimeIndex)?,
         }
     }
-    (indexes, findings)
+    Ok((indexes, findings))
 }
 
 /// The catalogue of findings: name, severity, meaning, causes, action and kafka of each.
@@ -169,8 +143,9 @@ pub(crate) fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<B
     Ok(row)
 }
 
-/// What one pass over a segment file has shown.
-#[pyclass(frozen, module = "ottla._engine")]
+/// What one pass over a segment file has shown; picklable.
+#[pyclass(frozen, eq, module = "ottla._engine")]
+#[derive(PartialEq)]
 pub(crate) struct SegmentScan {
     pub(crate) inner: ottla_core::audit::SegmentScan,
 }
@@ -241,15 +216,40 @@ impl SegmentScan {
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         self.inner.findings.kept().iter().map(|finding| finding_row(py, finding)).collect()
     }
+
+    /// The scan as bytes, of a format that begins with its version.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
+    }
+
+    /// The scan that :meth:`to_bytes` gave.
+    ///
+    /// Raises:
+    ///     ValueError: these bytes are none, or of another version.
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        let inner = ottla_core::audit::SegmentScan::from_bytes(data).map_err(chunk_error)?;
+        Ok(Self { inner })
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
+    }
 }
 
 /// A segment file to be scanned, in one pass or in ranges.
 ///
 /// It is opened, and its size is taken, when this is made: what is appended to it later is not seen,
-/// and ranges scanned one after the other or at the same time see the same file.
+/// and ranges scanned one after the other or at the same time see the same file. Where they are scanned
+/// by processes that open it at different times, `size` tells all of them what the file is.
 ///
 /// Args:
-///     path: of the file, as the operating system has it.
+///     path: of the file, as the operating system has it, or an object that reads it: with its bytes as
+///         ``size`` and with ``read_at(position, size)``, which gives fewer only at the end and raises
+///         OSError. Such an object is asked for nothing before the first scan.
 ///     base_offset, next_base_offset: of this file's name and of the next one's.
 ///     is_active: whether it is the last of its partition.
 ///     stopped_cleanly: whether the broker did.
@@ -258,13 +258,14 @@ impl SegmentScan {
 ///     offset_index, time_index: paths of the index files beside it, held against it.
 ///     level: ``crc``, ``decode`` or ``full``.
 ///     now_ms: the time of the audit.
+///     size: bytes of the file that are looked at, at most.
 ///
 /// Raises:
 ///     OSError: the file cannot be opened.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct Segment {
-    path: Vec<u8>,
-    source: Limited<File>,
+    place: Place,
+    source: Limited<Opened>,
     context: SegmentContext,
     level: Level,
     indexes: Indexes,
@@ -278,28 +279,30 @@ impl Segment {
     #[pyo3(signature = (
         path, *, base_offset=None, next_base_offset=None, is_active=true, stopped_cleanly=false,
         is_consumer_offsets=false, is_compared=false, offset_index=None, time_index=None,
-        level="full", now_ms
+        level="full", now_ms, size=None
     ))]
     #[expect(clippy::fn_params_excessive_bools, reason = "by name")]
     #[expect(clippy::too_many_arguments, reason = "by name")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn new(
         py: Python<'_>,
-        path: &[u8],
+        path: Place,
         base_offset: Option<i64>,
         next_base_offset: Option<i64>,
         is_active: bool,
         stopped_cleanly: bool,
         is_consumer_offsets: bool,
         is_compared: bool,
-        offset_index: Option<Vec<u8>>,
-        time_index: Option<Vec<u8>>,
+        offset_index: Option<Place>,
+        time_index: Option<Place>,
         level: &str,
         now_ms: i64,
+        size: Option<u64>,
     ) -> PyResult<Self> {
         let level = level_of(level)?;
-        let file = open(py, path)?;
-        let size = file.metadata().map_err(|error| os_error(py, &error, path))?.len();
+        let file = path.open_detached(py)?;
+        let there = file.size().map_err(|error| path.error(py, &error))?;
+        let source = Limited::new(file, size.map_or(there, |size| size.min(there)));
         let context = SegmentContext {
             base_offset,
             next_base_offset,
@@ -311,10 +314,9 @@ impl Segment {
         };
         let (indexes, unread) = py.detach(|| {
             let base = base_offset.unwrap_or(0);
-            read_indexes(base, offset_index.as_deref(), time_index.as_deref())
-        });
-        let (path, source) = (path.to_vec(), Limited::new(file, size));
-        Ok(Self { path, source, context, level, indexes, unread })
+            read_indexes(base, offset_index.as_ref(), time_index.as_ref())
+        })?;
+        Ok(Self { place: path, source, context, level, indexes, unread })
     }
 
     /// Scans the file in one pass, without the interpreter's lock.
@@ -328,9 +330,8 @@ impl Segment {
     #[pyo3(signature = (*, progress=None))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn scan(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<SegmentScan> {
-        self.work(py, progress.as_ref(), |scanner, advance| {
-            let scan =
-                scanner.scan_indexed(&self.source, self.context, &self.indexes, advance, None)?;
+        self.work(py, progress.as_ref(), |scanner, source, advance| {
+            let scan = scanner.scan_indexed(source, self.context, &self.indexes, advance, None)?;
             Ok(self.with_unread(scan))
         })
     }
@@ -357,9 +358,9 @@ impl Segment {
         if stop < start {
             return Err(PyValueError::new_err(format!("stop is {stop}, below start {start}")));
         }
-        self.work(py, progress.as_ref(), |scanner, advance| {
-            let (source, indexes) = (&self.source, &self.indexes);
-            let inner = scanner.scan_range(source, self.context, indexes, start..stop, advance)?;
+        self.work(py, progress.as_ref(), |scanner, source, advance| {
+            let (context, indexes) = (self.context, &self.indexes);
+            let inner = scanner.scan_range(source, context, indexes, start..stop, advance)?;
             Ok(Chunk { inner })
         })
     }
@@ -381,9 +382,9 @@ impl Segment {
         chunk: &Chunk,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Chunk> {
-        self.work(py, progress.as_ref(), |scanner, advance| {
+        self.work(py, progress.as_ref(), |scanner, source, advance| {
             let chunk = chunk.inner.clone();
-            let inner = scanner.resolve(chunk, &self.source, &self.indexes, advance)?;
+            let inner = scanner.resolve(chunk, source, &self.indexes, advance)?;
             Ok(Chunk { inner })
         })
     }
@@ -405,9 +406,9 @@ impl Segment {
         chunk: &Chunk,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<SegmentScan> {
-        self.work(py, progress.as_ref(), |scanner, advance| {
+        self.work(py, progress.as_ref(), |scanner, source, advance| {
             let chunk = chunk.inner.clone();
-            let scan = scanner.finish(chunk, &self.source, &self.indexes, advance)?;
+            let scan = scanner.finish(chunk, source, &self.indexes, advance)?;
             Ok(self.with_unread(scan))
         })
     }
@@ -426,8 +427,10 @@ impl Segment {
         &self,
         py: Python<'_>,
         progress: Option<&Py<PyAny>>,
-        work: impl FnOnce(&mut Scanner, &mut dyn FnMut(u64) -> bool) -> io::Result<T> + Send,
+        work: impl FnOnce(&mut Scanner, &dyn Source, &mut dyn FnMut(u64) -> bool) -> io::Result<T>
+        + Send,
     ) -> PyResult<T> {
+        let source = Watched::new(&self.source);
         let mut read = 0;
         let mut raised = None;
         let mut advance = |bytes: u64| {
@@ -439,8 +442,9 @@ impl Segment {
                 false
             })
         };
-        let done = py.detach(|| with_scanner(self.level, |scanner| work(scanner, &mut advance)));
-        match (done, raised) {
+        let done =
+            py.detach(|| with_scanner(self.level, |scanner| work(scanner, &source, &mut advance)));
+        match (done, raised.or_else(|| source.into_error(py, &self.place))) {
             (_, Some(error)) => Err(error),
             (Ok(done), None) => Ok(done),
             (Err(error), None) => match error.kind() {
@@ -451,9 +455,58 @@ impl Segment {
                 io::ErrorKind::InvalidInput if error.raw_os_error().is_none() => {
                     Err(PyValueError::new_err(error.to_string()))
                 }
-                _ => Err(os_error(py, &error, &self.path)),
+                _ => Err(self.place.error(py, &error)),
             },
         }
+    }
+}
+
+/// The source of a segment during one scan, which makes a finding of what cannot be read. What says
+/// to stop is none, and neither is a place of which nothing could be read: it has no bytes to tell of.
+struct Watched<'a> {
+    source: &'a Limited<Opened>,
+    has_read: AtomicBool,
+    error: Mutex<Option<io::Error>>,
+    is_stopped: AtomicBool,
+}
+
+impl<'a> Watched<'a> {
+    fn new(source: &'a Limited<Opened>) -> Self {
+        let (has_read, is_stopped) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { source, has_read, error: Mutex::new(None), is_stopped }
+    }
+
+    /// What is to be raised, whatever the scan has found.
+    fn into_error(self, py: Python<'_>, place: &Place) -> Option<PyErr> {
+        let error = self.error.into_inner().ok().flatten()?;
+        let is_gone = matches!(place, Place::Object(_)) && !self.has_read.into_inner();
+        (is_gone || self.is_stopped.into_inner()).then(|| place.error(py, &error))
+    }
+}
+
+impl Source for Watched<'_> {
+    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return Err(io::Error::other("told to stop"));
+        }
+        match self.source.read_at(position, buffer) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                self.is_stopped.store(told_to_stop(&error).is_some(), Ordering::Relaxed);
+                let told = io::Error::new(error.kind(), error.to_string());
+                if let Ok(mut first) = self.error.lock() {
+                    *first = Some(error);
+                }
+                Err(told)
+            }
+            read => {
+                self.has_read.fetch_or(matches!(read, Ok(1..)), Ordering::Relaxed);
+                read
+            }
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.source.size()
     }
 }
 
@@ -464,7 +517,7 @@ pub(crate) struct Chunk {
     inner: ottla_core::audit::Chunk,
 }
 
-fn chunk_error(error: ottla_core::audit::ChunkError) -> PyErr {
+fn chunk_error(error: ChunkError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -589,16 +642,16 @@ fn batch_row<'py>(
 
 fn list(
     py: Python<'_>,
-    path: &[u8],
-    file: &File,
+    place: &Place,
+    source: &Opened,
     position: u64,
     limit: usize,
 ) -> PyResult<ottla_core::audit::Listing> {
     let context = SegmentContext::default();
     py.detach(|| {
-        with_scanner(Level::Decode, |scanner| scanner.list(file, context, position, limit))
+        with_scanner(Level::Decode, |scanner| scanner.list(source, context, position, limit))
     })
-    .map_err(|error| os_error(py, &error, path))
+    .map_err(|error| place.error(py, &error))
 }
 
 /// The batches of a file from the batch at a position on, damage left out.
@@ -609,14 +662,15 @@ fn list(
 /// Raises:
 ///     OSError: the file cannot be read.
 #[pyfunction]
-pub(crate) fn segment_batches<'py>(
-    py: Python<'py>,
-    path: &[u8],
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn segment_batches(
+    py: Python<'_>,
+    path: Place,
     position: u64,
     limit: usize,
-) -> PyResult<(Vec<Bound<'py, PyTuple>>, Option<u64>)> {
-    let file = open(py, path)?;
-    let listing = list(py, path, &file, position, limit)?;
+) -> PyResult<(Vec<Bound<'_, PyTuple>>, Option<u64>)> {
+    let source = path.open_detached(py)?;
+    let listing = list(py, &path, &source, position, limit)?;
     let rows = listing.batches.iter().map(|(info, is_valid)| batch_row(py, info, *is_valid));
     Ok((rows.collect::<PyResult<_>>()?, listing.next_position))
 }
@@ -630,14 +684,15 @@ pub(crate) fn segment_batches<'py>(
 /// Raises:
 ///     OSError: the file cannot be read.
 #[pyfunction]
-pub(crate) fn segment_records<'py>(
-    py: Python<'py>,
-    path: &[u8],
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn segment_records(
+    py: Python<'_>,
+    path: Place,
     position: u64,
     limit: usize,
-) -> PyResult<(Vec<Bound<'py, PyTuple>>, Option<u64>)> {
-    let file = open(py, path)?;
-    let listing = list(py, path, &file, position, limit.div_ceil(16))?;
+) -> PyResult<(Vec<Bound<'_, PyTuple>>, Option<u64>)> {
+    let source = path.open_detached(py)?;
+    let listing = list(py, &path, &source, position, limit.div_ceil(16))?;
     let mut rows = Vec::new();
     for (info, is_valid) in &listing.batches {
         if rows.len() >= limit {
@@ -647,11 +702,9 @@ pub(crate) fn segment_records<'py>(
             continue;
         }
         let mut whole = vec![0; usize::try_from(info.size).unwrap_or(0)];
-        if let Err(error) = py.detach(|| file.read_exact_at(&mut whole, info.position)) {
-            if error.kind() == io::ErrorKind::UnexpectedEof {
-                return Ok((rows, None));
-            }
-            return Err(os_error(py, &error, path));
+        let filled = py.detach(|| fill(&source, info.position, &mut whole));
+        if filled.map_err(|error| path.error(py, &error))? < whole.len() {
+            return Ok((rows, None));
         }
         // What cannot be read further is a finding of the audit; here it ends the batch.
         let whole = PyBytes::new(py, &whole);

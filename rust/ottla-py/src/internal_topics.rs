@@ -1,6 +1,7 @@
 //! Coordinators' topics decoded, and what they say held against the logs.
 
-use crate::audit::{finding_row, open, os_error, with_scanner};
+use crate::audit::{finding_row, with_scanner};
+use crate::place::Place;
 use ottla_core::audit::{FindingKind, Isolation, PartitionReader, ReadOptions};
 use ottla_core::batch::Record as CoreRecord;
 use ottla_core::check::Level;
@@ -21,11 +22,11 @@ type LeftOut = (u64, Option<(i64, String)>, u64);
 /// Shows every record of a partition that counts for a coordinator. Stops on Ctrl-C.
 fn each_record(
     py: Python<'_>,
-    segments: Vec<(Vec<u8>, Option<i64>)>,
+    segments: Vec<(Place, Option<i64>)>,
     start_offset: i64,
     mut on_record: impl FnMut(i64, &[u8], Option<&[u8]>) + Send,
 ) -> PyResult<()> {
-    let (paths, bases): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
+    let (places, bases): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
     let options = ReadOptions {
         isolation: Isolation::Decided,
         start_offset,
@@ -41,14 +42,14 @@ fn each_record(
     let mut opened = None;
     while let Some(segment) = reader.segment() {
         py.check_signals()?;
-        let path = paths.get(segment).map_or(&[][..], Vec::as_slice);
+        let Some(place) = places.get(segment) else { break };
         let file = match opened.take() {
             Some((known, file)) if known == segment => file,
-            _ => open(py, path)?,
+            _ => place.open_detached(py)?,
         };
         let more = py
             .detach(|| with_scanner(Level::Crc, |scanner| reader.visit(scanner, &file, &mut visit)))
-            .map_err(|error| os_error(py, &error, path))?;
+            .map_err(|error| place.error(py, &error))?;
         if !more {
             break;
         }
@@ -64,7 +65,8 @@ fn told(fault: Option<(i64, Fault)>) -> Option<(i64, String)> {
 /// The committed offsets in a partition of ``__consumer_offsets``: rows, and what was left out.
 ///
 /// Args:
-///     segments: path and base offset of each segment, in order.
+///     segments: path and base offset of each segment, in order; the path, or an object that reads it, is
+///         as of :class:`Segment`.
 ///     start_offset: the log start offset.
 ///
 /// Raises:
@@ -72,7 +74,7 @@ fn told(fault: Option<(i64, Fault)>) -> Option<(i64, String)> {
 #[pyfunction]
 pub(crate) fn committed_offsets(
     py: Python<'_>,
-    segments: Vec<(Vec<u8>, Option<i64>)>,
+    segments: Vec<(Place, Option<i64>)>,
     start_offset: i64,
 ) -> PyResult<(Rows<'_>, LeftOut)> {
     let mut found = CommittedOffsets::default();
@@ -99,7 +101,7 @@ pub(crate) fn committed_offsets(
 #[pyfunction]
 pub(crate) fn transactional_ids(
     py: Python<'_>,
-    segments: Vec<(Vec<u8>, Option<i64>)>,
+    segments: Vec<(Place, Option<i64>)>,
     start_offset: i64,
 ) -> PyResult<(Rows<'_>, LeftOut)> {
     let mut found = TransactionalIds::default();

@@ -13,6 +13,7 @@ mod internal_topics;
 mod leader;
 mod partition;
 mod partition_leader;
+mod place;
 mod read;
 mod reading;
 mod recovery;

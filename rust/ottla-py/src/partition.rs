@@ -1,15 +1,17 @@
 //! The segments of a partition put together: findings, and the rows of the tables that a partition
 //! fills.
 
-use crate::audit::{SegmentScan, finding_row, open_file};
+use crate::audit::{SegmentScan, finding_row};
+use crate::place::{Place, told_to_stop};
 use ottla_core::audit::side_check::SideFiles;
 use ottla_core::audit::transactions::CompletedTransaction;
 use ottla_core::audit::{
-    Finding, PartitionContext, RetentionEffect, SideFile, merge_partition_with,
+    Finding, PartitionContext, RetentionEffect, SideFile, Source, fill, merge_partition_with,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io;
+use std::sync::Mutex;
 
 /// What the segments of a partition show together.
 #[pyclass(frozen, module = "ottla._engine")]
@@ -316,12 +318,13 @@ fn name_beside(log: &str, side: SideFile) -> String {
 /// A side file is read whole; none of a broker is larger.
 const MAX_SIDE_FILE_BYTES: u64 = 64 << 20;
 
-/// The files beside the segments of a partition, by path.
+/// The files beside the segments of a partition.
 #[derive(Default)]
 struct Beside {
     offsets: Vec<i64>,
-    snapshots: Vec<Vec<u8>>,
-    transaction_indexes: Vec<Option<Vec<u8>>>,
+    snapshots: Vec<Place>,
+    transaction_indexes: Vec<Option<Place>>,
+    stop: Mutex<Option<PyErr>>,
 }
 
 impl SideFiles for Beside {
@@ -330,7 +333,7 @@ impl SideFiles for Beside {
     }
 
     fn read(&self, file: SideFile, segment: usize) -> io::Result<Option<Vec<u8>>> {
-        let path = match file {
+        let place = match file {
             SideFile::Snapshot(offset) => {
                 let place = self.offsets.binary_search(&offset);
                 place.ok().and_then(|place| self.snapshots.get(place))
@@ -340,19 +343,32 @@ impl SideFiles for Beside {
             }
             _ => None,
         };
-        let Some(path) = path else { return Ok(None) };
-        let mut data = Vec::new();
-        let file = open_file(path)?;
-        io::Read::read_to_end(&mut io::Read::take(file, MAX_SIDE_FILE_BYTES + 1), &mut data)?;
-        if data.len() as u64 > MAX_SIDE_FILE_BYTES {
-            return Err(io::Error::other(format!("more than {MAX_SIDE_FILE_BYTES} bytes")));
+        let Some(place) = place else { return Ok(None) };
+        let read = read_whole(place);
+        if let Some(told) = read.as_ref().err().and_then(told_to_stop)
+            && let Ok(mut stop) = self.stop.lock()
+        {
+            *stop = Some(told);
         }
-        Ok(Some(data))
+        read.map(Some)
     }
 
     fn is_known(&self) -> bool {
         !self.transaction_indexes.is_empty()
     }
+}
+
+/// The bytes of a side file.
+fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
+    let source = place.open()?;
+    let size = source.size()?;
+    if size > MAX_SIDE_FILE_BYTES {
+        return Err(io::Error::other(format!("more than {MAX_SIDE_FILE_BYTES} bytes")));
+    }
+    let mut data = vec![0; usize::try_from(size).unwrap_or(0)];
+    let filled = fill(&source, 0, &mut data)?;
+    data.truncate(filled);
+    Ok(data)
 }
 
 /// Puts the scans of a partition together, in the order of their base offsets.
@@ -367,7 +383,8 @@ impl SideFiles for Beside {
 ///     is_head: whether the first of the scans is of the partition's first segment.
 ///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
 ///     orphans: base offsets of index files without their ``.log``.
-///     snapshots: offsets and paths of the producer snapshots, by offset.
+///     snapshots: offsets and paths of the producer snapshots, by offset; the path, or an object that
+///         reads it, is as of :class:`Segment`.
 ///     transaction_indexes: of each scan the path of its ``.txnindex``, if there is one; empty when
 ///         the files beside the segments are not to be looked at.
 #[pyfunction]
@@ -389,11 +406,11 @@ pub(crate) fn merge_partition(
     is_head: bool,
     is_consumer_offsets: bool,
     orphans: Vec<i64>,
-    snapshots: Vec<(i64, Vec<u8>)>,
-    transaction_indexes: Vec<Option<Vec<u8>>>,
-) -> PartitionScan {
+    snapshots: Vec<(i64, Place)>,
+    transaction_indexes: Vec<Option<Place>>,
+) -> PyResult<PartitionScan> {
     let (offsets, snapshots) = snapshots.into_iter().unzip();
-    let beside = Beside { offsets, snapshots, transaction_indexes };
+    let beside = Beside { offsets, snapshots, transaction_indexes, stop: Mutex::new(None) };
     let context = PartitionContext {
         topic,
         log_start_offset,
@@ -408,5 +425,8 @@ pub(crate) fn merge_partition(
     let (files, segments): (Vec<_>, Vec<_>) =
         scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
     let inner = py.detach(|| merge_partition_with(segments, &context, &beside));
-    PartitionScan { inner, context, files }
+    match beside.stop.into_inner().ok().flatten() {
+        Some(stop) => Err(stop),
+        None => Ok(PartitionScan { inner, context, files }),
+    }
 }

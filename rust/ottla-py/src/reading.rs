@@ -1,23 +1,24 @@
 //! The records of a partition, as a consumer would get them.
 
-use crate::audit::{open, os_error, with_scanner};
+use crate::audit::with_scanner;
+use crate::place::{Opened, Place, os_error};
 use crate::read::{Record, RecordIterator, iterate};
 use ottla_core::audit::{
-    Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Source, Step,
-    WINDOW_BYTES,
+    Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step, WINDOW_BYTES,
+    fill,
 };
 use ottla_core::check::Level;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::fs::File;
 use std::io;
 use std::sync::Mutex;
 
 /// Iterator over the :class:`Record` objects of a partition.
 ///
 /// Args:
-///     segments: path and base offset of each segment, in order.
+///     segments: path and base offset of each segment, in order; the path, or an object that reads it, is
+///         as of :class:`Segment`.
 ///     isolation: ``read_uncommitted`` or ``read_committed``.
 ///     start_offset: the first offset.
 ///     end_offset: the offset behind the last.
@@ -31,9 +32,9 @@ pub(crate) struct PartitionRecords {
 
 struct State {
     reader: PartitionReader,
-    paths: Vec<Vec<u8>>,
+    places: Vec<Place>,
     /// The open file, and which segment it is.
-    file: Option<(usize, File)>,
+    file: Option<(usize, Opened)>,
     /// Bytes of the open file, and where they begin in it.
     data: Option<(u64, Py<PyBytes>)>,
     /// What is read into before it becomes `data`.
@@ -59,7 +60,7 @@ impl PartitionRecords {
         segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage
     ))]
     fn new(
-        segments: Vec<(Vec<u8>, Option<i64>)>,
+        segments: Vec<(Place, Option<i64>)>,
         isolation: &str,
         start_offset: i64,
         end_offset: i64,
@@ -70,11 +71,11 @@ impl PartitionRecords {
             let names = "read_uncommitted or read_committed";
             PyValueError::new_err(format!("isolation is {names}, not '{isolation}'"))
         })?;
-        let (paths, bases) = segments.into_iter().unzip();
+        let (places, bases) = segments.into_iter().unzip();
         let options = ReadOptions { isolation, start_offset, end_offset, stopped_cleanly };
         let state = State {
             reader: PartitionReader::new(bases, options),
-            paths,
+            places,
             file: None,
             data: None,
             buffer: Vec::new(),
@@ -134,8 +135,12 @@ impl State {
         }
     }
 
-    fn path(&self, segment: usize) -> &[u8] {
-        self.paths.get(segment).map_or(&[], Vec::as_slice)
+    /// What to raise for an error in a segment.
+    fn error(&self, py: Python<'_>, segment: usize, error: &io::Error) -> PyErr {
+        match self.places.get(segment) {
+            Some(place) => place.error(py, error),
+            None => os_error(py, error, None),
+        }
     }
 
     fn step(&mut self, py: Python<'_>, segment: usize) -> PyResult<Step> {
@@ -143,13 +148,15 @@ impl State {
             Some((opened, file)) if opened == segment => file,
             _ => {
                 self.data = None;
-                open(py, self.path(segment))?
+                let place = self.places.get(segment);
+                let opened = py.detach(|| place.ok_or(io::ErrorKind::NotFound)?.open());
+                opened.map_err(|error| self.error(py, segment, &error))?
             }
         };
         let reader = &mut self.reader;
         let step = py.detach(|| with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)));
         self.file = Some((segment, file));
-        step.map_err(|error| os_error(py, &error, self.path(segment)))
+        step.map_err(|error| self.error(py, segment, &error))
     }
 
     /// Makes the records of a batch the next.
@@ -186,7 +193,7 @@ impl State {
         let buffer = &mut self.buffer;
         let filled = py
             .detach(|| read(file, position, size.max(WINDOW_BYTES), buffer))
-            .map_err(|error| os_error(py, &error, self.path(readable.segment)))?;
+            .map_err(|error| self.error(py, readable.segment, &error))?;
         let bytes = self.buffer.get(..filled).unwrap_or_default();
         if bytes.len() < size {
             return Ok(None);
@@ -247,17 +254,8 @@ impl Batch {
 }
 
 /// Reads `size` bytes from `position` on into `buffer`, fewer at the end: how many.
-fn read(file: &File, position: u64, size: usize, buffer: &mut Vec<u8>) -> io::Result<usize> {
+fn read(file: &Opened, position: u64, size: usize, buffer: &mut Vec<u8>) -> io::Result<usize> {
     buffer.truncate(size.max(WINDOW_BYTES));
     buffer.resize(buffer.len().max(size), 0);
-    let mut filled = 0;
-    while let Some(room) = buffer.get_mut(filled..size).filter(|room| !room.is_empty()) {
-        match file.read_at(position + filled as u64, room) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
+    fill(file, position, buffer.get_mut(..size).unwrap_or_default())
 }

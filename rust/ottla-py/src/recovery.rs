@@ -1,6 +1,6 @@
 //! What the next start of a broker makes of a partition's directory, and the side files it builds.
 
-use crate::audit::{open, os_error};
+use crate::place::{Opened, Place, os_error};
 use ottla_core::audit::Source;
 use ottla_core::audit::recovery::{
     Aborted, Config, Directory, Recovery, Restart, SegmentOutcome, predict_recovery as predict,
@@ -10,60 +10,63 @@ use ottla_core::sidefiles::transaction_index::AbortedTransaction;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes read between two words about them.
 const TOLD_BYTES: u64 = 8 << 20;
 
-/// A directory of which the caller has listed the regular files.
+/// The regular files of a directory, as the caller has listed them.
 struct Listed {
-    path: PathBuf,
-    names: Vec<Vec<u8>>,
+    places: BTreeMap<Vec<u8>, Place>,
     progress: Option<Py<PyAny>>,
     read: AtomicU64,
     raised: Mutex<Option<PyErr>>,
+    /// The name of the file that could not be read.
+    failed: Mutex<Option<Vec<u8>>>,
 }
 
 /// A file of it; whoever asked for the bytes is told.
 struct Watched<'a> {
-    file: File,
+    file: Opened,
+    name: Vec<u8>,
     directory: &'a Listed,
 }
 
 impl Directory for Listed {
     fn names(&self) -> io::Result<Vec<Vec<u8>>> {
-        Ok(self.names.clone())
+        Ok(self.places.keys().cloned().collect())
     }
 
     fn open(&self, name: &[u8]) -> io::Result<Box<dyn Source + '_>> {
-        // A name may have become a FIFO since it was listed; that must not block.
-        let nonblocking = 0o4000;
-        let path = self.path.join(OsStr::from_bytes(name));
-        let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
-        Ok(Box::new(Watched { file, directory: self }))
+        let place = self.places.get(name).ok_or(io::ErrorKind::NotFound)?;
+        let file = place.open().inspect_err(|_| self.fail(name))?;
+        Ok(Box::new(Watched { file, name: name.to_vec(), directory: self }))
     }
 }
 
 impl Source for Watched<'_> {
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(position, buffer)?;
+        let read = self.file.read_at(position, buffer);
+        let read = read.inspect_err(|_| self.directory.fail(&self.name))?;
         self.directory.advance(read as u64)?;
         Ok(read)
     }
 
     fn size(&self) -> io::Result<u64> {
-        Source::size(&self.file)
+        self.file.size().inspect_err(|_| self.directory.fail(&self.name))
     }
 }
 
 impl Listed {
+    fn fail(&self, name: &[u8]) {
+        if let Ok(mut failed) = self.failed.lock() {
+            *failed = Some(name.to_vec());
+        }
+    }
+
     /// Tells how far it is, now and then, and stops when the answer says so.
     fn advance(&self, bytes: u64) -> io::Result<()> {
         let before = self.read.fetch_add(bytes, Ordering::Relaxed);
@@ -88,8 +91,8 @@ impl Listed {
 /// Plays through the start of a broker over the files of one partition's directory.
 ///
 /// Args:
-///     directory: its path.
-///     names: its regular files.
+///     files: its regular files by name: the path of each, or an object that reads it, as of
+///         :class:`Segment`.
 ///     partition: the name Kafka knows it by.
 ///     aborted: producer, first and last offset of its aborted transactions; None finds them by
 ///         reading every segment.
@@ -100,13 +103,12 @@ impl Listed {
 ///     AuditCancelledError: ``progress`` said so.
 #[pyfunction]
 #[pyo3(signature = (
-    directory, names, *, partition, clean, recovery_point, log_start_offset, aborted, progress=None
+    files, *, partition, clean, recovery_point, log_start_offset, aborted, progress=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn predict_recovery<'py>(
     py: Python<'py>,
-    directory: &[u8],
-    names: Vec<Vec<u8>>,
+    files: BTreeMap<Vec<u8>, Place>,
     partition: &str,
     clean: bool,
     recovery_point: i64,
@@ -115,11 +117,11 @@ pub(crate) fn predict_recovery<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let listed = Listed {
-        path: PathBuf::from(OsStr::from_bytes(directory)),
-        names,
+        places: files,
         progress,
         read: AtomicU64::new(0),
         raised: Mutex::new(None),
+        failed: Mutex::new(None),
     };
     let config = Config::default();
     let restart = Restart { stopped_cleanly: clean, recovery_point, log_start_offset, config };
@@ -135,7 +137,13 @@ pub(crate) fn predict_recovery<'py>(
             let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
             Err(PyErr::from_value(cancelled.call1(("the prediction was stopped",))?))
         }
-        Err(error) => Err(os_error(py, &error, directory)),
+        Err(error) => {
+            let failed = listed.failed.into_inner().ok().flatten();
+            match failed.and_then(|name| listed.places.get(&name)) {
+                Some(place) => Err(place.error(py, &error)),
+                None => Err(os_error(py, &error, None)),
+            }
+        }
     }
 }
 
@@ -200,7 +208,7 @@ fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound
 /// Builds what should stand beside a segment.
 ///
 /// Args:
-///     path: of the segment file.
+///     path: of the segment file, or an object that reads it, as of :class:`Segment`.
 ///     base_offset: the number in its name.
 ///     snapshot: the bytes of the producer snapshot before it, if producers were known there.
 ///     leader_epochs: the bytes of a ``leader-epoch-checkpoint`` of what is before it.
@@ -212,20 +220,21 @@ fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound
 #[pyo3(signature = (
     path, base_offset, *, snapshot=None, leader_epochs=None, index_interval_bytes=4096
 ))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn rebuild_side_files<'py>(
     py: Python<'py>,
-    path: &[u8],
+    path: Place,
     base_offset: i64,
     snapshot: Option<&[u8]>,
     leader_epochs: Option<&[u8]>,
     index_interval_bytes: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let file = open(py, path)?;
+    let file = path.open_detached(py)?;
     let config = Config { index_interval_bytes, ..Config::default() };
     let built = py.detach(|| rebuild(&file, base_offset, snapshot, leader_epochs, &config));
     let built = built.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => PyValueError::new_err(error.to_string()),
-        _ => os_error(py, &error, path),
+        _ => path.error(py, &error),
     })?;
     let row = PyDict::new(py);
     row.set_item("offset_index", PyBytes::new(py, &built.offset_index))?;

@@ -1,11 +1,11 @@
 //! Copies of a partition compared.
 
-use crate::audit::{finding_row, open_file, with_scanner};
+use crate::audit::{finding_row, with_scanner};
 use crate::partition::PartitionScan;
+use crate::place::{Place, os_error};
 use ottla_core::audit::replicas::{Difference, compare};
 use ottla_core::audit::{Finding, FindingKind, Severity, Source};
 use ottla_core::check::Level;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ impl Copy {
 
 /// One copy as the comparison is given it: its name, what its scan left behind, and path and shown name
 /// of each segment.
-type Named = (String, Py<Copy>, Vec<(Vec<u8>, String)>);
+type Named = (String, Py<Copy>, Vec<(Place, String)>);
 
 type Rows<'py> = Vec<Bound<'py, PyDict>>;
 
@@ -67,7 +67,7 @@ pub(crate) fn compare_copies(
 ) -> PyResult<(Rows<'_>, Rows<'_>)> {
     let mut names = Vec::new();
     let mut inner = Vec::new();
-    let mut paths = Vec::new();
+    let mut sources = Vec::new();
     let mut files: Vec<Vec<String>> = Vec::new();
     let mut level = Level::Crc;
     for (name, copy, segments) in copies {
@@ -77,8 +77,8 @@ pub(crate) fn compare_copies(
         }
         names.push(name);
         inner.push(copy.inner.clone());
-        let (path, file): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
-        paths.push(path);
+        let (place, file): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
+        sources.push(place);
         files.push(file);
     }
     let mut raised = None;
@@ -93,9 +93,9 @@ pub(crate) fn compare_copies(
                 return Err(io::Error::from(io::ErrorKind::Interrupted));
             }
         }
-        let path = paths.get(copy).and_then(|paths: &Vec<Vec<u8>>| paths.get(segment as usize));
-        let path = path.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        Ok(Box::new(open_file(path)?))
+        let places: Option<&Vec<Place>> = sources.get(copy);
+        let place = places.and_then(|places| places.get(segment as usize));
+        Ok(Box::new(place.ok_or(io::ErrorKind::NotFound)?.open()?))
     };
     let compared = py.detach(|| with_scanner(level, |scanner| compare(&inner, scanner, &mut open)));
     let comparison = match (compared, raised) {
@@ -105,7 +105,7 @@ pub(crate) fn compare_copies(
             let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
             return Err(PyErr::from_value(cancelled.call1(("the comparison was stopped",))?));
         }
-        (Err(error), None) => return Err(PyOSError::new_err(error.to_string())),
+        (Err(error), None) => return Err(os_error(py, &error, None)),
     };
 
     let of_set = |set: &BTreeSet<usize>| -> Vec<&str> {

@@ -22,11 +22,15 @@ use super::index_check::Indexes;
 use super::resync::Spending;
 use super::tally::{Growth, Memory, SegmentContext, SegmentScan, Tally};
 use crate::check::Level;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The first byte of a serialised chunk; other numbers are other formats.
-const VERSION: u8 = 1;
+const CHUNK_VERSION: u8 = 1;
+
+/// The first byte of a serialised scan.
+const SCAN_VERSION: u8 = 129;
 
 /// Batches, one after the other, behind which a walk has forgotten where it began.
 const SETTLING: usize = 3;
@@ -167,10 +171,11 @@ pub struct Chunk {
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// Why bytes are no chunk, or two chunks do not follow each other.
+/// Why bytes are no chunk or scan, or two chunks do not follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkError {
-    /// The bytes are not those of [`Chunk::to_bytes`], or of another version of it.
+    /// The bytes are not those of [`Chunk::to_bytes`] or [`SegmentScan::to_bytes`], or of another
+    /// version of it.
     Malformed,
     /// The chunks are of segments that are not the same, or were scanned at different levels.
     Foreign,
@@ -186,9 +191,9 @@ pub enum ChunkError {
 impl fmt::Display for ChunkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => f.write_str(
-                "these bytes are no chunk of this version: scan the range again with it",
-            ),
+            Self::Malformed => {
+                f.write_str("these bytes are no chunk or scan of this version: scan again with it")
+            }
             Self::Foreign => f.write_str(
                 "the chunks are of different segments, or were scanned at different levels",
             ),
@@ -261,8 +266,7 @@ impl Chunk {
 
     /// The chunk as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Serialising to memory fails for types without a length alone, and there is none here.
-        postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
+        serialized(self, CHUNK_VERSION)
     }
 
     /// The chunk of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never
@@ -271,11 +275,8 @@ impl Chunk {
     /// # Errors
     /// [`ChunkError::Malformed`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
-        let Some((&VERSION, rest)) = bytes.split_first() else { return Err(ChunkError::Malformed) };
-        let (chunk, left) =
-            postcard::take_from_bytes::<Self>(rest).map_err(|_| ChunkError::Malformed)?;
-        let is_one = left.is_empty()
-            && !chunk.pieces.is_empty()
+        let chunk: Self = deserialized(bytes, CHUNK_VERSION)?;
+        let is_one = !chunk.pieces.is_empty()
             && chunk.pieces.iter().all(|piece| {
                 piece.start <= piece.stop && piece.walk.as_ref().is_none_or(|w| w.is_possible())
             })
@@ -284,6 +285,44 @@ impl Chunk {
                 _ => true,
             });
         if is_one { Ok(chunk) } else { Err(ChunkError::Malformed) }
+    }
+}
+
+impl SegmentScan {
+    /// The scan as bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use ottla_core::audit::SegmentScan;
+    ///
+    /// let scan = SegmentScan::default();
+    /// assert_eq!(SegmentScan::from_bytes(&scan.to_bytes()), Ok(scan));
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serialized(self, SCAN_VERSION)
+    }
+
+    /// The scan of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never more:
+    /// memory is bounded by their number.
+    ///
+    /// # Errors
+    /// [`ChunkError::Malformed`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
+        let scan: Self = deserialized(bytes, SCAN_VERSION)?;
+        if scan.is_possible() { Ok(scan) } else { Err(ChunkError::Malformed) }
+    }
+}
+
+fn serialized(value: &impl Serialize, version: u8) -> Vec<u8> {
+    // Serialising to memory fails for types without a length alone, and there is none here.
+    postcard::to_extend(value, vec![version]).unwrap_or_default()
+}
+
+fn deserialized<T: DeserializeOwned>(bytes: &[u8], version: u8) -> Result<T, ChunkError> {
+    let Some((first, rest)) = bytes.split_first() else { return Err(ChunkError::Malformed) };
+    match postcard::take_from_bytes(rest) {
+        Ok((value, [])) if *first == version => Ok(value),
+        _ => Err(ChunkError::Malformed),
     }
 }
 

@@ -73,6 +73,6 @@ pub use merge::{
 pub use reading::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
 pub use resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use scan::{Listing, Scanner};
-pub use source::{Limited, Source, WINDOW_BYTES};
+pub use source::{Limited, Source, WINDOW_BYTES, fill};
 pub use tally::{Counters, Dated, EpochRun, OnBatch, SegmentContext, SegmentScan};
 pub use timeline::RetentionEffect;

@@ -10,7 +10,7 @@
 
 use super::findings::{Finding, FindingKind, Severity};
 use super::scan::Scanner;
-use super::source::Source;
+use super::source::{Source, fill};
 use super::tally::{MAX_RELATIVE_OFFSET, SegmentContext};
 use crate::attributes::Compression;
 use crate::batch::{self, BatchInfo, Payload, Record, RecordCursor};
@@ -669,16 +669,8 @@ fn read_whole(
         return Ok(None);
     }
     let mut whole = vec![0; info.size as usize];
-    let mut filled = 0;
-    while let Some(room) = whole.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match source.read_at(info.position + filled as u64, room) {
-            Ok(0) => return Ok(None),
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Some(whole))
+    let filled = fill(source, info.position, &mut whole)?;
+    Ok((filled == whole.len()).then_some(whole))
 }
 
 /// What the records of a batch show, if it can be read as a whole.

@@ -293,12 +293,12 @@ impl Scanner {
         let mut pass = self.pass(source, u64::MAX, &mut progress, tally)?;
         pass.position = position;
         pass.walk_until(u64::MAX, &|| count.get() >= limit);
-        let Pass { buffer, window, mut tally, position, .. } = pass;
+        let Pass { buffer, mut window, mut tally, position, .. } = pass;
         let findings = std::mem::take(tally.scan.findings.kept_mut());
         drop(tally);
         let next_position = (position < window.end()).then_some(position);
-        if let Some(error) = window.failure() {
-            return Err(io::Error::new(error.kind(), error.to_string()));
+        if let Some(error) = window.take_failure() {
+            return Err(error);
         }
         *buffer = window.into_buffer();
         Ok(Listing { batches, findings, next_position })

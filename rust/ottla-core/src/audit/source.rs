@@ -79,6 +79,23 @@ impl<T: Source + ?Sized> Source for &T {
     }
 }
 
+/// Fills a buffer from a position on: how much of it, less only at the end of the source.
+///
+/// # Errors
+/// What the source says.
+pub fn fill(source: &dyn Source, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match source.read_at(position.saturating_add(filled as u64), room) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
 /// Bytes a window reads at once and usually holds. Of 1 to 8 MiB the fastest: small enough to stay in
 /// the caches of the core while it is checked, large enough for the system to copy at full speed.
 pub const WINDOW_BYTES: usize = 2 << 20;
@@ -154,6 +171,11 @@ impl<'a> Window<'a> {
     /// Where the source ends, as far as is known.
     pub(crate) fn end(&self) -> u64 {
         self.end
+    }
+
+    /// The same, taken out.
+    pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
     }
 
     /// The error that ended reading, if one did.

@@ -5,11 +5,12 @@
 //! right one.
 
 use super::Aborted;
-use super::files::{Content, fill};
+use super::files::Content;
 use super::loader::{Loader, Offsets};
 use super::rebuild::producer_batch;
 use super::segment::Names;
 use super::stop::Stop;
+use crate::audit::source::fill;
 use crate::producers::{Appender, Pending, Producers};
 use crate::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 
 use super::segment::Extent;
 use super::stop::Stop;
-use crate::audit::source::Source;
+use crate::audit::source::{Source, fill};
 use crate::sidefiles::offset_index::OffsetEntry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -159,20 +159,6 @@ pub(super) fn read_part(source: &dyn Source, position: u64, size: usize) -> Resu
     let filled = fill(source, position, &mut data)?;
     data.truncate(filled);
     Ok(data)
-}
-
-/// Fills a buffer from a position on: how much of it, less only at the end of the source.
-pub(super) fn fill(source: &dyn Source, position: u64, buffer: &mut [u8]) -> Result<usize, Stop> {
-    let mut filled = 0;
-    while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
-        match source.read_at(position + filled as u64, room) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(filled)
 }
 
 /// The number before the first dot of a name, as Java reads it.

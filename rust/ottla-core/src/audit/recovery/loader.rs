@@ -223,7 +223,7 @@ impl<'d> Loader<'d> {
         let source = self.reader.files.open(origin)?;
         let mut position = 0;
         let mut bytes = [0; ABORTED_TRANSACTION_BYTES];
-        while super::files::fill(&*source, position, &mut bytes)? == bytes.len() {
+        while crate::audit::source::fill(&*source, position, &mut bytes)? == bytes.len() {
             let Some(entry) = AbortedTransaction::read(&bytes, 0) else {
                 let path = self.reader.path(&names.transaction_index);
                 return Err(Stop::kafka(format!(

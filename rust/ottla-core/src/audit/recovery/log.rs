@@ -1,9 +1,8 @@
 //! A segment's batches as Kafka's `FileLogInputStream` finds them: framing and nothing else, and
 //! what a loader asks of them.
 
-use super::files::fill;
 use super::stop::Stop;
-use crate::audit::source::Source;
+use crate::audit::source::{Source, fill};
 use crate::batch::{BatchInfo, RecordCursor, payload, verify};
 use crate::compression::Codecs;
 use crate::error::{Error, Family};

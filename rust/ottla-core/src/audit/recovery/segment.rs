@@ -176,7 +176,11 @@ impl OpenIndex<'_> {
         Ok(match &self.entries {
             Entries::Disk { source, .. } => {
                 let mut bytes = [0; OFFSET_ENTRY_BYTES];
-                super::files::fill(&**source, number * OFFSET_ENTRY_BYTES as u64, &mut bytes)?;
+                crate::audit::source::fill(
+                    &**source,
+                    number * OFFSET_ENTRY_BYTES as u64,
+                    &mut bytes,
+                )?;
                 OffsetEntry::read(&bytes, 0).unwrap_or(zeros)
             }
             Entries::Zeros(_) => zeros,
