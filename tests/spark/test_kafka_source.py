@@ -1,0 +1,176 @@
+"""Spark's Kafka source from a real broker, and Ottla from its files, read the same records."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import ottla
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from kafka_broker import Broker, MissingError, broker, source_jars
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+# Partition, offset, timestamp, key, value, headers.
+Row = tuple[int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
+
+# The least that a broker takes since Kafka 4.0.
+SEGMENT_BYTES = 1 << 20
+TOPICS = {
+    "orders": (3, {"segment.bytes": str(SEGMENT_BYTES)}),
+    "clicks": (1, {"message.timestamp.type": "LogAppendTime"}),
+}
+CODECS = (None, "gzip", "snappy", "lz4", "zstd")
+
+
+async def _send(
+    servers: str, topic: str, partition: int, *, compression: str | None = None
+) -> None:
+    producer = AIOKafkaProducer(bootstrap_servers=servers, compression_type=compression)
+    chance = random.Random(compression or "none")
+    async with producer:
+        # As a batch, since a record alone has to have a key or a value.
+        batch = producer.create_batch()
+        for number in range(120):
+            batch.append(
+                timestamp=1_700_000_000_000 - number % 7 if topic == "orders" else None,
+                key=(None, b"", b"key-%d" % number)[number // 3 % 3],
+                value=(None, b"", chance.randbytes(number))[number % 3],
+                headers=[("trace", b"\0\xff"), ("none", None), ("é", b"")][: number % 4],
+            )
+        await (await producer.send_batch(batch, topic, partition=partition))
+
+
+async def _transact(
+    servers: str, partition: int, name: str, *, end: Literal["commit", "abort", "none"]
+) -> None:
+    producer = AIOKafkaProducer(
+        bootstrap_servers=servers, transactional_id=name, transaction_timeout_ms=600_000
+    )
+    chance = random.Random(name)
+    async with producer:
+        await producer.begin_transaction()
+        for number in range(40):
+            await producer.send(
+                "orders", chance.randbytes(10_000), key=b"%d" % number, partition=partition
+            )
+        await producer.flush()
+        if end == "commit":
+            await producer.commit_transaction()
+        elif end == "abort":
+            await producer.abort_transaction()
+
+
+async def _fill(servers: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        await admin.create_topics(
+            [NewTopic(name, count, 1, topic_configs=c) for name, (count, c) in TOPICS.items()]
+        )
+    finally:
+        await admin.close()
+    for codec in CODECS:
+        await _send(servers, "orders", 0, compression=codec)
+        await _send(servers, "clicks", 0, compression=codec)
+    ends: tuple[Literal["commit", "abort"], ...] = ("commit", "abort") * 4
+    for number, end in enumerate(ends):
+        await _transact(servers, 1, f"producer-{number % 4}", end=end)
+        await _send(servers, "orders", 1)
+    for partition in (1, 2):
+        await _transact(servers, partition, f"unfinished-{partition}", end="none")
+        await _transact(servers, partition, "behind", end="commit")
+        await _send(servers, "orders", partition)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Give a broker with records of every kind."""
+    try:
+        with broker(tmp_path_factory.mktemp("kafka")) as running:
+            asyncio.run(_fill(running.bootstrap_servers))
+            yield running
+    except MissingError as error:
+        pytest.skip(f"no broker of Kafka: {error}")
+
+
+@pytest.fixture
+def reading_spark(spark: Any) -> Any:
+    """Give the session, able to read from Kafka."""
+    try:
+        jars = source_jars(spark.version)
+    except MissingError as error:
+        pytest.skip(f"no Kafka source for Spark: {error}")
+    added = {row[0].rpartition("/")[2] for row in spark.sql("LIST JARS").collect()}
+    for jar in jars:
+        if jar.name not in added:
+            spark.sql(f"ADD JAR '{jar}'")
+    return spark
+
+
+def read_by_spark(spark: Any, kafka: Broker, topic: str, isolation: Isolation) -> list[Row]:
+    """Give every record of a topic as Spark's source reads it, by partition and offset."""
+    frame = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
+        .option("kafka.isolation.level", isolation)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("endingOffsets", "latest")
+        .option("includeHeaders", "true")
+        .load()
+    )
+    columns = ("partition", "offset", "unix_millis(timestamp) AS time", "key", "value", "headers")
+    rows = frame.selectExpr(*columns).orderBy("partition", "offset").collect()
+    return [
+        (
+            row.partition,
+            row.offset,
+            row.time,
+            None if row.key is None else bytes(row.key),
+            None if row.value is None else bytes(row.value),
+            tuple(
+                (header.key, None if header.value is None else bytes(header.value))
+                for header in row.headers or ()
+            ),
+        )
+        for row in rows
+    ]
+
+
+def read_by_ottla(directory: Path, partition: int, isolation: Isolation) -> list[Row]:
+    """Give the records of a partition as its segments hold them."""
+    return [
+        (partition, r.offset, r.timestamp, r.key, r.value, tuple(r.headers))
+        for r in ottla.read_partition(directory, isolation=isolation)
+    ]
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_segments_hold_exactly_the_records_that_sparks_kafka_source_reads(
+    reading_spark: Any, kafka: Broker, topic: str, isolation: Isolation
+) -> None:
+    partitions, _ = TOPICS[topic]
+    ours = [
+        row
+        for number in range(partitions)
+        for row in read_by_ottla(kafka.partition(topic, number), number, isolation)
+    ]
+    assert ours == read_by_spark(reading_spark, kafka, topic, isolation)
+
+
+def test_the_segments_hold_what_the_comparison_is_about(kafka: Broker) -> None:
+    transactional = kafka.partition("orders", 1)
+    assert len(list(transactional.glob("*.log"))) >= 4
+    committed = ottla.read_partition(transactional, isolation="read_committed")
+    assert len(list(committed)) < len(list(ottla.read_partition(transactional)))
+    assert committed.stopped_by is not None
+    codecs = [file["codecs"] for file in ottla.audit(kafka.partition("orders", 0)).files]
+    assert {codec for named in codecs for codec in named or ()} == {
+        *("none", "gzip", "snappy", "lz4", "zstd")
+    }
