@@ -23,6 +23,8 @@ from ottla.audit.tables import Column, Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ottla.audit.plan import Plan
+
 __all__ = [
     "AuditResult",
     "Column",
@@ -94,15 +96,15 @@ def audit(
         ValueError: an argument is out of its range.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    _check_arguments(level, fail_on, threads, max_mb_per_s, split_bytes)
+    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}, not at least 1")
+    if max_mb_per_s is not None and not max_mb_per_s > 0:
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
     threads = threads or default_threads()
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES
-    sources = _paths(source)
-    named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
-    if not sources and not named:
-        raise ValueError("there is no source and no replica to audit")
-    plan = make_plan(take_inventory(sources, named), tuple(topics or ()), split_bytes=split_bytes)
+    plan = plan_audit(source, topics=topics, replicas=replicas).split(split_bytes)
     outcome = run_plan(
         plan,
         level=level,
@@ -115,23 +117,32 @@ def audit(
     return make_result(plan, outcome, level=level, fail_on=fail_on)
 
 
-def _check_arguments(
-    level: str,
-    fail_on: str,
-    threads: int | None,
-    max_mb_per_s: float | None,
-    split_bytes: int | None,
-) -> None:
+def check_arguments(*, level: str, fail_on: str, split_bytes: int | None) -> None:
+    """Raises ValueError for what no audit takes, wherever it runs."""
     if level not in get_args(Level):
         raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
     if fail_on not in SEVERITIES:
         raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}, not at least 1")
-    if max_mb_per_s is not None and not max_mb_per_s > 0:
-        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
     if split_bytes is not None and split_bytes < LEAST_SPLIT_BYTES:
         raise ValueError(f"split_bytes is {split_bytes}, not at least {LEAST_SPLIT_BYTES}")
+
+
+def plan_audit(
+    source: Source | Sequence[Source] = (),
+    *,
+    topics: Sequence[str] | None = None,
+    replicas: Mapping[str, Source | Sequence[Source]] | None = None,
+) -> Plan:
+    """The plan of an audit, whoever carries it out; no file is cut yet.
+
+    Raises:
+        ValueError: there is nothing to audit.
+    """
+    sources = _paths(source)
+    named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
+    if not sources and not named:
+        raise ValueError("there is no source and no replica to audit")
+    return make_plan(take_inventory(sources, named), tuple(topics or ()))
 
 
 def _paths(source: Source | Sequence[Source]) -> list[Source]:

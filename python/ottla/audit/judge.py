@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ottla.audit.context import Surroundings
     from ottla.audit.inventory import FileEntry, FileKind, Inventory, Partition
     from ottla.audit.plan import Log, Plan
-    from ottla.audit.replicas import Comparison
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
 """Tables whose rows the engine gives when it merges the segments of a partition."""
@@ -172,11 +171,10 @@ class Gathered:
                 if judged.extent is not None:
                     self._ranges[partition.directory] = judged.extent
 
-    def findings(self, comparison: Comparison) -> list[Finding]:
-        """All findings in order, with those about what lies around the segments."""
+    def findings(self, compared: Iterable[Finding]) -> list[Finding]:
+        """All findings in order: of the logs, about what lies around them, and about copies."""
         self._findings += self._around_the_segments()
-        comparison.finish()
-        self._findings += comparison.findings
+        self._findings += compared
         return sorted(self._findings, key=by_place)
 
     def _around_the_segments(self) -> Iterable[Finding]:

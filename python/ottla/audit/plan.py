@@ -5,7 +5,7 @@ The plan is data: threads (`run`) or executors of a cluster carry it out alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -110,6 +110,13 @@ class Plan:
     def byte_count(self) -> int:
         """Bytes to be read."""
         return sum(task.file.size for task in self.tasks)
+
+    def split(self, split_bytes: int | None) -> Plan:
+        """The same plan with files larger than this cut into ranges; `None` for no cuts."""
+        if all(task.split_bytes == split_bytes for task in self.tasks):
+            return self
+        tasks = tuple(replace(task, split_bytes=split_bytes) for task in self.tasks)
+        return replace(self, tasks=tasks)
 
 
 def make_plan(

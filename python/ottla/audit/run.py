@@ -157,7 +157,8 @@ class _Run:
         self._threads = min(threads, max(1, ranges))
         self._scan_all(self._threads)
         gathered = self._gathered
-        findings = gathered.findings(self._comparison)
+        self._comparison.finish()
+        findings = gathered.findings(self._comparison.findings)
         tables = gathered.tables
         checkpoints = self._surroundings.checkpoints
         return Outcome(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ottla import _engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ottla.audit.inventory import FileEntry, FileKind
     from ottla.audit.plan import Log, ScanTask
@@ -78,6 +78,46 @@ def scan_request(
         level=level,
         now_ms=now_ms,
     )
+
+
+def scan_whole(segment: _engine.Segment) -> bytes:
+    """What one pass over a segment shows, as bytes for `unpacked_scan`.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return segment.scan().to_bytes()
+
+
+def scan_range(segment: _engine.Segment, start: int, stop: int) -> bytes:
+    """What a range of a segment shows, as bytes for `join_ranges`.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return segment.scan_range(start, stop).to_bytes()
+
+
+def unpacked_scan(data: bytes) -> _engine.SegmentScan:
+    """The scan that `scan_whole` gave, maybe in another process."""
+    return _engine.SegmentScan.from_bytes(data)
+
+
+def join_ranges(request: ScanRequest, ranges: Sequence[bytes]) -> tuple[_engine.SegmentScan, int]:
+    """What all ranges of a file show together, and how many had to be read again for it.
+
+    Raises:
+        OSError: the file cannot be read again.
+    """
+    segment = request.open()
+    read_again = 0
+    left = _engine.Chunk.from_bytes(ranges[0])
+    for data in ranges[1:]:
+        left = left.merge(_engine.Chunk.from_bytes(data))
+        if left.pieces > 1:
+            read_again += 1
+            left = segment.resolve(left)
+    return segment.finish(left), read_again
 
 
 def reason_of(error: OSError) -> str:

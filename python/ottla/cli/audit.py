@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import click
 
 from ottla.audit import AuditResult, Level
 from ottla.audit import audit as audit_sources
 from ottla.audit.context import TopicConfigs, parse_topic_config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def _topic_configs(
@@ -67,6 +70,18 @@ def _topic_configs(
     help="Setting of topics, as in 'orders:cleanup.policy=compact': tells gaps apart better.",
 )
 @click.option(
+    "--engine",
+    type=click.Choice(["embedded", "spark"]),
+    default="embedded",
+    show_default=True,
+    help="Who scans: this process, or tasks of Spark. The result is the same.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="With --engine spark: its master, as in spark://host:7077, or sc://host of Spark Connect.",
+)
+@click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json"]),
@@ -89,6 +104,8 @@ def audit(
     threads: int | None,
     max_mb_per_s: float | None,
     topic_configs: TopicConfigs,
+    engine: Literal["embedded", "spark"],
+    master: str | None,
     form: Literal["text", "json"],
     output: str | None,
     records: bool,
@@ -108,18 +125,27 @@ def audit(
         _check_output(output)
     if not paths and not replicas:
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
-    named = _named(replicas)
-    with _progress() as progress:
-        result = audit_sources(
-            list(paths),
-            topics=topics,
-            level=level,
-            threads=threads,
-            max_mb_per_s=max_mb_per_s,
-            replicas=named,
-            progress=progress,
-            topic_configs=topic_configs,
-        )
+    wanted: _Wanted = {
+        "topics": topics,
+        "level": level,
+        "replicas": _named(replicas),
+        "topic_configs": topic_configs,
+    }
+    if engine == "spark":
+        if threads is not None or max_mb_per_s is not None:
+            raise click.UsageError("--threads and --max-mb-per-s are of --engine embedded")
+        result = _audit_on_spark(master, list(paths), wanted)
+    elif master is not None:
+        raise click.UsageError("--master needs --engine spark")
+    else:
+        with _progress() as progress:
+            result = audit_sources(
+                list(paths),
+                threads=threads,
+                max_mb_per_s=max_mb_per_s,
+                progress=progress,
+                **wanted,
+            )
     if output is not None:
         _save(result, output, records=records)
     try:
@@ -134,6 +160,32 @@ def audit(
         # The verdict stands, whether anybody reads it or not; main() flushes again and copes.
         pass
     return result.exit_code
+
+
+class _Wanted(TypedDict):
+    """What both engines take."""
+
+    topics: Sequence[str]
+    level: Level
+    replicas: dict[str, list[str]]
+    topic_configs: TopicConfigs
+
+
+def _audit_on_spark(master: str | None, paths: list[str], wanted: _Wanted) -> AuditResult:
+    """The audit by a Spark session that lives as long as the command."""
+    from ottla.spark import audit as audit_on_spark
+    from ottla.spark import session
+
+    spark = session(
+        master,
+        app_name="ottla audit",
+        spark__ui__enabled=False,
+        spark__ui__showConsoleProgress=sys.stderr.isatty(),
+    )
+    try:
+        return audit_on_spark(spark, paths, **wanted).collect()
+    finally:
+        spark.stop()
 
 
 def _named(replicas: tuple[str, ...]) -> dict[str, list[str]]:

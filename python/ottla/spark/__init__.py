@@ -11,7 +11,8 @@ PySpark is loaded when a function is called: importing this package is cheap and
 """
 
 # A function and its module share their name, so functions are bound here, once, over the modules.
+from ottla.spark.audit import audit
 from ottla.spark.session import session
 from ottla.spark.ship import ship
 
-__all__ = ["session", "ship"]
+__all__ = ["audit", "session", "ship"]

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["find_ottla", "remember_shipped", "run_in_worker", "run_rows_in_worker"]
+__all__ = [
+    "find_ottla",
+    "remember_shipped",
+    "run_in_worker",
+    "run_rows_in_worker",
+    "run_table_in_worker",
+]
 
 _shipped: list[str] = []
 
@@ -92,20 +98,19 @@ def find_ottla() -> Callable[[], None]:
     return find
 
 
-def _run(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _run(target: str, payload: object) -> Callable[[Any], Any]:
     find = find_ottla()
     # As bytes: unpickling objects of Ottla imports it, which works only behind `find`.
     pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
     module, _, name = target.partition(":")
 
-    def run(items: Iterator[Any]) -> Iterator[Any]:
+    def run(items: Any) -> Any:
         import importlib
         import pickle
 
         find()
         function = getattr(importlib.import_module(module), name)
-        result: Iterator[Any] = function(pickle.loads(pickled))(items)
-        return result
+        return function(pickle.loads(pickled))(items)
 
     return run
 
@@ -134,5 +139,16 @@ def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]]
         target: ``"module:function"``. The function takes the payload and gives a function from an
             iterator of rows to one of rows.
         payload: any object the standard pickle takes; it is unpickled in each task.
+    """
+    return _run(target, payload)
+
+
+def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa.Table]:
+    """Make a function for `applyInArrow` that runs one of Ottla's in the worker.
+
+    Args:
+        target: ``"module:function"``. The function takes the payload and gives a function from a
+            table to a table.
+        payload: any object the standard pickle takes; it is unpickled for each group.
     """
     return _run(target, payload)

@@ -1,0 +1,192 @@
+"""The audit on Spark: the plan of the embedded one, carried out by tasks.
+
+The driver lists and plans. One job scans: each task a bin of ranges, of which it gives small
+summaries, the chunk table, which is materialised once. From it logs are judged: on the driver while
+they are few, else by tasks. What all logs show together is put in order by the code of the embedded
+audit, so the tables are the same whatever the cluster did.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit import check_arguments, plan_audit
+from ottla.audit.context import Surroundings
+from ottla.audit.internal_topics import with_coordinators
+from ottla.audit.judge import Gathered, Outcome
+from ottla.audit.restarts import Starts
+from ottla.audit.result import make_result
+from ottla.audit.sidefiles import Checkpoints
+from ottla.spark.bins import make_bins, names_of
+from ottla.spark.result import AuditResult
+from ottla.spark.session import is_connect
+from ottla.spark.tasks import (
+    CHUNK_COLUMNS,
+    JUDGED_COLUMNS,
+    Context,
+    JudgedGroup,
+    judge_group,
+)
+from ottla.spark.worker import run_in_worker, run_table_in_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ottla.audit import Level, Severity, Source
+    from ottla.audit.findings import Finding
+    from ottla.audit.inventory import Partition
+    from ottla.audit.plan import Plan
+    from ottla.spark.bins import Bins
+
+BIN_BYTES = 512 << 20
+"""Bytes of a task. It costs some 20 ms whatever it does, and a core checks gigabytes a second."""
+
+LEAST_BIN_BYTES = 32 << 20
+"""Bytes of a task where there is little for each core: less is not worth a task."""
+
+TASKS_A_CORE = 4
+"""Tasks for each core where there is enough to do: cores then end together."""
+
+DRIVER_LOGS = 2_000
+"""Up to so many logs are judged on the driver: a job for them takes longer."""
+
+DRIVER_BYTES = 64 << 20
+"""Bytes of chunks that the driver takes."""
+
+
+def audit(
+    spark: SparkSession,
+    uri: Source | Sequence[Source],
+    *,
+    topics: Sequence[str] | None = None,
+    level: Level = "full",
+    split_bytes: int | None = None,
+    replicas: Mapping[str, Source | Sequence[Source]] | None = None,
+    topic_configs: Mapping[str, Mapping[str, str]] | None = None,
+    fail_on: Severity = "error",
+) -> AuditResult:
+    """Audits log directories, partitions or segments that the driver and the executors can read.
+
+    When this returns everything was scanned, once. The tables of the result are data frames of what
+    was found, but `batches` and `records` read the files when they are used. What cannot be read is
+    a finding (`unreadable`), not a failed job.
+
+        >>> import ottla.spark  # doctest: +SKIP
+        >>> result = ottla.spark.audit(ottla.spark.session(), "examples/data")  # doctest: +SKIP
+        >>> result.findings.groupBy("name").count().show()  # doctest: +SKIP
+
+    Args:
+        spark: a session, classic or of Spark Connect; `ottla.spark.session` makes one.
+        uri: one path or several, as of `ottla.audit`.
+        topics: patterns as of the shell of the topics to audit; all by default.
+        level: how deep to look, as of `ottla.audit`.
+        split_bytes: files larger than this are cut into ranges of as many bytes, at least 65,536;
+            by default 512 MiB, or less where there is little for each core. The result does not
+            depend on it.
+        replicas: further paths by the name of the copy they are of.
+        topic_configs: settings by topic or pattern, as of `ottla.audit`.
+        fail_on: the severity from which `AuditResult.raise_for_findings` raises.
+
+    Raises:
+        ValueError: an argument is out of its range.
+        SparkError: a job failed; the message says why, and what to do.
+    """
+    started = time.monotonic()
+    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
+    plan = plan_audit(uri, topics=topics, replicas=replicas)
+    bin_bytes = split_bytes or _bin_bytes(spark, plan.byte_count)
+    plan = plan.split(bin_bytes)
+    now_ms = time.time_ns() // 1_000_000
+    bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
+    context = Context(names_of(plan.inventory), topic_configs)
+    groups = _judged_groups(spark, bins, context, len(plan.logs))
+    outcome = with_coordinators(plan, _outcome(plan, groups, started))
+    collected = make_result(plan, outcome, level=level, fail_on=fail_on)
+    return AuditResult(spark, plan, outcome, collected)
+
+
+def _outcome(plan: Plan, groups: Iterable[JudgedGroup], started: float) -> Outcome:
+    """What all groups show, in the order of the embedded audit."""
+    gathered = Gathered(plan)
+    differences: list[tuple[bytes, Mapping[str, Any]]] = []
+    compared: list[Finding] = []
+    read_again = 0
+    for group in groups:
+        for index, judged in group.logs:
+            gathered.add(index, judged)
+        for path, reason in group.failures:
+            gathered.cannot_read(path, reason)
+        differences += group.differences
+        compared += group.findings
+        read_again += group.read_again
+    findings = gathered.findings(compared)
+    starts = Starts(plan, findings, gathered.tables, Checkpoints())
+    return Outcome(
+        files=gathered.files,
+        reasons=gathered.reasons,
+        findings=tuple(findings),
+        tables=gathered.tables | {"differences": _by_place(plan, differences)},
+        recovery=tuple(
+            row for suspect in starts.suspects for row in starts.rows(suspect, lambda _: True)
+        ),
+        elapsed_s=time.monotonic() - started,
+        read_again=read_again,
+    )
+
+
+def _bin_bytes(spark: SparkSession, byte_count: int) -> int:
+    """Bytes of a task: enough for it to be worth one, and something for every core."""
+    if is_connect(spark):
+        return BIN_BYTES
+    tasks: int = spark.sparkContext.defaultParallelism * TASKS_A_CORE
+    return min(BIN_BYTES, max(LEAST_BIN_BYTES, byte_count // tasks))
+
+
+def _judged_groups(
+    spark: SparkSession, bins: Bins, context: Context, log_count: int
+) -> Iterator[JudgedGroup]:
+    """Scans and judges everything; each group comes once, whatever tasks were run again."""
+    if not len(bins):
+        return
+    scan = run_in_worker("ottla.spark.tasks:scan", bins)
+    numbers = spark.range(0, len(bins), 1, len(bins))
+    chunks = numbers.mapInArrow(scan, CHUNK_COLUMNS).persist()
+    try:
+        ((size,),) = chunks.selectExpr("sum(length(data))").collect()
+        if log_count <= DRIVER_LOGS and size <= DRIVER_BYTES:
+            yield from _judged_here(chunks, context)
+        else:
+            yield from _judged_by_tasks(chunks, context)
+    finally:
+        chunks.unpersist()
+
+
+def _judged_here(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
+    rows = chunks.toArrow().to_pylist()
+    rows.sort(key=itemgetter("group"))
+    surroundings = Surroundings(Checkpoints(), context.topic_configs)
+    for _, group in groupby(rows, itemgetter("group")):
+        yield judge_group(group, context.inventory, surroundings)
+
+
+def _judged_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
+    judge = run_table_in_worker("ottla.spark.tasks:judge", context)
+    judged = chunks.groupBy("group").applyInArrow(judge, JUDGED_COLUMNS)
+    for data in judged.toArrow().column("data"):
+        # Made by a task of this job.
+        yield pickle.loads(data.as_buffer())
+
+
+def _by_place(
+    plan: Plan, differences: Iterable[tuple[bytes, Mapping[str, Any]]]
+) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
+    """Rows of `differences` with their partitions, in the order of the embedded audit."""
+    partitions = {partition.directory: partition for partition in plan.partitions}
+    in_order = sorted(differences, key=lambda row: (row[0], row[1]["first_offset"]))
+    return tuple((partitions[directory], row) for directory, row in in_order)

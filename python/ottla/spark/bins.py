@@ -1,0 +1,191 @@
+"""A plan of the audit cut into the work of tasks: large ranges first, small files packed together.
+
+The result of an audit does not depend on it. A bin is bytes until its own task loads it: the plan
+of a million files is shipped with every task, and a task unpacks only what it does.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ottla.audit.scan import ScanRequest, scan_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ottla.audit.inventory import Inventory
+    from ottla.audit.plan import Log, Plan, ScanTask
+    from ottla.audit.replicas import Copies
+
+MAX_FILES = 2_000
+"""Files of a bin: opening them may take longer than reading them."""
+
+LOGS_HELD = 256
+"""Logs of which the names of all files are held while bins are packed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanItem:
+    """One range of a file, or a whole one, to be scanned by a task."""
+
+    group: int
+    """As of its log."""
+    log: int
+    """Index into the plan's logs."""
+    index: int
+    """Index into the files of that log."""
+    number: int
+    """Of the range, from the left."""
+    count: int
+    """Ranges of the file."""
+    start: int
+    stop: int
+    size: int
+    """Bytes to be read."""
+    request: ScanRequest
+
+
+@dataclass(frozen=True, slots=True)
+class LogItem:
+    """A log, sent along with the first of its files that a bin has: who judges it needs it."""
+
+    log: int
+    group: int
+    """Logs with the same number are judged together: copies of a partition, else each alone."""
+    value: Log
+    requests: Mapping[int, ScanRequest]
+    """Of the files that are cut into ranges, by index."""
+    copies: Copies | None
+
+
+Bin = tuple[tuple[LogItem, ...], tuple[ScanItem, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """What each task has to do, in the order in which tasks begin."""
+
+    packed: tuple[bytes, ...]
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def load(self, number: int) -> Bin:
+        """The work of one task."""
+        # Made by `make_bins`, in the driver of this job.
+        logs, items = pickle.loads(zlib.decompress(self.packed[number]))
+        return logs, items
+
+
+def names_of(inventory: Inventory) -> Inventory:
+    """What of an inventory tells how files are called: small."""
+    return replace(inventory, log_directories=(), partitions=(), unreadable=())
+
+
+def make_bins(plan: Plan, *, level: str, now_ms: int, bin_bytes: int) -> Bins:
+    """Packs the tasks of a plan into bins of about as many bytes, or of `MAX_FILES` files.
+
+    Ranges of at least a quarter of a bin come first, the longest before the others. What is smaller
+    is packed log by log, so that a task finds neighbours together.
+    """
+    return _Packer(plan, level, now_ms).bins(bin_bytes)
+
+
+class _Packer:
+    def __init__(self, plan: Plan, level: str, now_ms: int) -> None:
+        self._plan = plan
+        self._level = level
+        self._now_ms = now_ms
+        self._copies: dict[bytes, tuple[int, Copies]] = {
+            partition.directory: (len(plan.logs) + number, copies)
+            for number, copies in enumerate(plan.copies)
+            for partition in copies.partitions
+        }
+        self._cut: dict[int, list[ScanTask]] = {}
+        for task in plan.tasks:
+            if len(task.ranges) > 1:
+                self._cut.setdefault(task.log, []).append(task)
+        self._beside = lru_cache(LOGS_HELD)(lambda index: plan.logs[index].beside)
+
+    def bins(self, bin_bytes: int) -> Bins:
+        packed: list[tuple[int, bytes]] = []
+        described: set[int] = set()
+        logs: list[LogItem] = []
+        items: list[ScanItem] = []
+        size = 0
+
+        def close() -> None:
+            data = pickle.dumps((tuple(logs), tuple(items)), protocol=5)
+            packed.append((size, zlib.compress(data, 1)))
+            logs.clear()
+            items.clear()
+
+        for item in self._items(bin_bytes):
+            if items and (size + item.size > bin_bytes or len(items) >= MAX_FILES):
+                close()
+                size = 0
+            if item.log not in described:
+                described.add(item.log)
+                logs.append(self._log_item(item.log))
+            items.append(item)
+            size += item.size
+        if items:
+            close()
+        packed.sort(key=lambda entry: -entry[0])
+        return Bins(tuple(data for _, data in packed))
+
+    def _items(self, bin_bytes: int) -> Iterator[ScanItem]:
+        large: list[ScanTask] = []
+        small: list[ScanTask] = []
+        for task in self._plan.tasks:
+            (large if _longest(task) * 4 >= bin_bytes else small).append(task)
+        small.sort(key=lambda task: (task.log, task.index))
+        for task in (*large, *small):
+            request = self._request(task)
+            ranges = task.ranges
+            for number, (start, stop) in enumerate(ranges):
+                size = min(stop, task.file.size) - start
+                yield ScanItem(
+                    group=self._group(task.log)[0],
+                    log=task.log,
+                    index=task.index,
+                    number=number,
+                    count=len(ranges),
+                    start=start,
+                    stop=stop,
+                    size=size,
+                    request=request,
+                )
+
+    def _request(self, task: ScanTask) -> ScanRequest:
+        log = self._plan.logs[task.log]
+        return scan_request(
+            task,
+            log,
+            self._beside(task.log),
+            level=self._level,
+            now_ms=self._now_ms,
+            is_compared=log.is_whole and self._copies_of(log) is not None,
+        )
+
+    def _log_item(self, index: int) -> LogItem:
+        group, copies = self._group(index)
+        requests = {task.index: self._request(task) for task in self._cut.get(index, ())}
+        return LogItem(index, group, self._plan.logs[index], requests, copies)
+
+    def _group(self, index: int) -> tuple[int, Copies | None]:
+        log = self._plan.logs[index]
+        # Only the whole log of a partition is compared with others.
+        return (self._copies_of(log) if log.is_whole else None) or (index, None)
+
+    def _copies_of(self, log: Log) -> tuple[int, Copies] | None:
+        return None if log.partition is None else self._copies.get(log.partition.directory)
+
+
+def _longest(task: ScanTask) -> int:
+    """Bytes of the longest range of a task."""
+    return min(task.file.size, task.split_bytes or task.file.size)

@@ -1,0 +1,144 @@
+"""What an audit on Spark gives back: the embedded result, with data frames for tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.audit.result import SAVED_TABLES
+from ottla.audit.tables import TABLES
+from ottla.spark.frames import SEGMENT_TABLES, segment_frame, table_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Literal
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ottla.audit import AuditResult as Collected
+    from ottla.audit import Severity, Summary
+    from ottla.audit.judge import Outcome
+    from ottla.audit.plan import Plan
+
+
+class AuditResult:
+    """The result of an audit on Spark: names and methods of `ottla.audit.AuditResult`.
+
+    Every table is a `DataFrame` with the columns of `docs/tables.md`, an attribute of its name:
+    `result.findings.where("severity = 'error'")`. Nothing is scanned again for them, but `batches`
+    and `records` read the files when they are used.
+    """
+
+    def __init__(
+        self, spark: SparkSession, plan: Plan, outcome: Outcome, collected: Collected
+    ) -> None:
+        self._spark = spark
+        self._plan = plan
+        self._outcome = outcome
+        self._collected = collected
+        self._frames: dict[str, DataFrame] = {}
+
+    def __getattr__(self, name: str) -> DataFrame:
+        """The table of a name."""
+        # Names with an underscore are asked for while an object is copied, before it has any.
+        if name.startswith("_") or name not in TABLES:
+            raise AttributeError(f"no attribute or table {name!r}; tables: {', '.join(TABLES)}")
+        if name not in self._frames:
+            self._frames[name] = self._frame(name)
+        return self._frames[name]
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *TABLES]
+
+    def __repr__(self) -> str:
+        numbers = self.summary
+        return (
+            f"<AuditResult on Spark of {self.directory}: {numbers.partitions} partitions,"
+            f" {numbers.batches} batches, exit code {self.exit_code}>"
+        )
+
+    @property
+    def summary(self) -> Summary:
+        """The audit in numbers."""
+        return self._collected.summary
+
+    @property
+    def exit_code(self) -> int:
+        """Status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not read."""
+        return self._collected.exit_code
+
+    @property
+    def directory(self) -> str:
+        """What the names of files are relative to."""
+        return self._collected.directory
+
+    @property
+    def level(self) -> str:
+        """How deep it looked."""
+        return self._collected.level
+
+    @property
+    def fail_on(self) -> Severity:
+        """The severity from which `raise_for_findings` raises."""
+        return self._collected.fail_on
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds it took."""
+        return self._collected.elapsed_s
+
+    def collect(self) -> Collected:
+        """The same result with tables on the driver, as `ottla.audit` gives it.
+
+        Nothing is scanned or fetched: what the cluster found is there. Its `batches` and `records`
+        read the files from the driver.
+        """
+        return self._collected
+
+    def raise_for_findings(self) -> None:
+        """Raises when there is a finding as grave as `fail_on`, or something was not read.
+
+        Raises:
+            FindingsError: with these findings.
+        """
+        self._collected.raise_for_findings()
+
+    def sql(self, query: str) -> DataFrame:
+        """A query of Spark over the tables, each under its own name.
+
+        They stay as temporary views of the session.
+
+            >>> from ottla.spark import audit, session  # doctest: +SKIP
+            >>> result = audit(session(), "examples/data")  # doctest: +SKIP
+            >>> result.sql("select name, count(*) from findings group by name")  # doctest: +SKIP
+        """
+        for name in TABLES:
+            getattr(self, name).createOrReplaceTempView(name)
+        return self._spark.sql(query)
+
+    def save(
+        self,
+        directory: str,
+        format: Literal["jsonl", "parquet"] = "parquet",  # noqa: A002
+        *,
+        records: bool = False,
+    ) -> None:
+        """Writes every table by Spark's own writers, each a directory of its name.
+
+        Any place that Spark can write to will do. `records` is written on request only: it is as
+        large as the log. A table is whole when its `_SUCCESS` is there.
+
+        Raises:
+            pyspark.errors.AnalysisException: a table lies there already.
+        """
+        for name in (*SAVED_TABLES, *(["records"] if records else [])):
+            frame = getattr(self, name)
+            frame.write.format({"jsonl": "json"}.get(format, format)).save(f"{directory}/{name}")
+
+    def json_chunks(self) -> Iterator[str]:
+        """The result as one JSON object, piece by piece, without `batches` and `records`."""
+        return self._collected.json_chunks()
+
+    def _frame(self, name: str) -> DataFrame:
+        if name in SEGMENT_TABLES:
+            return segment_frame(self._spark, name, self._plan, self._outcome)
+        return table_frame(self._spark, getattr(self._collected, name))

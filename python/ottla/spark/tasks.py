@@ -1,0 +1,217 @@
+"""What tasks of the audit do: scan the ranges of a bin, and judge logs from what was scanned.
+
+Both are functions of what they are given, so a task that Spark runs again, or twice at once, gives
+the same rows. What cannot be read is a row that says why, never an exception.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit.context import Surroundings
+from ottla.audit.judge import JudgedLog, judge_log
+from ottla.audit.replicas import Comparison
+from ottla.audit.scan import join_ranges, reason_of, scan_range, scan_whole, unpacked_scan
+from ottla.audit.sidefiles import Checkpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from ottla.audit.findings import Finding
+    from ottla.audit.inventory import Inventory
+    from ottla.audit.plan import Log
+    from ottla.audit.scan import ScanRequest
+    from ottla.spark.bins import Bins, LogItem, ScanItem
+
+CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind string, data binary"
+"""Of the chunk table: a row for every range (`chunk`), whole file (`scan`), file that could not be
+read (`failed`, with the reason) and log (`log`)."""
+
+JUDGED_COLUMNS = "`group` bigint, data binary"
+"""Of what is known about groups of logs: pickled `JudgedGroup`s."""
+
+# Rows of a record batch that a task hands out; chunks are small.
+_ROWS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What judging asks for beside the chunks."""
+
+    inventory: Inventory
+    """Its names alone."""
+    topic_configs: Mapping[str, Mapping[str, str]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGroup:
+    """Logs that were judged together, and what comparing them showed."""
+
+    logs: tuple[tuple[int, JudgedLog], ...]
+    """By index into the plan's logs."""
+    failures: tuple[tuple[bytes, str], ...]
+    """Files that could not be read, and why."""
+    differences: tuple[tuple[bytes, Mapping[str, Any]], ...]
+    """Rows of that table, each with the directory of its partition."""
+    findings: tuple[Finding, ...]
+    """About the copies."""
+    read_again: int
+    """Ranges that were scanned twice."""
+
+
+def scan(bins: Bins) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The work of a task of the scanning job: bins by number in, rows of `CHUNK_COLUMNS` out."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from _record_batches(_scan_bin(*bins.load(number)))
+
+    return run
+
+
+def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
+    """The work of a task of the judging job: the chunks of a group in, what they show out."""
+    import pyarrow as pa
+
+    surroundings = Surroundings(Checkpoints(), context.topic_configs)
+
+    def run(chunks: pa.Table) -> pa.Table:
+        group = chunks.column("group")[0].as_py()
+        judged = judge_group(chunks.to_pylist(), context.inventory, surroundings)
+        data = pickle.dumps(judged, protocol=5)
+        return pa.table({"group": pa.array([group], pa.int64()), "data": [data]})
+
+    return run
+
+
+def judge_group(
+    rows: Iterable[Mapping[str, Any]], inventory: Inventory, surroundings: Surroundings
+) -> JudgedGroup:
+    """Judges the logs of a group from all their rows of the chunk table."""
+    items: dict[int, LogItem] = {}
+    by_log: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["kind"] == "log":
+            # Made by `make_bins`, and handed through the chunk table.
+            items[row["log"]] = pickle.loads(row["data"])
+        else:
+            by_log[row["log"]].append(row)
+    copies = next((item.copies for item in items.values() if item.copies is not None), None)
+    comparison = Comparison(
+        inventory, () if copies is None else (copies,), surroundings.checkpoints, lambda _: True
+    )
+    logs: list[tuple[int, JudgedLog]] = []
+    failures: list[tuple[bytes, str]] = []
+    read_again = 0
+    for index in sorted(items):
+        item = items[index]
+        files = _Files(item)
+        files.take(by_log[index])
+        failures += files.failures
+        read_again += files.read_again
+        judged, merged = judge_log(item.value, files.scans, inventory, surroundings)
+        logs.append((index, judged))
+        if item.copies is not None and item.value.partition is not None:
+            comparison.add(item.value.partition, item.value, merged)
+    comparison.finish()
+    return JudgedGroup(
+        logs=tuple(logs),
+        failures=tuple(failures),
+        differences=tuple((p.directory, row) for p, row in comparison.rows),
+        findings=tuple(comparison.findings),
+        read_again=read_again,
+    )
+
+
+class _Files:
+    """The files of a log as their chunks are put together."""
+
+    def __init__(self, item: LogItem) -> None:
+        self._log: Log = item.value
+        self._requests = item.requests
+        self.scans: dict[int, Any] = {}
+        self.failures: list[tuple[bytes, str]] = []
+        self.read_again = 0
+
+    def take(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Takes the rows of all files, in any order."""
+        by_file: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        for row in rows:
+            by_file[row["index"]].append(row)
+        for index in sorted(by_file):
+            ranges = sorted(by_file[index], key=lambda row: row["number"])
+            failed = next((row for row in ranges if row["kind"] == "failed"), None)
+            if failed is not None:
+                self._fail(index, failed["data"].decode())
+            elif ranges[0]["kind"] == "scan":
+                self.scans[index] = unpacked_scan(ranges[0]["data"])
+            else:
+                try:
+                    self._join(index, [row["data"] for row in ranges])
+                except OSError as error:
+                    self._fail(index, reason_of(error))
+
+    def _join(self, index: int, ranges: Sequence[bytes]) -> None:
+        self.scans[index], read_again = join_ranges(self._requests[index], ranges)
+        self.read_again += read_again
+
+    def _fail(self, index: int, reason: str) -> None:
+        self.failures.append((self._log.files[index].path, reason))
+
+
+def _scan_bin(
+    logs: Iterable[LogItem], items: Iterable[ScanItem]
+) -> Iterator[tuple[int, int, int, int, str, bytes]]:
+    """Rows of the chunk table."""
+    for log in logs:
+        yield log.group, log.log, -1, -1, "log", pickle.dumps(log, protocol=5)
+    opened: tuple[ScanRequest, Any] | None = None
+    for item in items:
+        try:
+            if opened is None or opened[0] != item.request:
+                opened = item.request, item.request.open()
+            kind, data = _scan_item(opened[1], item)
+        except OSError as error:
+            opened = None
+            kind, data = "failed", reason_of(error).encode()
+        yield item.group, item.log, item.index, item.number, kind, data
+
+
+def _scan_item(segment: Any, item: ScanItem) -> tuple[str, bytes]:
+    if item.count == 1:
+        return "scan", scan_whole(segment)
+    return "chunk", scan_range(segment, item.start, item.stop)
+
+
+def _record_batches(
+    rows: Iterable[tuple[int, int, int, int, str, bytes]],
+) -> Iterator[pa.RecordBatch]:
+    held: list[tuple[Any, ...]] = []
+    for row in rows:
+        held.append(row)
+        if len(held) == _ROWS_AT_ONCE:
+            yield _record_batch(held)
+            held.clear()
+    if held:
+        yield _record_batch(held)
+
+
+def _record_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    group, log, index, number, kind, data = zip(*rows, strict=True)
+    columns = {
+        "group": pa.array(group, pa.int64()),
+        "log": pa.array(log, pa.int64()),
+        "index": pa.array(index, pa.int32()),
+        "number": pa.array(number, pa.int32()),
+        "kind": pa.array(kind, pa.string()),
+        "data": pa.array(data, pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict(columns)

@@ -1,0 +1,146 @@
+"""The audit on Spark gives what the embedded one gives, wherever and however it runs."""
+
+import importlib
+import random
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import ottla
+import ottla.spark
+import pytest
+from logs import segment_name, write_log_directory
+from ottla.audit.tables import TABLES
+from random_logs import write_random_log
+
+pytestmark = pytest.mark.spark
+
+# The module, over which the package binds the function of its name.
+MODULE = importlib.import_module("ottla.spark.audit")
+
+LOGS = 500
+
+
+def assert_equal(on_spark: Any, embedded: ottla.AuditResult) -> None:
+    """Every table by its rows, order and types, and the summary."""
+    assert asdict(on_spark.summary) == asdict(embedded.summary)
+    for name in TABLES:
+        expected = getattr(embedded, name).to_arrow()
+        found = getattr(on_spark, name).toArrow()
+        assert found.schema.names == expected.schema.names, name
+        assert found.schema.types == expected.schema.types, name
+        assert found.to_pylist() == expected.to_pylist(), name
+
+
+@pytest.fixture(scope="module")
+def random_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of a seed under one directory, many of them hurt."""
+    root = tmp_path_factory.mktemp("random") / "kafka"
+    write_log_directory(root)
+    for number in range(LOGS):
+        write_random_log(root / f"random-{number}", random.Random(number))
+    return root
+
+
+@pytest.fixture
+def judged_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No log is judged on the driver."""
+    monkeypatch.setattr(MODULE, "DRIVER_LOGS", 0)
+
+
+def test_the_demo_is_the_same_on_spark(everywhere: Any, demo: Path) -> None:
+    assert_equal(ottla.spark.audit(everywhere, demo), ottla.audit(demo))
+
+
+@pytest.mark.usefixtures("judged_by_tasks")
+def test_logs_judged_by_tasks_are_the_same(everywhere: Any, demo: Path) -> None:
+    assert_equal(ottla.spark.audit(everywhere, demo, split_bytes=65_536), ottla.audit(demo))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split_bytes", [65_536, 100_003, None])
+def test_random_logs_and_random_splits_are_the_same(
+    everywhere: Any, random_logs: Path, split_bytes: int | None
+) -> None:
+    embedded = ottla.audit(random_logs)
+    assert embedded.summary.findings["error"] > 100
+    assert_equal(ottla.spark.audit(everywhere, random_logs, split_bytes=split_bytes), embedded)
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["corpus/kafka", "damage/cases"])
+def test_logs_of_brokers_are_the_same(everywhere: Any, shared: Path, which: str) -> None:
+    sources = sorted(path for path in (shared / which).iterdir() if path.is_dir())
+    embedded = ottla.audit(sources)
+    assert embedded.summary.partitions > 10
+    assert_equal(ottla.spark.audit(everywhere, sources, split_bytes=65_536), embedded)
+
+
+def test_copies_of_a_partition_are_compared_in_tasks(
+    spark: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    first = write_log_directory(tmp_path / "one")
+    second = write_log_directory(tmp_path / "two")
+    log = second / "orders-0" / segment_name(12)
+    log.write_bytes(log.read_bytes()[:-40])
+    replicas = {"one": first, "two": second}
+    embedded = ottla.audit(replicas=replicas)
+    assert len(embedded.differences) == 1
+    assert_equal(ottla.spark.audit(spark, [], replicas=replicas), embedded)
+    request.getfixturevalue("judged_by_tasks")
+    assert_equal(ottla.spark.audit(spark, [], replicas=replicas), embedded)
+
+
+def test_what_cannot_be_read_is_a_finding_and_not_a_failed_job(spark: Any, tmp_path: Path) -> None:
+    root = write_log_directory(tmp_path / "kafka")
+    (root / "orders-0" / segment_name(24)).symlink_to(tmp_path / "nowhere")
+    (root / "orders-1" / segment_name(24)).mkdir()
+    result = ottla.spark.audit(spark, [root, tmp_path / "missing"])
+    assert result.exit_code == 3
+    assert_equal(result, ottla.audit([root, tmp_path / "missing"]))
+
+
+def test_a_file_that_vanishes_after_listing_is_a_finding(spark: Any, tmp_path: Path) -> None:
+    root = write_log_directory(tmp_path / "kafka")
+    plan = MODULE.plan_audit(root)
+    (root / "orders-0" / segment_name(12)).unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MODULE, "plan_audit", lambda *_, **__: plan)
+        result = ottla.spark.audit(spark, root)
+    assert result.exit_code == 3
+    assert [row["message"] for row in result.collect().findings if row["name"] == "unreadable"] == [
+        f"orders-0/{segment_name(12)}: no such file or directory"
+    ]
+
+
+def test_an_empty_directory_is_not_read(spark: Any, tmp_path: Path) -> None:
+    result = ottla.spark.audit(spark, tmp_path)
+    assert result.exit_code == 3
+    assert_equal(result, ottla.audit(tmp_path))
+
+
+def test_arguments_are_those_of_the_embedded_audit(spark: Any, demo: Path) -> None:
+    with pytest.raises(ValueError, match="level is 'deep', not one of crc, decode, full"):
+        ottla.spark.audit(spark, demo, level="deep")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="split_bytes is 1, not at least 65536"):
+        ottla.spark.audit(spark, demo, split_bytes=1)
+    result = ottla.spark.audit(spark, demo, topics=["orders"], level="crc")
+    assert_equal(result, ottla.audit(demo, topics=["orders"], level="crc"))
+
+
+def test_tables_are_asked_by_name_and_by_sql(spark: Any, demo: Path) -> None:
+    result = ottla.spark.audit(spark, demo, topics=["refunds"])
+    query = "select state, count(*) from transactions group by state order by state"
+    expected = [("aborted", 3), ("committed", 2), ("hanging", 2)]
+    assert [tuple(row) for row in result.sql(query).collect()] == expected
+    with pytest.raises(AttributeError, match="no attribute or table 'nothing'; tables: files"):
+        _ = result.nothing
+    assert result.collect().sql(query).fetchall() == expected
+
+
+def test_tables_are_saved_by_spark(spark: Any, demo: Path, tmp_path: Path) -> None:
+    result = ottla.spark.audit(spark, demo, topics=["refunds"])
+    result.save(str(tmp_path / "out"), records=True)
+    saved = spark.read.parquet(str(tmp_path / "out" / "records"))
+    assert saved.count() == len(result.collect().records)
