@@ -180,23 +180,31 @@ def decide(case: Case) -> list[str]:
     return unequal(found, wanted) + stored(verdict.stored, expected)
 
 
-def verdict_of(records: bytes, cfg: Case) -> ottla.Verdict:
-    """Give the verdict in the circumstances of a case."""
+def topic_of(cfg: Case) -> dict[str, Any]:
+    """Give the settings of a case's topic."""
     topic = {SETTINGS[name]: value for name, value in cfg.items() if name in SETTINGS}
     if cfg.get("compacted"):
         topic["cleanup_policy"] = "compact"
+    return topic
+
+
+def circumstances_of(cfg: Case) -> dict[str, Any]:
+    """Give what else a case's verdict depends on."""
     version = cfg.get("api_version", 9)
-    return ottla.validate(
-        records,
-        ottla.TopicConfig(**topic),
-        now_ms=cfg.get("now_ms", 1_700_000_000_000),
-        api_version=None if version == -1 else version,
-        base_offset=cfg.get("next_offset", 1000),
-        leader_epoch=cfg.get("leader_epoch", 7),
-        origin=cfg.get("origin", "client"),
-        transactional_id="t" if cfg.get("transactional_id", True) else None,
-        profile="kafka",
-    )
+    return {
+        "now_ms": cfg.get("now_ms", 1_700_000_000_000),
+        "api_version": None if version == -1 else version,
+        "base_offset": cfg.get("next_offset", 1000),
+        "leader_epoch": cfg.get("leader_epoch", 7),
+        "origin": cfg.get("origin", "client"),
+        "transactional_id": "t" if cfg.get("transactional_id", True) else None,
+    }
+
+
+def verdict_of(records: bytes, cfg: Case) -> ottla.Verdict:
+    """Give the verdict in the circumstances of a case."""
+    config = ottla.TopicConfig(**topic_of(cfg))
+    return ottla.validate(records, config, profile="kafka", **circumstances_of(cfg))
 
 
 def stored(data: bytes, expected: Case) -> list[str]:

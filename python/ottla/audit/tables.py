@@ -101,6 +101,15 @@ RECORDS = (
     Column("control", "string", "COMMIT, ABORT, … for control records"),
 )
 
+QUARANTINE = (
+    *RECORDS,
+    Column("reason", "string", "name of the finding that keeps the record, or the bytes, out"),
+    Column("message", "string", "a sentence that says it all"),
+    Column("record_index", "int32", "index of the record in its batch; null for whole ranges"),
+    Column("size", "int64", "bytes of a range that is no readable batch; null for a record"),
+    Column("bytes", "binary", "these bytes, as they stand in the file"),
+)
+
 FINDINGS = (
     Column("name", "string", "stable name of the fault, see docs/findings.md"),
     Column("severity", "string", "error, warning or info"),

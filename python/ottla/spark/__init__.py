@@ -14,5 +14,25 @@ PySpark is loaded when a function is called: importing this package is cheap and
 from ottla.spark.audit import audit
 from ottla.spark.session import session
 from ottla.spark.ship import ship
+from ottla.spark.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
+from ottla.spark.validate import (
+    VERDICT_COLUMNS,
+    CapturedColumn,
+    validate,
+    validate_partition,
+    verdict_schema,
+)
 
-__all__ = ["audit", "session", "ship"]
+__all__ = [
+    "QUARANTINE_COLUMNS",
+    "VALID_COLUMNS",
+    "VERDICT_COLUMNS",
+    "CapturedColumn",
+    "audit",
+    "session",
+    "ship",
+    "split",
+    "validate",
+    "validate_partition",
+    "verdict_schema",
+]

@@ -1,0 +1,339 @@
+"""Captured record sets split by record: the good ones decoded, the bad ones in quarantine.
+
+Each of the two frames is a function of the captured rows alone, computed when it is used; that both
+come from the same verdicts makes them complement each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+from ottla.audit.tables import FILE_COLUMNS, QUARANTINE, RECORDS, jsonable
+from ottla.errors import RecordBatchError
+from ottla.records import check_batches, read_batches
+from ottla.spark.validate import (
+    CapturedColumn,
+    Circumstances,
+    Config,
+    arrow_types,
+    captured,
+    prepare,
+    with_columns,
+)
+from ottla.spark.worker import run_in_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+    from ottla.records import Record, RecordBatch, Verdict
+
+__all__ = ["QUARANTINE_COLUMNS", "VALID_COLUMNS", "split"]
+
+Half = Literal["valid", "quarantine"]
+
+_SPARK_TYPES = {"int64": "bigint", "int32": "int", "list": "string"}
+_DOCS = {
+    "batch_position": "where its batch, or these bytes, begin in the record set",
+    "offset": "as it stands in the batch: from 0 in a produce request, of the log in a response",
+    "headers": "pairs of key and value, as JSON",
+    "reason": "Kafka's name of the error, or the kind of fault where the bytes cannot be read",
+    "size": "bytes of a range that is given whole; null for a record",
+    "bytes": "these bytes, as they were captured",
+}
+_ERROR = CapturedColumn("error", "int", "Kafka's error code; null where nothing was judged")
+
+
+def _captured_columns(columns: Any) -> tuple[CapturedColumn, ...]:
+    return tuple(
+        CapturedColumn(c.name, _SPARK_TYPES.get(c.type, c.type), _DOCS.get(c.name, c.doc))
+        for c in columns
+    )
+
+
+VALID_COLUMNS = _captured_columns(RECORDS[FILE_COLUMNS:])
+"""What the valid half of `split` has of each record, named as in the table `records`."""
+
+QUARANTINE_COLUMNS = (
+    *VALID_COLUMNS,
+    _ERROR,
+    *_captured_columns(QUARANTINE[len(RECORDS) :]),
+)
+"""What the other half has: a record to blame, or bytes of which no record can be told."""
+
+# Since this version of Produce a record set is one batch, and refused as a whole if it is not.
+ONE_BATCH_VERSION = 3
+
+# Codes that a leader blames a single record with.
+RECORD_ERRORS = {
+    -1: "UNKNOWN_SERVER_ERROR",
+    2: "CORRUPT_MESSAGE",
+    32: "INVALID_TIMESTAMP",
+    87: "INVALID_RECORD",
+}
+TRUNCATED = "truncated-batch"
+NOT_JUDGED = "not-judged"
+
+# A batch of rows that goes back to Spark: about so many bytes, and at most so many rows.
+OUT_BYTES = 4 << 20
+OUT_ROWS = 16_384
+
+
+def split(
+    df: DataFrame,
+    column: str = "records",
+    config: Config = None,
+    *,
+    now_ms: int | str | Column,
+    api_version: int | str | Column | None = 11,
+    origin: str | Column = "client",
+    transactional_id: str | Column | None = None,
+    profile: str = "strict",
+    topic: str | Column = "topic",
+    prefix: str = "",
+) -> tuple[DataFrame, DataFrame]:
+    """Gives the good records of captured sets, decoded, and the bad ones with the reason.
+
+    Gives two frames, ``valid`` and ``quarantine``, which have the other columns of `df` beside each
+    record. The first adds `VALID_COLUMNS`, those of the audit's table `records`, the second
+    `QUARANTINE_COLUMNS`. Where the leader blames records of a batch, these are in quarantine and
+    the rest of the batch is valid. A batch that is refused whole, or of which not every record can
+    be read, is one row of quarantine with its bytes; so are an incomplete batch at the end and a
+    record set that is null or not judged. Every record is in exactly one of the two, or inside such
+    bytes.
+
+    Of several batches in a set each is judged alone, where the set may have several: with
+    ``api_version`` ``None``, or below 3. For fetch responses give ``api_version=None,
+    origin="replication"``: then a batch is held against the rules of the format, as a follower and
+    a careful consumer would, and not against a topic's configuration.
+
+    Each frame is computed when it is used, from `df`: using both reads `df` twice. `df.persist()`
+    before the call spares that, and is needed where `df` does not give the same rows twice.
+
+    Args:
+        df, column, config, now_ms, api_version, origin, transactional_id, profile, topic: as in
+            `ottla.spark.validate`.
+        prefix: goes before the names of the new columns.
+
+    Raises:
+        ValueError, TypeError, MissingDependencyError: as `ottla.spark.validate`.
+
+    >>> import ottla, ottla.spark
+    >>> spark = ottla.spark.session("local[2]")  # doctest: +SKIP
+    >>> records = [ottla.NewRecord(b"k", b"v"), ottla.NewRecord(None, b"w")]
+    >>> df = spark.createDataFrame([(ottla.build_batch(records),)], "records binary")
+    ... # doctest: +SKIP
+    >>> compacted = ottla.TopicConfig(cleanup_policy="compact")
+    >>> valid, quarantine = ottla.spark.split(df, config=compacted, now_ms=0)  # doctest: +SKIP
+    >>> quarantine.select("value", "reason").first()  # doctest: +SKIP
+    Row(value=bytearray(b'w'), reason='INVALID_RECORD')
+    """
+    options = {
+        "now_ms": now_ms,
+        "api_version": api_version,
+        "origin": origin,
+        "transactional_id": transactional_id,
+    }
+    frame, circumstances = prepare(df, column, config, options, profile=profile, topic=topic)
+    there = df.schema.fields
+    kept = [index for index, field in enumerate(there) if field.name != column]
+
+    def half(which: Half) -> DataFrame:
+        columns = VALID_COLUMNS if which == "valid" else QUARANTINE_COLUMNS
+        schema = with_columns([there[index] for index in kept], columns, prefix)
+        job = _Job(circumstances, tuple(kept), tuple(schema.names), which)
+        return frame.mapInArrow(run_in_worker("ottla.spark.split:split_batches", job), schema)
+
+    return half("valid"), half("quarantine")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a task of `split` is told."""
+
+    circumstances: Circumstances
+    kept: tuple[int, ...]
+    names: tuple[str, ...]
+    half: Half
+
+
+@dataclass(slots=True)
+class Halves:
+    """Rows of `VALID_COLUMNS` and of `QUARANTINE_COLUMNS`, of one record set."""
+
+    valid: list[tuple[Any, ...]] = field(default_factory=list)
+    quarantine: list[tuple[Any, ...]] = field(default_factory=list)
+    wants_valid: bool = True
+    """Whether rows of good records are made; they are read in any case."""
+
+
+_RECORD = attrgetter("offset", "timestamp", "key", "value", "headers", "sequence", "control")
+_NO_RECORD = (None,) * (len(VALID_COLUMNS) - 1)
+_HEADERS_AT = [column.name for column in VALID_COLUMNS].index("headers") - 1
+
+
+def _record_row(position: int, record: Record) -> tuple[Any, ...]:
+    row = list(_RECORD(record))
+    row[_HEADERS_AT] = json.dumps(jsonable(row[_HEADERS_AT]), ensure_ascii=False)
+    return (position, *row)
+
+
+def split_set(
+    records: bytes | None,
+    circumstances: Circumstances,
+    row: Callable[[Any], Any],
+    *,
+    wants_valid: bool = True,
+) -> Halves:
+    """Splits one record set; `row` gives the value of a column."""
+    verdict = circumstances.judge(records, row)
+    if isinstance(verdict, str) or records is None:
+        return Halves([], [_whole(0, records, None, NOT_JUDGED, str(verdict))])
+    batches, end, fault = _batches(records)
+    version = circumstances.option("api_version", row)
+    halves = Halves(wants_valid=wants_valid)
+    if verdict.accepted:
+        is_replicated = circumstances.option("origin", row) == "replication"
+        for batch in batches:
+            _take(halves, batch, _bytes_of(batch, records), is_replicated=is_replicated)
+    elif version is None or version < ONE_BATCH_VERSION:
+        for batch in batches:
+            data = _bytes_of(batch, records)
+            alone = circumstances.judge(data, row)
+            if isinstance(alone, str):
+                halves.quarantine.append(_whole(batch.position, data, None, NOT_JUDGED, alone))
+            elif alone.accepted:
+                _take(halves, batch, data)
+            else:
+                _blame(halves, batch, data, alone)
+        if not halves.quarantine and end == len(records):
+            # It is the company of the others that one of them is refused for.
+            end = 0
+    elif len(batches) == 1 and verdict.record_errors:
+        _blame(halves, batches[0], _bytes_of(batches[0], records), verdict)
+    else:
+        end = 0
+    if end == 0 and not verdict.accepted:
+        code, name, message = verdict.error, verdict.error_name, verdict.error_message
+        return Halves([], [_whole(0, records, code, name, message)])
+    if end < len(records):
+        rest = records[end:]
+        if fault is None:
+            bad = _whole(end, rest, None, TRUNCATED, "the record set ends inside a batch")
+        else:
+            bad = _whole(end, rest, fault.error_code, fault.kind, str(fault))
+        halves.quarantine.append(bad)
+    return halves
+
+
+def _batches(records: bytes) -> tuple[list[RecordBatch], int, RecordBatchError | None]:
+    """The batches that are framed rightly, where they end, and what is wrong there."""
+    batches = []
+    end = 0
+    try:
+        for batch in read_batches(records):
+            batches.append(batch)
+            end = batch.position + batch.size
+    except RecordBatchError as error:
+        return batches, end, error
+    return batches, end, None
+
+
+def _bytes_of(batch: RecordBatch, records: bytes) -> bytes:
+    return records[batch.position : batch.position + batch.size]
+
+
+def _take(halves: Halves, batch: RecordBatch, data: bytes, *, is_replicated: bool = False) -> None:
+    """Takes the records of a batch, or all of its bytes where one cannot be read."""
+    try:
+        if is_replicated:
+            check_batches(data, level="full")
+        if halves.wants_valid:
+            rows = [_record_row(batch.position, record) for record in batch.records()]
+            halves.valid += rows
+        else:
+            deque(batch.records(), maxlen=0)
+    except RecordBatchError as error:
+        code, index = error.error_code, error.record_index
+        bad = _whole(batch.position, data, code, error.kind, str(error), record_index=index)
+        halves.quarantine.append(bad)
+
+
+def _blame(halves: Halves, batch: RecordBatch, data: bytes, verdict: Verdict) -> None:
+    """Keeps the records out that a verdict blames, or all of a batch where it blames none."""
+    code, name = verdict.error, verdict.error_name
+    errors = {error.batch_index: error for error in verdict.record_errors}
+    rows: list[tuple[Any, ...]] = []
+    if errors:
+        with suppress(RecordBatchError):
+            batch.verify()
+            rows = [_record_row(batch.position, record) for record in batch.records()]
+    if not rows or max(errors) >= len(rows):
+        first = min(errors, default=None)
+        whole = _whole(batch.position, data, code, name, verdict.error_message, record_index=first)
+        halves.quarantine.append(whole)
+        return
+    for index, record in enumerate(rows):
+        if index in errors:
+            error = errors[index]
+            reason = name if error.error == code else RECORD_ERRORS[error.error]
+            bad = (*record, error.error, reason, error.message, index, None, None)
+            halves.quarantine.append(bad)
+        else:
+            halves.valid.append(record)
+
+
+def _whole(
+    position: int,
+    data: bytes | None,
+    error: int | None,
+    reason: str,
+    message: str | None,
+    *,
+    record_index: int | None = None,
+) -> tuple[Any, ...]:
+    """The row of quarantine for bytes that are given whole."""
+    size = None if data is None else len(data)
+    return (position, *_NO_RECORD, error, reason, message, record_index, size, data)
+
+
+def split_batches(job: _Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task of `split` does."""
+    import pyarrow as pa
+
+    wants_valid = job.half == "valid"
+    types = arrow_types(VALID_COLUMNS if wants_valid else QUARANTINE_COLUMNS)
+
+    def give(batch: pa.RecordBatch, rows: list[Any], origins: list[int]) -> pa.RecordBatch:
+        kept = batch.select(list(job.kept)).take(pa.array(origins, pa.int64())).columns
+        arrays = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
+        return pa.RecordBatch.from_arrays([*kept, *arrays], names=list(job.names))
+
+    def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows: list[Any] = []
+            origins: list[int] = []
+            size = 0
+            for origin, (view, row) in enumerate(captured(batch, job.circumstances)):
+                records = None if view is None else bytes(view)
+                halves = split_set(records, job.circumstances, row, wants_valid=wants_valid)
+                added = halves.valid if wants_valid else halves.quarantine
+                rows += added
+                origins += [origin] * len(added)
+                size += sum(
+                    len(value) for row in added for value in row if isinstance(value, bytes)
+                )
+                if size >= OUT_BYTES or len(rows) >= OUT_ROWS:
+                    yield give(batch, rows, origins)
+                    rows, origins, size = [], [], 0
+            if rows:
+                yield give(batch, rows, origins)
+
+    return divide

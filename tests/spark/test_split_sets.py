@@ -1,0 +1,207 @@
+"""One captured record set split by record, without Spark."""
+
+from collections import Counter
+from typing import Any
+
+import ottla
+from hypothesis import given
+from hypothesis import strategies as st
+from ottla.spark.split import (
+    QUARANTINE_COLUMNS,
+    RECORD_ERRORS,
+    VALID_COLUMNS,
+    Halves,
+    split_set,
+)
+from ottla.spark.validate import Circumstances
+from strategies import DrawnRecord, batches_of_records, compressions
+
+from benches.data import Compression, encode_batch
+
+NOW_MS = 1_700_000_000_000
+COMPACTED = ottla.TopicConfig(cleanup_policy="compact")
+OPTIONS = {"now_ms": NOW_MS, "api_version": 11, "origin": "client", "transactional_id": None}
+BATCH = ottla.build_batch(
+    [ottla.NewRecord(b"a", b"1", headers=[("h", b"\xff")]), ottla.NewRecord(None, b"2")]
+)
+
+
+def split(records: bytes | None, **given: Any) -> Halves:
+    config = given.pop("config", None)
+    profile = given.pop("profile", "strict")
+    circumstances = Circumstances(0, config, OPTIONS | given, {}, None, profile)
+    return split_set(records, circumstances, lambda _: None)
+
+
+def valid(halves: Halves) -> list[dict[str, Any]]:
+    names = [column.name for column in VALID_COLUMNS]
+    return [dict(zip(names, row, strict=True)) for row in halves.valid]
+
+
+def quarantine(halves: Halves) -> list[dict[str, Any]]:
+    names = [column.name for column in QUARANTINE_COLUMNS]
+    return [dict(zip(names, row, strict=True)) for row in halves.quarantine]
+
+
+def test_records_of_an_accepted_set_are_decoded() -> None:
+    halves = split(BATCH)
+    assert halves.quarantine == []
+    assert valid(halves)[0] == {
+        "batch_position": 0,
+        "offset": 0,
+        "timestamp": -1,
+        "key": b"a",
+        "value": b"1",
+        "headers": '[["h", {"base64": "/w=="}]]',
+        "sequence": -1,
+        "control": None,
+    }
+
+
+def test_only_the_blamed_records_are_kept_out() -> None:
+    halves = split(BATCH, config=COMPACTED)
+    assert [row["value"] for row in valid(halves)] == [b"1"]
+    (bad,) = quarantine(halves)
+    assert (bad["value"], bad["offset"], bad["record_index"]) == (b"2", 1, 1)
+    assert (bad["error"], bad["reason"]) == (87, "INVALID_RECORD")
+    assert "no key" in bad["message"]
+    assert bad["bytes"] is None
+    assert bad["size"] is None
+
+
+def test_a_batch_that_is_refused_whole_is_one_row_with_its_bytes() -> None:
+    damaged = bytearray(BATCH)
+    damaged[-1] ^= 1
+    halves = split(bytes(damaged))
+    assert halves.valid == []
+    (bad,) = quarantine(halves)
+    assert (bad["error"], bad["reason"]) == (2, "CORRUPT_MESSAGE")
+    assert (bad["bytes"], bad["size"]) == (bytes(damaged), len(damaged))
+    assert bad["offset"] is None
+    assert bad["record_index"] is None
+
+
+def test_an_incomplete_batch_at_the_end_is_kept_with_its_bytes() -> None:
+    halves = split(BATCH + BATCH[:30])
+    assert len(halves.valid) == 2
+    (bad,) = quarantine(halves)
+    assert (bad["batch_position"], bad["bytes"]) == (len(BATCH), BATCH[:30])
+    assert bad["reason"] == "truncated-batch"
+
+
+def test_a_null_is_a_row_of_quarantine() -> None:
+    (bad,) = quarantine(split(None))
+    assert (bad["reason"], bad["error"], bad["bytes"]) == ("not-judged", None, None)
+    assert "null" in bad["message"]
+
+
+def test_a_request_with_two_batches_is_refused_whole() -> None:
+    halves = split(BATCH * 2)
+    assert halves.valid == []
+    assert [row["bytes"] for row in quarantine(halves)] == [BATCH * 2]
+
+
+def test_batches_of_a_fetch_response_are_judged_one_by_one() -> None:
+    first = ottla.build_batch([ottla.NewRecord(value=b"1")], base_offset=40)
+    damaged = bytearray(first)
+    damaged[-1] ^= 1
+    last = ottla.build_batch([ottla.NewRecord(value=b"3")], base_offset=42)
+    halves = split(first + damaged + last, api_version=None, origin="replication")
+    assert [(row["offset"], row["value"]) for row in valid(halves)] == [(40, b"1"), (42, b"3")]
+    assert [row["batch_position"] for row in valid(halves)] == [0, 2 * len(first)]
+    (bad,) = quarantine(halves)
+    assert (bad["batch_position"], bad["bytes"]) == (len(first), bytes(damaged))
+
+
+def test_a_response_is_held_against_the_rules_of_the_format() -> None:
+    # Deltas 0 and 2 where nothing says that compaction took a record.
+    wrong = ottla.build_batch(
+        [ottla.NewRecord(value=b"1"), ottla.NewRecord(value=b"2", offset_delta=2)], base_offset=7
+    )
+    good = split(wrong, api_version=None, origin="replication")
+    assert len(good.valid) == 2
+    marker = ottla.build_control_batch(
+        "commit", producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=5
+    )
+    (row,) = valid(split(marker, api_version=None, origin="replication"))
+    assert row["control"] == "COMMIT"
+
+
+def test_batches_that_are_only_wrong_together_are_kept_together() -> None:
+    v2, v1 = BATCH, ottla.build_message_set([ottla.NewRecord(b"a", b"1")], magic=1)
+    halves = split(v2 + v1, api_version=None)
+    assert halves.valid == []
+    assert [row["bytes"] for row in quarantine(halves)] == [v2 + v1]
+
+
+def test_every_code_of_a_record_has_the_name_that_a_verdict_gives_it() -> None:
+    late = ottla.NewRecord(None, b"1", timestamp=NOW_MS * 2)
+    config = ottla.TopicConfig(cleanup_policy="compact")
+    verdict = ottla.validate(ottla.build_batch([late]), config, now_ms=NOW_MS)
+    for error in verdict.record_errors:
+        assert error.error in RECORD_ERRORS
+    assert RECORD_ERRORS[verdict.error] == verdict.error_name
+
+
+@st.composite
+def captured_sets(draw: st.DrawFn) -> bytes:
+    """Several batches, perhaps with a flipped bit each, perhaps cut."""
+    parts = []
+    for number in range(draw(st.integers(1, 3))):
+        plain = [(r.timestamp, r.key, r.value, r.headers) for r in draw(batches_of_records(6))]
+        codec: Compression = draw(compressions())
+        batch = bytearray(encode_batch(plain, base_offset=1000 * number, compression=codec))
+        if draw(st.booleans()):
+            batch[draw(st.integers(0, len(batch) - 1))] ^= 1 << draw(st.integers(0, 7))
+        parts.append(bytes(batch))
+    data = b"".join(parts)
+    return data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data
+
+
+@given(captured_sets(), st.sampled_from([None, 2, 11]), st.sampled_from(["client", "replication"]))
+def test_every_record_is_in_one_half_or_inside_bytes_of_quarantine(
+    data: bytes, api_version: int | None, origin: str
+) -> None:
+    halves = split(data, api_version=api_version, origin=origin, config=COMPACTED)
+    # The bytes of quarantine and the batches of the decoded records make up the whole set.
+    whole = {row["batch_position"]: row["bytes"] for row in quarantine(halves) if row["bytes"]}
+    read = {row["batch_position"] for row in valid(halves)}
+    read |= {row["batch_position"] for row in quarantine(halves) if row["bytes"] is None}
+    assert not read & set(whole)
+    rebuilt, found = b"", Counter[int]()
+    for position in sorted(read | set(whole)):
+        assert position == len(rebuilt)
+        if position in whole:
+            rebuilt += whole[position]
+            continue
+        batch = next(ottla.read_batches(data[position:]))
+        rebuilt += data[position : position + batch.size]
+        rows = (*valid(halves), *quarantine(halves))
+        offsets = [row["offset"] for row in rows if row["batch_position"] == position]
+        assert sorted(offsets) == sorted(record.offset for record in batch.records())
+        found.update(offsets)
+    assert rebuilt == data
+    assert all(count == 1 for count in found.values())
+
+
+@given(captured_sets(), st.sampled_from([None, 11]))
+def test_both_frames_come_from_the_same_verdicts(data: bytes, api_version: int | None) -> None:
+    given_options = OPTIONS | {"api_version": api_version}
+    circumstances = Circumstances(0, COMPACTED, given_options, {}, None, "strict")
+    both = split_set(data, circumstances, lambda _: None)
+    without = split_set(data, circumstances, lambda _: None, wants_valid=False)
+    assert without.quarantine == both.quarantine
+
+
+@given(st.lists(batches_of_records(6), min_size=1, max_size=3), compressions())
+def test_an_undamaged_response_is_decoded_as_it_was_put(
+    batches: list[list[DrawnRecord]], codec: Compression
+) -> None:
+    data, put = b"", []
+    for number, records in enumerate(batches):
+        plain = [(r.timestamp, r.key, r.value, r.headers) for r in records]
+        data += encode_batch(plain, base_offset=1000 * number, compression=codec)
+        put += [(1000 * number + index, r.key, r.value) for index, r in enumerate(records)]
+    halves = split(data, api_version=None, origin="replication")
+    assert halves.quarantine == []
+    assert [(row["offset"], row["key"], row["value"]) for row in valid(halves)] == put
