@@ -1,7 +1,9 @@
 """The audit on Spark gives what the embedded one gives, wherever and however it runs."""
 
 import importlib
+import os
 import random
+import signal
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -144,3 +146,39 @@ def test_tables_are_saved_by_spark(spark: Any, demo: Path, tmp_path: Path) -> No
     result.save(str(tmp_path / "out"), records=True)
     saved = spark.read.parquet(str(tmp_path / "out" / "records"))
     assert saved.count() == len(result.collect().records)
+
+
+def dies_once(function: Any, marker: str) -> Any:
+    """The same function, but the first task to hand something out then kills its executor."""
+
+    def run(batches: Any) -> Any:
+        for batch in function(batches):
+            yield batch
+            try:
+                os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            # The worker's parent is PySpark's daemon, and the executor is the daemon's.
+            daemon = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="ascii")
+            os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
+
+    return run
+
+
+@pytest.mark.parametrize("driver_logs", [0, 2_000])
+def test_a_lost_executor_changes_nothing(
+    cluster: Any, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver_logs: int
+) -> None:
+    ottla.spark.ship(cluster)
+    marker = tmp_path / "killed"
+    run_in_worker = MODULE.run_in_worker
+    monkeypatch.setattr(
+        MODULE,
+        "run_in_worker",
+        lambda *arguments: dies_once(run_in_worker(*arguments), str(marker)),
+    )
+    monkeypatch.setattr(MODULE, "LEAST_BIN_BYTES", 4_096)
+    monkeypatch.setattr(MODULE, "DRIVER_LOGS", driver_logs)
+    result = ottla.spark.audit(cluster, demo)
+    assert marker.exists()
+    assert_equal(result, ottla.audit(demo))

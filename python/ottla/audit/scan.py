@@ -22,6 +22,9 @@ class ScanRequest:
     """One file, and all that is known about it beside its bytes."""
 
     path: bytes
+    size: int
+    """Bytes when it was listed. What is appended later is not seen, so that ranges scanned at
+    different times, and by different processes, are of one file."""
     base_offset: int | None
     next_base_offset: int | None
     is_active: bool
@@ -35,13 +38,14 @@ class ScanRequest:
     now_ms: int
 
     def open(self) -> _engine.Segment:
-        """The segment, whose size is taken now.
+        """The segment.
 
         Raises:
             OSError: the file cannot be opened.
         """
         return _engine.Segment(
             self.path,
+            size=self.size,
             base_offset=self.base_offset,
             next_base_offset=self.next_base_offset,
             is_active=self.is_active,
@@ -67,6 +71,7 @@ def scan_request(
     """What it takes to scan the file of a task; `beside` is what its log has beside segments."""
     return ScanRequest(
         path=task.file.path,
+        size=task.file.size,
         base_offset=task.base_offset,
         next_base_offset=task.next_base_offset,
         is_active=task.is_active,

@@ -100,8 +100,8 @@ def audit(
     started = time.monotonic()
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
     plan = plan_audit(uri, topics=topics, replicas=replicas)
-    bin_bytes = split_bytes or _bin_bytes(spark, plan.byte_count)
-    plan = plan.split(bin_bytes)
+    bin_bytes = _bin_bytes(spark, plan.byte_count)
+    plan = plan.split(split_bytes or bin_bytes)
     now_ms = time.time_ns() // 1_000_000
     bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
     context = Context(names_of(plan.inventory), topic_configs)
