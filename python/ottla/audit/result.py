@@ -6,7 +6,8 @@ import itertools
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,7 @@ from ottla.audit.internal_topics import COORDINATOR_TABLES
 from ottla.audit.inventory import FileEntry, Partition, display
 from ottla.audit.judge import OUTCOME_TABLES
 from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
+from ottla.audit.split import condemns, split_file
 from ottla.audit.tables import (
     FINDINGS,
     TABLES,
@@ -35,6 +37,7 @@ from ottla.errors import FindingsError, MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ottla.audit.findings import Finding
     from ottla.audit.judge import Outcome
     from ottla.audit.kept import ScannedFile
     from ottla.audit.plan import Plan
@@ -100,6 +103,10 @@ class AuditResult:
     level: str
     fail_on: Severity
     elapsed_s: float
+    _segment_files: Callable[[], Iterator[tuple[bytes, Row, list[Finding]]]] = field(
+        repr=False, compare=False
+    )
+    """Path, place columns and findings of every file with records."""
 
     @property
     def exit_code(self) -> int:
@@ -119,6 +126,31 @@ class AuditResult:
             first = findings[0]
             place = f" in {first['file']}" if first["file"] else ""
             raise FindingsError(f"{first['name']}{place}: {first['message']}{more}", findings)
+
+    def split_records(self) -> tuple[Table, Table]:
+        """The good records, and those in quarantine with the reason: two tables.
+
+        The first has the columns of `records`, the second those of `quarantine`
+        (`docs/tables.md`). Error findings about the bytes of a segment keep records out: the one
+        record that a finding names, where the rest of its batch can be read, else every record of
+        the batch or range. What cannot be read as records is there with its bytes, a range of more
+        than 4 MiB in several rows. Where a file has more than a thousand findings of a kind, all
+        that lies behind the last one told is in quarantine.
+
+        Both read the files when they are used, a bounded piece at a time, and see as much as the
+        audit's level did.
+
+            >>> from ottla.audit import audit  # the same as ottla.audit
+            >>> valid, quarantine = audit("examples/data", topics=["orders"]).split_records()
+            >>> len(valid), len(quarantine)
+            (172, 0)
+        """
+
+        def chunks(half: int) -> Iterator[Sequence[Row]]:
+            for path, prefix, findings in self._segment_files():
+                yield from split_file(path, prefix, findings)[half]
+
+        return Table("records", lambda: chunks(0)), Table("quarantine", lambda: chunks(1))
 
     def sql(self, query: str) -> Any:
         """A `duckdb.DuckDBPyRelation` of a query over the tables, each under its own name.
@@ -208,6 +240,7 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         level=level,
         fail_on=fail_on,
         elapsed_s=outcome.elapsed_s,
+        _segment_files=lambda: split_work(plan, outcome),
     )
 
 
@@ -412,6 +445,19 @@ def _blamed(partition: Partition, row: Mapping[str, Any]) -> int | None:
         return offset_of_timestamp(path, row["max_timestamp_position"], row["max_timestamp"])
     except OSError:
         return None
+
+
+def split_work(plan: Plan, outcome: Outcome) -> Iterator[tuple[bytes, Row, list[Finding]]]:
+    """What `split_file` is told of every file with records, in the order of the plan."""
+    condemning: dict[str, list[Finding]] = defaultdict(list)
+    for finding in filter(condemns, outcome.findings):
+        condemning[finding.file or ""].append(finding)
+    for index, log in enumerate(plan.logs):
+        partition = log.partition
+        place = (partition.topic, partition.partition) if partition else (None, None)
+        for path in outcome.files.of_log(index):
+            file = plan.inventory.display(path)
+            yield path, (file, *place), condemning.get(file, [])
 
 
 def _segment_table(

@@ -337,6 +337,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "transactional_ids": TRANSACTIONAL_IDS,
 }
 
+DERIVED: dict[str, tuple[Column, ...]] = {"quarantine": QUARANTINE}
+"""Tables that a method of the result gives, by other names than its attributes."""
+
 # Rows of a table in memory handed on at a time.
 CHUNK_ROWS = 16_384
 
@@ -361,7 +364,7 @@ class Table:
         length: int | None = None,
     ) -> None:
         self.name = name
-        self.columns = TABLES[name]
+        self.columns = TABLES.get(name) or DERIVED[name]
         self._chunks = chunks
         self._length = length
 
@@ -502,10 +505,17 @@ def tables_markdown() -> str:
         "What does not apply is null. Columns of type `list` are JSON text in Arrow and Parquet;",
         'bytes in JSON are text where they are UTF-8, else `{"base64": "…"}`.',
     ]
-    for name, columns in TABLES.items():
-        lines += ["", f"## {name}", "", "| column | type | |", "| --- | --- | --- |"]
+    for name, columns in (TABLES | DERIVED).items():
+        lines += ["", f"## {name}", ""]
+        lines += [_DERIVED_BY[name], ""] if name in DERIVED else []
+        lines += ["| column | type | |", "| --- | --- | --- |"]
         lines += [f"| `{c.name}` | {c.type} | {c.doc} |" for c in columns]
     return "\n".join(lines) + "\n"
+
+
+_DERIVED_BY = {
+    "quarantine": "The second table of `AuditResult.split_records()`, beside the good `records`."
+}
 
 
 def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

@@ -1,0 +1,207 @@
+"""The records of a file split by what the audit found: the good ones, and those in quarantine.
+
+`split_file` is a function of one file and its findings, so threads and tasks of a cluster share it.
+A finding condemns what lies in its range of bytes. Where it names a record and the rest of the
+batch can be read, it condemns that record alone.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit.segment import RECORD_COLUMNS, record_chunks
+from ottla.errors import RecordBatchError
+from ottla.records import read_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ottla.audit.findings import Finding
+    from ottla.audit.tables import Row
+
+CONDEMNING = frozenset(
+    {
+        "crc-mismatch",
+        "damaged-range",
+        "truncated-tail",
+        "garbage-tail",
+        "magic-fault",
+        "base-offset-wrong",
+        "offset-repeat",
+        "out-of-segment",
+        "undecodable",
+        "record-fault",
+    }
+)
+"""Findings about the bytes of a segment that keep records out when they are errors."""
+
+PIECE_BYTES = 4 << 20
+"""Bytes of a range that a row of quarantine holds; a longer one goes on in the next row."""
+
+BATCH_BYTES = 64 << 20
+"""A range up to this size may be a batch whose records can be read."""
+
+# Rows of quarantine that are handed out at a time.
+_ROWS_AT_ONCE = 1_024
+
+_POSITION = [column.name for column in RECORD_COLUMNS].index("batch_position")
+_RECORD = attrgetter(*(c.name for c in RECORD_COLUMNS if c.name != "batch_position"))
+_NO_RECORD = (None,) * (len(RECORD_COLUMNS) - 1)
+
+
+def condemns(finding: Finding) -> bool:
+    """Whether a finding keeps records out, or bytes."""
+    return finding.severity == "error" and finding.name in CONDEMNING
+
+
+def split_file(
+    place: Any, prefix: Row, findings: Sequence[Finding]
+) -> tuple[Iterator[list[Row]], Iterator[list[Row]]]:
+    """Splits the records of a file.
+
+    Args:
+        place: the file, as the engine takes it.
+        prefix: values of the columns `file`, `topic` and `partition`.
+        findings: what the audit found in this file; those that condemn nothing are passed over.
+
+    Returns:
+        Rows of `records` that are good, and rows of `quarantine`, both in pieces and in the order
+        of the file. The file is read while they are asked for.
+
+    Raises:
+        OSError: while iterating, when the file cannot be read.
+    """
+    condemning = [finding for finding in findings if condemns(finding)]
+    ranges = cache(lambda: _ranges(place, condemning))
+    return _valid(place, prefix, ranges), _pieces(_quarantine(place, prefix, ranges))
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Bytes that are condemned, or some records of the batch they are."""
+
+    start: int
+    stop: int
+    finding: Finding
+    by_index: dict[int, Finding]
+    """Records that are condemned alone; empty where all of the range is."""
+
+
+def _ranges(place: Any, findings: Iterable[Finding]) -> list[_Range]:
+    """What is condemned, in the order of the file, nothing twice."""
+    size = _size(place)
+    ranges: list[_Range] = []
+    told: dict[str, tuple[int, Finding]] = {}
+    known: dict[tuple[int, int], list[Finding]] = {}
+    untold = []
+    for finding in findings:
+        if finding.position is None:
+            untold.append(finding)
+            continue
+        stop = min(size, finding.position + (finding.size or 0))
+        known.setdefault((finding.position, stop), []).append(finding)
+        told[finding.name] = max(told.get(finding.name, (0, finding)), (stop, finding), key=_stop)
+    for finding in untold:
+        # So many of a kind that the rest was counted: nothing behind the last is known to be good.
+        start, _ = told.get(finding.name, (0, finding))
+        known.setdefault((start, size), []).append(finding)
+    end = 0
+    for (start, stop), several in sorted(known.items(), key=lambda item: item[0]):
+        if stop <= max(start, end):
+            continue
+        by_index = {f.record_index: f for f in several if f.record_index is not None}
+        is_by_index = len(by_index) == len(several) and start >= end
+        readable = _records(_read(place, start, stop - start)) if is_by_index else None
+        if readable is None or max(by_index) >= len(readable):
+            by_index = {}
+        ranges.append(_Range(max(start, end), stop, several[0], by_index))
+        end = stop
+    return ranges
+
+
+def _stop(pair: tuple[int, Finding]) -> int:
+    return pair[0]
+
+
+def _valid(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[list[Row]]:
+    """The records outside of what is condemned."""
+    ranges = found()
+    at = 0
+    for rows in record_chunks(place):
+        good: list[Row] = []
+        position, index = -1, 0
+        for row in rows:
+            # A piece of the table holds whole batches.
+            index = index + 1 if row[_POSITION] == position else 0
+            position = row[_POSITION]
+            while at < len(ranges) and ranges[at].stop <= position:
+                at += 1
+            if at < len(ranges) and ranges[at].start <= position:
+                by_index = ranges[at].by_index
+                if not by_index or index in by_index:
+                    continue
+            good.append((*prefix, *row))
+        if good:
+            yield good
+
+
+def _quarantine(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[Row]:
+    for condemned in found():
+        start, size = condemned.start, condemned.stop - condemned.start
+        finding = condemned.finding
+        records = None
+        if size <= BATCH_BYTES:
+            records = _records(_read(place, start, size))
+        if records is not None:
+            for index, record in enumerate(records):
+                blamed = condemned.by_index.get(index, finding)
+                if condemned.by_index and index not in condemned.by_index:
+                    continue
+                reason = (blamed.name, blamed.message, index, None, None)
+                yield (*prefix, start, *record, *reason)
+            continue
+        for position in range(start, condemned.stop, PIECE_BYTES):
+            data = _read(place, position, min(PIECE_BYTES, condemned.stop - position))
+            whole = (finding.name, finding.message, finding.record_index, len(data), data)
+            yield (*prefix, position, *_NO_RECORD, *whole)
+
+
+def _records(data: bytes) -> list[Row] | None:
+    """The records of bytes that are one batch of which every record can be read."""
+    try:
+        batches = list(read_batches(data))
+        if len(batches) != 1 or batches[0].size != len(data):
+            return None
+        batches[0].verify()
+        return [_RECORD(record) for record in batches[0].records()]
+    except RecordBatchError:
+        return None
+
+
+def _pieces(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    held: list[Row] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += sum(len(value) for value in row if isinstance(value, bytes))
+        if len(held) >= _ROWS_AT_ONCE or size >= PIECE_BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
+
+
+def _size(place: Any) -> int:
+    return os.stat(place).st_size if isinstance(place, bytes) else int(place.size)
+
+
+def _read(place: Any, position: int, size: int) -> bytes:
+    """Bytes of a file, fewer at its end."""
+    if not isinstance(place, bytes):
+        return bytes(place.read_at(position, size))
+    with open(place, "rb", buffering=0) as file:
+        return os.pread(file.fileno(), size, position)
