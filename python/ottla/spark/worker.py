@@ -61,17 +61,36 @@ def find_ottla() -> Callable[[], None]:
             try:
                 from pyspark.core.files import SparkFiles
 
-                places.insert(0, SparkFiles.getRootDirectory())
+                root = SparkFiles.getRootDirectory()
             except ImportError:
-                pass  # The workers of Spark Connect alone have no such module, and unpack here.
-            wanted = (*shipped, f"ottla-{version}")
+                # The workers of Spark Connect alone have no such module, and unpack here.
+                return among(places)
+            # A stream is planned and read in a directory that nobody makes, or above its own: what
+            # was shipped lies above, or in the directory of a session beside.
+            above = root if os.path.isdir(root) else os.path.dirname(root)
+            beside = [above, *(os.path.join(above, name) for name in names(above))]
+            return among([root, *places]) or among(beside)
+
+        def among(places: list[str]) -> str | None:
             found = [
-                (wanted.index(name), os.path.join(place, name))
+                (order, os.path.join(place, name))
                 for place in places
-                for name in os.listdir(place)
-                if name in wanted
+                for name in names(place)
+                if (order := rank(name)) is not None
             ]
             return min(found)[1] if found else None
+
+        def names(place: str) -> list[str]:
+            try:
+                return sorted(os.listdir(place))
+            except OSError:
+                return []
+
+        def rank(name: str) -> int | None:
+            if name in shipped:
+                return shipped.index(name)
+            # What was shipped by another process of the driver's than the one that pickled.
+            return len(shipped) if f"{name}-".startswith(f"ottla-{version}-") else None
 
         if "ottla" not in sys.modules:
             directory = unpacked()
