@@ -20,7 +20,10 @@ import ottla.spark
 
 HOST = "127.0.0.1"
 STARTED_WITHIN_S = 60
+# Tests are short: the second compiler of the JVM costs more than it gives.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.driver.memory": "1g",
     "spark.driver.bindAddress": HOST,
     "spark.driver.host": HOST,
@@ -28,8 +31,12 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
 }
-# The lock of a lost executor would wait a minute for its return.
-CLUSTER_SETTINGS = {**SETTINGS, "spark.executor.memory": "512m", "spark.executor.cores": "1"}
+CLUSTER_SETTINGS = {
+    **SETTINGS,
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+}
 
 
 def free_port() -> int:
@@ -84,10 +91,10 @@ class Processes:
         self.python = python_without_ottla(directory)
         self.running: list[subprocess.Popen[bytes]] = []
 
-    def start(self, name: str, *command: str, memory: str = "512m") -> Path:
+    def start(self, name: str, *command: str) -> Path:
         """Start one of Spark's main classes and give the file of its log."""
         environ = environment(self.python, self.directory)
-        environ["SPARK_DAEMON_MEMORY"] = memory
+        environ |= {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS}
         log = self.directory / f"{name}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
@@ -142,17 +149,19 @@ class Standalone(Processes):
         package = "org.apache.spark.deploy"
         log = self.start(
             "master", f"{package}.master.Master",
-            "--host", HOST, "--port", str(port), "--webui-port", str(free_port()),
+            "--host", HOST, "--port", str(port), "--webui-port", "0",
         )  # fmt: skip
         self.wait_until(lambda: listens(port), log)
-        for name in ("first", "second"):
-            (directory / name).mkdir()
-            log = self.start(
+        logs = [
+            self.start(
                 name, f"{package}.worker.Worker",
-                "--host", HOST, "--port", "0", "--webui-port", str(free_port()),
+                "--host", HOST, "--port", "0", "--webui-port", "0",
                 "--cores", "1", "--memory", "1g",
                 "--work-dir", str(directory / name), self.master,
-            )  # fmt: skip
+            )
+            for name in ("first", "second")
+        ]  # fmt: skip
+        for log in logs:
             self.wait_until(says(log, "registered with master"), log)
 
 
@@ -235,17 +244,22 @@ class Sessions:
 
 
 @contextmanager
-def environ(**changed: str) -> Iterator[None]:
+def environ(**changed: str | None) -> Iterator[None]:
+    """Set variables, or take away those that are None, while the block runs."""
     before = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
+    _set(changed)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set(before)
+
+
+def _set(values: dict[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def what_is_missing() -> str:

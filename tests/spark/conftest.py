@@ -13,7 +13,8 @@ KINDS = ("spark", "cluster", "connect")
 def kind_of(item: pytest.Item) -> int:
     """Give the place of a test in the run, so that each kind of session is started once."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    asked = {*getattr(item, "fixturenames", ()), *(p for p in parameters if isinstance(p, str))}
+    names = {*getattr(item, "fixturenames", ()), *(p for p in parameters if isinstance(p, str))}
+    asked = {name.removeprefix("new_") for name in names}
     return max((at for at, kind in enumerate(KINDS) if kind in asked), default=-1)
 
 
@@ -53,6 +54,18 @@ def cluster(sessions: Sessions) -> Any:
 def connect(sessions: Sessions) -> Any:
     """Give a session of Spark Connect whose workers' Python has no Ottla: ship it."""
     return sessions.get("connect")
+
+
+@pytest.fixture
+def new_cluster(sessions: Sessions) -> Any:
+    """Give a session on the cluster to which nothing was shipped."""
+    return sessions.get("cluster", fresh=True)
+
+
+@pytest.fixture
+def new_connect(sessions: Sessions) -> Any:
+    """Give a session of Spark Connect to which nothing was shipped."""
+    return sessions.get("connect", fresh=True)
 
 
 @pytest.fixture(params=KINDS)

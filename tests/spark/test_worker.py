@@ -19,11 +19,3 @@ def test_batches_go_through_a_function_in_the_workers(everywhere: Any) -> None:
 def test_rows_go_through_a_function_in_the_workers(spark: Any) -> None:
     rows = spark.sparkContext.parallelize(range(6), 3)
     assert rows.mapPartitions(run_rows_in_worker(*UNCHANGED)).collect() == list(range(6))
-
-
-@pytest.mark.parametrize("kind", ["cluster", "connect"])
-def test_a_worker_without_ottla_says_what_to_do(sessions: Any, kind: str) -> None:
-    spark = sessions.get(kind, fresh=True)
-    frame = spark.range(0, 2, 1, 2).mapInArrow(run_in_worker(*UNCHANGED), "id bigint")
-    with pytest.raises(Exception, match=r"call ottla\.spark\.ship\(spark\) before the job"):
-        frame.collect()

@@ -5,6 +5,7 @@
     import ottla.spark
 
     spark = ottla.spark.session()                 # or the session your platform gives you
+    print(ottla.spark.doctor(spark))              # is everything in its place?
     ottla.spark.ship(spark)                       # where the workers have no Ottla of their own
 
 PySpark is loaded when a function is called: importing this package is cheap and needs none.
@@ -12,6 +13,7 @@ PySpark is loaded when a function is called: importing this package is cheap and
 
 # A function and its module share their name, so functions are bound here, once, over the modules.
 from ottla.spark.audit import audit
+from ottla.spark.doctor import doctor
 from ottla.spark.session import session
 from ottla.spark.ship import ship
 from ottla.spark.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
@@ -29,6 +31,7 @@ __all__ = [
     "VERDICT_COLUMNS",
     "CapturedColumn",
     "audit",
+    "doctor",
     "session",
     "ship",
     "split",

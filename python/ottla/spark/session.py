@@ -97,5 +97,8 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
         builder = builder.remote(master) if remote else builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, str(value).lower() if isinstance(value, bool) else value)
-    started: SparkSession = builder.getOrCreate()
+    from ottla.spark.jobs import job
+
+    with job(f"starting Spark {pyspark.__version__}"):
+        started: SparkSession = builder.getOrCreate()
     return started

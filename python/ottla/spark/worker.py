@@ -37,54 +37,6 @@ def remember_shipped(directory: str) -> None:
     _shipped[:] = [directory]
 
 
-def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | None]:
-    """Make the function that gives the directory of a shipped Ottla, pickled by value."""
-
-    def unpacked() -> str | None:
-        import os
-
-        places = [os.getcwd()]
-        try:
-            from pyspark.core.files import SparkFiles
-
-            root = SparkFiles.getRootDirectory()
-        except ImportError:
-            # The workers of Spark Connect alone have no such module, and unpack here.
-            return among(places)
-        # A stream is planned and read in a directory that nobody makes, or above its own: what
-        # was shipped lies above, or in the directory of a session beside.
-        above = root if os.path.isdir(root) else os.path.dirname(root)
-        beside = [above, *(os.path.join(above, name) for name in names(above))]
-        return among([root, *places]) or among(beside)
-
-    def among(places: list[str]) -> str | None:
-        import os
-
-        found = [
-            (order, os.path.join(place, name))
-            for place in places
-            for name in names(place)
-            if (order := rank(name)) is not None
-        ]
-        return min(found)[1] if found else None
-
-    def names(place: str) -> list[str]:
-        import os
-
-        try:
-            return sorted(os.listdir(place))
-        except OSError:
-            return []
-
-    def rank(name: str) -> int | None:
-        if name in shipped:
-            return shipped.index(name)
-        # What was shipped by another process of the driver's than the one that pickled.
-        return len(shipped) if f"{name}-".startswith(f"ottla-{version}-") else None
-
-    return unpacked
-
-
 def find_ottla() -> Callable[[], None]:
     """Make the function that lets a worker import Ottla; it is pickled by value.
 
@@ -96,13 +48,30 @@ def find_ottla() -> Callable[[], None]:
             or it has another version than the driver's.
     """
     version = __version__
-    unpacked = _find_shipped(version, tuple(_shipped))
+    shipped = tuple(_shipped)
 
     def find() -> None:
         import importlib
         import os
         import platform
         import sys
+
+        def unpacked() -> str | None:
+            places = [os.getcwd()]
+            try:
+                from pyspark.core.files import SparkFiles
+
+                places.insert(0, SparkFiles.getRootDirectory())
+            except ImportError:
+                pass  # The workers of Spark Connect alone have no such module, and unpack here.
+            ours = f"ottla-{version}"
+            found = [
+                (name not in shipped, name != ours, os.path.join(place, name))
+                for place in places
+                for name in os.listdir(place)
+                if name == ours or name.startswith(f"{ours}-")
+            ]
+            return min(found)[2] if found else None
 
         if "ottla" not in sys.modules:
             directory = unpacked()
@@ -146,6 +115,18 @@ def _run(target: str, payload: object) -> Callable[[Any], Any]:
     return run
 
 
+def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    call = _run(target, payload)
+
+    def run_over(items: Iterator[Any]) -> Iterator[Any]:
+        yield from call(items)
+        # A worker with input left is thrown away, and the next task waits for a new one.
+        for _ in items:
+            pass
+
+    return run_over
+
+
 def run_in_worker(
     target: str, payload: object
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -160,7 +141,7 @@ def run_in_worker(
         >>> function = run_in_worker("functools:partial", iter)  # hands batches through
         >>> frame = spark.range(8).mapInArrow(function, "id bigint")  # doctest: +SKIP
     """
-    return _run(target, payload)
+    return _run_over(target, payload)
 
 
 def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -171,7 +152,7 @@ def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]]
             iterator of rows to one of rows.
         payload: any object the standard pickle takes; it is unpickled in each task.
     """
-    return _run(target, payload)
+    return _run_over(target, payload)
 
 
 def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa.Table]:

@@ -1,0 +1,360 @@
+"""Is everything in its place: Java, PySpark, the workers' Python and what it must import."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ottla import __version__
+from ottla.spark.causes import errors_of_spark, sentence_of
+from ottla.spark.session import is_connect, spark_version
+from ottla.spark.worker import find_ottla
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["Check", "Report", "doctor"]
+
+JAVA_AT_LEAST = 17
+PYSPARK_TESTED = ((4, 0), (4, 3))
+PYARROW_AT_LEAST = 16
+TEMP_SPACE_AT_LEAST = 1 << 30
+"""Spark spills what does not fit in memory; below a gigabyte a sort of moderate size fails."""
+ANSWER_WITHIN_S = 120
+"""Executors that start only now, or a busy cluster, take their time."""
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+ANSI = "spark.sql.ansi.enabled"
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what, such as ``java`` or ``workers' Ottla``.
+        status: ``ok``, ``warn`` (works, slower or not everything) or ``fail``.
+        found: what is there.
+        expected: what should be; empty where anything is right.
+        remedy: what to do; empty where nothing has to be done.
+    """
+
+    name: str
+    status: Literal["ok", "warn", "fail"]
+    found: str
+    expected: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.name, self.found]
+        if self.status != "ok":
+            parts += [f"expected {self.expected}", self.remedy]
+        return ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:] if part)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `ottla.spark.doctor` found, in the order it looked.
+
+    Attributes:
+        checks: one `Check` each.
+    """
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing fails; warnings are no failure."""
+        return not self.failures()
+
+    def failures(self) -> list[str]:
+        """Give a sentence for each check that fails."""
+        return [str(check) for check in self.checks if check.status == "fail"]
+
+    def __str__(self) -> str:
+        width = max(len(check.name) for check in self.checks)
+        lines = []
+        for check in self.checks:
+            lines.append(f"{check.status:4}  {check.name:{width}}  {check.found}")
+            if check.status != "ok":
+                margin = " " * (width + 8)
+                lines += [f"{margin}expected: {check.expected}"] if check.expected else []
+                lines += [f"{margin}to do: {check.remedy}"] if check.remedy else []
+        return "\n".join(lines)
+
+
+def doctor(spark: SparkSession | None = None) -> Report:
+    """Look over what jobs of Ottla on Spark need, and say what to fix.
+
+    With a session, a job of some tiny tasks asks the workers; it changes nothing and ends after
+    two minutes at the latest. Everything that is found missing is in the report: nothing is raised.
+
+    Args:
+        spark: a session, classic or of Spark Connect; by default the one that runs, if any.
+
+    Example:
+        >>> print(doctor())  # doctest: +SKIP
+        ok    java             17.0.15 (/usr/bin/java)
+        ok    pyspark          4.3.0
+        ok    driver's Python  3.11.7 (/usr/bin/python3)
+        ...
+    """
+    pyspark = _pyspark()
+    if spark is None and pyspark.status != "fail":
+        from pyspark.sql import SparkSession
+
+        spark = SparkSession.getActiveSession()
+    checks = [_java(spark), pyspark, _python(), _pyarrow(), _temp_space("driver's temp space")]
+    if spark is not None:
+        checks += [_kind(spark), *_workers(spark), *_settings(spark)]
+    elif pyspark.status != "fail":
+        checks.append(
+            Check("workers", "warn", "not looked at", "a session", "ottla.spark.doctor(spark)")
+        )
+    return Report(tuple(checks))
+
+
+def _java(spark: SparkSession | None) -> Check:
+    expected = f"Java {JAVA_AT_LEAST} or newer"
+    remedy = f"install Java {JAVA_AT_LEAST} and point JAVA_HOME to it, or put java on the PATH"
+    if spark is not None and is_connect(spark):
+        return Check("java", "ok", "not needed here: the server of Spark Connect has its own")
+    if spark is not None:
+        version = spark.sparkContext._jvm.System.getProperty("java.version")  # noqa: SLF001
+        return Check("java", "ok", f"{version}, of the running session")
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(os.path.join(home, "bin", "java") if home else "java")
+    if java is None:
+        place = f"JAVA_HOME, {home}, has no bin/java" if home else "JAVA_HOME unset, none on PATH"
+        return Check("java", "fail", f"no Java: {place}", expected, remedy)
+    try:
+        # The first line names the version in quotes: openjdk version "17.0.15" 2025-04-15.
+        shown = subprocess.run(  # noqa: S603 - Spark is about to run the same program.
+            [java, "-version"], capture_output=True, text=True, timeout=30, check=True
+        )
+        version = shown.stderr.split('"')[1]
+        first, second = [*version.split("."), "0"][:2]
+        # Before 9, versions began with 1.
+        major = int(second if first == "1" else first)
+    except (OSError, subprocess.SubprocessError, IndexError, ValueError) as error:
+        return Check("java", "fail", f"{java} does not tell its version: {error}", expected, remedy)
+    found = f"{version} ({java})"
+    if major < JAVA_AT_LEAST:
+        return Check("java", "fail", found, expected, remedy)
+    return Check("java", "ok", found)
+
+
+def _pyspark() -> Check:
+    lowest, highest = (".".join(map(str, version)) for version in PYSPARK_TESTED)
+    expected = f"{lowest} to {highest}"
+    try:
+        import pyspark
+    except ImportError as error:
+        remedy = "pip install 'ottla[spark]'"
+        return Check("pyspark", "fail", f"not installed ({error})", expected, remedy)
+    version = spark_version(pyspark.__version__)
+    if version < PYSPARK_TESTED[0]:
+        remedy = f"pip install 'pyspark>={lowest}'"
+        return Check("pyspark", "fail", pyspark.__version__, expected, remedy)
+    if version > PYSPARK_TESTED[1]:
+        return Check("pyspark", "warn", pyspark.__version__, expected, "newer than what was tested")
+    return Check("pyspark", "ok", pyspark.__version__)
+
+
+def _python() -> Check:
+    return Check("driver's Python", "ok", f"{platform.python_version()} ({sys.executable})")
+
+
+def _pyarrow() -> Check:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        return _judged_pyarrow("driver's pyarrow", f"missing ({error})", None)
+    return _judged_pyarrow("driver's pyarrow", pa.__version__, pa.__version__)
+
+
+def _judged_pyarrow(name: str, found: str, version: str | None) -> Check:
+    if version is not None and int(version.split(".")[0]) >= PYARROW_AT_LEAST:
+        return Check(name, "ok", found)
+    remedy = f"pip install 'pyarrow>={PYARROW_AT_LEAST}'"
+    return Check(name, "fail", found, f"{PYARROW_AT_LEAST} or newer", remedy)
+
+
+def _temp_space(name: str) -> Check:
+    directory = tempfile.gettempdir()
+    return _judged_space(name, shutil.disk_usage(directory).free, directory)
+
+
+def _judged_space(name: str, free: int, where: str) -> Check:
+    found = f"{free / (1 << 30):.1f} GiB free in {where}"
+    if free >= TEMP_SPACE_AT_LEAST:
+        return Check(name, "ok", found)
+    return Check(
+        name, "warn", found, "1 GiB or more", "free some, or set TMPDIR and spark.local.dir"
+    )
+
+
+def _kind(spark: SparkSession) -> Check:
+    if is_connect(spark):
+        return Check("session", "ok", f"Spark Connect, Spark {spark.version}")
+    return Check("session", "ok", f"classic, master {spark.sparkContext.master}")
+
+
+def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
+    """Make what each task runs: pickled by value, so that it needs nothing of Ottla."""
+
+    def look(items: Iterator[Any]) -> Iterator[str]:
+        import json
+        import platform
+        import shutil
+        import sys
+        import tempfile
+        import time
+
+        seen: dict[str, Any] = {
+            "host": platform.node(),
+            "executable": sys.executable,
+            "python": platform.python_version(),
+            "temp": tempfile.gettempdir(),
+            "free": shutil.disk_usage(tempfile.gettempdir()).free,
+            "pyarrow": None,
+            "ottla": None,
+            "problem": None,
+        }
+        try:
+            import pyarrow as pa
+
+            seen["pyarrow"] = pa.__version__
+        except ImportError:
+            pass
+        try:
+            find()
+            import ottla
+
+            seen["ottla"] = f"{ottla.__version__} ({ottla.__path__[0]})"
+        except ImportError as error:
+            seen["problem"] = str(error)
+        for _ in items:
+            pass  # A worker with input left would be thrown away.
+        # Long enough that one fast executor does not take the tasks of all.
+        time.sleep(0.1)
+        yield json.dumps(seen)
+
+    return look
+
+
+def _ask(spark: SparkSession) -> list[dict[str, Any]]:
+    look = _look(find_ottla())
+    if not is_connect(spark):
+        # Rows, not Arrow: to be told of a worker without pyarrow.
+        context = spark.sparkContext
+        tasks = min(context.defaultParallelism, 1000)
+        texts = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+        return [json.loads(text) for text in texts]
+
+    def look_in_arrow(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        yield pa.RecordBatch.from_pydict({"seen": list(look(batches))})
+
+    rows = spark.range(0, 16, 1, 16).mapInArrow(look_in_arrow, "seen string").collect()
+    return [json.loads(row.seen) for row in rows]
+
+
+def _workers(spark: SparkSession) -> list[Check]:
+    answers: list[list[dict[str, Any]]] = []
+    problems: list[str] = []
+
+    def ask() -> None:
+        spark.addTag("ottla-doctor")
+        try:
+            answers.append(_ask(spark))
+        except errors_of_spark() as error:
+            problems.append(sentence_of(error))
+
+    thread = threading.Thread(target=ask, name="ottla-doctor", daemon=True)
+    thread.start()
+    thread.join(ANSWER_WITHIN_S)
+    expected = "an answer of every worker"
+    if thread.is_alive():
+        spark.interruptTag("ottla-doctor")
+        found, remedy = f"no answer within {ANSWER_WITHIN_S} s", "look for free executors"
+        return [Check("workers", "fail", found, expected, remedy)]
+    if problems:
+        same = (
+            f"PYSPARK_PYTHON names one like the driver's, {platform.python_version()}, with pyarrow"
+        )
+        return [Check("workers", "fail", problems[0], expected, same)]
+    return list(_judged(answers[0]))
+
+
+def _judged(answers: list[dict[str, Any]]) -> Iterator[Check]:
+    def several(*names: str) -> str:
+        """Give the different values, and on how many hosts."""
+        values = dict.fromkeys(" ".join(str(seen[name]) for name in names) for seen in answers)
+        return ", ".join(values)
+
+    hosts = len({seen["host"] for seen in answers})
+    where = f" on {hosts} hosts" if hosts > 1 else ""
+    python = several("python", "executable") + where
+    ours = sys.version_info[:2]
+    if all(seen["python"].split(".")[:2] == [str(part) for part in ours] for seen in answers):
+        yield Check("workers' Python", "ok", python)
+    else:
+        expected = f"the driver's, {ours[0]}.{ours[1]}"
+        yield Check("workers' Python", "fail", python, expected, "set PYSPARK_PYTHON to the same")
+    bad = [seen["problem"] for seen in answers if seen["problem"]]
+    if bad:
+        remedy = f"ottla.spark.ship(spark), or pip install ottla=={__version__} on the workers"
+        yield Check("workers' Ottla", "fail", bad[0], __version__, remedy)
+    else:
+        yield Check("workers' Ottla", "ok", several("ottla"))
+    worst = min(answers, key=lambda seen: int((seen["pyarrow"] or "0").split(".")[0]))
+    yield _judged_pyarrow("workers' pyarrow", several("pyarrow"), worst["pyarrow"])
+    least = min(answers, key=lambda seen: int(seen["free"]))
+    place = f"{least['temp']} on {least['host']}"
+    yield _judged_space("workers' temp space", least["free"], place)
+
+
+def _settings(spark: SparkSession) -> Iterator[Check]:
+    from pyspark.errors import PySparkException
+
+    def value(name: str) -> str | None:
+        try:
+            text: str | None = spark.conf.get(name)
+        except PySparkException:
+            return None  # An older Spark does not know it.
+        return text
+
+    sockets = value(UNIX_SOCKETS)
+    if sockets is None and spark_version(spark.version) >= (4, 1):
+        sockets = "false"
+    if sockets == "false":
+        remedy = "start the session with it, as ottla.spark.session() does: tasks start faster"
+        yield Check(UNIX_SOCKETS, "warn", "false", "true", remedy)
+    elif sockets is not None:
+        yield Check(UNIX_SOCKETS, "ok", sockets)
+    pushdown = value(PUSHDOWN)
+    if pushdown == "false":
+        remedy = "set it where format('ottla') is read with filters: partitions are left out then"
+        yield Check(PUSHDOWN, "warn", "false", "true", remedy)
+    elif pushdown is not None:
+        yield Check(PUSHDOWN, "ok", pushdown)
+    yield Check(ANSI, "ok", f"{value(ANSI)} (either is right)")
+    rows = value(BATCH_ROWS) or "10000"
+    if int(rows) > 0:
+        yield Check(BATCH_ROWS, "ok", rows)
+    else:
+        remedy = "set 10000 again: a partition of captured batches is one piece in memory otherwise"
+        yield Check(BATCH_ROWS, "warn", f"{rows}, no limit", "a limit", remedy)

@@ -1,0 +1,42 @@
+"""One clear error for a job that failed, in place of Spark's stack traces."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ottla.errors import SparkError
+from ottla.spark.causes import errors_of_spark, sentence_of
+from ottla.spark.doctor import doctor
+from ottla.spark.session import require_pyspark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["job"]
+
+
+@contextmanager
+def job(what: str, spark: SparkSession | None = None) -> Iterator[None]:
+    """Turn what Spark raises inside the block into one clear error.
+
+    Args:
+        what: what the block does, as the subject of a sentence: ``"auditing s3://bucket/logs"``.
+        spark: the session the block uses; after a failure it is looked over for what explains it.
+
+    Raises:
+        SparkError: Spark raised an error. Its message has one sentence on the cause and one for
+            each thing `ottla.spark.doctor` finds wrong; Spark's own error is its ``__cause__``.
+
+    Example:
+        >>> with job("counting", spark):  # doctest: +SKIP
+        ...     spark.range(8).count()
+    """
+    require_pyspark()
+    try:
+        yield
+    except errors_of_spark() as error:
+        sentences = [f"{what} failed: {sentence_of(error)}", *doctor(spark).failures()]
+        raise SparkError("\n".join(sentences)) from error
