@@ -18,22 +18,39 @@ EXPECTED = {
         "warning open-transaction in refunds-0/00000000000000000000.log",
         "would raise: open-transaction",
     ],
+    "spark_audit.py": [
+        "14 partitions, 1203 records",
+        "open-transaction in refunds-0/00000000000000000000.log",
+        "exit code 1",
+    ],
 }
+ON_SPARK = frozenset(name for name in EXPECTED if name.startswith("spark_"))
 
 
 def test_no_example_is_left_out(root: Path) -> None:
     assert {path.name for path in (root / "examples").glob("*.py")} == set(EXPECTED)
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - ON_SPARK))
 def test_the_example_runs_and_shows_what_it_promises(root: Path, name: str) -> None:
-    result = subprocess.run(
-        [sys.executable, "-W", "error", root / "examples" / name],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run(root, name, "-W", "error")
     assert result.stderr == ""
     assert result.returncode == 0
     for expected in EXPECTED[name]:
         assert expected in result.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(ON_SPARK))
+def test_the_example_on_spark_shows_what_it_promises(root: Path, name: str) -> None:
+    result = run(root, name)
+    # Spark logs to standard error.
+    assert result.returncode == 0, result.stderr
+    for expected in EXPECTED[name]:
+        assert expected in result.stdout
+
+
+def run(root: Path, name: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *options, str(root / "examples" / name)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -6,7 +6,7 @@ The audit keeps no batches and no records. The tables of them, and `ottla inspec
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla import _engine
 from ottla.audit.tables import BATCHES, FILE_COLUMNS, RECORDS, Column, Row
@@ -83,4 +83,31 @@ def find_offset(path: bytes, offset: int) -> int | None:
         for row in chunk:
             if row[last_offset] >= offset:
                 return int(row[position])
+    return None
+
+
+class FoundBatch(NamedTuple):
+    """Where a batch lies, and whether its checksum is that of its bytes."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    is_valid: bool
+
+
+_found_batch = itemgetter(*map(_engine.SEGMENT_BATCH_COLUMNS.index, FoundBatch._fields))
+
+
+def first_batch(path: bytes, position: int) -> FoundBatch | None:
+    """The first batch at or behind a position, None when there is none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    following: int | None = position
+    while following is not None:
+        rows, following = _engine.segment_batches(path, following, 1)
+        if rows:
+            return FoundBatch(*_found_batch(rows[0]))
     return None

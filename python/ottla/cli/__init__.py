@@ -25,6 +25,7 @@ from ottla.cli.inspect import inspect
 from ottla.cli.read import read
 from ottla.cli.rebuild import rebuild
 from ottla.cli.validate import validate_files
+from ottla.errors import MissingDependencyError, SparkError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +79,9 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has seen enough (`| head`).
         _discard_stdout()
         return 0
+    except (MissingDependencyError, SparkError) as error:
+        click.echo(f"ottla: {error}", err=True)
+        return NOT_READ
     except OSError as error:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)!s}: "
         click.echo(f"ottla: {place}{error.strerror or error}", err=True)

@@ -21,6 +21,7 @@ from ottla.audit.judge import Gathered, Outcome
 from ottla.audit.restarts import Starts
 from ottla.audit.result import make_result
 from ottla.audit.sidefiles import Checkpoints
+from ottla.spark.arrow import apply_in_arrow, map_in_arrow
 from ottla.spark.bins import make_bins, names_of
 from ottla.spark.result import AuditResult
 from ottla.spark.session import is_connect
@@ -156,7 +157,7 @@ def _judged_groups(
         return
     scan = run_in_worker("ottla.spark.tasks:scan", bins)
     numbers = spark.range(0, len(bins), 1, len(bins))
-    chunks = numbers.mapInArrow(scan, CHUNK_COLUMNS).persist()
+    chunks = map_in_arrow(numbers, scan, CHUNK_COLUMNS).persist()
     try:
         ((size,),) = chunks.selectExpr("sum(length(data))").collect()
         if log_count <= DRIVER_LOGS and size <= DRIVER_BYTES:
@@ -177,7 +178,7 @@ def _judged_here(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
 
 def _judged_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
     judge = run_table_in_worker("ottla.spark.tasks:judge", context)
-    judged = chunks.groupBy("group").applyInArrow(judge, JUDGED_COLUMNS)
+    judged = apply_in_arrow(chunks, "group", judge, JUDGED_COLUMNS)
     for data in judged.toArrow().column("data"):
         # Made by a task of this job.
         yield pickle.loads(data.as_buffer())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.audit.segment import batch_chunks, record_chunks
 from ottla.audit.tables import TABLES, ColumnType, arrow_stream
+from ottla.spark.arrow import map_in_arrow
 from ottla.spark.worker import run_in_worker
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def segment_frame(spark: SparkSession, table: str, plan: Plan, outcome: Outcome)
     bins = [zlib.compress(pickle.dumps(files, protocol=5), 1) for files in _bins(plan, outcome)]
     numbers = spark.range(0, len(bins), 1, max(1, len(bins)))
     function = run_in_worker("ottla.spark.frames:read", (table, bins))
-    return numbers.mapInArrow(function, schema_of(table))
+    return map_in_arrow(numbers, function, schema_of(table))
 
 
 def read(

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import ottla
 from ottla.errors import SparkError
+from ottla.spark.register import register_source
 from ottla.spark.session import is_connect, require_pyspark
 from ottla.spark.worker import remember_shipped
 
@@ -31,8 +32,9 @@ def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> st
     """Put Ottla on the workers of a session, whose Python needs NumPy and pyarrow beside it.
 
     The installed package, its extension included, goes to every executor as an archive. The
-    functions of `ottla.spark` find it there, before a package that is installed. Shipping the same
-    again does nothing. An installation on the workers needs none of this.
+    functions of `ottla.spark` and `spark.read.format("ottla")` find it there, before a package that
+    is installed. Shipping the same again does nothing. An installation on the workers needs none
+    of this.
 
     Args:
         spark: a classic session or one of Spark Connect.
@@ -62,6 +64,8 @@ def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> st
         else:
             spark.sparkContext.addArchive(archive)
         sent.add(name)
+        remember_shipped(name)
+        register_source(spark)
     remember_shipped(name)
     return name
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ottla.audit.tables import FILE_COLUMNS, QUARANTINE, RECORDS, jsonable
 from ottla.errors import RecordBatchError
 from ottla.records import check_batches, read_batches
+from ottla.spark.arrow import map_in_arrow
 from ottla.spark.validate import (
     CapturedColumn,
     Circumstances,
@@ -149,7 +150,7 @@ def split(
         columns = VALID_COLUMNS if which == "valid" else QUARANTINE_COLUMNS
         schema = with_columns([there[index] for index in kept], columns, prefix)
         job = _Job(circumstances, tuple(kept), tuple(schema.names), which)
-        return frame.mapInArrow(run_in_worker("ottla.spark.split:split_batches", job), schema)
+        return map_in_arrow(frame, run_in_worker("ottla.spark.split:split_batches", job), schema)
 
     return half("valid"), half("quarantine")
 

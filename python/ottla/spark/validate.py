@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.records import TopicConfig, Verdict
 from ottla.records import validate as verdict_on
+from ottla.spark.arrow import map_in_arrow
 from ottla.spark.session import require_pyspark
 from ottla.spark.worker import run_in_worker, run_rows_in_worker
 
@@ -153,7 +154,7 @@ def validate(
     schema = with_columns(fields, VERDICT_COLUMNS, prefix)
     kept = [index for index, field in enumerate(df.schema.fields) if field in fields]
     job = _Job(circumstances, tuple(kept), tuple(schema.names))
-    return frame.mapInArrow(run_in_worker("ottla.spark.validate:judge_batches", job), schema)
+    return map_in_arrow(frame, run_in_worker("ottla.spark.validate:judge_batches", job), schema)
 
 
 def validate_partition(

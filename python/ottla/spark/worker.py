@@ -37,6 +37,54 @@ def remember_shipped(directory: str) -> None:
     _shipped[:] = [directory]
 
 
+def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | None]:
+    """Make the function that gives the directory of a shipped Ottla, pickled by value."""
+
+    def unpacked() -> str | None:
+        import os
+
+        places = [os.getcwd()]
+        try:
+            from pyspark.core.files import SparkFiles
+
+            root = SparkFiles.getRootDirectory()
+        except ImportError:
+            # The workers of Spark Connect alone have no such module, and unpack here.
+            return among(places)
+        # A stream is planned and read in a directory that nobody makes, or above its own: what
+        # was shipped lies above, or in the directory of a session beside.
+        above = root if os.path.isdir(root) else os.path.dirname(root)
+        beside = [above, *(os.path.join(above, name) for name in names(above))]
+        return among([root, *places]) or among(beside)
+
+    def among(places: list[str]) -> str | None:
+        import os
+
+        found = [
+            (order, os.path.join(place, name))
+            for place in places
+            for name in names(place)
+            if (order := rank(name)) is not None
+        ]
+        return min(found)[1] if found else None
+
+    def names(place: str) -> list[str]:
+        import os
+
+        try:
+            return sorted(os.listdir(place))
+        except OSError:
+            return []
+
+    def rank(name: str) -> int | None:
+        if name in shipped:
+            return shipped.index(name)
+        # What was shipped by another process of the driver's than the one that pickled.
+        return len(shipped) if f"{name}-".startswith(f"ottla-{version}-") else None
+
+    return unpacked
+
+
 def find_ottla() -> Callable[[], None]:
     """Make the function that lets a worker import Ottla; it is pickled by value.
 
@@ -48,30 +96,13 @@ def find_ottla() -> Callable[[], None]:
             or it has another version than the driver's.
     """
     version = __version__
-    shipped = tuple(_shipped)
+    unpacked = _find_shipped(version, tuple(_shipped))
 
     def find() -> None:
         import importlib
         import os
         import platform
         import sys
-
-        def unpacked() -> str | None:
-            places = [os.getcwd()]
-            try:
-                from pyspark.core.files import SparkFiles
-
-                places.insert(0, SparkFiles.getRootDirectory())
-            except ImportError:
-                pass  # The workers of Spark Connect alone have no such module, and unpack here.
-            ours = f"ottla-{version}"
-            found = [
-                (name not in shipped, name != ours, os.path.join(place, name))
-                for place in places
-                for name in os.listdir(place)
-                if name == ours or name.startswith(f"{ours}-")
-            ]
-            return min(found)[2] if found else None
 
         if "ottla" not in sys.modules:
             directory = unpacked()

@@ -1,0 +1,53 @@
+"""The data source `ottla` of Spark: found by itself where Ottla is installed.
+
+::
+
+    spark.read.format("ottla").option("table", "records").load("/var/lib/kafka")
+
+Spark imports every top-level module named `pyspark_…` that it finds beside its own Python. What is
+read, and how, is in `ottla.spark.source` and `ottla.spark.stream`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+__all__ = ["DefaultSource"]
+
+
+class DefaultSource(DataSource):  # type: ignore[misc]
+    """Tables of `ottla.audit` as DataFrames; `docs/spark/source.md` tells every option."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is given."""
+        return "ottla"
+
+    def schema(self) -> str:
+        """The columns of the table that the options name."""
+        from ottla.spark.source import schema_of
+
+        return schema_of(self.options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads a table once."""
+        from ottla.spark.source import make_reader
+
+        return make_reader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Follows logs as they grow."""
+        from ottla.spark.stream import make_stream_reader
+
+        return make_stream_reader(self.options, schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ottla.spark.source import by_value
+
+        return by_value("pyspark_ottla:DefaultSource", (dict(self.options),))

@@ -1,0 +1,397 @@
+"""`spark.read.format("ottla")`: the tables of the audit, read in tasks."""
+
+import json
+import pickle
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import ottla
+import pytest
+from logs import batches, segment, segment_name, write_log_directory, write_partition
+from ottla.audit.tables import TABLES
+
+from benches.data import encode_batch
+
+pytest.importorskip("pyspark", minversion="4.0")
+
+from ottla.errors import SparkError
+from ottla.spark.filters import Pushed
+from ottla.spark.source import (
+    FilteringReader,
+    TableReader,
+    parse_options,
+    schema_of,
+)
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+SMALL = str(64 << 10)
+EVERY_TABLE = sorted(TABLES)
+
+
+def rows_of(reader: TableReader) -> tuple[list[dict[str, Any]], int]:
+    """Rows and tasks of a reader, each task in a process of its own as far as pickling goes."""
+    partitions = reader.partitions()
+    found: list[dict[str, Any]] = []
+    for partition in partitions:
+        sent = pickle.loads(pickle.dumps(partition))  # noqa: S301 - our own bytes
+        for batch in reader.read(sent):
+            found += batch.to_pylist()
+    return found, len(partitions)
+
+
+def read(path: Path, **options: str) -> list[dict[str, Any]]:
+    return rows_of(TableReader(parse_options({"path": str(path), **options}), Pushed()))[0]
+
+
+def embedded(path: Any, table: str, **arguments: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        getattr(ottla.audit(path, **arguments), table).to_arrow().to_pylist()
+    )
+    return rows
+
+
+def damaged_directory(root: Path) -> Path:
+    """Logs with a bit flipped, a gap, a segment missing, a cut tail and a file of another kind."""
+    directory = write_log_directory(root / "kafka")
+    path = directory / "orders-1" / segment_name(12)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    path = directory / "payments-0" / segment_name(12)
+    path.write_bytes(path.read_bytes()[:-5])
+    write_partition(directory / "refunds-0", {0: segment(2), 30: segment(3, base_offset=30)})
+    (directory / "refunds-0" / segment_name(60)).write_bytes(b"no log" * 100)
+    (directory / "refunds-0" / segment_name(6, "log.swap")).write_bytes(segment(1, base_offset=6))
+    return directory
+
+
+@pytest.mark.parametrize("table", EVERY_TABLE)
+@pytest.mark.parametrize("task_bytes", [SMALL, str(1 << 30)])
+def test_every_table_equals_the_embedded_one_however_it_is_cut(
+    table: str, task_bytes: str, tmp_path: Path
+) -> None:
+    directory = damaged_directory(tmp_path)
+    found = read(directory, table=table, partition_bytes=task_bytes)
+    assert found == embedded(directory, table)
+
+
+@pytest.mark.parametrize("table", EVERY_TABLE)
+def test_every_table_of_the_demo_equals_the_embedded_one(table: str, demo: Path) -> None:
+    assert read(demo, table=table, partition_bytes=SMALL) == embedded(demo, table)
+
+
+def test_level_and_topics_are_those_of_the_audit(demo: Path) -> None:
+    for table in ("findings", "metrics", "batches", "transactions"):
+        found = read(demo, table=table, topics="orders, re*", level="crc")
+        assert found == embedded(demo, table, topics=["orders", "re*"], level="crc")
+        assert {row["topic"] for row in found} <= {"orders", "refunds"}
+
+
+def test_several_paths_are_one_table(tmp_path: Path) -> None:
+    paths = [str(write_log_directory(tmp_path / name)) for name in ("a", "b")]
+    options = {"paths": json.dumps(paths)}
+    reader = TableReader(parse_options(options), Pushed())
+    assert rows_of(reader)[0] == embedded(paths, "records")
+
+
+def large_log(root: Path, *, index: bool = True) -> tuple[Path, int]:
+    """A segment of 600 kB with the index a broker writes, an entry every 4 KiB."""
+    directory = write_partition(root / "orders-0", {0: b""})
+    data, entries = b"", b""
+    last_entry = 0
+    for batch in batches(400, records=5, value_size=250):
+        if len(data) - last_entry > 4096:
+            offset = 5 * (len(data) // len(batch)) + 4
+            entries += offset.to_bytes(4, "big") + len(data).to_bytes(4, "big")
+            last_entry = len(data)
+        data += batch
+    (directory / segment_name(0)).write_bytes(data)
+    if index:
+        (directory / segment_name(0, "index")).write_bytes(entries)
+    return directory, len(data)
+
+
+def test_a_large_segment_is_cut_where_its_index_knows_a_batch(tmp_path: Path) -> None:
+    directory, _ = large_log(tmp_path)
+    options = {"path": str(directory), "partition_bytes": SMALL}
+    found, tasks = rows_of(TableReader(parse_options(options), Pushed()))
+    assert found == embedded(directory, "records")
+    assert tasks >= 6
+
+
+def test_an_index_that_lies_cuts_nothing(tmp_path: Path) -> None:
+    directory, size = large_log(tmp_path, index=False)
+    rng = random.Random(3)
+    lies = sorted(rng.randrange(size) for _ in range(200))
+    entries = b"".join(
+        number.to_bytes(4, "big") + at.to_bytes(4, "big") for number, at in enumerate(lies)
+    )
+    (directory / segment_name(0, "index")).write_bytes(entries)
+    options = {"path": str(directory), "partition_bytes": SMALL}
+    found, tasks = rows_of(TableReader(parse_options(options), Pushed()))
+    assert found == embedded(directory, "records")
+    assert tasks == 1
+
+
+def test_an_index_that_points_into_a_value_full_of_batches_is_told(tmp_path: Path) -> None:
+    inner = segment(400, value_size=100)
+    outer = encode_batch([(1, b"", inner, ())])
+    directory = write_partition(
+        tmp_path / "orders-0", {0: outer + segment(3, base_offset=1), 10: b""}
+    )
+    step = len(segment(1, value_size=100))
+    start = outer.index(inner)
+    entries = b"".join(
+        (3 * n + 2).to_bytes(4, "big") + (start + n * step).to_bytes(4, "big")
+        for n in range(0, 400, 20)
+    )
+    (directory / segment_name(0, "index")).write_bytes(entries)
+    options = {"path": str(directory), "partition_bytes": SMALL}
+    with pytest.raises(SparkError, match=r"the offset index names byte .*, which lies inside"):
+        rows_of(TableReader(parse_options(options), Pushed()))
+    assert read(directory) == embedded(directory, "records")
+
+
+def test_small_files_share_a_task(tmp_path: Path) -> None:
+    names = [f"orders-{number}" for number in range(40)]
+    directory = write_log_directory(tmp_path / "kafka", names)
+    _, tasks = rows_of(TableReader(parse_options({"path": str(directory)}), Pushed()))
+    assert tasks == 1
+    _, tasks = rows_of(
+        TableReader(parse_options({"path": str(directory), "partition_bytes": SMALL}), Pushed())
+    )
+    assert tasks == 80
+
+
+def test_columns_are_those_asked_for_in_that_order(demo: Path) -> None:
+    options = {"path": str(demo), "columns": "value, offset"}
+    assert schema_of(options) == "`value` binary, `offset` bigint"
+    found = read(demo, columns="value, offset")
+    assert found == [{n: row[n] for n in ("value", "offset")} for row in embedded(demo, "records")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"table": "recrods"}, "table is 'recrods', not one of files, batches, records, findings"),
+        ({"tabel": "files"}, "no option 'tabel', only table, columns, topics"),
+        ({"columns": "offset,key,velocity"}, "records has no column 'velocity', only file, topic"),
+        ({"columns": "offset,offset"}, "column 'offset' is asked for 2 times"),
+        ({"level": "deep"}, "level is 'deep', not one of crc, decode, full"),
+        ({"partition_bytes": "64MB"}, "partition_bytes is '64MB', not a number of at least 65536"),
+        ({"fail_on_data_loss": "perhaps"}, "fail_on_data_loss is 'perhaps', not true or false"),
+    ],
+)
+def test_an_option_that_is_wrong_is_told_with_those_that_are_right(
+    options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(SparkError, match=re.escape(message)):
+        parse_options({"path": "x", **options})
+
+
+def test_a_read_without_a_path_is_refused() -> None:
+    with pytest.raises(SparkError, match="was given no path"):
+        parse_options({})
+
+
+def test_a_path_that_is_not_there_is_an_error_and_in_findings_a_finding(tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    for table in ("records", "files", "metrics"):
+        with pytest.raises(SparkError, match="nowhere: no such file or directory"):
+            read(nowhere, table=table)
+    assert [row["name"] for row in read(nowhere, table="findings")] == ["unreadable"]
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(demo: Path) -> None:
+    with pytest.raises(SparkError, match="no topic matches 'ordres'"):
+        read(demo, topics="ordres")
+
+
+def test_a_file_that_vanishes_after_it_was_listed_stops_the_task_unless_told_otherwise(
+    tmp_path: Path,
+) -> None:
+    directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    for fail, expected in (("true", None), ("false", 12)):
+        request = parse_options({"path": str(directory), "fail_on_data_loss": fail})
+        reader = TableReader(request, Pushed())
+        partitions = reader.partitions()
+        path = directory / "orders-0" / segment_name(0)
+        data = path.read_bytes()
+        path.unlink()
+        if expected is None:
+            with pytest.raises(SparkError, match=r"orders-0/0{20}.log: no such file or directory"):
+                list(reader.read(partitions[0]))
+        else:
+            assert sum(b.num_rows for p in partitions for b in reader.read(p)) == expected
+        path.write_bytes(data)
+
+
+# Filters, as Spark 4.1 and newer hand them over.
+
+
+def pushed(path: Path, table: str, filters: Sequence[Any]) -> tuple[list[dict[str, Any]], int, int]:
+    """Rows after the filters given back, tasks, and how many were given back."""
+    options = {"path": str(path), "table": table, "partition_bytes": SMALL}
+    reader = FilteringReader(parse_options(options), Pushed())
+    left = list(reader.pushFilters(filters))
+    rows, tasks = rows_of(reader)
+    return [row for row in rows if all(holds(one, row) for one in left)], tasks, len(left)
+
+
+def holds(one: Any, row: dict[str, Any]) -> bool:
+    """Whether a filter is true of a row, spelled out."""
+    kind = type(one).__name__
+    if kind == "Not":
+        inner = one.child
+        if type(inner).__name__ not in ("IsNull", "IsNotNull", "EqualNullSafe"):
+            values = inner.value if type(inner).__name__ == "In" else [inner.value]
+            if row[inner.attribute[0]] is None or None in values:
+                return False
+        return not holds(inner, row)
+    found = row[one.attribute[0]]
+    if kind == "IsNull":
+        return found is None
+    if kind == "IsNotNull":
+        return found is not None
+    if kind == "EqualNullSafe":
+        return bool(found == one.value)
+    if found is None:
+        return False
+    answers: dict[str, Callable[[], Any]] = {
+        "EqualTo": lambda: found == one.value,
+        "In": lambda: found in one.value,
+        "GreaterThan": lambda: found > one.value,
+        "GreaterThanOrEqual": lambda: found >= one.value,
+        "LessThan": lambda: found < one.value,
+        "LessThanOrEqual": lambda: found <= one.value,
+        "StringStartsWith": lambda: found.startswith(one.value),
+        "StringEndsWith": lambda: found.endswith(one.value),
+        "StringContains": lambda: one.value in found,
+    }
+    return bool(answers[kind]())
+
+
+def some_filter(rng: random.Random, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Any:
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    column = rng.choice(columns)
+    values = [row[column] for row in rng.sample(rows, 3) if row[column] is not None] or [0]
+    kind = rng.choice(
+        ["EqualTo", "EqualNullSafe", "In", "IsNull", "IsNotNull"]
+        + ["GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"]
+        + (["StringStartsWith", "StringContains"] if isinstance(values[0], str) else [])
+    )
+    make = getattr(datasource, kind)
+    if kind in ("IsNull", "IsNotNull"):
+        made = make((column,))
+    elif kind == "In":
+        made = make((column,), (*values, *([None] if rng.random() < 0.2 else [])))
+    else:
+        value = values[0]
+        made = make((column,), value[:4] if kind.startswith("String") else value)
+    return datasource.Not(made) if rng.random() < 0.2 else made
+
+
+@pytest.mark.parametrize("table", ["records", "batches", "files", "gaps", "metrics", "findings"])
+def test_filters_that_are_pushed_give_what_filtering_afterwards_gives(
+    table: str, demo: Path
+) -> None:
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    if not hasattr(datasource, "EqualTo"):
+        pytest.skip("PySpark before 4.1 pushes no filters")
+    columns = {
+        "records": ["file", "topic", "partition", "offset", "timestamp"],
+        "batches": ["file", "topic", "partition", "base_offset", "last_offset", "max_timestamp"],
+    }.get(table, ["topic", "partition"])
+    everything = embedded(demo, table)
+    rng = random.Random(table)
+    for _ in range(60):
+        filters = [some_filter(rng, everything, columns) for _ in range(rng.randrange(1, 4))]
+        found, _, _ = pushed(demo, table, filters)
+        assert found == [row for row in everything if all(holds(one, row) for one in filters)]
+
+
+def test_filters_on_places_and_offsets_leave_files_out(tmp_path: Path) -> None:
+    datasource = pytest.importorskip("pyspark.sql.datasource")
+    if not hasattr(datasource, "EqualTo"):
+        pytest.skip("PySpark before 4.1 pushes no filters")
+    directory = write_log_directory(tmp_path / "kafka")
+    everything = rows_of(
+        TableReader(parse_options({"path": str(directory), "partition_bytes": SMALL}), Pushed())
+    )[1]
+    place = [datasource.EqualTo(("topic",), "orders"), datasource.EqualTo(("partition",), 1)]
+    offsets = [datasource.GreaterThan(("offset",), 11), datasource.LessThan(("offset",), 13)]
+    assert everything == 6
+    assert pushed(directory, "records", place)[1:] == (2, 0)
+    found, tasks, left = pushed(directory, "records", [*place, *offsets])
+    assert (tasks, left) == (1, 2)
+    assert [row["offset"] for row in found] == [12]
+
+
+# In Spark itself.
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("table", ["records", "batches", "files", "findings", "metrics"])
+def test_a_table_in_spark_is_the_embedded_one(table: str, spark: SparkSession, demo: Path) -> None:
+    frame = spark.read.format("ottla").option("table", table).option("partition_bytes", 1 << 20)
+    assert frame.load(str(demo)).toArrow().equals(getattr(ottla.audit(demo), table).to_arrow())
+
+
+@pytest.mark.spark
+def test_it_is_read_wherever_spark_runs(everywhere: SparkSession, demo: Path) -> None:
+    for table in ("records", "gaps", "findings"):
+        frame = everywhere.read.format("ottla").option("table", table).load(str(demo))
+        assert frame.toArrow().to_pylist() == embedded(demo, table)
+
+
+@pytest.mark.spark
+def test_a_schema_chooses_columns_too(spark: SparkSession, demo: Path) -> None:
+    reader = spark.read.format("ottla").schema("offset bigint, topic string")
+    rows = reader.load(str(demo)).collect()
+    assert [tuple(r) for r in rows] == [
+        (r["offset"], r["topic"]) for r in embedded(demo, "records")
+    ]
+    with pytest.raises(Exception, match="column offset of records is bigint, not string"):
+        spark.read.format("ottla").schema("offset string").load(str(demo)).collect()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("is_on", [False, True])
+def test_filters_are_pushed_where_the_configuration_allows_it(
+    is_on: bool, spark: SparkSession, demo: Path
+) -> None:
+    name = "spark.sql.python.filterPushdown.enabled"
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, str(is_on).lower())
+    try:
+        frame = spark.read.format("ottla").option("partition_bytes", 1 << 20).load(str(demo))
+        some = frame.where((f.col("topic") == "orders") & (f.col("offset").between(20, 29)))
+        rows = [row for row in embedded(demo, "records") if row["topic"] == "orders"]
+        assert some.toArrow().to_pylist() == [r for r in rows if 20 <= r["offset"] <= 29]
+        everything = frame.rdd.getNumPartitions()
+        has_filters = before is not None
+        fewer = some.rdd.getNumPartitions() < everything
+        assert fewer is (is_on and has_filters)
+    finally:
+        spark.conf.unset(name)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"table": "recrods"}, "table is 'recrods', not one of files"),
+        ({"path": "/nowhere/logs"}, "/nowhere/logs: no such file or directory"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_error_of_spark(
+    options: dict[str, str], message: str, spark: SparkSession, demo: Path
+) -> None:
+    reader = spark.read.format("ottla").options(**{"path": str(demo), **options})
+    with pytest.raises(AnalysisException, match=re.escape(message)):
+        reader.load().count()

@@ -1,0 +1,356 @@
+"""Following logs that grow: every record once, wherever writing and reading stop."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import ottla
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logs import segment, segment_name
+
+pytest.importorskip("pyspark", minversion="4.0")
+
+from ottla.errors import SparkError
+from ottla.spark.source import parse_options
+from ottla.spark.stream import ReadMaxBytes, advance_all, list_logs, make_stream_reader
+from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+COLUMNS = "topic,partition,offset,value"
+
+
+TYPES = {
+    "string": StringType(),
+    "int64": LongType(),
+    "int32": IntegerType(),
+    "bool": BooleanType(),
+    "binary": BinaryType(),
+}
+
+
+def schema(columns: str = COLUMNS, table: str = "records") -> StructType:
+    """The schema Spark would hand to the reader."""
+    request = parse_options({"path": "x", "columns": columns, "table": table})
+    return StructType([StructField(c.name, TYPES[c.type]) for c in request.described])
+
+
+class Query:
+    """What Spark does with a reader of a stream, without Spark."""
+
+    def __init__(self, path: Path, **options: str) -> None:
+        self.options = {"path": str(path), "columns": COLUMNS, **options}
+        self.schema = schema(self.options["columns"], self.options.get("table", "records"))
+        self.rows: list[tuple[Any, ...]] = []
+        self.offset: dict[str, Any] = {}
+        self.triggers = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self.reader = make_stream_reader(self.options, self.schema)
+
+    def trigger(self, limit: int | None = None, *, says_start: bool = True) -> bool:
+        """Read what there is; whether it was anything."""
+        if not says_start:
+            end = self.reader.latestOffset()
+        elif limit is None:
+            end = self.reader.latestOffset(self.offset, None)
+        else:
+            end = self.reader.latestOffset(self.offset, ReadMaxBytes(limit))
+        end = json.loads(json.dumps(end))
+        if end == self.offset:
+            return False
+        for partition in self.reader.partitions(self.offset, end):
+            for batch in self.reader.read(partition):
+                self.rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        self.offset = end
+        self.triggers += 1
+        return True
+
+    def offsets(self, topic: str = "orders") -> list[int]:
+        return [row[2] for row in self.rows if row[0] == topic]
+
+
+def expected(path: Path) -> list[tuple[Any, ...]]:
+    names = COLUMNS.split(",")
+    return [tuple(row[name] for name in names) for row in ottla.audit(path).records]
+
+
+class Writer:
+    """Writes logs as a broker does: at the end of the last segment, never in whole batches."""
+
+    def __init__(self, root: Path, rng: random.Random) -> None:
+        self.rng = rng
+        self.left: dict[Path, bytes] = {}
+        self.order: dict[str, list[Path]] = {}
+        for name in ("orders-0", "orders-1", "refunds-0"):
+            base = 0
+            self.order[name] = []
+            for _ in range(rng.randrange(1, 5)):
+                records, count = rng.randrange(1, 4), rng.randrange(1, 9)
+                path = root / name / segment_name(base)
+                data = segment(
+                    count, base_offset=base, records=records, value_size=rng.randrange(80)
+                )
+                self.left[path] = data
+                self.order[name].append(path)
+                base += records * count
+
+    def write(self) -> bool:
+        """Append some bytes to some partition; whether any were left."""
+        names = [name for name, paths in self.order.items() if paths]
+        if not names:
+            return False
+        name = self.rng.choice(names)
+        path = self.order[name][0]
+        size = self.rng.choice((1, 7, 61, 200, 1000, 5000))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(self.left[path][:size])
+        self.left[path] = self.left[path][size:]
+        if not self.left[path]:
+            self.order[name].pop(0)
+        return True
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32))
+def test_every_record_comes_once_wherever_writing_and_reading_stop(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rng = random.Random(seed)
+    root = tmp_path_factory.mktemp("logs")
+    writer, query = Writer(root, rng), Query(root)
+    says_start = rng.random() < 0.8
+    limits = [None, 1, 300, 2000] if ReadMaxBytes and says_start else [None]
+    while writer.write():
+        if rng.random() < 0.3:
+            query.trigger(rng.choice(limits), says_start=says_start)
+        if rng.random() < 0.1:
+            query.restart()
+    while query.trigger(rng.choice(limits), says_start=says_start):
+        pass
+    assert sorted(query.rows) == sorted(expected(root))
+
+
+def test_half_a_batch_waits_for_its_other_half(tmp_path: Path) -> None:
+    data = segment(2)
+    path = tmp_path / "orders-0" / segment_name(0)
+    path.parent.mkdir()
+    query = Query(tmp_path)
+    path.write_bytes(data[: len(data) - 1])
+    assert query.trigger()
+    assert query.offsets() == [0, 1, 2]
+    assert not query.trigger()
+    path.write_bytes(data)
+    assert query.trigger()
+    assert query.offsets() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_batch_whose_bytes_are_not_all_there_yet_waits_though_its_length_is(
+    tmp_path: Path,
+) -> None:
+    data = segment(2)
+    path = tmp_path / "orders-0" / segment_name(0)
+    path.parent.mkdir()
+    query = Query(tmp_path)
+    path.write_bytes(data[:-10] + bytes(10))
+    assert query.trigger()
+    assert query.offsets() == [0, 1, 2]
+    path.write_bytes(data)
+    assert query.trigger()
+    assert query.offsets() == [0, 1, 2, 3, 4, 5]
+
+
+def test_damage_is_passed_once_the_segment_is_closed(tmp_path: Path) -> None:
+    data = bytearray(segment(3))
+    size = len(data) // 3
+    data[size + 8 : size + 12] = b"\xff" * 4
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    (directory / segment_name(0)).write_bytes(data)
+    query = Query(tmp_path)
+    query.trigger()
+    assert query.offsets() == [0, 1, 2]
+    (directory / segment_name(9)).write_bytes(segment(1, base_offset=9))
+    query.trigger()
+    assert query.offsets() == [0, 1, 2, 6, 7, 8, 9, 10, 11]
+
+
+def test_what_a_checkpoint_holds_does_not_grow_with_segments(tmp_path: Path) -> None:
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    query = Query(tmp_path)
+    sizes = []
+    for number in range(20):
+        (directory / segment_name(3 * number)).write_bytes(segment(1, base_offset=3 * number))
+        query.trigger()
+        sizes.append(len(json.dumps(query.offset)))
+    assert query.offsets() == list(range(60))
+    assert max(sizes) - min(sizes) < 10
+    assert list(query.offset.values()) == [
+        {"segment": 57, "position": len(segment(1, base_offset=57)), "next_offset": 60}
+    ]
+
+
+def _read_to_the_middle(root: Path, **options: str) -> tuple[Query, Path]:
+    """A query that has read all of one segment of 6 records."""
+    directory = root / "orders-0"
+    directory.mkdir()
+    (directory / segment_name(0)).write_bytes(segment(2))
+    query = Query(root, **options)
+    query.trigger()
+    return query, directory
+
+
+def test_retention_may_take_what_was_read(tmp_path: Path) -> None:
+    query, directory = _read_to_the_middle(tmp_path)
+    (directory / segment_name(6)).write_bytes(segment(2, base_offset=6))
+    (directory / segment_name(0)).unlink()
+    query.trigger()
+    assert query.offsets() == list(range(12))
+
+
+def test_retention_may_not_take_unsaid_what_was_not_read(tmp_path: Path) -> None:
+    query, directory = _read_to_the_middle(tmp_path)
+    (directory / segment_name(9)).write_bytes(segment(1, base_offset=9))
+    (directory / segment_name(0)).unlink()
+    with pytest.raises(SparkError, match=r"offsets 6 to 8 are gone.*fail_on_data_loss=false"):
+        query.trigger()
+    query.options["fail_on_data_loss"] = "false"
+    query.restart()
+    query.trigger()
+    assert query.offsets() == [*range(6), 9, 10, 11]
+
+
+def test_a_segment_that_was_cut_is_told(tmp_path: Path) -> None:
+    query, directory = _read_to_the_middle(tmp_path)
+    (directory / segment_name(0)).write_bytes(segment(1))
+    with pytest.raises(SparkError, match=r"was cut: .* bytes of it were read"):
+        query.trigger()
+
+
+def test_a_log_that_was_cut_and_written_again_is_told_and_goes_on_behind_what_was_read(
+    tmp_path: Path,
+) -> None:
+    query, directory = _read_to_the_middle(tmp_path)
+    size = len(segment(1))
+    other = next(
+        batch
+        for value_size in range(size)
+        if len(batch := segment(1, base_offset=3, records=1, value_size=value_size)) == size
+    )
+    (directory / segment_name(0)).write_bytes(segment(1) + other + segment(3, base_offset=4))
+    with pytest.raises(SparkError, match=f"at byte {2 * size} it has offset 4, and records before"):
+        query.trigger()
+    query.options["fail_on_data_loss"] = "false"
+    query.restart()
+    query.trigger()
+    assert query.offsets() == [*range(6), *range(4, 13)]
+
+
+def test_a_partition_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
+    query, directory = _read_to_the_middle(tmp_path)
+    (tmp_path / "refunds-0").mkdir()
+    (tmp_path / "refunds-0" / segment_name(0)).write_bytes(segment(1))
+    shutil.rmtree(directory)
+    query.trigger()
+    assert query.offsets("refunds") == [0, 1, 2]
+
+
+@pytest.mark.skipif(ReadMaxBytes is None, reason="PySpark before 4.2 knows no limits")
+def test_a_limit_is_shared_and_every_trigger_gets_on(tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1", "refunds-0"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / segment_name(0)).write_bytes(segment(20))
+    size = len(segment(1))
+    query = Query(tmp_path)
+    assert query.trigger(6 * size)
+    assert len(query.rows) == 6 * 3
+    assert {(topic, partition) for topic, partition, *_ in query.rows} == {
+        ("orders", 0),
+        ("orders", 1),
+        ("refunds", 0),
+    }
+    while query.trigger(1):
+        pass
+    assert sorted(query.rows) == sorted(expected(tmp_path))
+    assert query.triggers == 1 + 54
+
+
+@pytest.mark.skipif(ReadMaxBytes is None, reason="PySpark before 4.2 prepares by itself")
+def test_a_query_of_what_is_available_ends_there(tmp_path: Path) -> None:
+    query, directory = _read_to_the_middle(tmp_path)
+    query.offset, query.rows = {}, []
+    query.reader.prepareForTriggerAvailableNow()
+    with (directory / segment_name(0)).open("ab") as file:
+        file.write(segment(1, base_offset=6))
+    (directory / segment_name(9)).write_bytes(segment(1, base_offset=9))
+    while query.trigger(1):
+        pass
+    assert query.offsets() == list(range(6))
+
+
+def test_batches_come_as_a_stream_too(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / segment_name(0)).write_bytes(segment(4))
+    query = Query(tmp_path, table="batches", columns="topic,file,base_offset,position,is_valid")
+    query.trigger()
+    size = len(segment(1))
+    name = f"orders-0/{segment_name(0)}"
+    assert query.rows == [("orders", name, 3 * n, n * size, True) for n in range(4)]
+
+
+def test_other_tables_do_not_stream(tmp_path: Path) -> None:
+    with pytest.raises(SparkError, match="table gaps takes whole logs: a stream has batches or"):
+        Query(tmp_path, table="gaps", columns="topic")
+
+
+def test_only_patterns_of_topics_are_followed(tmp_path: Path) -> None:
+    for name in ("orders-0", "refunds-0"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / segment_name(0)).write_bytes(segment(1))
+    query = Query(tmp_path, topics="ref*")
+    query.trigger()
+    assert {row[0] for row in query.rows} == {"refunds"}
+
+
+def test_a_directory_may_be_empty_at_first_and_must_be_there(tmp_path: Path) -> None:
+    request = parse_options({"path": str(tmp_path)})
+    assert advance_all(list_logs(request), {}) == {}
+    with pytest.raises(SparkError, match="no such file or directory"):
+        list_logs(parse_options({"path": str(tmp_path / "nowhere")}))
+
+
+@pytest.mark.spark
+def test_a_query_goes_on_from_its_checkpoint(everywhere: SparkSession, tmp_path: Path) -> None:
+    root, table, checkpoint = (tmp_path / name for name in ("logs", "table", "checkpoint"))
+    root.mkdir()
+    rng = random.Random(7)
+    writer = Writer(root, rng)
+    is_writing = True
+    while is_writing:
+        for _ in range(20):
+            is_writing = writer.write()
+        frame = everywhere.readStream.format("ottla").option("columns", COLUMNS).load(str(root))
+        query = (
+            frame.writeStream.format("parquet")
+            .option("checkpointLocation", str(checkpoint))
+            .option("path", str(table))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    rows = everywhere.read.parquet(str(table)).collect()
+    assert sorted(map(tuple, rows)) == sorted(expected(root))
