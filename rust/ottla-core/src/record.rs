@@ -36,6 +36,13 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
+    /// Those of a record that was found right: `data` is what it holds behind its value.
+    pub(crate) fn read(data: &'a [u8]) -> Self {
+        let (count, used) = read_varint(data).unwrap_or_default();
+        let data = data.get(used..).unwrap_or_default();
+        Self { data, count: u32::try_from(count).unwrap_or(0) }
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.count as usize

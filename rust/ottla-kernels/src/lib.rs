@@ -15,7 +15,7 @@
 //! | [`header`] | the 61 bytes before the records |
 //! | [`walk`] | the records of one batch, structure checked |
 //! | [`mod@run`] | consecutive batches: header, checksum and walk of each while it is in cache |
-//! | [`numbers`], [`views`] | columns written during the walk |
+//! | [`numbers`], [`views`], [`copies`] | columns written during the walk |
 //! | [`mod@timestamps`] | what a leader asks of the timestamps of a batch |
 //! | [`build`] | columns to the records of one batch |
 //! | [`gzip`] | libdeflate |
@@ -30,6 +30,7 @@
 pub mod arrow;
 mod block;
 pub mod build;
+pub mod copies;
 pub mod crc32c;
 pub mod gzip;
 pub mod header;
@@ -43,6 +44,7 @@ pub mod walk;
 
 pub use crate::block::Column;
 pub use crate::build::{BinaryColumn, Offsets, RecordColumns, RecordsPlan, Validity};
+pub use crate::copies::{CopiedColumns, CopiedParts, Copies};
 pub use crate::crc32c::{crc32c, crc32c_at};
 pub use crate::header::{BatchHeader, HEADER_BYTES};
 pub use crate::level::Level;

@@ -24,8 +24,8 @@ pub struct Run {
 ///
 /// # Safety
 ///
-/// The sink that [`sink`](Target::sink) returns has room for `record_count` records, until the next
-/// call of any method.
+/// The sink that [`sink`](Target::sink) returns has room for `record_count` records of the data given
+/// to [`begin`](Target::begin), until the next call of any method.
 pub unsafe trait Target {
     /// What takes the records of one batch.
     type Sink: Sink;

@@ -177,7 +177,7 @@ impl std::fmt::Debug for Views {
 
 impl Nulls {
     /// The rows whose flags have `bit`.
-    fn of(flags: &[u8], bit: u8) -> Nulls {
+    pub(crate) fn of(flags: &[u8], bit: u8) -> Nulls {
         // Sums of 255 bytes fit one: additions of bytes become vectors.
         let count = flags
             .chunks(255)

@@ -36,6 +36,7 @@
 //! | [`gaps`], `causes` | offsets that consumers do not get, and why |
 //! | `timeline` | timestamps and retention |
 //! | `reading` | what a consumer would get of a partition |
+//! | [`rows`] | the batches and records of a segment as columns |
 //! | [`recovery`] | what the next start of a broker makes of a directory |
 //! | `fingerprint`, [`replicas`] | copies of a partition compared |
 
@@ -51,6 +52,7 @@ mod reading;
 pub mod recovery;
 pub mod replicas;
 mod resync;
+pub mod rows;
 mod scan;
 pub mod sequences;
 pub mod side_check;

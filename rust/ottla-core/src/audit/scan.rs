@@ -7,8 +7,8 @@ use super::index_check::Indexes;
 use super::resync::{
     self, BUDGET_AT_START, BUDGET_PER_BYTE, Bounds, Plausible, Search, Spending, Suspect,
 };
-use super::source::{Source, Window};
-use super::tally::{Memory, OnBatch, Seen, SegmentContext, SegmentScan, Tally};
+use super::source::{Kept, Source, Window};
+use super::tally::{Growth, Memory, OnBatch, Seen, SegmentContext, SegmentScan, Tally};
 use crate::attributes::Compression;
 use crate::batch::BatchInfo;
 use crate::check::{Checker, Level, reaches_maximum};
@@ -17,7 +17,7 @@ use crate::header::{
     CRC_START, Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE, RECORD_BATCH_OVERHEAD,
 };
 use crate::limits::Limits;
-use ottla_kernels::{BatchHeader, EachBatch, Nothing, Timestamps};
+use ottla_kernels::{BatchHeader, EachBatch, Nothing, Run, Timestamps};
 use std::io;
 use std::ops::Range;
 
@@ -247,7 +247,48 @@ impl Scanner {
             position: 0,
             last_was_legacy: true,
             recent: Recent::default(),
+            opens_wrappers: false,
         })
+    }
+
+    /// A pass over the batches that begin in a range, to be gone through piece by piece. `on_batch` sees
+    /// every batch that is framed rightly.
+    pub(super) fn begin_pieces<'c, 'a>(
+        &'c mut self,
+        source: &'a dyn Source,
+        range: &Range<u64>,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+        on_batch: &'a mut OnBatch<'a>,
+    ) -> io::Result<Pass<'c, 'a>> {
+        let tally = Tally::new(SegmentContext::default(), Indexes::NONE, Some(on_batch));
+        let pass = self.pass(source, range.end.saturating_sub(range.start), progress, tally)?;
+        Ok(Pass { position: range.start, opens_wrappers: true, ..pass })
+    }
+
+    /// Goes on where such a pass was paused.
+    pub(super) fn next_piece<'c, 'a>(
+        &'c mut self,
+        source: &'a dyn Source,
+        paused: Paused,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+        on_batch: &'a mut OnBatch<'a>,
+    ) -> Pass<'c, 'a> {
+        let Paused { position, window, memory, spending, last_was_legacy } = paused;
+        let mut tally =
+            Tally::resume(SegmentScan::default(), memory, Growth::default(), Indexes::NONE);
+        tally.on_batch = Some(on_batch);
+        Pass {
+            window: Window::again(source, window, progress),
+            checker: &mut self.checker,
+            buffer: &mut self.buffer,
+            tally,
+            search: Search::after(spending),
+            faults: Vec::new(),
+            position,
+            last_was_legacy,
+            recent: Recent::default(),
+            opens_wrappers: true,
+        }
     }
 }
 
@@ -305,18 +346,30 @@ impl Scanner {
     }
 }
 
-struct Pass<'c, 'a> {
-    checker: &'c mut Checker,
+pub(super) struct Pass<'c, 'a> {
+    pub(super) checker: &'c mut Checker,
     /// Where the memory of the window goes in the end.
     buffer: &'c mut Vec<u8>,
-    window: Window<'a>,
-    tally: Tally<'a>,
+    pub(super) window: Window<'a>,
+    pub(super) tally: Tally<'a>,
     search: Search,
     faults: Vec<Error>,
-    position: u64,
+    pub(super) position: u64,
     /// Whether the last sound batch was of magic 0 or 1, or there was none yet: formats only go up.
     last_was_legacy: bool,
     recent: Recent,
+    /// Whether wrappers of magic 0 and 1 are inflated at every level, as only that tells their first
+    /// offset.
+    opens_wrappers: bool,
+}
+
+/// A pass between two pieces of its work.
+pub(super) struct Paused {
+    pub(super) position: u64,
+    window: Kept,
+    memory: Memory,
+    spending: Spending,
+    last_was_legacy: bool,
 }
 
 /// What stands at a position.
@@ -420,6 +473,13 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Ends a piece of work. What was found in it is forgotten.
+    pub(super) fn pause(self) -> Paused {
+        let Self { window, tally, search, position, last_was_legacy, .. } = self;
+        let (_, memory, _) = tally.suspend();
+        Paused { position, window: window.keep(), memory, spending: search.spending(), last_was_legacy }
+    }
+
     /// The walk that ends here, from `entry` on.
     fn suspend(self, entry: Option<State>) -> io::Result<Walk> {
         if self.window.is_cancelled() {
@@ -435,7 +495,7 @@ impl Pass<'_, '_> {
     }
 
     /// What is at the position, by every rule.
-    fn one_careful(&mut self) {
+    pub(super) fn one_careful(&mut self) {
         let from = self.position;
         match self.frame() {
             Frame::Whole(envelope) => self.careful(&envelope),
@@ -448,15 +508,9 @@ impl Pass<'_, '_> {
     /// Ordinary batches that begin before `stop` at full speed, window by window until there are
     /// enough.
     fn run_ordinary(&mut self, stop: u64, is_enough: &impl Fn() -> bool) {
-        let Self { checker, window, tally, position, .. } = self;
-        let kernels = checker.kernels();
-        loop {
-            let base = *position;
-            let held = window.hold(base, RECORD_BATCH_OVERHEAD);
-            let data = begun_within(held, stop.saturating_sub(base));
-            let is_part = data.len() < held.len();
-            tally.requiet();
-            let run = if checker.level() == Level::Full {
+        self.run_kernels(stop, is_enough, |checker, data, base, tally| {
+            let kernels = checker.kernels();
+            if checker.level() == Level::Full {
                 let mut target = Timestamps::default();
                 let mut each =
                     EachBatch::new(&mut target, |header: &BatchHeader, timestamps: &_| {
@@ -479,39 +533,59 @@ impl Pass<'_, '_> {
                 let mut each =
                     EachBatch::new(&mut target, |header: &_, _: &_| tally.ordinary(header, base));
                 ottla_kernels::run(kernels, data, 0, &mut each)
-            };
-            tally.unquiet();
-            *position += run.position as u64;
+            }
+        });
+    }
+
+    /// The same with a run of the caller's choice. It gets what the window holds and the position of
+    /// that, and gives every batch that it takes to the tally.
+    pub(super) fn run_kernels(
+        &mut self,
+        stop: u64,
+        is_enough: &impl Fn() -> bool,
+        mut run: impl FnMut(&Checker, &[u8], u64, &mut Tally<'_>) -> Run,
+    ) {
+        loop {
+            let base = self.position;
+            let held = self.window.hold(base, RECORD_BATCH_OVERHEAD);
+            let data = begun_within(held, stop.saturating_sub(base));
+            let is_part = data.len() < held.len();
+            self.tally.requiet();
+            let run = run(self.checker, data, base, &mut self.tally);
+            self.tally.unquiet();
+            self.position += run.position as u64;
             if run.position > 0 {
                 self.last_was_legacy = false;
-                tally.scan.valid_bytes = *position;
-                if is_part && *position < stop {
+                self.tally.scan.valid_bytes = self.position;
+                if is_part && self.position < stop && !is_enough() {
                     continue;
                 }
             }
-            if *position >= stop {
+            if self.position >= stop {
                 return;
             }
-            // A batch that the window cuts comes whole with the next one.
-            let rest = window.held(*position);
-            let is_cut = match Envelope::read(rest, 0) {
-                Some(envelope) => {
-                    envelope.magic == 2
-                        && envelope.size >= MIN_SIZE
-                        && rest.len() < envelope.total()
-                        && envelope.total() as u64 <= checker.limits().batch_bytes
-                        && *position + envelope.total() as u64 <= window.end()
-                }
-                None => *position + (rest.len() as u64) < window.end(),
-            };
-            if !is_cut || is_enough() {
-                return;
-            }
-            let total = Envelope::read(rest, 0).map_or(RECORD_BATCH_OVERHEAD, |e| e.total());
-            if window.hold(*position, total).len() < total {
+            let Some(total) = self.cut_batch().filter(|_| !is_enough()) else { return };
+            if self.window.hold(self.position, total).len() < total {
                 return;
             }
         }
+    }
+
+    /// The size of the batch at the position, as far as is known, if the window cuts it: then it comes
+    /// whole with the next one.
+    fn cut_batch(&self) -> Option<usize> {
+        let (window, position) = (&self.window, self.position);
+        let rest = window.held(position);
+        let Some(envelope) = Envelope::read(rest, 0) else {
+            let is_cut = position + (rest.len() as u64) < window.end();
+            return is_cut.then_some(RECORD_BATCH_OVERHEAD);
+        };
+        let is_cut = envelope.magic == 2
+            && envelope.size >= MIN_SIZE
+            && rest.len() < envelope.total()
+            && envelope.total() as u64 <= self.checker.limits().batch_bytes
+            && position + envelope.total() as u64 <= window.end();
+        is_cut.then_some(envelope.total())
     }
 
     fn frame(&mut self) -> Frame {
@@ -544,7 +618,8 @@ impl Pass<'_, '_> {
         info.position = *position;
         faults.clear();
         let level = checker.level();
-        if info.is_control() && level == Level::Crc {
+        let is_wrapper = info.magic < 2 && info.compression() != Ok(Compression::None);
+        if level == Level::Crc && (info.is_control() || is_wrapper && self.opens_wrappers) {
             checker.set_level(Level::Decode);
         }
         let checked = checker.check(data, 0, envelope, faults);
@@ -554,7 +629,6 @@ impl Pass<'_, '_> {
             self.damage(fault.map(|fault| (info, fault)));
             return;
         }
-        let is_wrapper = info.magic < 2 && info.compression() != Ok(Compression::None);
         if let Some(base) = checked.base_offset.filter(|&base| base <= info.last_offset) {
             info.base_offset = base;
         }

@@ -130,6 +130,18 @@ pub(crate) struct Window<'a> {
     has_more_zeros: bool,
 }
 
+/// A window that is not looked through for a while.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    buffer: Vec<u8>,
+    start: u64,
+    filled: usize,
+    end: u64,
+    usual: usize,
+    zeros: Option<u64>,
+    has_more_zeros: bool,
+}
+
 impl<'a> Window<'a> {
     /// `buffer` is memory of an earlier window, to be used again; `usual` how many bytes are read at
     /// once, at most [`WINDOW_BYTES`].
@@ -161,6 +173,35 @@ impl<'a> Window<'a> {
     pub(crate) fn resume(&mut self, end: u64, failure: Option<&str>) {
         self.end = self.end.min(end);
         self.failure = failure.map(io::Error::other);
+    }
+
+    /// What it holds, for a later window over the same source.
+    pub(crate) fn keep(self) -> Kept {
+        let Self { buffer, start, filled, end, usual, zeros, has_more_zeros, .. } = self;
+        Kept { buffer, start, filled, end, usual, zeros, has_more_zeros }
+    }
+
+    /// The window that was kept.
+    pub(crate) fn again(
+        source: &'a dyn Source,
+        kept: Kept,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+    ) -> Self {
+        let Kept { buffer, start, filled, end, usual, zeros, has_more_zeros } = kept;
+        Self {
+            source,
+            progress,
+            buffer,
+            start,
+            filled,
+            end,
+            usual,
+            failure: None,
+            is_cancelled: false,
+            zeros,
+            most_zeros: u64::MAX,
+            has_more_zeros,
+        }
     }
 
     /// Gives the memory back.

@@ -47,7 +47,9 @@ pub unsafe trait Sink: Copy {
     ///
     /// # Safety
     ///
-    /// `index` is below the record count of the header that the sink was made for.
+    /// `index` is below the record count of the header that the sink was made for, and the records
+    /// come in order, from 0 on. `data` is what the target was given by
+    /// [`begin`](crate::run::Target::begin); keys and values lie inside it, one behind the other.
     unsafe fn put(self, data: &[u8], index: usize, record: Record);
 }
 
