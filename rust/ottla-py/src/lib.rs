@@ -18,6 +18,7 @@ mod read;
 mod reading;
 mod recovery;
 mod replicas;
+mod segment_table;
 mod sidefiles;
 mod tables;
 
@@ -63,6 +64,10 @@ mod _engine {
 
     #[pymodule_export]
     use crate::replicas::{Copy, compare_copies};
+    #[pymodule_export]
+    use crate::segment_table::{
+        SegmentStream, SegmentTable, TableBatch, segment_stream, segment_table,
+    };
     #[pymodule_export]
     use crate::sidefiles::{
         parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata,
