@@ -1,5 +1,5 @@
 # Types only; the prose is in the extension and shown by help().
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy as np
@@ -25,6 +25,9 @@ __all__ = [
     "RememberedBatch",
     "Segment",
     "SegmentScan",
+    "SegmentStream",
+    "SegmentTable",
+    "TableBatch",
     "TableStream",
     "TopicSettings",
     "Verdict",
@@ -56,6 +59,8 @@ __all__ = [
     "rebuild_side_files",
     "segment_batches",
     "segment_records",
+    "segment_stream",
+    "segment_table",
     "table_stream",
     "transactional_ids",
     "validate",
@@ -200,9 +205,43 @@ def segment_batches(
 def segment_records(
     path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...
+def segment_table(
+    place: _Place,
+    table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    prefix: tuple[str | None, str | None, int | None] = ...,
+    start: int = 0,
+    stop: int | None = None,
+    min_offset: int | None = None,
+    max_offset: int | None = None,
+    min_timestamp: int | None = None,
+    max_timestamp: int | None = None,
+    batch_bytes: int = ...,
+) -> SegmentTable: ...
+def segment_stream(table: str, batches: Iterable[TableBatch]) -> SegmentStream: ...
 def table_stream(
     names: Sequence[str], types: Sequence[str], columns: Sequence[list[Any]]
 ) -> TableStream: ...
+
+@final
+class SegmentTable:
+    def __iter__(self) -> SegmentTable: ...
+    def __next__(self) -> TableBatch: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class TableBatch:
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
+
+@final
+class SegmentStream:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class BatchIterator:

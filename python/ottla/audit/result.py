@@ -21,7 +21,7 @@ from ottla.audit.findings import (
 from ottla.audit.internal_topics import COORDINATOR_TABLES
 from ottla.audit.inventory import FileEntry, Partition, display
 from ottla.audit.judge import OUTCOME_TABLES
-from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks
+from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.audit.split import condemns, split_file
 from ottla.audit.tables import (
     FINDINGS,
@@ -37,6 +37,7 @@ from ottla.errors import FindingsError, MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ottla._engine import TableBatch
     from ottla.audit.findings import Finding
     from ottla.audit.judge import Outcome
     from ottla.audit.kept import ScannedFile
@@ -328,15 +329,15 @@ def _write_parquet(table: Table, path: str) -> None:
     with pq.ParquetWriter(path, schema) as writer:
         pieces: list[Any] = []
         size = 0
-        for chunk in table.chunks():
-            pieces.append(pa.table(arrow_stream(table.columns, chunk)))
-            size += pieces[-1].nbytes
+        for batch in table.arrow_batches():
+            pieces.append(batch)
+            size += batch.nbytes
             if size >= ROW_GROUP_BYTES:
-                writer.write_table(pa.concat_tables(pieces))
+                writer.write_table(pa.Table.from_batches(pieces))
                 pieces.clear()
                 size = 0
         if pieces:
-            writer.write_table(pa.concat_tables(pieces))
+            writer.write_table(pa.Table.from_batches(pieces))
 
 
 def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:
@@ -468,13 +469,20 @@ def _segment_table(
 ) -> Table:
     """A table that reads the files when it is read, a bounded piece at a time."""
 
-    def chunks() -> Iterator[Sequence[Row]]:
+    def files() -> Iterator[tuple[bytes, tuple[str, str | None, int | None]]]:
         for index, log in enumerate(plan.logs):
             partition = log.partition
             place = (partition.topic, partition.partition) if partition else (None, None)
             for path in outcome.files.of_log(index):
-                file = plan.inventory.display(path)
-                for rows in read(path):
-                    yield [(file, *place, *row) for row in rows]
+                yield path, (plan.inventory.display(path), *place)
 
-    return Table(name, chunks)
+    def chunks() -> Iterator[Sequence[Row]]:
+        for path, place in files():
+            for rows in read(path):
+                yield [(*place, *row) for row in rows]
+
+    def batches(columns: Sequence[str] | None) -> Iterator[TableBatch]:
+        for path, place in files():
+            yield from segment_table(path, name, columns=columns, prefix=place)
+
+    return Table.of_segments(name, chunks, batches)

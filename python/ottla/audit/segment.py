@@ -20,6 +20,9 @@ BATCH_COLUMNS: tuple[Column, ...] = BATCHES[FILE_COLUMNS:]
 RECORD_COLUMNS: tuple[Column, ...] = RECORDS[FILE_COLUMNS:]
 """Of the rows of `record_chunks`."""
 
+segment_table = _engine.segment_table
+"""The rows of `batches` or `records` of a file as Arrow record batches, fast."""
+
 # Rows read from a file at a time. Records carry their values, which may be large.
 BATCHES_AT_ONCE = 16_384
 RECORDS_AT_ONCE = 1_024

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ottla.audit.segment import batch_chunks, record_chunks
-from ottla.audit.tables import TABLES, ColumnType, arrow_stream
+from ottla.audit.segment import segment_table
+from ottla.audit.tables import TABLES, ColumnType
 from ottla.spark.arrow import map_in_arrow
 from ottla.spark.worker import run_in_worker
 
@@ -81,11 +81,8 @@ def read(
 def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    path, *place = file
-    chunks = (batch_chunks if table == "batches" else record_chunks)(path)
-    for rows in chunks:
-        named: list[tuple[Any, ...]] = [(*place, *row) for row in rows]
-        yield from pa.table(arrow_stream(TABLES[table], named)).to_batches()
+    path, name, topic, partition = file
+    return map(pa.record_batch, segment_table(path, table, prefix=(name, topic, partition)))
 
 
 def _bins(plan: Plan, outcome: Outcome) -> Iterator[list[SegmentFile]]:

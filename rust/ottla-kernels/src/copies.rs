@@ -133,13 +133,7 @@ impl Copies {
     /// # Panics
     ///
     /// If keys or values reach 2 GiB.
-    pub fn push(
-        &mut self,
-        offset: i64,
-        timestamp: i64,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-    ) {
+    pub fn push(&mut self, offset: i64, timestamp: i64, key: Option<&[u8]>, value: Option<&[u8]>) {
         self.offsets.push(offset);
         self.timestamps.push(timestamp);
         self.flags.push(flags(key.is_none(), value.is_none()));
@@ -154,9 +148,9 @@ impl Copies {
 
     /// Forgets all rows from `from` on of which `keep` does not want the offset and the timestamp.
     pub fn retain(&mut self, from: usize, mut keep: impl FnMut(i64, i64) -> bool) {
-        let rows = self.row_count();
-        let mut kept = from.min(rows);
-        for row in kept..rows {
+        let mut kept = from.min(self.row_count());
+        let rows = kept..self.row_count();
+        for row in rows {
             if !keep(self.offsets[row], self.timestamps[row]) {
                 continue;
             }
@@ -245,10 +239,8 @@ impl Values {
 
 /// Where a value ends, as Arrow counts.
 fn end_of(position: usize) -> i32 {
-    match i32::try_from(position) {
-        Ok(end) => end,
-        Err(_) => panic!("a column of Arrow's Binary ends below 2 GiB"),
-    }
+    assert!(i32::try_from(position).is_ok(), "a column of Arrow's Binary ends below 2 GiB");
+    position as i32
 }
 
 /// Where the rows of one batch go.
@@ -308,10 +300,8 @@ unsafe impl Sink for CopySink {
         let (key_size, value_size) =
             (record.key_length.max(0) as usize, record.value_length.max(0) as usize);
         let delta = record.timestamp_delta & self.delta_mask;
-        let place = HeaderPlace {
-            position: record.headers_position as u32,
-            end: record.end as u32,
-        };
+        let place =
+            HeaderPlace { position: record.headers_position as u32, end: record.end as u32 };
         // SAFETY: the caller promises that `index` is below the count, for which there is room, and
         // puts the records one after the other; a record that was walked lies inside `data`.
         unsafe {

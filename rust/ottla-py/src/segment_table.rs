@@ -22,7 +22,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyIterator};
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 const FILE_COLUMNS: [(&str, DataType); 3] =
     [("file", DataType::Utf8), ("topic", DataType::Utf8), ("partition", DataType::Int32)];
@@ -77,7 +77,9 @@ impl Kind {
         match name {
             "batches" => Ok(Self::Batches),
             "records" => Ok(Self::Records),
-            _ => Err(PyValueError::new_err(format!("table is 'batches' or 'records', not '{name}'"))),
+            _ => {
+                Err(PyValueError::new_err(format!("table is 'batches' or 'records', not '{name}'")))
+            }
         }
     }
 
@@ -94,7 +96,8 @@ impl Kind {
 
     /// The columns asked for, in the order asked for.
     fn schema(self, columns: Option<&[String]>) -> PyResult<SchemaRef> {
-        let field = |(name, data_type): &(&str, DataType)| Field::new(*name, data_type.clone(), true);
+        let field =
+            |(name, data_type): &(&str, DataType)| Field::new(*name, data_type.clone(), true);
         let Some(columns) = columns else {
             return Ok(Arc::new(Schema::new(self.columns().map(field).collect::<Vec<_>>())));
         };
@@ -124,7 +127,12 @@ impl<T> Repeated<T> {
         Self { value, array: Arc::new(Int32Array::new_null(0)) }
     }
 
-    fn rows(&mut self, count: usize, make: impl FnOnce(&T, usize) -> ArrayRef, kind: &DataType) -> ArrayRef {
+    fn rows(
+        &mut self,
+        count: usize,
+        make: impl FnOnce(&T, usize) -> ArrayRef,
+        kind: &DataType,
+    ) -> ArrayRef {
         if self.array.len() < count || self.array.data_type() != kind {
             self.array = match &self.value {
                 Some(value) => make(value, count),
@@ -141,8 +149,10 @@ impl Repeated<String> {
             let ends = OffsetBuffer::from_repeated_length(value.len(), count);
             let data = Buffer::from_vec(value.as_bytes().repeat(count));
             // It repeats UTF-8, and its length is that of the repetition.
-            StringArray::try_new(ends, data, None)
-                .map_or_else(|_| arrow_array::new_null_array(&DataType::Utf8, count), |array| Arc::new(array) as _)
+            StringArray::try_new(ends, data, None).map_or_else(
+                |_| arrow_array::new_null_array(&DataType::Utf8, count),
+                |array| Arc::new(array) as _,
+            )
         };
         self.rows(count, make, &DataType::Utf8)
     }
@@ -150,7 +160,8 @@ impl Repeated<String> {
 
 impl Repeated<i32> {
     fn number(&mut self, count: usize) -> ArrayRef {
-        let make = |value: &i32, count| -> ArrayRef { Arc::new(Int32Array::from_value(*value, count)) };
+        let make =
+            |value: &i32, count| -> ArrayRef { Arc::new(Int32Array::from_value(*value, count)) };
         self.rows(count, make, &DataType::Int32)
     }
 }
@@ -165,7 +176,7 @@ struct Constants {
 }
 
 enum Reader {
-    Batches(BatchReader),
+    Batches(Box<BatchReader>),
     Records(Box<RecordReader>),
 }
 
@@ -236,6 +247,7 @@ pub(crate) fn segment_table(
     max_timestamp: Option<i64>,
     batch_bytes: usize,
 ) -> PyResult<SegmentTable> {
+    tidy(py);
     let kind = Kind::of(table)?;
     let schema = kind.schema(columns.as_deref())?;
     if !(1..=MAX_PIECE_BYTES).contains(&batch_bytes) {
@@ -257,7 +269,7 @@ pub(crate) fn segment_table(
     };
     let has = |name: &str| schema.index_of(name).is_ok();
     let reader = match kind {
-        Kind::Batches => Reader::Batches(BatchReader::new(range, Limits::default())),
+        Kind::Batches => Reader::Batches(Box::new(BatchReader::new(range, Limits::default()))),
         Kind::Records => {
             let parts =
                 RecordParts { keys: has("key"), values: has("value"), headers: has("headers") };
@@ -349,6 +361,7 @@ impl SegmentTable {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<TableBatch>> {
+        tidy(py);
         loop {
             match py.detach(|| self.shared.next(true)) {
                 Ok(batch) => return Ok(batch.map(|batch| TableBatch { batch })),
@@ -377,7 +390,7 @@ impl SegmentTable {
         drop(requested_schema);
         let reader = LazyReader {
             schema: Arc::clone(&self.shared.schema),
-            batches: Batches::Segment(Arc::clone(&self.shared)),
+            batches: Some(Batches::Segment(Arc::clone(&self.shared))),
         };
         stream_capsule(py, reader)
     }
@@ -425,6 +438,7 @@ impl TableBatch {
 ///         stream is read.
 #[pyfunction]
 pub(crate) fn segment_stream(table: &str, batches: &Bound<'_, PyAny>) -> PyResult<SegmentStream> {
+    tidy(batches.py());
     let schema = Kind::of(table)?.schema(None)?;
     let batches = Mutex::new(Some(batches.try_iter()?.unbind()));
     Ok(SegmentStream { schema, batches })
@@ -452,8 +466,8 @@ impl SegmentStream {
         let Some(batches) = taken else {
             return Err(PyRuntimeError::new_err("the stream was read already"));
         };
-        let reader =
-            LazyReader { schema: Arc::clone(&self.schema), batches: Batches::Python(batches) };
+        let batches = Some(Batches::Python(batches));
+        let reader = LazyReader { schema: Arc::clone(&self.schema), batches };
         stream_capsule(py, reader)
     }
 }
@@ -461,7 +475,43 @@ impl SegmentStream {
 /// A stream whose batches are made while it is read.
 struct LazyReader {
     schema: SchemaRef,
-    batches: Batches,
+    batches: Option<Batches>,
+}
+
+/// What streams of Arrow have let go of.
+///
+/// An Arrow library may drop a stream without the interpreter's lock while a function of this module
+/// further up the stack believes to have it: there nothing of Python's can be dropped. The next call
+/// from Python does.
+static LEFT_OVER: Mutex<Vec<LeftOver>> = Mutex::new(Vec::new());
+
+enum LeftOver {
+    Place { _place: Place, _opened: Option<Opened> },
+    Iterator { _iterator: Py<PyIterator> },
+}
+
+/// Drops what was left over; called by functions that Python has called.
+fn tidy(_: Python<'_>) {
+    let left = LEFT_OVER.try_lock().map(|mut left| std::mem::take(&mut *left));
+    drop(left);
+}
+
+impl Drop for LazyReader {
+    fn drop(&mut self) {
+        let left = match self.batches.take() {
+            Some(Batches::Python(iterator)) => Some(LeftOver::Iterator { _iterator: iterator }),
+            Some(Batches::Segment(shared)) => Arc::into_inner(shared).and_then(|shared| {
+                let Shared { place, state, .. } = shared;
+                let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let of_python = matches!(place, Place::Object(_));
+                of_python.then_some(LeftOver::Place { _place: place, _opened: state.opened })
+            }),
+            None => None,
+        };
+        if let Some(left) = left {
+            LEFT_OVER.lock().unwrap_or_else(PoisonError::into_inner).push(left);
+        }
+    }
 }
 
 enum Batches {
@@ -471,7 +521,8 @@ enum Batches {
 
 impl LazyReader {
     fn next_batch(&self) -> Result<Option<RecordBatch>, ArrowError> {
-        match &self.batches {
+        let Some(batches) = &self.batches else { return Ok(None) };
+        match batches {
             Batches::Segment(shared) => shared.next(false).map_err(|fault| match fault {
                 Fault::Io(error) => ArrowError::IoError(error.to_string(), error),
                 Fault::Arrow(error) => error,
@@ -610,9 +661,9 @@ fn batches(
             "timestamp_type" => {
                 all::<_, StringArray>(rows, |info| Some(info.timestamp_type().name()))
             }
-            "base_timestamp" => all::<_, Int64Array>(rows, |info| {
-                (info.magic >= 2).then_some(info.base_timestamp)
-            }),
+            "base_timestamp" => {
+                all::<_, Int64Array>(rows, |info| (info.magic >= 2).then_some(info.base_timestamp))
+            }
             "max_timestamp" => long(|info| info.max_timestamp),
             "partition_leader_epoch" => int(|info| info.partition_leader_epoch),
             "producer_id" => long(|info| info.producer_id),
@@ -623,7 +674,9 @@ fn batches(
             "is_control" => truth(BatchInfo::is_control),
             "delete_horizon_ms" => all::<_, Int64Array>(rows, BatchInfo::delete_horizon_ms),
             "crc" => long(|info| i64::from(info.crc)),
-            _ => Arc::new(rows.iter().map(|(_, is_valid)| Some(*is_valid)).collect::<BooleanArray>()),
+            _ => {
+                Arc::new(rows.iter().map(|(_, is_valid)| Some(*is_valid)).collect::<BooleanArray>())
+            }
         })
     })
 }

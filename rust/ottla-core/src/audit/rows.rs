@@ -350,8 +350,7 @@ impl Inside {
     fn header(&self, whole: &[u8]) -> Option<BatchHeader> {
         let is_inflated = self.start.is_none() && !self.info.is_control();
         BatchHeader::parse(whole, 0).filter(|header| {
-            is_inflated
-                && i64::from(header.record_count) == i64::from(header.last_offset_delta) + 1
+            is_inflated && i64::from(header.record_count) == i64::from(header.last_offset_delta) + 1
         })
     }
 }
@@ -499,25 +498,20 @@ impl Sheet {
             Some(start) => whole.get(start..).unwrap_or_default(),
             None => pass.checker.codecs().inflated(),
         };
-        let cursor = match &mut batch.cursor {
-            Some(cursor) => cursor,
-            None => {
-                if let Some(header) = Inside::header(batch, whole) {
-                    let cost = self.cost(payload.len(), header.record_count);
-                    let has_room = self.used().saturating_add(cost) <= self.piece_bytes;
-                    if has_room && self.walk(kernels, payload, &header, &batch.info, &limits) {
-                        return true;
-                    }
-                    if !has_room && self.copies.row_count() > 0 {
-                        return false;
-                    }
-                }
-                let Ok(cursor) = RecordCursor::start(&batch.info, payload, limits) else {
+        if batch.cursor.is_none() {
+            if let Some(header) = batch.header(whole) {
+                let cost = self.cost(payload.len(), header.record_count);
+                let has_room = self.used().saturating_add(cost) <= self.piece_bytes;
+                if has_room && self.walk(kernels, payload, &header, &batch.info, &limits) {
                     return true;
-                };
-                batch.cursor.insert(cursor)
+                }
+                if !has_room && self.copies.row_count() > 0 {
+                    return false;
+                }
             }
-        };
+            batch.cursor = RecordCursor::start(&batch.info, payload, limits).ok();
+        }
+        let Some(cursor) = &mut batch.cursor else { return true };
         loop {
             if self.is_full() {
                 return false;

@@ -477,7 +477,13 @@ impl Pass<'_, '_> {
     pub(super) fn pause(self) -> Paused {
         let Self { window, tally, search, position, last_was_legacy, .. } = self;
         let (_, memory, _) = tally.suspend();
-        Paused { position, window: window.keep(), memory, spending: search.spending(), last_was_legacy }
+        Paused {
+            position,
+            window: window.keep(),
+            memory,
+            spending: search.spending(),
+            last_was_legacy,
+        }
     }
 
     /// The walk that ends here, from `entry` on.
