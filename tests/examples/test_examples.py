@@ -23,6 +23,10 @@ EXPECTED = {
         "open-transaction in refunds-0/00000000000000000000.log",
         "exit code 1",
     ],
+    "spark_stream.py": [
+        "35 records in what is there",
+        "85 records in all",
+    ],
 }
 ON_SPARK = frozenset(name for name in EXPECTED if name.startswith("spark_"))
 
