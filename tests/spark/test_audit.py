@@ -94,6 +94,17 @@ def test_copies_of_a_partition_are_compared_in_tasks(
     assert_equal(ottla.spark.audit(spark, [], replicas=replicas), embedded)
 
 
+def test_records_are_split_as_the_embedded_audit_splits_them(spark: Any, tmp_path: Path) -> None:
+    root = write_log_directory(tmp_path / "kafka")
+    for number in range(12):
+        write_random_log(root / f"random-{number}", random.Random(number))
+    embedded = ottla.audit(root).split_records()
+    on_spark = ottla.spark.audit(spark, root).split_records()
+    assert len(embedded[1]) > 10
+    for found, expected in zip(on_spark, embedded, strict=True):
+        assert found.toArrow().to_pylist() == expected.to_arrow().to_pylist()
+
+
 def test_what_cannot_be_read_is_a_finding_and_not_a_failed_job(spark: Any, tmp_path: Path) -> None:
     root = write_log_directory(tmp_path / "kafka")
     (root / "orders-0" / segment_name(24)).symlink_to(tmp_path / "nowhere")

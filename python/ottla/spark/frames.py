@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ottla.audit.result import split_work
 from ottla.audit.segment import segment_table
-from ottla.audit.tables import TABLES, ColumnType
+from ottla.audit.split import split_file
+from ottla.audit.tables import DERIVED, TABLES, ColumnType, arrow_stream
 from ottla.spark.arrow import map_in_arrow
 from ottla.spark.worker import run_in_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit.judge import Outcome
     from ottla.audit.plan import Plan
-    from ottla.audit.tables import Table
+    from ottla.audit.tables import Row, Table
+
+    Work = tuple[str, list[bytes]]
+    """Name of the table, and files by the number of the task, packed."""
+
+    Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    """Numbers of tasks in, rows of a table out."""
 
 SQL_TYPES: Mapping[ColumnType, str] = {
     "string": "string",
@@ -46,7 +54,8 @@ SegmentFile = tuple[bytes, str, str | None, int | None]
 
 def schema_of(table: str) -> str:
     """Names and types of a table's columns, as Spark writes them."""
-    return ", ".join(f"`{c.name}` {SQL_TYPES[c.type]}" for c in TABLES[table])
+    columns = TABLES.get(table) or DERIVED[table]
+    return ", ".join(f"`{c.name}` {SQL_TYPES[c.type]}" for c in columns)
 
 
 def table_frame(spark: SparkSession, table: Table) -> DataFrame:
@@ -56,26 +65,78 @@ def table_frame(spark: SparkSession, table: Table) -> DataFrame:
 
 def segment_frame(spark: SparkSession, table: str, plan: Plan, outcome: Outcome) -> DataFrame:
     """`batches` or `records` of the files that were scanned, in the order of the plan."""
-    bins = [zlib.compress(pickle.dumps(files, protocol=5), 1) for files in _bins(plan, outcome)]
+    return _frame(spark, table, "ottla.spark.frames:read", _files(plan, outcome))
+
+
+def split_frames(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[DataFrame, DataFrame]:
+    """The two halves of `split_records`, in the order of the plan."""
+    sizes = {path: scanned.size for path, scanned in outcome.files.items()}
+    work = [
+        ((path, *prefix, findings), sizes[path])
+        for path, prefix, findings in split_work(plan, outcome)
+    ]
+    hurt = [entry for entry in work if entry[0][-1]]
+    return (
+        _frame(spark, "records", "ottla.spark.frames:read_valid", work),
+        _frame(spark, "quarantine", "ottla.spark.frames:read_quarantine", hurt),
+    )
+
+
+def _frame(
+    spark: SparkSession, table: str, target: str, files: Iterable[tuple[Any, int]]
+) -> DataFrame:
+    """Rows of a table that tasks read from files, each file given with its size."""
+    bins = [zlib.compress(pickle.dumps(held, protocol=5), 1) for held in _bins(files)]
     numbers = spark.range(0, len(bins), 1, max(1, len(bins)))
-    function = run_in_worker("ottla.spark.frames:read", (table, bins))
-    return map_in_arrow(numbers, function, schema_of(table))
+    return map_in_arrow(numbers, run_in_worker(target, (table, bins)), schema_of(table))
 
 
-def read(
-    work: tuple[str, list[bytes]],
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The work of a task: files of the bins it is given, as rows of a table."""
+def read(work: Work) -> Reader:
+    """The work of a task: all rows of its files."""
+    return _reader(work, _rows)
+
+
+def read_valid(work: Work) -> Reader:
+    """The work of a task: the good records of its files."""
+    return _reader(work, _valid_rows)
+
+
+def read_quarantine(work: Work) -> Reader:
+    """The work of a task: what of its files is in quarantine."""
+    return _reader(work, _quarantine_rows)
+
+
+def _reader(work: Work, rows: Callable[[str, Any], Iterator[pa.RecordBatch]]) -> Reader:
     table, bins = work
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                # Made by `segment_frame`, in the driver of this job.
+                # Made by `_frame`, in the driver of this job.
                 for file in pickle.loads(zlib.decompress(bins[number])):
-                    yield from _rows(table, file)
+                    yield from rows(table, file)
 
     return run
+
+
+def _valid_rows(table: str, file: Any) -> Iterator[pa.RecordBatch]:
+    path, *prefix, findings = file
+    if not findings:
+        return _rows(table, (path, *prefix))
+    return _arrow(table, split_file(path, tuple(prefix), findings)[0])
+
+
+def _quarantine_rows(table: str, file: Any) -> Iterator[pa.RecordBatch]:
+    path, *prefix, findings = file
+    return _arrow(table, split_file(path, tuple(prefix), findings)[1])
+
+
+def _arrow(table: str, chunks: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    columns = TABLES.get(table) or DERIVED[table]
+    for rows in chunks:
+        yield from pa.table(arrow_stream(columns, rows)).to_batches()
 
 
 def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
@@ -85,10 +146,10 @@ def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
     return map(pa.record_batch, segment_table(path, table, prefix=(name, topic, partition)))
 
 
-def _bins(plan: Plan, outcome: Outcome) -> Iterator[list[SegmentFile]]:
-    held: list[SegmentFile] = []
+def _bins(files: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
+    held: list[Any] = []
     size = 0
-    for file, file_size in _files(plan, outcome):
+    for file, file_size in files:
         if held and (size + file_size > BIN_BYTES or len(held) == MAX_FILES):
             yield held
             held = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.result import SAVED_TABLES
 from ottla.audit.tables import TABLES
-from ottla.spark.frames import SEGMENT_TABLES, segment_frame, table_frame
+from ottla.spark.frames import SEGMENT_TABLES, segment_frame, split_frames, table_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,6 +101,14 @@ class AuditResult:
             FindingsError: with these findings.
         """
         self._collected.raise_for_findings()
+
+    def split_records(self) -> tuple[DataFrame, DataFrame]:
+        """The good records, and those in quarantine with the reason.
+
+        As of `ottla.audit.AuditResult.split_records`. Both read the files when they are used; the
+        second only those in which something was found.
+        """
+        return split_frames(self._spark, self._plan, self._outcome)
 
     def sql(self, query: str) -> DataFrame:
         """A query of Spark over the tables, each under its own name.
