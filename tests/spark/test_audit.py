@@ -13,6 +13,7 @@ import ottla.spark
 import pytest
 from logs import segment_name, write_log_directory
 from ottla.audit.tables import TABLES
+from ottla.errors import SparkError
 from random_logs import write_random_log
 
 pytestmark = pytest.mark.spark
@@ -125,6 +126,16 @@ def test_a_file_that_vanishes_after_listing_is_a_finding(spark: Any, tmp_path: P
     assert [row["message"] for row in result.collect().findings if row["name"] == "unreadable"] == [
         f"orders-0/{segment_name(12)}: no such file or directory"
     ]
+
+
+def test_workers_without_ottla_are_one_clear_error(sessions: Any, demo: Path) -> None:
+    fresh = sessions.get("cluster", fresh=True)
+    with pytest.raises(SparkError) as failure:
+        ottla.spark.audit(fresh, demo)
+    message = str(failure.value)
+    assert message.startswith("the audit failed: ")
+    assert "ottla.spark.ship(spark)" in message
+    assert "Py4J" not in message
 
 
 def test_an_empty_directory_is_not_read(spark: Any, tmp_path: Path) -> None:

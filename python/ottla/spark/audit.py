@@ -23,6 +23,7 @@ from ottla.audit.result import make_result
 from ottla.audit.sidefiles import Checkpoints
 from ottla.spark.arrow import apply_in_arrow, map_in_arrow
 from ottla.spark.bins import make_bins, names_of
+from ottla.spark.jobs import job
 from ottla.spark.result import AuditResult
 from ottla.spark.session import is_connect
 from ottla.spark.tasks import (
@@ -106,8 +107,10 @@ def audit(
     now_ms = time.time_ns() // 1_000_000
     bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
     context = Context(names_of(plan.inventory), topic_configs)
-    groups = _judged_groups(spark, bins, context, len(plan.logs))
-    outcome = with_coordinators(plan, _outcome(plan, groups, started))
+    with job("the audit", spark):
+        groups = _judged_groups(spark, bins, context, len(plan.logs))
+        outcome = _outcome(plan, groups, started)
+    outcome = with_coordinators(plan, outcome)
     collected = make_result(plan, outcome, level=level, fail_on=fail_on)
     return AuditResult(spark, plan, outcome, collected)
 
