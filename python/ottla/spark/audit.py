@@ -162,7 +162,8 @@ def _judged_groups(
     numbers = spark.range(0, len(bins), 1, len(bins))
     chunks = map_in_arrow(numbers, scan, CHUNK_COLUMNS).persist()
     try:
-        ((size,),) = chunks.selectExpr("sum(length(data))").collect()
+        # Added up here: for a sum of Spark's the rows would be shuffled.
+        size = sum(chunks.selectExpr("length(data)").toArrow().column(0).to_pylist())
         if log_count <= DRIVER_LOGS and size <= DRIVER_BYTES:
             yield from _judged_here(chunks, context)
         else:
