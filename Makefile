@@ -8,6 +8,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 TARGET ?= read
 SECONDS ?= 60
 DIR ?= ../shared/vectors
+PYSPARK ?= 4.0.1
+PYARROW ?= 16.1.0
 
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find rust \( -name '*.rs' -o -name '*.toml' \) -not -path '*/tests/*' -not -path '*/examples/*')
@@ -22,7 +24,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all vectors check build develop wheel bench bench-java bench-guard bench-compare \
+.PHONY: help demo test test-all test-spark vectors check build develop wheel bench bench-java bench-guard bench-compare \
 	fuzz ci clean prerequisites
 
 help: ## list the commands
@@ -43,6 +45,11 @@ test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and e
 	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-core --test leader_history
 	$(BIN)/pytest -q -m "" --durations 10
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
+
+# Another PySpark than the pinned one has an environment of its own; the engine serves any Python.
+SPARK_VENV = $(VENV)-spark-$(PYSPARK)
+test-spark: $(VENV)/.release $(SPARK_VENV)/.done ## tests/spark with another PySpark: PYSPARK=4.0.1 PYARROW=16.1.0
+	PYTHONPATH=python $(SPARK_VENV)/bin/python -m pytest -q -m "spark and not slow" tests/spark --durations 10
 
 vectors: $(VENV)/.release $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
 	$(BIN)/python tests/vectors.py $(DIR)
@@ -89,7 +96,7 @@ ci: ## what .ci/run calls
 	$(MAKE) demo
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target dist fuzz/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-spark-* target dist fuzz/target .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf .benchmarks .import_linter_cache benches/results python/ottla/_engine*.so
 	find python tests benches examples -name __pycache__ -type d -exec rm -rf {} +
 
@@ -121,6 +128,14 @@ $(VENV)/.base: constraints.txt | prerequisites
 $(VENV)/.dev: $(VENV)/.base
 	@echo "Development tools: constraints.txt"
 	@$(BIN)/python -m pip install -r constraints.txt
+	@touch $@
+
+$(SPARK_VENV)/.done: constraints.txt | prerequisites
+	@echo "Python environment: $(SPARK_VENV)"
+	@test -x $(SPARK_VENV)/bin/python || $(PYTHON) -m venv $(SPARK_VENV)
+	@grep -Ev '^(pyspark|pyarrow|pandas|duckdb|polars|mypy|ruff|maturin)==' constraints.txt > $(SPARK_VENV)/constraints.txt
+	@PIP_CONSTRAINT= $(SPARK_VENV)/bin/python -m pip install -r $(SPARK_VENV)/constraints.txt \
+		"pyspark[connect]==$(PYSPARK)" "pyarrow==$(PYARROW)" "pandas<3"
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
