@@ -20,6 +20,7 @@ class Bounds(NamedTuple):
 
     def meet(self, name: str, value: int) -> Bounds:
         """These and one bound more."""
+        value = min(max(value, -(2**63)), 2**63 - 1)
         known = getattr(self, name)
         if known is not None:
             value = max(known, value) if name.startswith("min") else min(known, value)

@@ -27,16 +27,11 @@ from ottla.audit.inventory import take_inventory
 from ottla.audit.plan import ENDLESS, Plan, make_plan
 from ottla.audit.result import make_result
 from ottla.audit.run import run_plan
-from ottla.audit.segment import (
-    BATCH_COLUMNS,
-    RECORD_COLUMNS,
-    batch_chunks,
-    first_batch,
-    record_chunks,
-)
-from ottla.audit.tables import FILE_COLUMNS, TABLES, Column, arrow_stream
+from ottla.audit.segment import first_batch, segment_table
+from ottla.audit.tables import TABLES, Column, arrow_stream
 from ottla.errors import SparkError
 from ottla.spark.filters import Bounds, Pushed, is_about, narrowed
+from ottla.spark.frames import SQL_TYPES
 from ottla.spark.worker import find_ottla
 
 if TYPE_CHECKING:
@@ -52,6 +47,9 @@ if TYPE_CHECKING:
 SCAN_TABLES = ("batches", "records")
 """Read from the files as they are."""
 
+POSITION_COLUMNS = {"batches": "position", "records": "batch_position"}
+"""Where the batch of a row lies."""
+
 LOG_TABLES = ("files", "gaps", "transactions", "producers", "epochs", "timeline", "metrics")
 """Each log fills its own rows. Transactions only where no coordinator's topic is read as well."""
 
@@ -63,23 +61,6 @@ LEAST_BYTES_OF_A_TASK = 64 << 10
 OPENING_BYTES = 1 << 20
 
 INDEX_ENTRY = struct.Struct(">iI")
-
-ARROW_TYPES = {
-    "string": pa.string(),
-    "list": pa.string(),
-    "int64": pa.int64(),
-    "int32": pa.int32(),
-    "bool": pa.bool_(),
-    "binary": pa.binary(),
-}
-SPARK_TYPES = {
-    "string": "string",
-    "list": "string",
-    "int64": "bigint",
-    "int32": "int",
-    "bool": "boolean",
-    "binary": "binary",
-}
 
 OPTIONS = {
     "path": "what load() was given",
@@ -112,11 +93,6 @@ class Request:
         """The columns asked for, in that order."""
         known = {column.name: column for column in TABLES[self.table]}
         return tuple(known[name] for name in self.columns)
-
-    @property
-    def arrow_schema(self) -> Any:
-        """The `pyarrow.Schema` of the rows."""
-        return pa.schema([(column.name, ARROW_TYPES[column.type]) for column in self.described])
 
     def plan(self) -> Plan:
         """What lies under the paths now."""
@@ -179,7 +155,7 @@ def _checked_columns(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _check_types(request: Request, schema: StructType) -> None:
     for column, field in zip(request.described, schema.fields, strict=True):
-        expected, found = SPARK_TYPES[column.type], field.dataType.simpleString()
+        expected, found = SQL_TYPES[column.type], field.dataType.simpleString()
         if found != expected:
             raise SparkError(f"column {column.name} of {request.table} is {expected}, not {found}")
 
@@ -210,7 +186,7 @@ def schema_of(options: Mapping[str, str]) -> str:
         SparkError: as of `parse_options`.
     """
     columns = parse_options(options).described
-    return ", ".join(f"`{column.name}` {SPARK_TYPES[column.type]}" for column in columns)
+    return ", ".join(f"`{column.name}` {SQL_TYPES[column.type]}" for column in columns)
 
 
 def make_reader(options: Mapping[str, str], schema: StructType) -> TableReader:
@@ -345,6 +321,8 @@ class Piece(NamedTuple):
     stop: int
     size: int
     """Bytes to be read, by the listing."""
+    is_cut: bool = False
+    """Whether another piece of the file follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +340,7 @@ class Pieces:
         """
         for piece in self.pieces:
             try:
-                yield from piece_rows(piece, request)
+                yield from piece_rows(piece, request, self.bounds)
             except OSError as error:
                 if request.fail_on_data_loss:
                     raise cannot_read(piece.file, error) from error
@@ -377,30 +355,32 @@ def cannot_read(file: str, error: OSError) -> SparkError:
     )
 
 
-def piece_rows(piece: Piece, request: Request) -> Iterator[Any]:
+def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
     """Record batches of a piece of a file.
 
     Raises:
         OSError: the file cannot be read.
         SparkError: the piece ends inside a batch.
     """
-    chunks: Callable[[bytes, int], Iterator[list[Row]]]
-    if request.table == "records":
-        chunks, position = record_chunks, RECORD_COLUMNS[0].name
-    else:
-        chunks, position = batch_chunks, BATCH_COLUMNS[0].name
-    names = [column.name for column in TABLES[request.table]]
-    at = names.index(position) - FILE_COLUMNS
-    place = (piece.file, piece.topic, piece.partition)
+    at = POSITION_COLUMNS[request.table]
+    names = list(request.columns)
+    asked = [*names, at] if piece.is_cut and at not in names else names
     last = piece.start
-    for rows in chunks(piece.path, piece.start):
-        wanted = [(*place, *row) for row in rows if row[at] < piece.stop]
-        yield from arrow_batches(request, wanted)
-        if wanted:
-            last = wanted[-1][FILE_COLUMNS + at]
-        if len(wanted) < len(rows):
-            break
-    _check_end(piece, last)
+    for rows in segment_table(
+        piece.path,
+        request.table,
+        columns=asked,
+        prefix=(piece.file, piece.topic, piece.partition),
+        start=piece.start,
+        stop=piece.stop,
+        **bounds._asdict(),
+    ):
+        batch = pa.record_batch(rows)
+        if piece.is_cut and batch.num_rows:
+            last = batch.column(asked.index(at))[-1].as_py()
+        yield batch if asked is names else batch.select(names)
+    if piece.is_cut:
+        _check_end(piece, last)
 
 
 def _check_end(piece: Piece, position: int) -> None:
@@ -410,7 +390,7 @@ def _check_end(piece: Piece, position: int) -> None:
     batches, and the next piece is not what follows.
     """
     following = position
-    while piece.stop != ENDLESS and following < piece.stop:
+    while following < piece.stop:
         batch = first_batch(piece.path, following)
         if batch is None or batch.position >= piece.stop:
             return
@@ -443,10 +423,13 @@ def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]
             name = plan.inventory.display(file.path)
             if not pushed.wants(file=name, topic=topic, partition=number):
                 continue
-            cuts = [0, *_cuts(log, file, piece_bytes), ENDLESS]
+            # Where rows are left out it cannot be told whether a piece ends where the next begins.
+            is_whole = pushed.bounds != Bounds()
+            cuts = [0, *(() if is_whole else _cuts(log, file, piece_bytes)), ENDLESS]
             for start, stop in pairwise(cuts):
                 size = min(stop, file.size) - start
-                yield Piece(file.path, name, topic, number, start, stop, size)
+                is_cut = stop != ENDLESS
+                yield Piece(file.path, name, topic, number, start, stop, size, is_cut)
 
 
 def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
