@@ -1,9 +1,9 @@
 """The audit on Spark: the plan of the embedded one, carried out by tasks.
 
 The driver lists and plans. One job scans: each task a bin of ranges, of which it gives small
-summaries, the chunk table, which is materialised once. From it logs are judged: on the driver while
-they are few, else by tasks. What all logs show together is put in order by the code of the embedded
-audit, so the tables are the same whatever the cluster did.
+summaries, the chunk table, which is used once. From it logs are judged: on the driver while they
+are few, else by tasks of the same job. What all logs show together is put in order by the code of
+the embedded audit, so the tables are the same whatever the cluster did.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from ottla.audit.plan import Plan
     from ottla.spark.bins import Bins
 
-BIN_BYTES = 512 << 20
-"""Bytes of a task. It costs some 20 ms whatever it does, and a core checks gigabytes a second."""
+BIN_BYTES = 1 << 30
+"""Bytes of a task. It costs some 30 ms whatever it does, and a core checks gigabytes a second."""
 
 LEAST_BIN_BYTES = 32 << 20
 """Bytes of a task where there is little for each core: less is not worth a task."""
@@ -58,8 +58,8 @@ TASKS_A_CORE = 4
 DRIVER_LOGS = 2_000
 """Up to so many logs are judged on the driver: a job for them takes longer."""
 
-DRIVER_BYTES = 64 << 20
-"""Bytes of chunks that the driver takes."""
+DRIVER_RANGES = 2_000
+"""Up to so many ranges and files, too: what a range shows takes some kilobytes."""
 
 
 def audit(
@@ -89,7 +89,7 @@ def audit(
         topics: patterns as of the shell of the topics to audit; all by default.
         level: how deep to look, as of `ottla.audit`.
         split_bytes: files larger than this are cut into ranges of as many bytes, at least 65,536;
-            by default 512 MiB, or less where there is little for each core. The result does not
+            by default 1 GiB, or less where there is little for each core. The result does not
             depend on it.
         replicas: further paths by the name of the copy they are of.
         topic_configs: settings by topic or pattern, as of `ottla.audit`.
@@ -107,8 +107,9 @@ def audit(
     now_ms = time.time_ns() // 1_000_000
     bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
     context = Context(names_of(plan.inventory), topic_configs)
+    is_small = len(plan.logs) <= DRIVER_LOGS and _range_count(plan) <= DRIVER_RANGES
     with job("the audit", spark):
-        groups = _judged_groups(spark, bins, context, len(plan.logs))
+        groups = _judged_groups(spark, bins, context, is_small=is_small)
         outcome = _outcome(plan, groups, started)
     outcome = with_coordinators(plan, outcome)
     collected = make_result(plan, outcome, level=level, fail_on=fail_on)
@@ -152,24 +153,21 @@ def _bin_bytes(spark: SparkSession, byte_count: int) -> int:
     return min(BIN_BYTES, max(LEAST_BIN_BYTES, byte_count // tasks))
 
 
+def _range_count(plan: Plan) -> int:
+    return sum(len(task.ranges) for task in plan.tasks)
+
+
 def _judged_groups(
-    spark: SparkSession, bins: Bins, context: Context, log_count: int
+    spark: SparkSession, bins: Bins, context: Context, *, is_small: bool
 ) -> Iterator[JudgedGroup]:
     """Scans and judges everything; each group comes once, whatever tasks were run again."""
     if not len(bins):
         return
     scan = run_in_worker("ottla.spark.tasks:scan", bins)
     numbers = spark.range(0, len(bins), 1, len(bins))
-    chunks = map_in_arrow(numbers, scan, CHUNK_COLUMNS).persist()
-    try:
-        # Added up here: for a sum of Spark's the rows would be shuffled.
-        size = sum(chunks.selectExpr("length(data)").toArrow().column(0).to_pylist())
-        if log_count <= DRIVER_LOGS and size <= DRIVER_BYTES:
-            yield from _judged_here(chunks, context)
-        else:
-            yield from _judged_by_tasks(chunks, context)
-    finally:
-        chunks.unpersist()
+    chunks = map_in_arrow(numbers, scan, CHUNK_COLUMNS)
+    # One action either way: nothing is scanned for a second one.
+    yield from (_judged_here if is_small else _judged_by_tasks)(chunks, context)
 
 
 def _judged_here(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
