@@ -33,8 +33,8 @@ def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> st
 
     The installed package, its extension included, goes to every executor as an archive. The
     functions of `ottla.spark` and `spark.read.format("ottla")` find it there, before a package that
-    is installed. Shipping the same again does nothing. An installation on the workers needs none
-    of this.
+    is installed; a worker that has loaded Ottla keeps what it has, so ship before the first job.
+    Shipping the same again does nothing. An installation on the workers needs none of this.
 
     Args:
         spark: a classic session or one of Spark Connect.
