@@ -21,6 +21,7 @@ __all__ = [
     "ProducerSnapshotError",
     "RecordBatchError",
     "SparkError",
+    "StorageError",
     "TruncatedBatchError",
     "UnsupportedCompressionError",
 ]
@@ -140,6 +141,10 @@ class MissingDependencyError(OttlaError, ImportError):
 
 class SparkError(OttlaError):
     """A Spark session that does not start, or a job of Ottla's on Spark that failed, and why."""
+
+
+class StorageError(OttlaError, ValueError):
+    """A URI that leads to no object store, or a setting that no store has; says what to do."""
 
 
 class NotAPartitionError(OttlaError, ValueError):

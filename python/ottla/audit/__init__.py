@@ -19,6 +19,7 @@ from ottla.audit.recovery import RecoveryPrediction, predict_recovery
 from ottla.audit.result import AuditResult, Summary, make_result
 from ottla.audit.run import Progress, default_threads, run_plan
 from ottla.audit.tables import Column, Table
+from ottla.storage import AnyFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,6 +64,7 @@ def audit(
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     split_bytes: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> AuditResult:
     """Audits a broker's log directory, a partition directory, segment files, or several of these.
 
@@ -74,7 +76,8 @@ def audit(
         (2, 0)
 
     Args:
-        source: one path or several; a directory that holds log directories will do.
+        source: one path or several, also into object stores (``s3://bucket/logs``); a directory
+            that holds log directories will do.
         topics: patterns as of the shell (``orders-*``) of the topics to audit; all by default.
         level: how deep to look.
         threads: files and ranges of files scanned at once; by default one for every core this
@@ -86,14 +89,16 @@ def audit(
             compared with each other; so are those under several paths of `source`, if they are of
             one cluster as far as `meta.properties` tells.
         topic_configs: settings by topic or pattern, as in ``{"orders": {"cleanup.policy":
-            "compact"}}``: with `cleanup.policy` and `remote.storage.enable` gaps are told apart
-            better.
+            "compact"}}``: `cleanup.policy` and `remote.storage.enable` help to tell gaps apart.
         split_bytes: files larger than this are cut into ranges of as many bytes, which threads
             share, at least 65,536; by default 64 MiB with several threads, and no cuts with one.
             The result does not depend on it.
+        storage_options: settings of object stores, as of `ottla.storage.files_of`.
 
     Raises:
         ValueError: an argument is out of its range.
+        StorageError: a URI leads to no store.
+        MissingDependencyError: a source is in an object store, and obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
@@ -104,7 +109,8 @@ def audit(
     threads = threads or default_threads()
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES
-    plan = plan_audit(source, topics=topics, replicas=replicas).split(split_bytes)
+    plan = plan_audit(source, topics=topics, replicas=replicas, storage_options=storage_options)
+    plan = plan.split(split_bytes)
     outcome = run_plan(
         plan,
         level=level,
@@ -132,17 +138,20 @@ def plan_audit(
     *,
     topics: Sequence[str] | None = None,
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Plan:
     """The plan of an audit, whoever carries it out; no file is cut yet.
 
     Raises:
         ValueError: there is nothing to audit.
+        StorageError: a URI leads to no store.
     """
     sources = _paths(source)
     named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
     if not sources and not named:
         raise ValueError("there is no source and no replica to audit")
-    return make_plan(take_inventory(sources, named), tuple(topics or ()))
+    inventory = take_inventory(sources, named, files=AnyFiles(storage_options))
+    return make_plan(inventory, tuple(topics or ()))
 
 
 def _paths(source: Source | Sequence[Source]) -> list[Source]:

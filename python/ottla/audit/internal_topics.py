@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ottla.audit.inventory import Partition
     from ottla.audit.judge import Outcome, TableRows
     from ottla.audit.plan import Log, Plan
+    from ottla.storage import Place
 
 __all__ = ["COORDINATOR_TABLES", "INTERNAL_TOPICS", "decode_record", "with_coordinators"]
 
@@ -45,7 +46,7 @@ LeftOut = tuple[int, tuple[int, str] | None, int]
 Cluster = str | bytes
 """The id of a cluster, or a log directory that does not tell its own."""
 
-Place = tuple[Cluster, str | None, int | None]
+Key = tuple[Cluster, str | None, int | None]
 
 
 def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
@@ -101,7 +102,9 @@ class _Where:
     """Where partitions are: their clusters, and the start and end of their logs."""
 
     def __init__(self, plan: Plan, outcome: Outcome) -> None:
-        self._clusters = {d.path: cluster_id(d) for d in plan.inventory.log_directories}
+        self._clusters = {
+            d.path: cluster_id(d, plan.inventory.files) for d in plan.inventory.log_directories
+        }
         self._names = {plan.inventory.display(p.directory): p for p in plan.partitions}
         self.ends: dict[bytes, tuple[int, int]] = {}
         """Log start and log end offset by directory, of every live partition that was read."""
@@ -122,9 +125,9 @@ class _Where:
             return None
         return self._names.get(file) or self._names.get(os.path.dirname(file))
 
-    def latest(self, partitions: Iterable[Partition]) -> dict[Place, Partition]:
+    def latest(self, partitions: Iterable[Partition]) -> dict[Key, Partition]:
         """Of each partition the directory whose log ends last."""
-        latest: dict[Place, Partition] = {}
+        latest: dict[Key, Partition] = {}
         for partition in partitions:
             if partition.directory not in self.ends:
                 continue
@@ -137,7 +140,7 @@ class _Where:
 
 def _read(
     topic: str,
-    engine: Callable[[list[tuple[bytes, int | None]], int], tuple[Rows, LeftOut]],
+    engine: Callable[[list[tuple[Place, int | None]], int], tuple[Rows, LeftOut]],
     plan: Plan,
     where: _Where,
     findings: list[Finding],
@@ -152,7 +155,8 @@ def _read(
     found: list[tuple[Partition, dict[str, Any]]] = []
     for partition in latest.values():
         log = logs[partition.directory]
-        segments = [(file.path, file.base_offset) for file in log.files]
+        place = plan.inventory.files.place
+        segments = [(place(file.path, file.size), file.base_offset) for file in log.files]
         try:
             rows, left_out = engine(segments, where.ends[partition.directory][0])
         except OSError:
@@ -224,7 +228,7 @@ class _LogOfGroups:
 
 def _logs_of_groups(
     plan: Plan, outcome: Outcome, where: _Where, topics: Collection[str]
-) -> dict[Place, _LogOfGroups]:
+) -> dict[Key, _LogOfGroups]:
     by_directory: dict[bytes, list[Finding]] = {}
     for finding in outcome.findings:
         partition = where.partition(finding.file)

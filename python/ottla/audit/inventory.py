@@ -1,7 +1,8 @@
 """What lies under the given paths: log directories, partitions, files, and what each file is.
 
-Only names, types and sizes are looked at here; nothing is opened. Names are bytes from the
-operating system and stay bytes, because a name need not be UTF-8; `display` makes text of them.
+Only names, types and sizes are looked at here; nothing is opened. Paths are those of
+`ottla.storage`: bytes from the operating system that stay bytes, because a name need not be UTF-8,
+or URIs into an object store; `display` makes text of them.
 What a broker's log directory holds, and how its names are built, is Kafka's `LogManager` and
 `LocalLog`; a name that fits none of it is listed as unknown and never stops anything.
 
@@ -13,15 +14,16 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, reason_of
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
 Source = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -197,12 +199,15 @@ class Inventory:
     """All that was found, in the order of the sources; partitions by name within a directory."""
 
     base: bytes
-    """The directory that displayed names are relative to; `/` when the sources share no other."""
+    """The directory that displayed names are relative to; `/` when the sources share no other, and
+    empty when they are of several stores."""
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
     unreadable: tuple[Unreadable, ...]
     sources: tuple[tuple[bytes, str | None], ...] = ()
     """The paths that were given, the longest first, and the replica each was said to be of."""
+    files: Files = field(default=ANYWHERE, compare=False)
+    """Where the paths are read."""
 
     def source_of(self, path: bytes) -> tuple[bytes, str | None]:
         """The given path under which another one lies, and the replica it was said to be of."""
@@ -214,7 +219,7 @@ class Inventory:
 
     def display(self, path: bytes) -> str:
         """A path as shown to people: relative to the audited directory, printable."""
-        if self.base == b"/":
+        if self.base in (b"", b"/"):
             return display(path)
         return display(path.removeprefix(self.base + b"/"))
 
@@ -265,56 +270,54 @@ def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
 
 
 def take_inventory(
-    sources: Sequence[Source], replicas: Sequence[tuple[str, Source]] = ()
+    sources: Sequence[Source],
+    replicas: Sequence[tuple[str, Source]] = (),
+    *,
+    files: Files = ANYWHERE,
 ) -> Inventory:
     """Lists everything under the sources: log directories, partitions, files, in any mixture.
 
-    `replicas` are further sources, each said to be of a copy of that name.
+    `replicas` are further sources, each said to be of a copy of that name. `files` are asked for
+    all of them.
 
     A source that is missing or unreadable, or holds nothing of Kafka's, is in `unreadable`; the
     others are listed all the same.
 
     >>> take_inventory(["nowhere"]).unreadable[0].reason
     'no such file or directory'
+
+    Raises:
+        StorageError: a source is a URI that leads to no store.
+        MissingDependencyError: a source is in an object store, and obstore is not installed.
     """
-    listing = _Listing()
+    listing = _Listing(files)
     given = [(None, source) for source in sources] + list(replicas)
-    named = [(os.path.abspath(os.fsencode(source)), name) for name, source in given]
+    named = [(full_path(source), name) for name, source in given]
     paths = [path for path, _ in named]
     # Directories first: a file named beside its directory is then known to be listed.
     listing.add_files([path for path in paths if not listing.add_directory(path)])
     return Inventory(
-        base=os.path.commonpath(listing.bases) if listing.bases else b"/",
+        base=common_path(listing.bases) if listing.bases else b"/",
         log_directories=tuple(listing.log_directories),
         partitions=tuple(listing.partitions),
         unreadable=tuple(listing.unreadable),
         sources=tuple(sorted(named, key=lambda source: len(source[0]), reverse=True)),
+        files=files,
     )
-
-
-class _Child(NamedTuple):
-    """A directory entry with its type settled; a link stands for what it leads to."""
-
-    name: bytes
-    path: bytes
-    is_directory: bool
-    size: int
-    # Device and inode of a directory.
-    identity: tuple[int, int]
-    fault: str | None
 
 
 @dataclass(slots=True)
 class _Listing:
     """The inventory while it grows."""
 
+    files: Files
     log_directories: list[LogDirectory] = field(default_factory=list)
     partitions: list[Partition] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     bases: list[bytes] = field(default_factory=list)
-    # Device and inode of every directory listed, so that links cannot lead in circles and a
-    # directory given twice is audited once.
-    seen: set[tuple[int, int]] = field(default_factory=set)
+    # Identities of every directory listed, so that links cannot lead in circles and a directory
+    # given twice is audited once.
+    seen: set[Hashable] = field(default_factory=set)
     # Most partitions have files of the same names.
     names: dict[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
     clean_stops: dict[bytes, bool] = field(default_factory=dict)
@@ -322,20 +325,28 @@ class _Listing:
     def add_directory(self, path: bytes) -> bool:
         """Lists a source; False for a regular file, whose turn comes later."""
         try:
-            status = os.stat(path)
+            files = self.files.under(path)
+            entry = files.stat(path)
         except OSError as error:
-            self._cannot_read(path, _reason(error, path))
+            self._cannot_read(path, reason_of(error))
             return True
-        if stat.S_ISREG(status.st_mode):
-            return False
-        if not stat.S_ISDIR(status.st_mode):
-            self._cannot_read(path, f"{_type_name(status.st_mode)}, not a file or a directory")
+        if not entry.is_directory:
+            if entry.fault is None:
+                return False
+            self._cannot_read(path, f"{entry.fault} or a directory")
             return True
-        identity = (status.st_dev, status.st_ino)
-        is_repeated = identity in self.seen
+        given, self.files = self.files, files
+        try:
+            self._add_source(path, entry)
+        finally:
+            self.files = given
+        return True
+
+    def _add_source(self, path: bytes, entry: Entry) -> None:
+        is_repeated = entry.identity in self.seen
         partition_count = len(self.partitions)
         others = len(self.log_directories) + len(self.unreadable)
-        children = self._list(path, identity)
+        children = self._list(path, entry.identity)
         if children is not None:
             if not children and parse_partition_name(os.path.basename(path)):
                 self._add_partition(path, children, None)
@@ -348,10 +359,9 @@ class _Listing:
         ):
             holds = "no log directory, partition or segment file" if children else "nothing"
             self._cannot_read(path, f"the directory holds {holds}")
-            return True
+            return
         is_partition = any(p.directory == path for p in self.partitions[partition_count:])
         self.bases.append(os.path.dirname(path) if is_partition else path)
-        return True
 
     def add_files(self, paths: Sequence[bytes]) -> None:
         """Lists files asked for by name, those of one directory as one partition."""
@@ -366,10 +376,9 @@ class _Listing:
         parsed = parse_partition_name(os.path.basename(directory))
         if any(p.directory == directory for p in self.partitions):
             return
-        children = {c.name: c for c in _children(directory, only=names)}
         files = []
         for name in names:
-            entry = _file_entry(directory, children[name])
+            entry = _file_entry(directory, self._stat(directory, name))
             if entry.kind == "unknown":
                 # Bytes of any name may be records: a copied segment, captured batches.
                 entry = FileEntry(directory, name, "segment", size=entry.size, fault=entry.fault)
@@ -384,7 +393,7 @@ class _Listing:
             return
         self.bases.append(os.path.dirname(directory) if parsed else directory)
         try:
-            siblings = [_file_entry(directory, c) for c in _children(directory)]
+            siblings = [_file_entry(directory, c) for c in self.files.list(directory)]
         except OSError:
             siblings = files
         topic, partition, state = parsed or (None, None, "live")
@@ -404,7 +413,13 @@ class _Listing:
             )
         )
 
-    def _walk(self, path: bytes, children: Sequence[_Child], depth: int) -> None:
+    def _stat(self, directory: bytes, name: bytes) -> Entry:
+        try:
+            return self.files.stat(_join(directory, name))
+        except OSError as error:
+            return Entry(name, is_directory=False, size=0, fault=reason_of(error))
+
+    def _walk(self, path: bytes, children: Sequence[Entry], depth: int) -> None:
         """Lists a directory by what it holds: a partition, a log directory, or some of those."""
         is_log_directory = any(c.name in _MARKS for c in children if not c.is_directory)
         if not is_log_directory and _holds_partition(children):
@@ -421,31 +436,32 @@ class _Listing:
             files = _in_order([_file_entry(path, child) for child in others])
             self.log_directories.append(LogDirectory(path, files))
 
-    def _add_child(self, parent: bytes, child: _Child, is_log_directory: bool, depth: int) -> bool:
+    def _add_child(self, parent: bytes, child: Entry, is_log_directory: bool, depth: int) -> bool:
         """Lists a directory inside another; False when it is nothing of Kafka's."""
         is_partition = parse_partition_name(child.name) is not None
         if child.identity in self.seen:
             return True
+        path = _join(parent, child.name)
         try:
-            children = _children(child.path)
+            children = self.files.list(path)
         except OSError as error:
             if is_partition or not (is_log_directory or child.name == b"lost+found"):
-                self._cannot_read(child.path, _reason(error, child.path))
+                self._cannot_read(path, reason_of(error))
                 return True
             return False
         self.seen.add(child.identity)
         if any(c.name in _MARKS for c in children if not c.is_directory):
-            self._walk(child.path, children, depth + 1)
+            self._walk(path, children, depth + 1)
         elif _holds_partition(children) or (is_log_directory and is_partition):
-            self._add_partition(child.path, children, parent)
+            self._add_partition(path, children, parent)
         elif not is_log_directory and depth < MAX_DEPTH:
-            self._walk(child.path, children, depth + 1)
+            self._walk(path, children, depth + 1)
         else:
             return False
         return True
 
     def _add_partition(
-        self, path: bytes, children: Sequence[_Child], log_directory: bytes | None
+        self, path: bytes, children: Sequence[Entry], log_directory: bytes | None
     ) -> None:
         topic, partition, state = parse_partition_name(os.path.basename(path)) or (
             None,
@@ -481,53 +497,31 @@ class _Listing:
         above = os.path.dirname(partition_directory)
         known = self.clean_stops.get(above)
         if known is None:
-            known = self.clean_stops[above] = os.path.exists(_join(above, CLEAN_SHUTDOWN))
+            known = self.clean_stops[above] = self.files.exists(_join(above, CLEAN_SHUTDOWN))
         return known
 
-    def _list(self, path: bytes, identity: tuple[int, int]) -> list[_Child] | None:
+    def _list(self, path: bytes, identity: Hashable) -> Sequence[Entry] | None:
         if identity in self.seen:
             return None
         self.seen.add(identity)
         try:
-            return _children(path)
+            return self.files.list(path)
         except OSError as error:
-            self._cannot_read(path, _reason(error, path))
+            self._cannot_read(path, reason_of(error))
             return None
 
     def _cannot_read(self, path: bytes, reason: str) -> None:
         self.unreadable.append(Unreadable(path, reason))
 
 
-def _children(directory: bytes, only: Sequence[bytes] | None = None) -> list[_Child]:
-    """The entries of a directory by name; OSError when the directory itself cannot be read."""
-    if only is not None:
-        return [_child(name, os.path.join(directory, name)) for name in only]
-    with os.scandir(directory) as entries:
-        return sorted((_child(e.name, e.path) for e in entries), key=lambda child: child.name)
-
-
-def _child(name: bytes, path: bytes) -> _Child:
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        return _Child(name, path, False, 0, (0, 0), _reason(error, path))  # noqa: FBT003
-    if stat.S_ISREG(status.st_mode):
-        return _Child(name, path, False, status.st_size, (0, 0), None)  # noqa: FBT003
-    is_directory = stat.S_ISDIR(status.st_mode)
-    identity = status.st_dev, status.st_ino
-    return _Child(
-        name, path, is_directory, 0, identity, f"{_type_name(status.st_mode)}, not a file"
-    )
-
-
-def _file_entry(directory: bytes, child: _Child) -> FileEntry:
+def _file_entry(directory: bytes, child: Entry) -> FileEntry:
     kind, state, base_offset = classify(child.name)
     if child.is_directory and kind == "unknown":
         return FileEntry(directory, child.name, "directory")
     return FileEntry(directory, child.name, kind, state, child.size, base_offset, child.fault)
 
 
-def _holds_partition(children: Sequence[_Child]) -> bool:
+def _holds_partition(children: Sequence[Entry]) -> bool:
     return any(
         child.name in _PARTITION_FILES or _AS_KAFKA_WRITES.match(child.name)
         for child in children
@@ -561,21 +555,3 @@ def _plain_file(directory: bytes, name: bytes, size: int) -> FileEntry:
 def _join(directory: bytes, name: bytes) -> bytes:
     """`os.path.join` of an absolute path and a name."""
     return directory + name if directory == b"/" else directory + b"/" + name
-
-
-def _reason(error: OSError, path: bytes) -> str:
-    if isinstance(error, FileNotFoundError) and os.path.islink(path):
-        return f"broken link to {display(os.readlink(path))}"
-    text = error.strerror or str(error)
-    return text[:1].lower() + text[1:]
-
-
-def _type_name(mode: int) -> str:
-    names = (
-        (stat.S_ISDIR, "a directory"),
-        (stat.S_ISFIFO, "a FIFO"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISCHR, "a character device"),
-        (stat.S_ISBLK, "a block device"),
-    )
-    return next((name for is_type, name in names if is_type(mode)), "a special file")

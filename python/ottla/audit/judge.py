@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.audit.context import Surroundings
     from ottla.audit.inventory import FileEntry, FileKind, Inventory, Partition
     from ottla.audit.plan import Log, Plan
+    from ottla.storage import Files
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
 """Tables whose rows the engine gives when it merges the segments of a partition."""
@@ -77,8 +78,8 @@ def judge_log(
 ) -> tuple[JudgedLog, Any | None]:
     """Judges the scans of a log's files, by index: sequences, transactions and gaps across files.
 
-    Gives the engine's state, too, where every file was scanned; copies are compared by it. Of the
-    inventory only names are asked for.
+    Gives the engine's state, too, where every file was scanned; copies are compared by it. The
+    inventory is asked for names alone, and where files are read.
     """
     partition = log.partition
     small = None
@@ -95,7 +96,7 @@ def judge_log(
         merged = _engine.merge_partition(
             [(inventory.display(file.path), scan) for file, scan in run],
             **surroundings.of(log, run[0][0], epochs or []),
-            **(_beside(log, beside) if len(run) == len(log.files) else {}),
+            **(_beside(log, beside, inventory.files) if len(run) == len(log.files) else {}),
         )
         findings += (_named(finding, partition) for finding in merged.findings)
         if run[0][0].kind == "segment" and run[0][0].state == "live":
@@ -226,17 +227,21 @@ def _scanned(scan: Any) -> ScannedFile:
     )
 
 
-def _beside(log: Log, beside: Mapping[tuple[FileKind, int], FileEntry]) -> dict[str, Any]:
+def _beside(
+    log: Log, beside: Mapping[tuple[FileKind, int], FileEntry], files: Files
+) -> dict[str, Any]:
     """What is to be held against the segments of a log when they are put together."""
     if log.partition is None or not log.partition.is_whole or not log.is_whole:
         return {}
-    snapshots = sorted(
-        (offset, file.path)
-        for (kind, offset), file in beside.items()
+    snapshots = [
+        (offset, files.place(file.path, file.size))
+        for (kind, offset), file in sorted(beside.items(), key=lambda item: item[0])
         if kind == "producer-snapshot"
-    )
+    ]
     indexes = [
-        None if (file := beside.get(("transaction-index", base))) is None else file.path
+        None
+        if (file := beside.get(("transaction-index", base))) is None
+        else files.place(file.path, file.size)
         for base in (f.base_offset or 0 for f in log.files)
     ]
     return {"snapshots": snapshots, "transaction_indexes": indexes}

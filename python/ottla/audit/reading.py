@@ -14,12 +14,14 @@ from ottla.audit import sidefiles
 from ottla.audit.findings import severity_of
 from ottla.audit.inventory import LOG_START_OFFSETS, MAX_OFFSET, display, take_inventory
 from ottla.errors import DamageWarning, NotAPartitionError
+from ottla.storage import AnyFiles, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.audit.findings import Severity
     from ottla.audit.inventory import FileEntry, Partition, Source
+    from ottla.storage import Files
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 """Which records: all, or those up to the last stable offset without aborted ones (KIP-98)."""
@@ -77,6 +79,7 @@ def read_partition(
     from_offset: int | None = None,
     to_offset: int | None = None,
     on_damage: OnDamage | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> _engine.PartitionRecords:
     """Gives the records of a partition that a consumer would get, offline.
 
@@ -100,6 +103,7 @@ def read_partition(
         to_offset: the offset behind the last.
         on_damage: called with the `Damage` that was passed over, between the records before and
             behind it; without it a `DamageWarning` is issued.
+        storage_options: as of `audit`.
 
     Returns:
         An iterator of `Record`. Its attribute ``stopped_by`` tells, once it has ended, the open
@@ -118,9 +122,9 @@ def read_partition(
     (8, 1001)
     """
     _check_range(isolation, from_offset, to_offset)
-    os.stat(directory)
-    inventory = take_inventory([directory])
-    partition, segments = _segments(os.fsencode(directory), inventory.partitions)
+    (files := AnyFiles(storage_options)).stat(full_path(directory))
+    inventory = take_inventory([directory], files=files)
+    partition, segments = _segments(directory, inventory.partitions, files)
     names = [inventory.display(segment.path) for segment in segments]
 
     def tell(row: Mapping[str, Any]) -> None:
@@ -131,9 +135,9 @@ def read_partition(
             warnings.warn(DamageWarning(str(damage), damage), stacklevel=2)
 
     return _engine.PartitionRecords(
-        [(segment.path, segment.base_offset) for segment in segments],
+        [(files.place(file.path, file.size), file.base_offset) for file in segments],
         isolation=isolation,
-        start_offset=max(from_offset or 0, _log_start_offset(partition)),
+        start_offset=max(from_offset or 0, _log_start_offset(partition, files)),
         end_offset=MAX_OFFSET if to_offset is None else to_offset,
         stopped_cleanly=partition.stopped_cleanly,
         on_damage=tell,
@@ -162,10 +166,10 @@ def _damage(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
 
 
 def _segments(
-    path: bytes, partitions: tuple[Partition, ...]
+    source: Source, partitions: tuple[Partition, ...], files: Files
 ) -> tuple[Partition, tuple[FileEntry, ...]]:
     """The only partition there is, and the segments to read of it."""
-    name, path = display(path), os.path.abspath(path)
+    name, path = display(os.fsencode(source)), full_path(source)
     if len(partitions) > 1:
         example = display(os.path.relpath(partitions[0].directory, path))
         raise NotAPartitionError(
@@ -183,7 +187,7 @@ def _segments(
         if segment.fault is not None:
             raise OSError(errno.EINVAL, segment.fault, os.fsdecode(segment.path))
         if segment.base_offset is None and segment.size:
-            rows, _ = _engine.segment_batches(segment.path, 0, 1)
+            rows, _ = _engine.segment_batches(files.place(segment.path, segment.size), 0, 1)
             if not rows:
                 # A file of another kind, named by mistake.
                 raise NotAPartitionError(
@@ -192,8 +196,9 @@ def _segments(
     return partition, segments
 
 
-def _log_start_offset(partition: Partition) -> int:
+def _log_start_offset(partition: Partition, files: Files) -> int:
     if partition.topic is None or not partition.is_whole or partition.state != "live":
         return 0
-    starts = sidefiles.read_offsets(os.path.dirname(partition.directory), LOG_START_OFFSETS)
+    above = os.path.dirname(partition.directory)
+    starts = sidefiles.read_offsets(above, LOG_START_OFFSETS, files)
     return starts.get((partition.topic, partition.partition or 0), 0)

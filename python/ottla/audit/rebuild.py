@@ -17,11 +17,13 @@ from ottla.audit.inventory import take_inventory
 from ottla.audit.plan import make_plan
 from ottla.audit.result import check_target, make_partial
 from ottla.audit.sidefiles import SideFileError, read_side_file
+from ottla.storage import AnyFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ottla.audit.inventory import FileEntry, Partition, Source
+    from ottla.storage import Files, Place
 
 DEFAULT_INDEX_INTERVAL_BYTES = 4096
 
@@ -47,6 +49,7 @@ def rebuild_side_files(
     *,
     topics: Sequence[str] | None = None,
     index_interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
+    storage_options: Mapping[str, str] | None = None,
 ) -> tuple[RebuiltPartition, ...]:
     """Builds indexes, producer snapshots and leader epochs of whole partitions in a new directory.
 
@@ -67,6 +70,7 @@ def rebuild_side_files(
         topics: patterns as of the shell of the topics to build for; all by default.
         index_interval_bytes: bytes of batches between two entries of an index, the topic's
             `index.interval.bytes`.
+        storage_options: settings of object stores, as of `audit`.
 
     Raises:
         FileExistsError: the directory exists and is not empty.
@@ -78,7 +82,8 @@ def rebuild_side_files(
     sources = (
         [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
     )
-    inventory = take_inventory(sources)
+    files = AnyFiles(storage_options)
+    inventory = take_inventory(sources, files=files)
     for unreadable in inventory.unreadable:
         raise ValueError(f"{inventory.display(unreadable.path)}: {unreadable.reason}")
     plan = make_plan(inventory, tuple(topics or ()))
@@ -92,7 +97,7 @@ def rebuild_side_files(
             relative = inventory.display(partition.directory).lstrip("/")
             place = os.path.join(partial, relative)
             os.makedirs(place, exist_ok=True)
-            names, fault = _rebuild(partition, place, index_interval_bytes)
+            names, fault = _rebuild(partition, files, place, index_interval_bytes)
             there = os.path.join(target, relative)
             built.append(RebuiltPartition(relative, there, tuple(names), fault))
         os.rename(partial, target)
@@ -102,7 +107,9 @@ def rebuild_side_files(
     return tuple(built)
 
 
-def _rebuild(partition: Partition, place: str, interval: int) -> tuple[list[str], str | None]:
+def _rebuild(
+    partition: Partition, files: Files, place: str, interval: int
+) -> tuple[list[str], str | None]:
     """Writes the files of one partition: their names, and why they end before the log does."""
     names: list[str] = []
 
@@ -111,13 +118,14 @@ def _rebuild(partition: Partition, place: str, interval: int) -> tuple[list[str]
             file.write(data)
         names.append(name)
 
-    snapshot = _first_snapshot(partition)
+    snapshot = _first_snapshot(partition, files)
     epochs: bytes | None = None
     fault: str | None = None
     for segment, next_base_offset in _segments(partition):
         stem = f"{segment.base_offset:020}"
         try:
-            built = _build(segment, snapshot, epochs, interval, is_first=not names)
+            log = files.place(segment.path, segment.size)
+            built = _build(log, segment, snapshot, epochs, interval, is_first=not names)
         except ValueError as error:
             fault = f"{stem}.log: {error}"
             break
@@ -139,6 +147,7 @@ def _rebuild(partition: Partition, place: str, interval: int) -> tuple[list[str]
 
 
 def _build(
+    log: Place,
     segment: FileEntry,
     snapshot: bytes | None,
     epochs: bytes | None,
@@ -148,7 +157,7 @@ def _build(
 ) -> dict[str, Any]:
     try:
         return _engine.rebuild_side_files(
-            segment.path,
+            log,
             segment.base_offset or 0,
             snapshot=snapshot,
             leader_epochs=epochs,
@@ -158,7 +167,7 @@ def _build(
         if not is_first or snapshot is None:
             raise
     # Kafka deletes a snapshot that it cannot read, and begins without.
-    return _build(segment, None, epochs, interval, is_first=True)
+    return _build(log, segment, None, epochs, interval, is_first=True)
 
 
 def _segments(partition: Partition) -> Iterator[tuple[FileEntry, int | None]]:
@@ -169,14 +178,14 @@ def _segments(partition: Partition) -> Iterator[tuple[FileEntry, int | None]]:
             yield segment, partition.next_base_offset(segment)
 
 
-def _first_snapshot(partition: Partition) -> bytes | None:
+def _first_snapshot(partition: Partition, files: Files) -> bytes | None:
     """The bytes of the snapshot where the log begins, if something was before that."""
     base = partition.live_base_offsets[0]
     for file in partition.files:
         is_live = file.kind == "producer-snapshot" and file.state == "live"
         if base > 0 and is_live and file.base_offset == base:
             try:
-                return read_side_file(file)
+                return read_side_file(file, files)
             except (OSError, SideFileError):
                 return None
     return None

@@ -19,11 +19,13 @@ from ottla.audit.inventory import (
     parse_partition_name,
 )
 from ottla.audit.sidefiles import read_offsets
+from ottla.storage import ANYWHERE, AnyFiles, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ottla.audit.inventory import Source
+    from ottla.storage import Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ def predict_recovery(
     recovery_point: int | None = 0,
     log_start_offset: int | None = None,
     aborted: Sequence[tuple[int, int, int]] | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> RecoveryPrediction:
     """Tells what Apache Kafka 4.1 makes of a partition's directory at its next start.
 
@@ -124,7 +127,7 @@ def predict_recovery(
         (True, 0)
 
     Args:
-        partition_directory: a directory like `orders-0`.
+        partition_directory: a directory like `orders-0`, here or in an object store.
         clean: the broker has left `.kafka_cleanshutdown`, so nothing is recovered.
         recovery_point: first offset not known to be on disk. 0, the default, recovers every
             segment, as a broker does that has lost this checkpoint; None takes the entry of
@@ -133,23 +136,26 @@ def predict_recovery(
             directory above, or 0.
         aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, where they are
             known; None, the default, looks for them in every segment.
+        storage_options: settings of an object store, as of `audit`.
 
     Raises:
         OSError: the directory or a file cannot be read.
     """
-    directory = os.path.abspath(os.fsencode(partition_directory))
+    files = AnyFiles(storage_options)
+    directory = full_path(partition_directory)
     above, name = os.path.split(directory)
     key = _key(name)
     if recovery_point is None:
-        recovery_point = read_offsets(above, RECOVERY_POINTS).get(key, 0)
+        recovery_point = read_offsets(above, RECOVERY_POINTS, files).get(key, 0)
     if log_start_offset is None:
-        log_start_offset = read_offsets(above, LOG_START_OFFSETS).get(key, 0)
+        log_start_offset = read_offsets(above, LOG_START_OFFSETS, files).get(key, 0)
     return predict_start(
         directory,
         clean=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         aborted=aborted,
+        files=files,
     )
 
 
@@ -161,6 +167,7 @@ def predict_start(
     log_start_offset: int,
     aborted: Sequence[tuple[int, int, int]] | None,
     progress: Callable[[int], bool] | None = None,
+    files: Files = ANYWHERE,
 ) -> RecoveryPrediction:
     """`predict_recovery` with nothing left to be looked up; `progress` stops it by returning false.
 
@@ -168,10 +175,9 @@ def predict_start(
         OSError: the directory or a file cannot be read.
         AuditCancelledError: `progress` said so.
     """
-    with os.scandir(directory) as entries:
-        sizes = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+    sizes = {entry.name: entry.size for entry in files.list(directory) if entry.fault is None}
     row = _engine.predict_recovery(
-        {name: os.path.join(directory, name) for name in sizes},
+        {name: files.place(os.path.join(directory, name), size) for name, size in sizes.items()},
         partition=display(os.path.basename(directory)),
         clean=clean,
         recovery_point=recovery_point,

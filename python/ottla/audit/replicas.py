@@ -83,7 +83,7 @@ def find_copies(
 def _place(inventory: Inventory, partition: Partition, known: dict[bytes, Row]) -> _Place:
     above = os.path.dirname(partition.directory)
     if above not in known:
-        known[above] = read_meta_properties(above)
+        known[above] = read_meta_properties(above, inventory.files)
     properties = known[above]
     source, name = inventory.source_of(partition.directory)
     return _Place(
@@ -225,9 +225,9 @@ class Comparison:
         partition: Partition,
         there: Sequence[tuple[str, Log, Any]],
     ) -> tuple[list[Row], list[Finding]]:
-        display = self._inventory.display
+        display, place = self._inventory.display, self._inventory.files.place
         arguments = [
-            (name, copy, [(file.path, display(file.path)) for file in log.files])
+            (name, copy, [(place(f.path, f.size), display(f.path)) for f in log.files])
             for name, log, copy in there
         ]
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.inventory import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
 from ottla.audit.recovery import RecoveryPrediction, predict_start
+from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.audit.plan import Plan
     from ottla.audit.sidefiles import Checkpoints
     from ottla.audit.tables import Row
+    from ottla.storage import Files
 
     Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
 
@@ -124,6 +126,7 @@ class Starts:
                 aborted=self._aborted[partition.directory],
                 needs_topic_id=os.path.dirname(partition.directory) in self._has_ids,
                 progress=progress,
+                files=self._inventory.files,
             )
         except OSError as error:
             return [(*place, *_unknown(error.strerror or str(error)))]
@@ -193,6 +196,7 @@ def predict_restarts(
     aborted: Sequence[tuple[int, int, int]],
     needs_topic_id: bool = True,
     progress: Callable[[int], bool] | None = None,
+    files: Files = ANYWHERE,
 ) -> list[Restart]:
     """The next start over a partition, first, and the one after the other kind of stop.
 
@@ -203,6 +207,7 @@ def predict_restarts(
         aborted: its aborted transactions.
         needs_topic_id: brokers before 2.8 wrote no `partition.metadata` and miss none.
         progress: called with the bytes read; stops by returning false.
+        files: where the partition is read.
 
     Raises:
         OSError: a file cannot be read.
@@ -220,6 +225,7 @@ def predict_restarts(
             log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS) or 0,
             aborted=aborted,
             progress=progress,
+            files=files,
         )
         for clean in (next_is_clean, not next_is_clean)
     }

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ottla.audit.judge import Outcome
     from ottla.audit.kept import ScannedFile
     from ottla.audit.plan import Plan
+    from ottla.storage import Files, Place
 
 Format = Literal["jsonl", "parquet"]
 
@@ -104,7 +105,7 @@ class AuditResult:
     level: str
     fail_on: Severity
     elapsed_s: float
-    _segment_files: Callable[[], Iterator[tuple[bytes, Row, list[Finding]]]] = field(
+    _segment_files: Callable[[], Iterator[tuple[int, Place, Row, list[Finding]]]] = field(
         repr=False, compare=False
     )
     """Path, place columns and findings of every file with records."""
@@ -148,8 +149,8 @@ class AuditResult:
         """
 
         def chunks(half: int) -> Iterator[Sequence[Row]]:
-            for path, prefix, findings in self._segment_files():
-                yield from split_file(path, prefix, findings)[half]
+            for _, place, prefix, findings in self._segment_files():
+                yield from split_file(place, prefix, findings)[half]
 
         return Table("records", lambda: chunks(0)), Table("quarantine", lambda: chunks(1))
 
@@ -236,7 +237,10 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         records=_segment_table("records", record_chunks, plan, outcome),
         findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
         recovery=Table.of_rows("recovery", outcome.recovery),
-        **{name: _engine_table(name, outcome) for name in (*OUTCOME_TABLES, *COORDINATOR_TABLES)},
+        **{
+            name: _engine_table(name, plan, outcome)
+            for name in (*OUTCOME_TABLES, *COORDINATOR_TABLES)
+        },
         directory=display(plan.inventory.base),
         level=level,
         fail_on=fail_on,
@@ -415,13 +419,14 @@ def _finding_rows(plan: Plan, outcome: Outcome) -> list[Row]:
     return rows
 
 
-def _engine_table(name: str, outcome: Outcome) -> Table:
+def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:
     """A table of the engine's."""
+    files = plan.inventory.files
     blamed: dict[int, int | None] = {}
     if name == "timeline":
         for number, (partition, row) in enumerate(outcome.tables[name]):
             if row["retention"] == "held-back" and len(blamed) < MAX_BLAMED:
-                blamed[number] = _blamed(partition, row)
+                blamed[number] = _blamed(partition, row, files)
     return Table.of_iterator(
         name, lambda: _engine_rows(name, outcome, blamed), len(outcome.tables[name])
     )
@@ -439,50 +444,53 @@ def _engine_rows(name: str, outcome: Outcome, blamed: Mapping[int, int | None]) 
         yield values(named)
 
 
-def _blamed(partition: Partition, row: Mapping[str, Any]) -> int | None:
+def _blamed(partition: Partition, row: Mapping[str, Any], files: Files) -> int | None:
     """The record with the largest timestamp of a segment."""
     path = os.path.join(partition.directory, os.path.basename(row["file"]).encode())
     try:
-        return offset_of_timestamp(path, row["max_timestamp_position"], row["max_timestamp"])
+        place = files.place(path)
+        return offset_of_timestamp(place, row["max_timestamp_position"], row["max_timestamp"])
     except OSError:
         return None
 
 
-def split_work(plan: Plan, outcome: Outcome) -> Iterator[tuple[bytes, Row, list[Finding]]]:
-    """What `split_file` is told of every file with records, in the order of the plan."""
+def split_work(plan: Plan, outcome: Outcome) -> Iterator[tuple[int, Place, Row, list[Finding]]]:
+    """Size of every file with records, in the order of the plan, and what `split_file` is told."""
     condemning: dict[str, list[Finding]] = defaultdict(list)
     for finding in filter(condemns, outcome.findings):
         condemning[finding.file or ""].append(finding)
     for index, log in enumerate(plan.logs):
         partition = log.partition
         place = (partition.topic, partition.partition) if partition else (None, None)
-        for path in outcome.files.of_log(index):
+        for path, scanned in outcome.files.of_log(index).items():
             file = plan.inventory.display(path)
-            yield path, (file, *place), condemning.get(file, [])
+            read_from = plan.inventory.files.place(path, scanned.size)
+            yield scanned.size, read_from, (file, *place), condemning.get(file, [])
 
 
 def _segment_table(
     name: str,
-    read: Callable[[bytes], Iterator[list[Row]]],
+    read: Callable[[Place], Iterator[list[Row]]],
     plan: Plan,
     outcome: Outcome,
 ) -> Table:
     """A table that reads the files when it is read, a bounded piece at a time."""
 
-    def files() -> Iterator[tuple[bytes, tuple[str, str | None, int | None]]]:
+    def files() -> Iterator[tuple[Place, tuple[str, str | None, int | None]]]:
         for index, log in enumerate(plan.logs):
             partition = log.partition
             place = (partition.topic, partition.partition) if partition else (None, None)
-            for path in outcome.files.of_log(index):
-                yield path, (plan.inventory.display(path), *place)
+            for path, scanned in outcome.files.of_log(index).items():
+                read_from = plan.inventory.files.place(path, scanned.size)
+                yield read_from, (plan.inventory.display(path), *place)
 
     def chunks() -> Iterator[Sequence[Row]]:
-        for path, place in files():
-            for rows in read(path):
+        for read_from, place in files():
+            for rows in read(read_from):
                 yield [(*place, *row) for row in rows]
 
     def batches(columns: Sequence[str] | None) -> Iterator[TableBatch]:
-        for path, place in files():
-            yield from segment_table(path, name, columns=columns, prefix=place)
+        for read_from, place in files():
+            yield from segment_table(read_from, name, columns=columns, prefix=place)
 
     return Table.of_segments(name, chunks, batches)

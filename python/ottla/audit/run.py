@@ -20,8 +20,9 @@ from ottla.audit.context import Surroundings
 from ottla.audit.judge import Gathered, Outcome, judge_log
 from ottla.audit.replicas import Comparison
 from ottla.audit.restarts import Starts
-from ottla.audit.scan import reason_of, scan_request
+from ottla.audit.scan import scan_request
 from ottla.errors import AuditCancelledError
+from ottla.storage import reason_of
 
 if TYPE_CHECKING:
     from ottla import _engine
@@ -61,7 +62,7 @@ def run_plan(
     Raises:
         KeyboardInterrupt: after Ctrl-C, as soon as each thread is through its current 8 MiB.
     """
-    surroundings = Surroundings(sidefiles.Checkpoints(), topic_configs)
+    surroundings = Surroundings(sidefiles.Checkpoints(plan.inventory.files), topic_configs)
     return _Run(plan, level, max_mb_per_s, progress, surroundings).outcome(threads)
 
 
@@ -263,6 +264,7 @@ class _Run:
                     task,
                     log,
                     self._log_state(task.log).beside,
+                    self._plan.inventory.files,
                     level=self._level,
                     now_ms=self._now_ms,
                     is_compared=log.is_whole and self._comparison.wants(log.partition),

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
     from ottla.audit.inventory import FileEntry, FileKind
     from ottla.audit.plan import Log, ScanTask
+    from ottla.storage import Files, Place
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
     """One file, and all that is known about it beside its bytes."""
 
-    path: bytes
+    place: Place
+    """What is read: a path, or what reads from elsewhere."""
     size: int
     """Bytes when it was listed. What is appended later is not seen, so that ranges scanned at
     different times, and by different processes, are of one file."""
@@ -32,8 +34,8 @@ class ScanRequest:
     is_consumer_offsets: bool
     is_compared: bool
     """Whether the partition will be compared with its copies."""
-    offset_index: bytes | None
-    time_index: bytes | None
+    offset_index: Place | None
+    time_index: Place | None
     level: str
     now_ms: int
 
@@ -44,7 +46,7 @@ class ScanRequest:
             OSError: the file cannot be opened.
         """
         return _engine.Segment(
-            self.path,
+            self.place,
             size=self.size,
             base_offset=self.base_offset,
             next_base_offset=self.next_base_offset,
@@ -63,6 +65,7 @@ def scan_request(
     task: ScanTask,
     log: Log,
     beside: Mapping[tuple[FileKind, int], FileEntry],
+    files: Files,
     *,
     level: str,
     now_ms: int,
@@ -70,7 +73,7 @@ def scan_request(
 ) -> ScanRequest:
     """What it takes to scan the file of a task; `beside` is what its log has beside segments."""
     return ScanRequest(
-        path=task.file.path,
+        place=files.place(task.file.path, task.file.size),
         size=task.file.size,
         base_offset=task.base_offset,
         next_base_offset=task.next_base_offset,
@@ -78,8 +81,8 @@ def scan_request(
         stopped_cleanly=log.partition is not None and log.partition.stopped_cleanly,
         is_consumer_offsets=log.is_consumer_offsets,
         is_compared=is_compared,
-        offset_index=_path_beside(beside, "offset-index", task.base_offset),
-        time_index=_path_beside(beside, "time-index", task.base_offset),
+        offset_index=_place_beside(beside, files, "offset-index", task.base_offset),
+        time_index=_place_beside(beside, files, "time-index", task.base_offset),
         level=level,
         now_ms=now_ms,
     )
@@ -125,15 +128,12 @@ def join_ranges(request: ScanRequest, ranges: Sequence[bytes]) -> tuple[_engine.
     return segment.finish(left), read_again
 
 
-def reason_of(error: OSError) -> str:
-    """Why a file cannot be read, as findings say it."""
-    reason = error.strerror or str(error)
-    return reason[:1].lower() + reason[1:]
-
-
-def _path_beside(
-    beside: Mapping[tuple[FileKind, int], FileEntry], kind: FileKind, base_offset: int | None
-) -> bytes | None:
-    """Path of the file of a kind beside a segment, if there is one and it holds anything."""
+def _place_beside(
+    beside: Mapping[tuple[FileKind, int], FileEntry],
+    files: Files,
+    kind: FileKind,
+    base_offset: int | None,
+) -> Place | None:
+    """The file of a kind beside a segment, if there is one and it holds anything."""
     file = None if base_offset is None else beside.get((kind, base_offset))
-    return None if file is None or not file.size else file.path
+    return None if file is None or not file.size else files.place(file.path, file.size)

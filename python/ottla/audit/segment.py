@@ -14,6 +14,8 @@ from ottla.audit.tables import BATCHES, FILE_COLUMNS, RECORDS, Column, Row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ottla.storage import Place
+
 BATCH_COLUMNS: tuple[Column, ...] = BATCHES[FILE_COLUMNS:]
 """Of the rows of `batch_chunks`."""
 
@@ -32,7 +34,7 @@ def _in_order(columns: Sequence[Column], engine_columns: Sequence[str]) -> Any:
     return itemgetter(*(engine_columns.index(column.name) for column in columns))
 
 
-def batch_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
+def batch_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
     """The batches of a file from a position on, as rows of `BATCH_COLUMNS`; damage is skipped.
 
     Raises:
@@ -41,11 +43,11 @@ def batch_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
     in_order = _in_order(BATCH_COLUMNS, _engine.SEGMENT_BATCH_COLUMNS)
     following: int | None = position
     while following is not None:
-        rows, following = _engine.segment_batches(path, following, BATCHES_AT_ONCE)
+        rows, following = _engine.segment_batches(place, following, BATCHES_AT_ONCE)
         yield [in_order(row) for row in rows]
 
 
-def record_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
+def record_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
     """The records of a file from a batch on, as rows of `RECORD_COLUMNS`; damage is skipped.
 
     Raises:
@@ -54,11 +56,11 @@ def record_chunks(path: bytes, position: int = 0) -> Iterator[list[Row]]:
     in_order = _in_order(RECORD_COLUMNS, _engine.SEGMENT_RECORD_COLUMNS)
     following: int | None = position
     while following is not None:
-        rows, following = _engine.segment_records(path, following, RECORDS_AT_ONCE)
+        rows, following = _engine.segment_records(place, following, RECORDS_AT_ONCE)
         yield [in_order(row) for row in rows]
 
 
-def offset_of_timestamp(path: bytes, position: int, timestamp: int) -> int | None:
+def offset_of_timestamp(place: Place, position: int, timestamp: int) -> int | None:
     """Offset of the first record with a timestamp in the batch at a position.
 
     Raises:
@@ -67,14 +69,14 @@ def offset_of_timestamp(path: bytes, position: int, timestamp: int) -> int | Non
     names = [column.name for column in RECORD_COLUMNS]
     batch, offset, time = (names.index(n) for n in ("batch_position", "offset", "timestamp"))
     in_order = _in_order(RECORD_COLUMNS, _engine.SEGMENT_RECORD_COLUMNS)
-    rows, _ = _engine.segment_records(path, position, 1)
+    rows, _ = _engine.segment_records(place, position, 1)
     for row in map(in_order, rows):
         if row[batch] == position and row[time] == timestamp:
             return int(row[offset])
     return None
 
 
-def find_offset(path: bytes, offset: int) -> int | None:
+def find_offset(place: Place, offset: int) -> int | None:
     """Position of the first batch that ends at or after an offset, None when there is none.
 
     Raises:
@@ -82,7 +84,7 @@ def find_offset(path: bytes, offset: int) -> int | None:
     """
     names = [column.name for column in BATCH_COLUMNS]
     position, last_offset = names.index("position"), names.index("last_offset")
-    for chunk in batch_chunks(path):
+    for chunk in batch_chunks(place):
         for row in chunk:
             if row[last_offset] >= offset:
                 return int(row[position])
@@ -102,7 +104,7 @@ class FoundBatch(NamedTuple):
 _found_batch = itemgetter(*map(_engine.SEGMENT_BATCH_COLUMNS.index, FoundBatch._fields))
 
 
-def first_batch(path: bytes, position: int) -> FoundBatch | None:
+def first_batch(place: Place, position: int) -> FoundBatch | None:
     """The first batch at or behind a position, None when there is none.
 
     Raises:
@@ -110,7 +112,7 @@ def first_batch(path: bytes, position: int) -> FoundBatch | None:
     """
     following: int | None = position
     while following is not None:
-        rows, following = _engine.segment_batches(path, following, 1)
+        rows, following = _engine.segment_batches(place, following, 1)
         if rows:
             return FoundBatch(*_found_batch(rows[0]))
     return None

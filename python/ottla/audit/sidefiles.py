@@ -31,6 +31,7 @@ from ottla.audit.inventory import (
     Partition,
     display,
 )
+from ottla.storage import ANYWHERE, Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,9 +41,6 @@ Parsed = TypeVar("Parsed")
 
 # The checkpoints of a broker with 200,000 partitions stay below 20 MiB.
 MAX_FILE_BYTES = 64 << 20
-
-# Most are smaller, and read at once.
-_PIECE_BYTES = 4096
 
 # What an offset checkpoint holds, how grave it is when that lies behind the end of a log, and what
 # Kafka makes of it then.
@@ -145,11 +143,13 @@ def parse_meta_properties(data: bytes) -> dict[str, str]:
     return fields
 
 
-def read_offsets(log_directory: bytes, name: bytes) -> dict[tuple[str, int], int]:
+def read_offsets(
+    log_directory: bytes, name: bytes, files: Files = ANYWHERE
+) -> dict[tuple[str, int], int]:
     """The offsets of a checkpoint of a log directory; none where it cannot be read."""
     try:
         file = FileEntry(log_directory, name, "offset-checkpoint")
-        return parse_offset_checkpoint(read_side_file(file))
+        return parse_offset_checkpoint(read_side_file(file, files))
     except (OSError, SideFileError):
         return {}
 
@@ -157,7 +157,8 @@ def read_offsets(log_directory: bytes, name: bytes) -> dict[tuple[str, int], int
 class Checkpoints:
     """The offset checkpoints of log directories, each read once; threads may share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files = ANYWHERE) -> None:
+        self._files = files
         self._known: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
         self._lock = threading.Lock()
 
@@ -167,15 +168,15 @@ class Checkpoints:
         with self._lock:
             entries = self._known.get((above, name))
             if entries is None:
-                entries = self._known[above, name] = read_offsets(above, name)
+                entries = self._known[above, name] = read_offsets(above, name, self._files)
         return entries.get((partition.topic or "", partition.partition or 0))
 
 
-def read_meta_properties(log_directory: bytes) -> dict[str, str]:
+def read_meta_properties(log_directory: bytes, files: Files = ANYWHERE) -> dict[str, str]:
     """The `meta.properties` of a log directory; none where they cannot be read."""
     try:
         file = FileEntry(log_directory, META_PROPERTIES, "meta-properties")
-        return parse_meta_properties(read_side_file(file))
+        return parse_meta_properties(read_side_file(file, files))
     except (OSError, SideFileError):
         return {}
 
@@ -334,7 +335,7 @@ def check_topic_ids(
         partitions: those that are audited.
         topic_ids: what their `partition.metadata` say, by directory.
     """
-    clusters = {d.path: cluster_id(d) for d in inventory.log_directories}
+    clusters = {d.path: cluster_id(d, inventory.files) for d in inventory.log_directories}
     topics: dict[tuple[str | bytes, str], list[tuple[str, Partition]]] = {}
     for partition in partitions:
         topic_id = topic_ids.get(partition.directory)
@@ -360,16 +361,16 @@ def check_topic_ids(
                 )
 
 
-def cluster_id(directory: LogDirectory) -> str | None:
+def cluster_id(directory: LogDirectory, files: Files = ANYWHERE) -> str | None:
     """The cluster that a log directory belongs to, as its `meta.properties` tells."""
-    return read_meta_properties(directory.path).get("cluster.id")
+    return read_meta_properties(directory.path, files).get("cluster.id")
 
 
 def _metadata_path(partition: Partition, inventory: Inventory) -> str:
     return inventory.display(os.path.join(partition.directory, PARTITION_METADATA))
 
 
-def read_side_file(file: FileEntry) -> bytes:
+def read_side_file(file: FileEntry, files: Files = ANYWHERE) -> bytes:
     """The bytes of a small file.
 
     Raises:
@@ -378,17 +379,7 @@ def read_side_file(file: FileEntry) -> bytes:
     """
     if file.fault is not None:
         raise SideFileError(f"cannot be read: {file.fault}", "a file", file.fault)
-    # A name may have become a FIFO since it was listed; that must not block the audit.
-    descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        data = os.read(descriptor, _PIECE_BYTES)
-        if len(data) == _PIECE_BYTES:
-            with os.fdopen(descriptor, "rb", closefd=False) as opened:
-                # As much memory as is asked for is taken before reading.
-                size = min(os.fstat(descriptor).st_size, MAX_FILE_BYTES)
-                data += opened.read(size + 1)
-    finally:
-        os.close(descriptor)
+    data = files.read(file.path, MAX_FILE_BYTES)
     if len(data) > MAX_FILE_BYTES:
         raise SideFileError("too large", f"at most {MAX_FILE_BYTES} bytes", "more")
     return data
@@ -403,7 +394,7 @@ def _fault(
 ) -> tuple[Parsed | None, list[Finding]]:
     """What a file says, or why nothing can be said."""
     try:
-        return parse(read_side_file(file)), []
+        return parse(read_side_file(file, inventory.files)), []
     except SideFileError as error:
         message, expected, found = str(error), error.expected, error.found
     except OSError as error:

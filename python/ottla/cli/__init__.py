@@ -25,7 +25,7 @@ from ottla.cli.inspect import inspect
 from ottla.cli.read import read
 from ottla.cli.rebuild import rebuild
 from ottla.cli.validate import validate_files
-from ottla.errors import MissingDependencyError, SparkError
+from ottla.errors import MissingDependencyError, SparkError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,9 @@ def run(arguments: Sequence[str]) -> int:
         return done.exit_code
     except click.UsageError as error:
         error.show()
+        return USAGE_ERROR
+    except StorageError as error:
+        click.echo(f"ottla: {error}", err=True)
         return USAGE_ERROR
     except KeyboardInterrupt:
         click.echo("ottla: interrupted", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +18,7 @@ from ottla.audit.segment import (
     record_chunks,
 )
 from ottla.audit.tables import Column, Row, json_line
+from ottla.storage import ANYWHERE, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,17 +47,19 @@ def inspect(file: str, records: bool, offset: int | None, form: Literal["text", 
 
     Exit status: 0, or 3 when the file cannot be read or the offset is not in it.
     """
-    path = os.fsencode(file)
+    path = full_path(file)
     reason = _unfit(path)
     position: int | None = 0
+    if reason is None:
+        place = ANYWHERE.place(path)
     if reason is None and offset is not None:
-        position = find_offset(path, offset)
+        position = find_offset(place, offset)
         reason = f"offset {offset} is beyond its last batch" if position is None else None
     if reason is not None or position is None:
-        click.echo(f"ottla: {display(path)}: {reason}", err=True)
+        click.echo(f"ottla: {display(os.fsencode(file))}: {reason}", err=True)
         return 3
     columns = RECORD_COLUMNS if records else BATCH_COLUMNS
-    chunks = record_chunks(path, position) if records else batch_chunks(path, position)
+    chunks = record_chunks(place, position) if records else batch_chunks(place, position)
     rows: Iterator[Row] = (row for chunk in chunks for row in chunk)
     if records and offset is not None:
         rows = _from_offset(rows, offset)
@@ -73,11 +75,11 @@ def inspect(file: str, records: bool, offset: int | None, form: Literal["text", 
 
 def _unfit(path: bytes) -> str | None:
     """Why a file cannot be inspected. A FIFO must not even be opened: that would wait for ever."""
-    mode = os.stat(path).st_mode
-    kind = classify(os.path.basename(path))[0]
-    if stat.S_ISDIR(mode):
+    entry = ANYWHERE.stat(path)
+    kind = classify(entry.name)[0]
+    if entry.is_directory:
         return "a directory: name a segment in it, or use `ottla audit`"
-    if not stat.S_ISREG(mode):
+    if entry.fault is not None:
         return "not a file"
     if kind not in ("segment", "metadata-snapshot", "unknown"):
         return f"{kind.replace('-', ' ')}, not a segment: name its .log file"

@@ -16,6 +16,7 @@ from ottla.audit.segment import RECORD_COLUMNS
 from ottla.audit.tables import json_line, jsonable
 from ottla.cli.inspect import record_line, time_text
 from ottla.errors import NotAPartitionError
+from ottla.storage import full_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -131,7 +132,7 @@ def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], It
     Raises:
         UsageError: the partition is of another topic, or its values are asked for as they are.
     """
-    path = os.path.abspath(os.fsencode(directory))
+    path = full_path(directory)
     named = parse_partition_name(os.path.basename(path)) or parse_partition_name(
         os.path.basename(os.path.dirname(path))
     )

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from ottla.audit.explain import catalogue, causes, commands
 from ottla.audit.findings import SEVERITIES, UNREADABLE, Severity
+from ottla.storage import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -460,11 +461,13 @@ def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
     if finding["file"] is None:
         return None
     path = _from_here(os.path.join(result.directory, finding["file"]))
-    return path if os.path.exists(path) else None
+    return path if store_of(os.fsencode(path)) or os.path.exists(path) else None
 
 
 def _from_here(path: str) -> str:
-    """The path from the working directory where it lies below, else the absolute one."""
+    """The path from the working directory where it lies below, else the absolute one or URI."""
+    if not path or store_of(os.fsencode(path)):
+        return path or "several stores"
     relative = os.path.relpath(path)
     return path if relative.split(os.sep, 1)[0] == os.pardir else relative
 

@@ -72,6 +72,7 @@ def audit(
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     fail_on: Severity = "error",
+    storage_options: Mapping[str, str] | None = None,
 ) -> AuditResult:
     """Audits log directories, partitions or segments that the driver and the executors can read.
 
@@ -94,6 +95,7 @@ def audit(
         replicas: further paths by the name of the copy they are of.
         topic_configs: settings by topic or pattern, as of `ottla.audit`.
         fail_on: the severity from which `AuditResult.raise_for_findings` raises.
+        storage_options: settings of object stores, as of `ottla.audit`; the executors get them.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -101,7 +103,7 @@ def audit(
     """
     started = time.monotonic()
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
-    plan = plan_audit(uri, topics=topics, replicas=replicas)
+    plan = plan_audit(uri, topics=topics, replicas=replicas, storage_options=storage_options)
     bin_bytes = _bin_bytes(spark, plan.byte_count)
     plan = plan.split(split_bytes or bin_bytes)
     now_ms = time.time_ns() // 1_000_000
@@ -131,7 +133,7 @@ def _outcome(plan: Plan, groups: Iterable[JudgedGroup], started: float) -> Outco
         compared += group.findings
         read_again += group.read_again
     findings = gathered.findings(compared)
-    starts = Starts(plan, findings, gathered.tables, Checkpoints())
+    starts = Starts(plan, findings, gathered.tables, Checkpoints(plan.inventory.files))
     return Outcome(
         files=gathered.files,
         reasons=gathered.reasons,
@@ -173,7 +175,7 @@ def _judged_groups(
 def _judged_here(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
     rows = chunks.toArrow().to_pylist()
     rows.sort(key=itemgetter("group"))
-    surroundings = Surroundings(Checkpoints(), context.topic_configs)
+    surroundings = Surroundings(Checkpoints(context.inventory.files), context.topic_configs)
     for _, group in groupby(rows, itemgetter("group")):
         yield judge_group(group, context.inventory, surroundings)
 

@@ -167,6 +167,7 @@ class _Packer:
             task,
             log,
             self._beside(task.log),
+            self._plan.inventory.files,
             level=self._level,
             now_ms=self._now_ms,
             is_compared=log.is_whole and self._copies_of(log) is not None,

@@ -12,6 +12,7 @@ from ottla.audit.split import split_file
 from ottla.audit.tables import DERIVED, TABLES, ColumnType, arrow_stream
 from ottla.spark.arrow import map_in_arrow
 from ottla.spark.worker import run_in_worker
+from ottla.storage import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,8 +49,8 @@ BIN_BYTES = 256 << 20
 MAX_FILES = 1_000
 """Files that one task reads."""
 
-SegmentFile = tuple[bytes, str, str | None, int | None]
-"""Path, and what the columns `file`, `topic` and `partition` say of it."""
+SegmentFile = tuple[Place, str, str | None, int | None]
+"""Where it is read, and what the columns `file`, `topic` and `partition` say of it."""
 
 
 def schema_of(table: str) -> str:
@@ -70,10 +71,9 @@ def segment_frame(spark: SparkSession, table: str, plan: Plan, outcome: Outcome)
 
 def split_frames(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[DataFrame, DataFrame]:
     """The two halves of `split_records`, in the order of the plan."""
-    sizes = {path: scanned.size for path, scanned in outcome.files.items()}
     work = [
-        ((path, *prefix, findings), sizes[path])
-        for path, prefix, findings in split_work(plan, outcome)
+        ((place, *prefix, findings), size)
+        for size, place, prefix, findings in split_work(plan, outcome)
     ]
     hurt = [entry for entry in work if entry[0][-1]]
     return (
@@ -120,15 +120,15 @@ def _reader(work: Work, rows: Callable[[str, Any], Iterator[pa.RecordBatch]]) ->
 
 
 def _valid_rows(table: str, file: Any) -> Iterator[pa.RecordBatch]:
-    path, *prefix, findings = file
+    place, *prefix, findings = file
     if not findings:
-        return _rows(table, (path, *prefix))
-    return _arrow(table, split_file(path, tuple(prefix), findings)[0])
+        return _rows(table, (place, *prefix))
+    return _arrow(table, split_file(place, tuple(prefix), findings)[0])
 
 
 def _quarantine_rows(table: str, file: Any) -> Iterator[pa.RecordBatch]:
-    path, *prefix, findings = file
-    return _arrow(table, split_file(path, tuple(prefix), findings)[1])
+    place, *prefix, findings = file
+    return _arrow(table, split_file(place, tuple(prefix), findings)[1])
 
 
 def _arrow(table: str, chunks: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
@@ -142,8 +142,8 @@ def _arrow(table: str, chunks: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBat
 def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    path, name, topic, partition = file
-    return map(pa.record_batch, segment_table(path, table, prefix=(name, topic, partition)))
+    place, name, topic, partition = file
+    return map(pa.record_batch, segment_table(place, table, prefix=(name, topic, partition)))
 
 
 def _bins(files: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
@@ -165,4 +165,5 @@ def _files(plan: Plan, outcome: Outcome) -> Iterable[tuple[SegmentFile, int]]:
         partition = log.partition
         place = (partition.topic, partition.partition) if partition else (None, None)
         for path, scanned in outcome.files.of_log(index).items():
-            yield (path, plan.inventory.display(path), *place), scanned.size
+            read_from = plan.inventory.files.place(path, scanned.size)
+            yield (read_from, plan.inventory.display(path), *place), scanned.size

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ottla.audit.inventory import FileEntry, Partition
     from ottla.audit.plan import Log
     from ottla.audit.tables import Row
+    from ottla.storage import Files, Place
 
 SCAN_TABLES = ("batches", "records")
 """Read from the files as they are."""
@@ -59,6 +60,9 @@ LEAST_BYTES_OF_A_TASK = 64 << 10
 
 # What it costs to open a file, in bytes that could have been read meanwhile.
 OPENING_BYTES = 1 << 20
+
+# Brokers write 10 MiB unless they are told to write more.
+MAX_INDEX_BYTES = 64 << 20
 
 INDEX_ENTRY = struct.Struct(">iI")
 
@@ -313,7 +317,7 @@ def _refuse_absent(plan: Plan) -> None:
 class Piece(NamedTuple):
     """Bytes of a file, from one batch to another."""
 
-    path: bytes
+    place: Place
     file: str
     topic: str | None
     partition: int | None
@@ -366,8 +370,10 @@ def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
     names = list(request.columns)
     asked = [*names, at] if piece.is_cut and at not in names else names
     last = piece.start
+    if not isinstance(piece.place, bytes):
+        piece.place.expect(piece.start, piece.stop)
     for rows in segment_table(
-        piece.path,
+        piece.place,
         request.table,
         columns=asked,
         prefix=(piece.file, piece.topic, piece.partition),
@@ -391,7 +397,7 @@ def _check_end(piece: Piece, position: int) -> None:
     """
     following = position
     while following < piece.stop:
-        batch = first_batch(piece.path, following)
+        batch = first_batch(piece.place, following)
         if batch is None or batch.position >= piece.stop:
             return
         following = batch.position + batch.size
@@ -425,11 +431,13 @@ def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]
                 continue
             # Where rows are left out it cannot be told whether a piece ends where the next begins.
             is_whole = pushed.bounds != Bounds()
-            cuts = [0, *(() if is_whole else _cuts(log, file, piece_bytes)), ENDLESS]
+            files = plan.inventory.files
+            cuts = [0, *(() if is_whole else _cuts(log, file, files, piece_bytes)), ENDLESS]
+            place = files.place(file.path, file.size)
             for start, stop in pairwise(cuts):
                 size = min(stop, file.size) - start
                 is_cut = stop != ENDLESS
-                yield Piece(file.path, name, topic, number, start, stop, size, is_cut)
+                yield Piece(place, name, topic, number, start, stop, size, is_cut)
 
 
 def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
@@ -442,7 +450,7 @@ def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
     return bounds.max_offset is None or file.base_offset <= bounds.max_offset
 
 
-def _cuts(log: Log, file: FileEntry, piece_bytes: int) -> list[int]:
+def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int]:
     """Positions of batches about so many bytes apart."""
     if not log.is_live or log.partition is None or file.size < 2 * piece_bytes:
         return []
@@ -457,25 +465,29 @@ def _cuts(log: Log, file: FileEntry, piece_bytes: int) -> list[int]:
         None,
     )
     try:
-        return [] if index is None else _indexed_positions(file, index, piece_bytes)
+        return [] if index is None else _indexed_positions(file, index, files, piece_bytes)
     except OSError:
         return []
 
 
-def _indexed_positions(file: FileEntry, index: FileEntry, piece_bytes: int) -> list[int]:
-    with open(index.path, "rb") as handle:
-        data = handle.read()
+def _indexed_positions(
+    file: FileEntry, index: FileEntry, files: Files, piece_bytes: int
+) -> list[int]:
+    data = files.read(index.path, MAX_INDEX_BYTES)
+    place = files.place(file.path, file.size)
     entries = [*INDEX_ENTRY.iter_unpack(data[: len(data) - len(data) % INDEX_ENTRY.size])]
     cuts: list[int] = []
     for before, (relative, position) in pairwise([(-1, 0), *entries]):
         if position - (cuts[-1] if cuts else 0) < piece_bytes or file.size - position < piece_bytes:
             continue
-        if _is_batch(file, before, (relative, position)):
+        if _is_batch(place, file.base_offset or 0, before, (relative, position)):
             cuts.append(position)
     return cuts
 
 
-def _is_batch(file: FileEntry, before: tuple[int, int], entry: tuple[int, int]) -> bool:
+def _is_batch(
+    place: Place, base_offset: int, before: tuple[int, int], entry: tuple[int, int]
+) -> bool:
     """Whether the batches from one entry of an index on lead to that of the next.
 
     The offset of an entry is the last one of what was appended there.
@@ -483,16 +495,16 @@ def _is_batch(file: FileEntry, before: tuple[int, int], entry: tuple[int, int]) 
     relative, position = entry
     following: int | None = before[1]
     while following is not None and following < position:
-        batch = first_batch(file.path, following)
+        batch = first_batch(place, following)
         if batch is None or not batch.is_valid:
             return False
         following = batch.position + batch.size
-    batch = first_batch(file.path, position) if following == position else None
+    batch = first_batch(place, position) if following == position else None
     return (
         batch is not None
         and batch.position == position
         and batch.is_valid
-        and before[0] < batch.base_offset - (file.base_offset or 0) <= relative
+        and before[0] < batch.base_offset - base_offset <= relative
     )
 
 

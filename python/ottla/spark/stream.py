@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -48,14 +49,18 @@ except ImportError:  # PySpark before 4.2 knows no limits.
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql.types import StructType
 
     from ottla.spark.source import Request
+    from ottla.storage import Files, Place
 
 HEAD = struct.Struct(">qi")
 """What every batch and every older message begins with: an offset, and the bytes that follow."""
+
+WINDOW_BYTES = 1 << 20
+"""Bytes of an object that are read at once to find heads in."""
 
 LEAST_BATCH_BYTES = HEAD.size + 14
 """A message of magic 0 without key and value."""
@@ -76,7 +81,7 @@ class SegmentFile(NamedTuple):
     """A segment as it was listed."""
 
     base_offset: int
-    path: bytes
+    place: Place
     file: str
     size: int
 
@@ -130,12 +135,17 @@ def list_logs(request: Request) -> dict[str, GrowingLog]:
     given = {path for path, _ in inventory.sources}
     for unreadable in inventory.unreadable:
         # An empty directory is one whose logs are still to come.
-        if unreadable.path in given and not os.path.isdir(unreadable.path):
+        if unreadable.path in given and not _is_directory(inventory.files, unreadable.path):
             raise SparkError(f"{os.fsdecode(unreadable.path)}: {unreadable.reason}")
     logs = {}
     for partition in plan.partitions:
         segments = tuple(
-            SegmentFile(file.base_offset, file.path, inventory.display(file.path), file.size)
+            SegmentFile(
+                file.base_offset,
+                inventory.files.place(file.path, file.size),
+                inventory.display(file.path),
+                file.size,
+            )
             for file in partition.segments
             if file.base_offset is not None
         )
@@ -145,7 +155,14 @@ def list_logs(request: Request) -> dict[str, GrowingLog]:
     return logs
 
 
-def batches_end(path: bytes, position: int, stop: int, budget: int | None) -> tuple[int, int]:
+def _is_directory(files: Files, path: bytes) -> bool:
+    try:
+        return files.stat(path).is_directory
+    except OSError:
+        return False
+
+
+def batches_end(place: Place, position: int, stop: int, budget: int | None) -> tuple[int, int]:
     """Where the last whole batch before a position ends, and where it begins.
 
     Goes from length to length. Stands still at bytes that cannot be a batch, and where a batch is
@@ -155,19 +172,38 @@ def batches_end(path: bytes, position: int, stop: int, budget: int | None) -> tu
         OSError: the file cannot be read.
     """
     start = last = position
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with _heads_of(place) as head_at:
         while budget is None or position - start < budget:
-            head = os.pread(descriptor, HEAD.size, position)
+            head = head_at(position)
             if len(head) < HEAD.size:
                 break
             end = position + HEAD.size + HEAD.unpack(head)[1]
             if end < position + LEAST_BATCH_BYTES or end > stop:
                 break
             last, position = position, end
-    finally:
-        os.close(descriptor)
     return position, last
+
+
+@contextmanager
+def _heads_of(place: Place) -> Iterator[Callable[[int], bytes | memoryview]]:
+    """Reads what a batch begins with, from positions that go up; fewer bytes at the end."""
+    if isinstance(place, bytes):
+        descriptor = os.open(place, os.O_RDONLY)
+        try:
+            yield lambda position: os.pread(descriptor, HEAD.size, position)
+        finally:
+            os.close(descriptor)
+        return
+    # Of an object a request brings more than one head.
+    start, held = 0, memoryview(b"")
+
+    def head_at(position: int) -> memoryview:
+        nonlocal start, held
+        if position < start or position + HEAD.size > start + len(held):
+            start, held = position, place.read_at(position, WINDOW_BYTES)
+        return held[position - start : position - start + HEAD.size]
+
+    yield head_at
 
 
 def advance(log: GrowingLog, known: Reached | None, budget: int | None = None) -> Reached:
@@ -196,7 +232,7 @@ def advance(log: GrowingLog, known: Reached | None, budget: int | None = None) -
             if budget is not None and budget <= 0:
                 return reached
             continue
-        end, begin = batches_end(segment.path, reached.position, segment.size, budget)
+        end, begin = batches_end(segment.place, reached.position, segment.size, budget)
         if end > reached.position:
             return _behind(segment, reached, begin, end, is_closed=index < last)
         if index == last:
@@ -216,7 +252,7 @@ def _behind(
     segment: SegmentFile, known: Reached, begin: int, end: int, *, is_closed: bool
 ) -> Reached:
     """Behind the batch that begins and ends there, if its checksum says that it is all written."""
-    batch = first_batch(segment.path, begin)
+    batch = first_batch(segment.place, begin)
     if batch is not None and batch.position == begin and batch.is_valid:
         return Reached(segment.base_offset, end, max(known.next_offset, batch.last_offset + 1))
     # Damaged for good in a closed segment. Elsewhere it may yet be written; those before it are.
@@ -345,7 +381,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
                 )
             if from_position < to_position:
                 yield Piece(
-                    segment.path,
+                    segment.place,
                     segment.file,
                     log.topic,
                     log.partition,
@@ -358,7 +394,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         """Where to go on in what there is now, None where nothing follows what was read."""
         index = log.index_of(start.segment)
         if index is not None and log.segments[index].size >= start.position:
-            following = first_batch(log.segments[index].path, start.position)
+            following = first_batch(log.segments[index].place, start.position)
             if following is None or following.base_offset >= start.next_offset:
                 return start
             self._lost(
@@ -390,7 +426,7 @@ def _of_offset(log: GrowingLog, offset: int) -> Reached | None:
     """The first batch that ends at or behind an offset."""
     before = [s for s in log.segments if s.base_offset <= offset]
     for segment in (*before[-1:], *log.segments[len(before) :]):
-        position = find_offset(segment.path, offset)
+        position = find_offset(segment.place, offset)
         if position is not None:
             return Reached(segment.base_offset, position, offset)
     return None

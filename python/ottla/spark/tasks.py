@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.context import Surroundings
 from ottla.audit.judge import JudgedLog, judge_log
 from ottla.audit.replicas import Comparison
-from ottla.audit.scan import join_ranges, reason_of, scan_range, scan_whole, unpacked_scan
+from ottla.audit.scan import join_ranges, scan_range, scan_whole, unpacked_scan
 from ottla.audit.sidefiles import Checkpoints
+from ottla.storage import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,7 +80,7 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
     """The work of a task of the judging job: the chunks of a group in, what they show out."""
     import pyarrow as pa
 
-    surroundings = Surroundings(Checkpoints(), context.topic_configs)
+    surroundings = Surroundings(Checkpoints(context.inventory.files), context.topic_configs)
 
     def run(chunks: pa.Table) -> pa.Table:
         group = chunks.column("group")[0].as_py()

@@ -249,7 +249,8 @@ impl SegmentScan {
 /// Args:
 ///     path: of the file, as the operating system has it, or an object that reads it: with its bytes as
 ///         ``size`` and with ``read_at(position, size)``, which gives fewer only at the end and raises
-///         OSError. Such an object is asked for nothing before the first scan.
+///         OSError. Such an object is asked for nothing before the first scan. If it has a method
+///         ``expect(start, stop)``, that is told which range the same thread is going to read.
 ///     base_offset, next_base_offset: of this file's name and of the next one's.
 ///     is_active: whether it is the last of its partition.
 ///     stopped_cleanly: whether the broker did.
@@ -330,6 +331,7 @@ impl Segment {
     #[pyo3(signature = (*, progress=None))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn scan(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<SegmentScan> {
+        self.place.announce(py, 0, self.source.size().unwrap_or(u64::MAX))?;
         self.work(py, progress.as_ref(), |scanner, source, advance| {
             let scan = scanner.scan_indexed(source, self.context, &self.indexes, advance, None)?;
             Ok(self.with_unread(scan))
@@ -358,6 +360,7 @@ impl Segment {
         if stop < start {
             return Err(PyValueError::new_err(format!("stop is {stop}, below start {start}")));
         }
+        self.place.announce(py, start, stop)?;
         self.work(py, progress.as_ref(), |scanner, source, advance| {
             let (context, indexes) = (self.context, &self.indexes);
             let inner = scanner.scan_range(source, context, indexes, start..stop, advance)?;

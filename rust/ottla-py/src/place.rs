@@ -56,6 +56,16 @@ impl Place {
         py.detach(|| self.open()).map_err(|error| self.error(py, &error))
     }
 
+    /// Tells an object that wants to know it which range this thread is going to read.
+    pub(crate) fn announce(&self, py: Python<'_>, start: u64, stop: u64) -> PyResult<()> {
+        if let Self::Object(object) = self
+            && let Some(expect) = object.bind(py).getattr_opt("expect")?
+        {
+            expect.call1((start, stop))?;
+        }
+        Ok(())
+    }
+
     /// What Python shall raise for an error at this place.
     pub(crate) fn error(&self, py: Python<'_>, error: &io::Error) -> PyErr {
         let path = match self {
