@@ -41,10 +41,13 @@ def test_where_all_is_well_the_report_says_so_of_each_thing(spark: Any) -> None:
         "ok",
         "warn",
     }
-    assert found(report, "session") == ("ok", "classic, master local[2]")
+    status, session = found(report, "session")
+    assert status == "ok"
+    assert session.startswith("classic, Java ")
+    assert session.endswith(", master local[2]")
     assert found(report, "workers' Ottla")[0] == "ok"
     assert found(report, "workers' Python")[1].endswith(sys.executable)
-    assert str(report).splitlines()[0].startswith("ok    java")
+    assert str(report).splitlines()[0].startswith("ok    pyspark")
 
 
 def is_cured_by_shipping(spark: Any) -> Report:
@@ -71,14 +74,13 @@ def is_cured_by_shipping(spark: Any) -> Report:
 
 def test_shipping_cures_workers_without_ottla_on_a_cluster(new_cluster: Any) -> None:
     report = is_cured_by_shipping(new_cluster)
-    assert found(report, "session")[1].startswith("classic, master spark://")
+    assert found(report, "session")[1].startswith("classic, Java ")
     assert f"{ottla.__version__} (" in found(report, "workers' Ottla")[1]
 
 
 def test_shipping_cures_workers_without_ottla_behind_connect(new_connect: Any) -> None:
     report = is_cured_by_shipping(new_connect)
     assert found(report, "session")[1].startswith("Spark Connect, Spark ")
-    assert found(report, "java")[1].startswith("not needed here")
 
 
 def test_without_java_the_report_has_one_line_on_it() -> None:
@@ -158,3 +160,24 @@ def test_another_version_on_the_workers_is_refused(
     ):
         cluster.range(0, 2, 1, 2).mapInArrow(function, "id bigint").collect()
     assert raised.value.__cause__ is not None
+
+
+def test_a_session_that_does_not_answer_in_time_is_told_of(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["ottla.spark.doctor"], "ANSWER_WITHIN_S", 0.01)
+    (failure,) = ottla.spark.doctor(spark).failures()
+    assert failure.startswith("workers: no answer within 0.01 s; ")
+
+
+def test_a_stopped_session_is_told_of(sessions: Any, spark: Any) -> None:
+    spark.stop()
+    try:
+        assert found(ottla.spark.doctor(spark), "session") == ("fail", "stopped")
+        with (
+            pytest.raises(ottla.SparkError, match=r"^counting needs a running session"),
+            job("counting", spark),
+        ):
+            spark.range(3).collect()
+    finally:
+        sessions.get("spark", fresh=True)

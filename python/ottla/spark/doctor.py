@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ottla import __version__
 from ottla.spark.causes import errors_of_spark, sentence_of
-from ottla.spark.session import is_connect, spark_version
+from ottla.spark.session import is_connect, is_stopped, spark_version
 from ottla.spark.worker import find_ottla
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ PYSPARK_TESTED = ((4, 0), (4, 3))
 PYARROW_AT_LEAST = 16
 TEMP_SPACE_AT_LEAST = 1 << 30
 """Spark spills what does not fit in memory; below a gigabyte a sort of moderate size fails."""
+TAG = "ottla-doctor"
 ANSWER_WITHIN_S = 120
 """Executors that start only now, or a busy cluster, take their time."""
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
@@ -115,24 +116,19 @@ def doctor(spark: SparkSession | None = None) -> Report:
         from pyspark.sql import SparkSession
 
         spark = SparkSession.getActiveSession()
-    checks = [_java(spark), pyspark, _python(), _pyarrow(), _temp_space("driver's temp space")]
+    here = [pyspark, _python(), _pyarrow(), _temp_space("driver's temp space")]
     if spark is not None:
-        checks += [_kind(spark), *_workers(spark), *_settings(spark)]
-    elif pyspark.status != "fail":
-        checks.append(
+        return Report((*here, *_session(spark)))
+    if pyspark.status != "fail":
+        here.append(
             Check("workers", "warn", "not looked at", "a session", "ottla.spark.doctor(spark)")
         )
-    return Report(tuple(checks))
+    return Report((_java(), *here))
 
 
-def _java(spark: SparkSession | None) -> Check:
+def _java() -> Check:
     expected = f"Java {JAVA_AT_LEAST} or newer"
     remedy = f"install Java {JAVA_AT_LEAST} and point JAVA_HOME to it, or put java on the PATH"
-    if spark is not None and is_connect(spark):
-        return Check("java", "ok", "not needed here: the server of Spark Connect has its own")
-    if spark is not None:
-        version = spark.sparkContext._jvm.System.getProperty("java.version")  # noqa: SLF001
-        return Check("java", "ok", f"{version}, of the running session")
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(os.path.join(home, "bin", "java") if home else "java")
     if java is None:
@@ -205,10 +201,42 @@ def _judged_space(name: str, free: int, where: str) -> Check:
     )
 
 
+def _session(spark: SparkSession) -> list[Check]:
+    """Look at everything behind the session, in a thread: its server may not answer for minutes."""
+    seen: list[Check] = []
+
+    def look() -> None:
+        try:
+            seen.append(_kind(spark))
+            seen.extend(_settings(spark))
+            spark.addTag(TAG)
+            seen.extend(_judged(_ask(spark)))
+        except errors_of_spark() as error:
+            expected = "an answer of every worker"
+            remedy = f"workers need Python {platform.python_version()}, as the driver, and pyarrow"
+            seen.append(Check("workers", "fail", sentence_of(error), expected, remedy))
+
+    if is_stopped(spark):
+        return [Check("session", "fail", "stopped", "a running session", "take a new one")]
+    thread = threading.Thread(target=look, name=TAG, daemon=True)
+    thread.start()
+    thread.join(ANSWER_WITHIN_S)
+    checks = list(seen)
+    if thread.is_alive():
+        threading.Thread(target=spark.interruptTag, args=(TAG,), daemon=True).start()
+        found = f"no answer within {ANSWER_WITHIN_S} s"
+        checks.append(
+            Check("workers", "fail", found, "an answer of every worker", "look for free executors")
+        )
+    return checks
+
+
 def _kind(spark: SparkSession) -> Check:
     if is_connect(spark):
         return Check("session", "ok", f"Spark Connect, Spark {spark.version}")
-    return Check("session", "ok", f"classic, master {spark.sparkContext.master}")
+    context = spark.sparkContext
+    java = context._jvm.System.getProperty("java.version")  # noqa: SLF001
+    return Check("session", "ok", f"classic, Java {java}, master {context.master}")
 
 
 def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
@@ -270,33 +298,6 @@ def _ask(spark: SparkSession) -> list[dict[str, Any]]:
 
     rows = spark.range(0, 16, 1, 16).mapInArrow(look_in_arrow, "seen string").collect()
     return [json.loads(row.seen) for row in rows]
-
-
-def _workers(spark: SparkSession) -> list[Check]:
-    answers: list[list[dict[str, Any]]] = []
-    problems: list[str] = []
-
-    def ask() -> None:
-        spark.addTag("ottla-doctor")
-        try:
-            answers.append(_ask(spark))
-        except errors_of_spark() as error:
-            problems.append(sentence_of(error))
-
-    thread = threading.Thread(target=ask, name="ottla-doctor", daemon=True)
-    thread.start()
-    thread.join(ANSWER_WITHIN_S)
-    expected = "an answer of every worker"
-    if thread.is_alive():
-        spark.interruptTag("ottla-doctor")
-        found, remedy = f"no answer within {ANSWER_WITHIN_S} s", "look for free executors"
-        return [Check("workers", "fail", found, expected, remedy)]
-    if problems:
-        same = (
-            f"PYSPARK_PYTHON names one like the driver's, {platform.python_version()}, with pyarrow"
-        )
-        return [Check("workers", "fail", problems[0], expected, same)]
-    return list(_judged(answers[0]))
 
 
 def _judged(answers: list[dict[str, Any]]) -> Iterator[Check]:

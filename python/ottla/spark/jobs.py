@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.errors import SparkError
 from ottla.spark.causes import errors_of_spark, sentence_of
 from ottla.spark.doctor import doctor
-from ottla.spark.session import require_pyspark
+from ottla.spark.session import is_stopped, require_pyspark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,14 +27,17 @@ def job(what: str, spark: SparkSession | None = None) -> Iterator[None]:
         spark: the session the block uses; after a failure it is looked over for what explains it.
 
     Raises:
-        SparkError: Spark raised an error. Its message has one sentence on the cause and one for
-            each thing `ottla.spark.doctor` finds wrong; Spark's own error is its ``__cause__``.
+        SparkError: the session was stopped, or Spark raised an error. Its message has one sentence
+            on the cause and one for each thing `ottla.spark.doctor` finds wrong; Spark's own error
+            is its ``__cause__``.
 
     Example:
         >>> with job("counting", spark):  # doctest: +SKIP
         ...     spark.range(8).count()
     """
     require_pyspark()
+    if spark is not None and is_stopped(spark):
+        raise SparkError(f"{what} needs a running session, and this one was stopped")
     try:
         yield
     except errors_of_spark() as error:

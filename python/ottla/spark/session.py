@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["is_connect", "require_pyspark", "session", "spark_version"]
+__all__ = ["is_connect", "is_stopped", "require_pyspark", "session", "spark_version"]
 
 LOWEST = (4, 0)
 """The first PySpark with Arrow readers, `applyInArrow` and `toArrow`."""
@@ -55,6 +55,14 @@ def spark_version(text: str) -> tuple[int, int]:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session is one of Spark Connect, which has neither RDDs nor a context."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether the session, or the context under it, was stopped."""
+    if is_connect(spark):
+        stopped: bool = spark.is_stopped
+        return stopped
+    return spark.sparkContext._jsc is None  # noqa: SLF001 - PySpark asks the same of itself.
 
 
 def session(master: str | None = None, app_name: str = "ottla", **conf: object) -> SparkSession:
