@@ -24,8 +24,8 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-spark vectors check build develop wheel bench bench-java bench-guard bench-compare \
-	fuzz ci clean prerequisites
+.PHONY: help demo test test-all test-spark vectors check build develop wheel bench bench-java bench-spark \
+	bench-guard bench-compare fuzz ci clean prerequisites
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -76,6 +76,9 @@ bench: $(VENV)/.release $(VENV)/.dev ## the speed table, benches/results/ and do
 
 bench-java: $(VENV)/.release $(VENV)/.dev ## a leader's decisions beside Java's: needs Java 17 and Maven
 	$(BIN)/python -m benches.table --java
+
+bench-spark: $(VENV)/.release $(VENV)/.dev ## speed and memory on Spark, docs/spark/: needs Java 17
+	$(BIN)/python -m benches.spark
 
 bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer has fallen
 	$(BIN)/python -m benches.guard
@@ -133,7 +136,7 @@ $(VENV)/.dev: $(VENV)/.base
 $(SPARK_VENV)/.done: constraints.txt | prerequisites
 	@echo "Python environment: $(SPARK_VENV)"
 	@test -x $(SPARK_VENV)/bin/python || $(PYTHON) -m venv $(SPARK_VENV)
-	@grep -Ev '^(pyspark|pyarrow|pandas|polars|mypy|ruff|maturin)==' constraints.txt > $(SPARK_VENV)/constraints.txt
+	@grep -Ev '^(pyspark|pyarrow|pandas|duckdb|polars|mypy|ruff|maturin)==' constraints.txt > $(SPARK_VENV)/constraints.txt
 	@PIP_CONSTRAINT= $(SPARK_VENV)/bin/python -m pip install -r $(SPARK_VENV)/constraints.txt \
 		"pyspark[connect]==$(PYSPARK)" "pyarrow==$(PYARROW)" "pandas<3"
 	@touch $@

@@ -1,0 +1,276 @@
+"""What is timed on Spark: each job as Ottla and as a peer does it, over the same data."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import ottla
+import ottla.spark
+
+from benches.data import MIB
+from benches.peers import AIOKAFKA, OURS
+from benches.race import Times, race
+from benches.spark import peer
+from benches.spark.data import Captured, Segments
+from benches.spark.processes import cpu_seconds, jvm_of, peak_resident, python_workers
+from benches.worker import ROOT
+
+GIB = 1 << 30
+CORES = 2
+SPLIT_BYTES = 512 * MIB
+EMBEDDED = "ottla.audit, two threads"
+
+_NOW_MS = 1_800_000_000_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """What runs on Spark, and how much of the data it goes through."""
+
+    run: Callable[[], int]
+    """Does it once; gives the records or rows it saw."""
+    expected: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the table: jobs over the same data, ours and others."""
+
+    title: str
+    jobs: dict[str, Job]
+    targets: dict[str, float]
+    """How many times as fast as that one ours is to be."""
+    before: str
+    """CPU seconds a GiB of a prototype of ours on Spark, measured before there was Ottla."""
+
+
+@dataclass
+class Found:
+    """Wall clock and CPU time of every job of a case."""
+
+    case: Case
+    walls: dict[str, Times]
+    cpus: dict[str, list[float]] = field(default_factory=dict)
+
+    def ratio(self, base: str) -> float:
+        """Give how many times as fast as another job ours goes through a byte."""
+        ours, theirs = self.case.jobs[OURS], self.case.jobs[base]
+        return self.walls[OURS].faster_than(self.walls[base]) * ours.size / theirs.size
+
+    def bytes_per_s(self, name: str) -> float:
+        """Give the speed of a job."""
+        return self.case.jobs[name].size / self.walls[name].median
+
+    def cpu_s_per_gib(self, name: str) -> float:
+        """Give the CPU seconds that a GiB takes a job."""
+        return statistics.median(self.cpus[name]) * GIB / self.case.jobs[name].size
+
+
+class WrongAnswerError(Exception):
+    """A job did not see what the data hold: its time means nothing."""
+
+
+def _expect(found: object, expected: object) -> None:
+    if found != expected:
+        raise WrongAnswerError(f"found {found}, expected {expected}")
+
+
+def measure(case: Case, jvm: int, rounds: int) -> Found:
+    """Run the jobs of a case in turn."""
+    cpus: dict[str, list[float]] = {name: [] for name in case.jobs}
+
+    def turn(name: str, job: Job) -> Callable[[], float]:
+        def take() -> float:
+            used = cpu_seconds(jvm)
+            begin = time.perf_counter()
+            seen = job.run()
+            took = time.perf_counter() - begin
+            cpus[name].append(cpu_seconds(jvm) - used)
+            _expect(seen, job.expected)
+            return took
+
+        return take
+
+    walls = race({name: turn(name, job) for name, job in case.jobs.items()}, rounds)
+    return Found(case, walls, {name: used[1:] for name, used in cpus.items()})
+
+
+def _noop(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _agree(ours: Any, theirs: Any, *columns: str) -> None:
+    """Hold two frames against each other before their times are taken."""
+    wanted = ("count(*) AS rows", *columns)
+    _expect(ours.selectExpr(*wanted).collect(), theirs.selectExpr(*wanted).collect())
+
+
+def _in_tasks(spark: Any, work: peer.Work, tasks: int, schema: str) -> Any:
+    return spark.range(0, tasks, 1, tasks).mapInArrow(work, schema)
+
+
+def _bins(ranges: Sequence[peer.Range], count: int = 4 * CORES) -> list[Sequence[peer.Range]]:
+    return [ranges[number::count] for number in range(min(count, len(ranges)))]
+
+
+def checked(spark: Any, data: Segments) -> Case:
+    """Files to findings: every rule of every batch and record."""
+    bins = _bins(peer.ranges_of(data.paths))
+
+    def theirs() -> int:
+        frame = _in_tasks(spark, peer.count_records(bins), len(bins), peer.COUNT_SCHEMA)
+        return sum(row.records for row in frame.collect())
+
+    def ours() -> int:
+        result = ottla.spark.audit(spark, str(data.directory), split_bytes=SPLIT_BYTES)
+        return int(result.summary.records)
+
+    def embedded() -> int:
+        return int(ottla.audit(data.directory, threads=CORES).summary.records)
+
+    size, records = data.size * data.links, data.records * data.links
+    return Case(
+        "files → checked, 100 B",
+        {
+            OURS: Job(ours, records, size),
+            EMBEDDED: Job(embedded, records, size),
+            AIOKAFKA: Job(theirs, data.records, data.size),
+        },
+        {AIOKAFKA: 8, EMBEDDED: 0.7},
+        "0.36–0.45",
+    )
+
+
+def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> Case:
+    """Files to a DataFrame of records, which a sink drops."""
+    bins = _bins(peer.ranges_of(data.paths))
+    theirs = _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA)
+    source = spark.read.format("ottla").option("table", "records").load(str(data.directory))
+    ours = source.select("offset", "timestamp", "key", "value")
+    _agree(
+        ours,
+        theirs,
+        "sum(offset) AS offsets",
+        "sum(timestamp - 1700000000000) AS timestamps",
+        "sum(length(key)) AS keys",
+        "sum(crc32(value)) AS values",
+    )
+    return Case(
+        f"files → DataFrame of records, {name}",
+        {
+            peer_name: _job(frame, data.records, data.size)
+            for peer_name, frame in _pair(ours, theirs)
+        },
+        {AIOKAFKA: target},
+        before,
+    )
+
+
+def verdicts(spark: Any, data: Captured, name: str) -> Case:
+    """Captured record sets in Parquet to verdicts, which a sink drops."""
+    frame = spark.read.parquet(str(data.directory))
+    frames = {
+        OURS: ottla.spark.validate(frame, column="records", now_ms=_NOW_MS, keep_records=False),
+        AIOKAFKA: frame.withColumn("error", peer.judging()("records")),
+    }
+    columns = ("topic", "partition", "error")
+    frames = {who: each.select(*columns) for who, each in frames.items()}
+    for each in frames.values():
+        _agree(each, frames[AIOKAFKA], "sum(error) AS errors", "sum(partition) AS partitions")
+    return Case(
+        f"captured batches of {name} → verdicts",
+        {who: _job(each, data.rows, data.size) for who, each in frames.items()},
+        {AIOKAFKA: 5},
+        "3.4–4.0",
+    )
+
+
+def _pair(ours: Any, theirs: Any) -> list[tuple[str, Any]]:
+    return [(OURS, ours), (AIOKAFKA, theirs)]
+
+
+def _job(frame: Any, count: int, size: int) -> Job:
+    def run() -> int:
+        _noop(frame)
+        return count
+
+    return Job(run, count, size)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The most memory that a Python worker had resident."""
+
+    title: str
+    peak: int
+    target: int = 256 * MIB
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it kept below the target."""
+        return self.peak <= self.target
+
+
+def worker_memory(spark: Any, data: Segments) -> Memory:
+    """Audit large segments at full level in a fresh session, and look at its workers."""
+    jvm = jvm_of(spark)
+    for _ in range(2):
+        result = ottla.spark.audit(spark, str(data.directory), level="full")
+        _expect(result.summary.records, data.records * data.links)
+    peaks = [peak_resident(pid) for pid in python_workers(jvm)]
+    if not peaks:
+        raise WrongAnswerError("no Python worker is left to look at")
+    size = data.size // len(data.paths) / GIB
+    return Memory(
+        f"resident memory of a Python worker, full level, segments of {size:.0f} GiB", max(peaks)
+    )
+
+
+def task_seconds(spark: Any, tasks: int = 64, rounds: int = 5) -> float:
+    """Give the slot time of a task in Python that does nothing."""
+    frame = _in_tasks(spark, peer.nothing, tasks, peer.COUNT_SCHEMA)
+    times = []
+    for _ in range(rounds + 1):
+        begin = time.perf_counter()
+        _noop(frame)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:]) * CORES / tasks
+
+
+def driver_at_scale(partitions: int = 100_000) -> Any:
+    """Give what the driver takes for a listing, in a process of its own."""
+    command = [sys.executable, "-m", "benches.spark.scale", str(partitions)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode and not done.stdout:
+        raise RuntimeError(done.stderr[-500:])
+    return json.loads(done.stdout)
+
+
+@contextmanager
+def two_cores() -> Iterator[Any]:
+    """Give a session on two cores whose workers find this tree."""
+    paths = (str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", ""))
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    spark = ottla.spark.session(
+        f"local[{CORES}]",
+        spark__ui__enabled=False,
+        spark__ui__showConsoleProgress=False,
+        spark__driver__memory="2g",
+        spark__log__level="ERROR",
+        spark__sql__shuffle__partitions=CORES,
+        # By default 4,096 and 10,000 rows at once, however large: too many of record sets.
+        spark__sql__parquet__columnarReaderBatchSize=256,
+        spark__sql__execution__arrow__maxRecordsPerBatch=256,
+    )
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,51 @@
+"""What an audit on Spark holds: the driver at many files, a worker at large segments."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ottla.spark
+import pytest
+
+from benches.data import MIB, Shape
+from benches.spark.data import write_segment
+from benches.spark.processes import jvm_of, peak_resident, python_workers
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTITIONS = 10_000
+
+
+def test_the_driver_plans_and_merges_a_hundred_thousand_files_within_its_share() -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "benches.spark.scale", str(PARTITIONS)],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    found = json.loads(printed)
+    assert found["files"] == 100_000
+    assert found["partitions"] == PARTITIONS
+    assert found["ranges_of_large_files"] == 10_000
+    # A tenth of the files that 2 GiB and 120 s are for, and the interpreter with its packages.
+    assert found["bytes"] < 2048 * MIB // 10 + 100 * MIB
+    assert found["seconds"] < 120
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
+def test_a_worker_keeps_within_256_mib_at_full_level_on_a_gibibyte(
+    sessions: Any, tmp_path: Path
+) -> None:
+    for number in range(2):
+        (tmp_path / f"large-{number}").mkdir()
+        write_segment(tmp_path / f"large-{number}" / f"{0:020d}.log", Shape(100), 1024 * MIB)
+    # The workers of another session have done other work.
+    spark = sessions.get("spark", fresh=True)
+    result = ottla.spark.audit(spark, tmp_path, level="full", split_bytes=1024 * MIB)
+    assert result.summary.bytes > 2000 * MIB
+    peaks = [peak_resident(pid) for pid in python_workers(jvm_of(spark))]
+    assert peaks
+    assert 0 < max(peaks) <= 256 * MIB
