@@ -1,0 +1,56 @@
+"""Objects of a store are audited and read by tasks as the embedded audit reads them."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ottla
+import ottla.spark
+import pytest
+from logs import segment_name, write_log_directory
+from stores import Store, missing, s3_server
+
+# The module, over which the package binds the function of its name.
+MODULE = importlib.import_module("ottla.spark.audit")
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """Give an S3 server that the workers reach."""
+    if reason := missing():
+        pytest.skip(reason)
+    with s3_server() as url:
+        yield Store(url)
+
+
+@pytest.mark.parametrize("split_bytes", [None, 65_536])
+def test_objects_are_the_same_on_spark(
+    spark: Any, store: Store, demo: Path, split_bytes: int | None
+) -> None:
+    uri = store.upload(demo, store.bucket() + "/logs")
+    embedded = ottla.audit(uri, storage_options=store.options)
+    result = ottla.spark.audit(spark, uri, split_bytes=split_bytes, storage_options=store.options)
+    assert result.summary == embedded.summary
+    for name in ("files", "findings", "gaps", "transactions", "recovery", "batches", "records"):
+        expected = getattr(embedded, name).to_arrow()
+        assert getattr(result, name).toArrow().to_pylist() == expected.to_pylist(), name
+
+
+def test_an_object_that_vanishes_does_not_fail_the_job(
+    spark: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = store.upload(write_log_directory(tmp_path / "logs"), store.bucket() + "/logs")
+    make_bins = MODULE.make_bins
+
+    def after_listing(*arguments: Any, **options: Any) -> Any:
+        store.delete(f"{uri}/orders-0/{segment_name(12)}")
+        return make_bins(*arguments, **options)
+
+    monkeypatch.setattr(MODULE, "make_bins", after_listing)
+    result = ottla.spark.audit(spark, uri, storage_options=store.options)
+    assert result.exit_code == 3
+    (said,) = [f["message"] for f in result.collect().findings if f["name"] == "unreadable"]
+    assert said == f"orders-0/{segment_name(12)}: no such object"
