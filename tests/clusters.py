@@ -6,7 +6,6 @@ The workers of the cluster and of Spark Connect run a Python without Ottla.
 
 import importlib.util
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -264,10 +263,5 @@ def _set(values: dict[str, str | None]) -> None:
 
 def what_is_missing() -> str:
     """Say in a line why Spark cannot run here, or nothing."""
-    if importlib.util.find_spec("pyspark") is None:
-        return "needs PySpark: pip install 'ottla[spark]'"
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if java is None:
-        return "needs Java 17: neither JAVA_HOME nor a java on the PATH"
-    return ""
+    needed = [check for check in ottla.spark.doctor().checks if check.name in {"java", "pyspark"}]
+    return next((f"needs Spark: {check}" for check in needed if check.status == "fail"), "")

@@ -22,12 +22,11 @@ def kind_of(item: pytest.Item) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort by kind of session, and leave out what needs Java where there is none."""
     items.sort(key=kind_of)
-    missing = what_is_missing()
+    selected = [item for item in items if item.get_closest_marker("spark")]
+    missing = what_is_missing() if selected else ""
     if missing:
-        skip = pytest.mark.skip(reason=missing)
-        for item in items:
-            if item.get_closest_marker("spark"):
-                item.add_marker(skip)
+        for item in selected:
+            item.add_marker(pytest.mark.skip(reason=missing))
 
 
 @pytest.fixture(scope="session")
