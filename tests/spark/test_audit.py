@@ -47,8 +47,9 @@ def random_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def judged_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No log is judged on the driver."""
-    monkeypatch.setattr(MODULE, "DRIVER_LOGS", 0)
+    """Nothing is read on the driver that a task may read."""
+    for bound in ("DRIVER_LOGS", "DRIVER_STARTS", "DRIVER_BYTES"):
+        monkeypatch.setattr(MODULE, bound, 0)
 
 
 def test_the_demo_is_the_same_on_spark(everywhere: Any, demo: Path) -> None:
@@ -78,6 +79,16 @@ def test_logs_of_brokers_are_the_same(everywhere: Any, shared: Path, which: str)
     embedded = ottla.audit(sources)
     assert embedded.summary.partitions > 10
     assert_equal(ottla.spark.audit(everywhere, sources, split_bytes=65_536), embedded)
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.usefixtures("judged_by_tasks")
+def test_damaged_logs_judged_and_started_by_tasks_are_the_same(spark: Any, shared: Path) -> None:
+    sources = sorted(path for path in (shared / "damage/cases").iterdir() if path.is_dir())
+    embedded = ottla.audit(sources)
+    assert len(embedded.recovery) > 100
+    assert_equal(ottla.spark.audit(spark, sources), embedded)
 
 
 def test_copies_of_a_partition_are_compared_in_tasks(

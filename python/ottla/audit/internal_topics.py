@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
@@ -20,11 +21,15 @@ from ottla.audit.sidefiles import cluster_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from ottla.audit.inventory import Partition
     from ottla.audit.judge import Outcome, TableRows
     from ottla.audit.plan import Log, Plan
     from ottla.storage import Place
+
+    Read: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["tuple[Rows, LeftOut] | None"]]
+    """Carries requests out."""
 
 __all__ = ["COORDINATOR_TABLES", "INTERNAL_TOPICS", "decode_record", "with_coordinators"]
 
@@ -49,16 +54,19 @@ Cluster = str | bytes
 Key = tuple[Cluster, str | None, int | None]
 
 
-def with_coordinators(plan: Plan, outcome: Outcome) -> Outcome:
-    """The outcome with the tables and findings of the coordinators' topics, as far as audited."""
+def with_coordinators(plan: Plan, outcome: Outcome, read: Read | None = None) -> Outcome:
+    """The outcome with the tables and findings of the coordinators' topics, as far as audited.
+
+    `read` carries requests out, and gives their `rows` in order; by default this thread does.
+    """
     if not any(partition.topic in INTERNAL_TOPICS for partition in plan.partitions):
         known = _WithStandings(outcome.tables["transactions"], lambda *_: UNKNOWN_TO_COORDINATORS)
         tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
         return replace(outcome, tables=tables)
     where = _Where(plan, outcome)
     findings: list[Finding] = []
-    groups = _read(CONSUMER_OFFSETS, _engine.committed_offsets, plan, where, findings)
-    ids = _read(TRANSACTION_STATE, _engine.transactional_ids, plan, where, findings)
+    told = _read(plan, where, read or _read_here, findings)
+    groups, ids = told[CONSUMER_OFFSETS], told[TRANSACTION_STATE]
     logs = _logs_of_groups(plan, outcome, where, {row["topic"] for _, row in groups})
     for partition, row in groups:
         log = logs.get((where.cluster(partition), row["topic"], row["partition"]))
@@ -138,32 +146,71 @@ class _Where:
         return latest
 
 
-def _read(
-    topic: str,
-    engine: Callable[[list[tuple[Place, int | None]], int], tuple[Rows, LeftOut]],
-    plan: Plan,
-    where: _Where,
-    findings: list[Finding],
-) -> list[tuple[Partition, dict[str, Any]]]:
-    """The rows of all partitions of a topic; adds findings about what could not be decoded."""
-    logs: dict[bytes, Log] = {
-        log.partition.directory: log
-        for log in plan.logs
-        if log.partition is not None and log.partition.topic == topic and log.is_whole
-    }
-    latest = where.latest(log.partition for log in logs.values() if log.partition)
-    found: list[tuple[Partition, dict[str, Any]]] = []
-    for partition in latest.values():
-        log = logs[partition.directory]
-        place = plan.inventory.files.place
-        segments = [(place(file.path, file.size), file.base_offset) for file in log.files]
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """A partition of a coordinators' topic to be read a second time.
+
+    It is data: this process carries it out, or a task of a cluster.
+    """
+
+    topic: str
+    segments: tuple[tuple[Place, int | None], ...]
+    """The files with their base offsets."""
+    log_start_offset: int
+    size: int
+    """Bytes of all files."""
+
+    def rows(self) -> tuple[Rows, LeftOut] | None:
+        """What the records say, and what of them cannot be told; None if a file cannot be read."""
         try:
-            rows, left_out = engine(segments, where.ends[partition.directory][0])
+            return _ENGINES[self.topic](list(self.segments), self.log_start_offset)
         except OSError:
             # That a file cannot be read is a finding already.
-            continue
-        found += ((partition, row) for row in rows)
-        findings += _left_out(partition, plan.inventory.display(partition.directory), *left_out)
+            return None
+
+
+_ENGINES: dict[str, Callable[..., tuple[Rows, LeftOut]]] = {
+    CONSUMER_OFFSETS: _engine.committed_offsets,
+    TRANSACTION_STATE: _engine.transactional_ids,
+}
+
+
+def _read_here(requests: Sequence[ReadRequest]) -> list[tuple[Rows, LeftOut] | None]:
+    return [request.rows() for request in requests]
+
+
+def _read(
+    plan: Plan, where: _Where, read: Read, findings: list[Finding]
+) -> dict[str, list[tuple[Partition, dict[str, Any]]]]:
+    """The rows of each topic; adds findings about what could not be decoded."""
+    partitions: list[Partition] = []
+    requests: list[ReadRequest] = []
+    place = plan.inventory.files.place
+    for topic in INTERNAL_TOPICS:
+        logs: dict[bytes, Log] = {
+            log.partition.directory: log
+            for log in plan.logs
+            if log.partition is not None and log.partition.topic == topic and log.is_whole
+        }
+        for partition in where.latest(p for log in logs.values() if (p := log.partition)).values():
+            files = logs[partition.directory].files
+            partitions.append(partition)
+            requests.append(
+                ReadRequest(
+                    topic=topic,
+                    segments=tuple(
+                        (place(file.path, file.size), file.base_offset) for file in files
+                    ),
+                    log_start_offset=where.ends[partition.directory][0],
+                    size=sum(file.size for file in files),
+                )
+            )
+    found: dict[str, list[tuple[Partition, dict[str, Any]]]] = {t: [] for t in INTERNAL_TOPICS}
+    for partition, request, told in zip(partitions, requests, read(requests), strict=True):
+        if told is not None:
+            rows, left_out = told
+            found[request.topic] += ((partition, row) for row in rows)
+            findings += _left_out(partition, plan.inventory.display(partition.directory), *left_out)
     return found
 
 

@@ -78,59 +78,72 @@ _NOTHING_TO_A_START = frozenset(
 )
 
 
-class Starts:
-    """The starts over every partition of an audit that has a finding: rows of `recovery`."""
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """A partition whose next start is to be told, and what that depends on beside its files.
 
-    def __init__(
-        self,
-        plan: Plan,
-        findings: Iterable[Finding],
-        tables: Tables,
-        checkpoints: Checkpoints,
-    ) -> None:
-        self._inventory = plan.inventory
-        self._checkpoints = checkpoints
-        self._has_ids = {
-            os.path.dirname(p.directory) for p in plan.inventory.partitions if _has_topic_id(p)
-        }
-        self.suspects = _suspects(plan, findings, self._has_ids)
-        self._aborted: dict[bytes, list[tuple[int, int, int]]] = {
-            p.directory: [] for p in self.suspects
-        }
-        self._ends: dict[bytes, int] = {}
-        if not self.suspects:
-            return
-        for partition, row in tables["metrics"]:
-            if partition.directory in self._aborted:
-                self._ends[partition.directory] = row["log_end_offset"]
-        for partition, row in tables["transactions"]:
-            if row["state"] == "aborted" and partition.directory in self._aborted:
-                ended = row["producer_id"], row["first_offset"], row["marker_offset"]
-                self._aborted[partition.directory].append(ended)
+    It is data: a thread carries it out, or a task of a cluster.
+    """
 
-    def rows(self, partition: Partition, progress: Callable[[int], bool]) -> list[Row]:
-        """The rows of one of `suspects`; several threads may ask at once.
+    partition: Partition
+    name: str
+    """Of the directory, as tables show it."""
+    end_offset: int | None
+    aborted: tuple[tuple[int, int, int], ...]
+    needs_topic_id: bool
+
+    def rows(
+        self, checkpoints: Checkpoints, files: Files, progress: Callable[[int], bool] | None = None
+    ) -> list[Row]:
+        """Rows of the table `recovery`.
 
         Raises:
             AuditCancelledError: `progress` said so.
         """
-        name = self._inventory.display(partition.directory)
-        place = (name, partition.topic, partition.partition)
+        partition = self.partition
+        place = (self.name, partition.topic, partition.partition)
         if (count := len(partition.segments)) > MAX_SEGMENTS:
             return [(*place, *_unknown(f"{count:,} segments, more than {MAX_SEGMENTS:,}"))]
         try:
             restarts = predict_restarts(
                 partition,
-                self._checkpoints,
-                end_offset=self._ends.get(partition.directory),
-                aborted=self._aborted[partition.directory],
-                needs_topic_id=os.path.dirname(partition.directory) in self._has_ids,
+                checkpoints,
+                end_offset=self.end_offset,
+                aborted=self.aborted,
+                needs_topic_id=self.needs_topic_id,
                 progress=progress,
-                files=self._inventory.files,
+                files=files,
             )
         except OSError as error:
             return [(*place, *_unknown(error.strerror or str(error)))]
         return [(*place, *_row(restart)) for restart in restarts]
+
+
+def start_requests(plan: Plan, findings: Iterable[Finding], tables: Tables) -> list[StartRequest]:
+    """The partitions of an audit that have a finding, in the order of the plan."""
+    partitions = plan.inventory.partitions
+    has_ids = {os.path.dirname(p.directory) for p in partitions if _has_topic_id(p)}
+    suspects = _suspects(plan, findings, has_ids)
+    ends: dict[bytes, int] = {}
+    aborted: dict[bytes, list[tuple[int, int, int]]] = {p.directory: [] for p in suspects}
+    if suspects:
+        for partition, row in tables["metrics"]:
+            if partition.directory in aborted:
+                ends[partition.directory] = row["log_end_offset"]
+        for partition, row in tables["transactions"]:
+            if row["state"] == "aborted" and partition.directory in aborted:
+                ended = row["producer_id"], row["first_offset"], row["marker_offset"]
+                aborted[partition.directory].append(ended)
+    return [
+        StartRequest(
+            partition=partition,
+            name=plan.inventory.display(partition.directory),
+            end_offset=ends.get(partition.directory),
+            aborted=tuple(aborted[partition.directory]),
+            needs_topic_id=os.path.dirname(partition.directory) in has_ids,
+        )
+        for partition in suspects
+    ]
 
 
 def _has_topic_id(partition: Partition) -> bool:

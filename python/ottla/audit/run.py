@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
 from ottla.audit.judge import Gathered, Outcome, judge_log
 from ottla.audit.replicas import Comparison
-from ottla.audit.restarts import Starts
+from ottla.audit.restarts import start_requests
 from ottla.audit.scan import scan_request
 from ottla.errors import AuditCancelledError
 from ottla.storage import reason_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ottla import _engine
     from ottla.audit.inventory import FileEntry, FileKind
     from ottla.audit.plan import Plan, ScanTask
+    from ottla.audit.restarts import StartRequest
 
 Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to be read, by one thread at a time."""
@@ -161,27 +162,27 @@ class _Run:
         self._comparison.finish()
         findings = gathered.findings(self._comparison.findings)
         tables = gathered.tables
-        checkpoints = self._surroundings.checkpoints
         return Outcome(
             files=gathered.files,
             reasons=gathered.reasons,
             findings=tuple(findings),
             tables=tables | {"differences": self._comparison.sorted_rows()},
-            recovery=self._restarts(Starts(self._plan, findings, tables, checkpoints)),
+            recovery=self._restarts(start_requests(self._plan, findings, tables)),
             elapsed_s=time.monotonic() - start,
             read_again=self._read_again,
         )
 
-    def _restarts(self, starts: Starts) -> tuple[tuple[Any, ...], ...]:
+    def _restarts(self, requests: Sequence[StartRequest]) -> tuple[tuple[Any, ...], ...]:
         """What the next start makes of each suspect, some at once."""
-        if not starts.suspects:
+        if not requests:
             return ()
         from concurrent.futures import ThreadPoolExecutor
 
+        checkpoints, files = self._surroundings.checkpoints, self._plan.inventory.files
         with ThreadPoolExecutor(self._threads, thread_name_prefix="ottla-restart") as executor:
             try:
                 told = executor.map(
-                    lambda partition: starts.rows(partition, self._throttled()), starts.suspects
+                    lambda request: request.rows(checkpoints, files, self._throttled()), requests
                 )
                 return tuple(row for rows in told for row in rows)
             finally:

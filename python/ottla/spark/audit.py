@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from ottla.audit import check_arguments, plan_audit
 from ottla.audit.context import Surroundings
 from ottla.audit.internal_topics import with_coordinators
 from ottla.audit.judge import Gathered, Outcome
-from ottla.audit.restarts import Starts
+from ottla.audit.restarts import start_requests
 from ottla.audit.result import make_result
 from ottla.audit.sidefiles import Checkpoints
 from ottla.spark.arrow import apply_in_arrow, map_in_arrow
@@ -27,6 +29,7 @@ from ottla.spark.jobs import job
 from ottla.spark.result import AuditResult
 from ottla.spark.session import is_connect
 from ottla.spark.tasks import (
+    ANSWER_COLUMNS,
     CHUNK_COLUMNS,
     JUDGED_COLUMNS,
     Context,
@@ -34,6 +37,7 @@ from ottla.spark.tasks import (
     judge_group,
 )
 from ottla.spark.worker import run_in_worker, run_table_in_worker
+from ottla.storage import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
     from ottla.audit import Level, Severity, Source
     from ottla.audit.findings import Finding
+    from ottla.audit.internal_topics import ReadRequest
     from ottla.audit.inventory import Partition
     from ottla.audit.plan import Plan
     from ottla.spark.bins import Bins
@@ -60,6 +65,12 @@ DRIVER_LOGS = 2_000
 
 DRIVER_RANGES = 2_000
 """Up to so many ranges and files, too: what a range shows takes some kilobytes."""
+
+DRIVER_STARTS = 8
+"""Partitions whose next start the driver predicts, which reads what was not flushed."""
+
+DRIVER_BYTES = 64 << 20
+"""Bytes of coordinators' topics that the driver reads."""
 
 
 def audit(
@@ -110,15 +121,18 @@ def audit(
     bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
     context = Context(names_of(plan.inventory), topic_configs)
     is_small = len(plan.logs) <= DRIVER_LOGS and _range_count(plan) <= DRIVER_RANGES
+    is_small = is_small and _is_near(plan)
     with job("the audit", spark):
         groups = _judged_groups(spark, bins, context, is_small=is_small)
-        outcome = _outcome(plan, groups, started)
-    outcome = with_coordinators(plan, outcome)
+        outcome = _outcome(plan, groups)
+        outcome = replace(outcome, recovery=_recovery(spark, plan, outcome))
+        outcome = with_coordinators(plan, outcome, partial(_coordinators, spark))
+    outcome = replace(outcome, elapsed_s=time.monotonic() - started)
     collected = make_result(plan, outcome, level=level, fail_on=fail_on)
     return AuditResult(spark, plan, outcome, collected)
 
 
-def _outcome(plan: Plan, groups: Iterable[JudgedGroup], started: float) -> Outcome:
+def _outcome(plan: Plan, groups: Iterable[JudgedGroup]) -> Outcome:
     """What all groups show, in the order of the embedded audit."""
     gathered = Gathered(plan)
     differences: list[tuple[bytes, Mapping[str, Any]]] = []
@@ -133,18 +147,45 @@ def _outcome(plan: Plan, groups: Iterable[JudgedGroup], started: float) -> Outco
         compared += group.findings
         read_again += group.read_again
     findings = gathered.findings(compared)
-    starts = Starts(plan, findings, gathered.tables, Checkpoints(plan.inventory.files))
     return Outcome(
         files=gathered.files,
         reasons=gathered.reasons,
         findings=tuple(findings),
         tables=gathered.tables | {"differences": _by_place(plan, differences)},
-        recovery=tuple(
-            row for suspect in starts.suspects for row in starts.rows(suspect, lambda _: True)
-        ),
-        elapsed_s=time.monotonic() - started,
+        recovery=(),
+        elapsed_s=0.0,
         read_again=read_again,
     )
+
+
+def _recovery(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[tuple[Any, ...], ...]:
+    """What the next start makes of each partition with a finding."""
+    requests = start_requests(plan, outcome.findings, outcome.tables)
+    files = plan.inventory.files
+    if _is_near(plan) and len(requests) <= DRIVER_STARTS:
+        checkpoints = Checkpoints(files)
+        told = [request.rows(checkpoints, files) for request in requests]
+    else:
+        told = _carried_out(spark, "ottla.spark.tasks:start", [(r, files) for r in requests])
+    return tuple(row for rows in told for row in rows)
+
+
+def _coordinators(spark: SparkSession, requests: Sequence[ReadRequest]) -> list[Any]:
+    """What the records of coordinators' topics say."""
+    if sum(request.size for request in requests) <= DRIVER_BYTES:
+        return [request.rows() for request in requests]
+    return _carried_out(spark, "ottla.spark.tasks:read", requests)
+
+
+def _carried_out(spark: SparkSession, target: str, requests: Sequence[Any]) -> list[Any]:
+    """What tasks answer to requests, in their order."""
+    if not requests:
+        return []
+    packed = [pickle.dumps(request, protocol=5) for request in requests]
+    numbers = spark.range(0, len(packed), 1, len(packed))
+    told = map_in_arrow(numbers, run_in_worker(target, packed), ANSWER_COLUMNS).toArrow()
+    answers = dict(zip(*(told.column(name).to_pylist() for name in ("id", "data")), strict=True))
+    return [pickle.loads(answers[number]) for number in range(len(packed))]
 
 
 def _bin_bytes(spark: SparkSession, byte_count: int) -> int:
@@ -153,6 +194,11 @@ def _bin_bytes(spark: SparkSession, byte_count: int) -> int:
         return BIN_BYTES
     tasks: int = spark.sparkContext.defaultParallelism * TASKS_A_CORE
     return min(BIN_BYTES, max(LEAST_BIN_BYTES, byte_count // tasks))
+
+
+def _is_near(plan: Plan) -> bool:
+    """Whether the driver may look into small files one by one: not across a network."""
+    return all(store_of(source) is None for source, _ in plan.inventory.sources)
 
 
 def _range_count(plan: Plan) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.context import Surroundings
+from ottla.audit.internal_topics import ReadRequest
 from ottla.audit.judge import JudgedLog, judge_log
 from ottla.audit.replicas import Comparison
 from ottla.audit.scan import join_ranges, scan_range, scan_whole, unpacked_scan
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
     from ottla.audit.findings import Finding
     from ottla.audit.inventory import Inventory
     from ottla.audit.plan import Log
+    from ottla.audit.restarts import StartRequest
     from ottla.audit.scan import ScanRequest
     from ottla.spark.bins import Bins, LogItem, ScanItem
+    from ottla.storage import Files
+
+    Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    """Numbers of tasks in, rows out."""
 
 CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind string, data binary"
 """Of the chunk table: a row for every range (`chunk`), whole file (`scan`), file that could not be
@@ -35,6 +41,9 @@ read (`failed`, with the reason) and log (`log`)."""
 
 JUDGED_COLUMNS = "`group` bigint, data binary"
 """Of what is known about groups of logs: pickled `JudgedGroup`s."""
+
+ANSWER_COLUMNS = "id bigint, data binary"
+"""Of what tasks answer to single requests: their number, and the answer, pickled."""
 
 # Rows of a record batch that a task hands out; chunks are small.
 _ROWS_AT_ONCE = 1_000
@@ -65,7 +74,7 @@ class JudgedGroup:
     """Ranges that were scanned twice."""
 
 
-def scan(bins: Bins) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def scan(bins: Bins) -> Reader:
     """The work of a task of the scanning job: bins by number in, rows of `CHUNK_COLUMNS` out."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -87,6 +96,37 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
         judged = judge_group(chunks.to_pylist(), context.inventory, surroundings)
         data = pickle.dumps(judged, protocol=5)
         return pa.table({"group": pa.array([group], pa.int64()), "data": [data]})
+
+    return run
+
+
+def start(requests: Sequence[bytes]) -> Reader:
+    """The work of a task: `StartRequest`s by number in, rows of `recovery` out."""
+
+    def rows(packed: tuple[StartRequest, Files]) -> Any:
+        request, files = packed
+        return request.rows(Checkpoints(files), files)
+
+    return _answering(requests, rows)
+
+
+def read(requests: Sequence[bytes]) -> Reader:
+    """The work of a task: `ReadRequest`s by number in, what the records say out."""
+    return _answering(requests, ReadRequest.rows)
+
+
+def _answering(requests: Sequence[bytes], carry_out: Callable[[Any], Any]) -> Reader:
+    import pyarrow as pa
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            numbers = batch.column(0).to_pylist()
+            answers = [
+                pickle.dumps(carry_out(pickle.loads(requests[number])), protocol=5)
+                for number in numbers
+            ]
+            ids = pa.array(numbers, pa.int64())
+            yield pa.RecordBatch.from_pydict({"id": ids, "data": pa.array(answers, pa.binary())})
 
     return run
 
