@@ -4,14 +4,16 @@ import json
 import pickle
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import ottla
 import pytest
+import stores
 from logs import batches, segment, segment_name, write_log_directory, write_partition
 from ottla.audit.tables import TABLES
+from stores import Store
 
 from benches.data import encode_batch
 
@@ -229,6 +231,29 @@ def test_a_file_that_vanishes_after_it_was_listed_stops_the_task_unless_told_oth
         else:
             assert sum(b.num_rows for p in partitions for b in reader.read(p)) == expected
         path.write_bytes(data)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Store]:
+    """Give an S3 server."""
+    if reason := stores.missing():
+        pytest.skip(reason)
+    with stores.s3_server() as url:
+        yield Store(url)
+
+
+def test_objects_of_a_store_are_read_with_its_options(s3: Store, demo: Path) -> None:
+    uri = s3.upload(demo / "orders-0", f"{s3.bucket()}/logs/orders-0")
+    options = {
+        "paths": json.dumps([uri]),
+        **{f"storage.{name}": value for name, value in s3.options.items()},
+    }
+    for table in ("records", "batches", "files", "metrics", "findings"):
+        reader = TableReader(parse_options({**options, "table": table}), Pushed())
+        rows = ottla.audit(uri, storage_options=s3.options)
+        found, _ = rows_of(reader)
+        assert found == getattr(rows, table).to_arrow().to_pylist()
+        assert found or table == "findings"
 
 
 # Filters, as Spark 4.1 and newer hand them over.

@@ -8,6 +8,7 @@ from typing import Any
 
 import ottla
 import pytest
+import stores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from logs import segment, segment_name
@@ -49,7 +50,7 @@ def schema(columns: str = COLUMNS, table: str = "records") -> StructType:
 class Query:
     """What Spark does with a reader of a stream, without Spark."""
 
-    def __init__(self, path: Path, **options: str) -> None:
+    def __init__(self, path: Path | str, **options: str) -> None:
         self.options = {"path": str(path), "columns": COLUMNS, **options}
         self.schema = schema(self.options["columns"], self.options.get("table", "records"))
         self.rows: list[tuple[Any, ...]] = []
@@ -331,6 +332,24 @@ def test_a_directory_may_be_empty_at_first_and_must_be_there(tmp_path: Path) -> 
     assert advance_all(list_logs(request), {}) == {}
     with pytest.raises(SparkError, match="no such file or directory"):
         list_logs(parse_options({"path": str(tmp_path / "nowhere")}))
+
+
+def test_segments_are_followed_in_a_store() -> None:
+    if reason := stores.missing():
+        pytest.skip(reason)
+    with stores.s3_server() as url:
+        store = stores.Store(url)
+        bucket = store.bucket()
+        options = {f"storage.{name}": value for name, value in store.options.items()}
+        query = Query(f"{bucket}/logs", **options)
+        data = segment(4)
+        store.put(f"{bucket}/logs/orders-0/{segment_name(0)}", data[:-1])
+        query.trigger()
+        assert query.offsets() == list(range(9))
+        store.put(f"{bucket}/logs/orders-0/{segment_name(0)}", data)
+        store.put(f"{bucket}/logs/orders-0/{segment_name(12)}", segment(2, base_offset=12))
+        query.trigger()
+        assert query.offsets() == list(range(18))
 
 
 @pytest.mark.spark

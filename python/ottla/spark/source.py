@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ottla.audit import Level, audit
+from ottla.audit import Level, audit, plan_audit
 from ottla.audit.internal_topics import COORDINATOR_TABLES, INTERNAL_TOPICS, with_coordinators
-from ottla.audit.inventory import take_inventory
-from ottla.audit.plan import ENDLESS, Plan, make_plan
+from ottla.audit.plan import ENDLESS, Plan
 from ottla.audit.result import make_result
 from ottla.audit.run import run_plan
 from ottla.audit.segment import first_batch, segment_table
@@ -64,6 +63,9 @@ OPENING_BYTES = 1 << 20
 # Brokers write 10 MiB unless they are told to write more.
 MAX_INDEX_BYTES = 64 << 20
 
+MOST_CUTS = 256
+"""A cut costs some milliseconds while a query is planned, and this many make enough tasks."""
+
 INDEX_ENTRY = struct.Struct(">iI")
 
 OPTIONS = {
@@ -78,6 +80,9 @@ OPTIONS = {
     "max_bytes_per_trigger": "bytes a trigger reads",
 }
 
+STORAGE_PREFIX = "storage."
+"""Of options that are settings of an object store, as of `ottla.storage.files_of`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -91,6 +96,7 @@ class Request:
     partition_bytes: int | None
     fail_on_data_loss: bool
     max_bytes_per_trigger: int | None
+    storage_options: Mapping[str, str]
 
     @property
     def described(self) -> tuple[Column, ...]:
@@ -100,7 +106,7 @@ class Request:
 
     def plan(self) -> Plan:
         """What lies under the paths now."""
-        return make_plan(take_inventory(self.paths), self.topics)
+        return plan_audit(self.paths, topics=self.topics, storage_options=self.storage_options)
 
 
 def parse_options(options: Mapping[str, str], schema: StructType | None = None) -> Request:
@@ -110,10 +116,18 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         SparkError: an option or column is none of ours, or has a value that it cannot have.
     """
     given = {name.lower(): value for name, value in options.items()}
+    storage_options = {
+        name.removeprefix(STORAGE_PREFIX): given.pop(name)
+        for name in list(given)
+        if name.startswith(STORAGE_PREFIX)
+    }
     for name in given:
         if name not in OPTIONS:
             known = ", ".join(name for name in OPTIONS if name not in ("path", "paths"))
-            raise SparkError(f"the data source ottla has no option {name!r}, only {known}")
+            raise SparkError(
+                f"the data source ottla has no option {name!r}, only {known} and"
+                f" {STORAGE_PREFIX}endpoint and the like"
+            )
     table = given.get("table", "records")
     if table not in TABLES:
         raise SparkError(f"table is {table!r}, not {OPTIONS['table']}")
@@ -137,6 +151,7 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         partition_bytes=_number(given, "partition_bytes", LEAST_BYTES_OF_A_TASK),
         fail_on_data_loss=_truth(given, "fail_on_data_loss", default=True),
         max_bytes_per_trigger=_number(given, "max_bytes_per_trigger", 1),
+        storage_options=storage_options,
     )
     if schema is not None:
         _check_types(request, schema)
@@ -420,6 +435,8 @@ def arrow_batches(request: Request, rows: Sequence[Row]) -> Iterator[Any]:
 
 def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]:
     """The files of a plan in its order, large ones cut where an index knows a batch."""
+    files = plan.inventory.files
+    piece_bytes = max(piece_bytes, plan.byte_count // MOST_CUTS)
     for log in plan.logs:
         partition = log.partition
         topic, number = (partition.topic, partition.partition) if partition else (None, None)
@@ -429,15 +446,15 @@ def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]
             name = plan.inventory.display(file.path)
             if not pushed.wants(file=name, topic=topic, partition=number):
                 continue
-            # Where rows are left out it cannot be told whether a piece ends where the next begins.
-            is_whole = pushed.bounds != Bounds()
-            files = plan.inventory.files
-            cuts = [0, *(() if is_whole else _cuts(log, file, files, piece_bytes)), ENDLESS]
             place = files.place(file.path, file.size)
+            # Where rows are left out it cannot be told whether a piece ends where the next begins;
+            # and each look into an object takes as long as a task.
+            is_cut = pushed.bounds == Bounds() and isinstance(place, bytes)
+            cuts = [0, *(_cuts(log, file, files, piece_bytes) if is_cut else ()), ENDLESS]
             for start, stop in pairwise(cuts):
                 size = min(stop, file.size) - start
-                is_cut = stop != ENDLESS
-                yield Piece(place, name, topic, number, start, stop, size, is_cut)
+                is_last = stop == ENDLESS
+                yield Piece(place, name, topic, number, start, stop, size, is_cut=not is_last)
 
 
 def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
@@ -596,6 +613,11 @@ class WholeAudit:
 
     def rows(self, request: Request) -> Iterator[Any]:
         """Record batches of the table."""
-        result = audit(request.paths, topics=request.topics, level=request.level)
+        result = audit(
+            request.paths,
+            topics=request.topics,
+            level=request.level,
+            storage_options=request.storage_options,
+        )
         for chunk in getattr(result, request.table).chunks():
             yield from arrow_batches(request, chunk)
