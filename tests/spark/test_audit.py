@@ -199,6 +199,16 @@ def dies_once(function: Any, marker: str) -> Any:
 
 
 @pytest.mark.parametrize("driver_logs", [0, 2_000])
+def test_bins_are_shipped_in_parts(
+    spark: Any, demo: Path, monkeypatch: pytest.MonkeyPatch, driver_logs: int
+) -> None:
+    monkeypatch.setattr(MODULE, "LEAST_BIN_BYTES", 4_096)
+    monkeypatch.setattr(MODULE, "PART_BINS", 2)
+    monkeypatch.setattr(MODULE, "DRIVER_LOGS", driver_logs)
+    assert_equal(ottla.spark.audit(spark, demo), ottla.audit(demo))
+
+
+@pytest.mark.parametrize("driver_logs", [0, 2_000])
 def test_a_lost_executor_changes_nothing(
     cluster: Any, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver_logs: int
 ) -> None:

@@ -60,6 +60,9 @@ LEAST_BIN_BYTES = 32 << 20
 TASKS_A_CORE = 4
 """Tasks for each core where there is enough to do: cores then end together."""
 
+PART_BINS = 2_000
+"""Bins shipped with a task, its own among them: those of a million files are tens of megabytes."""
+
 DRIVER_LOGS = 2_000
 """Up to so many logs are judged on the driver: a job for them takes longer."""
 
@@ -211,11 +214,16 @@ def _judged_groups(
     """Scans and judges everything; each group comes once, whatever tasks were run again."""
     if not len(bins):
         return
-    scan = run_in_worker("ottla.spark.tasks:scan", bins)
-    numbers = spark.range(0, len(bins), 1, len(bins))
-    chunks = map_in_arrow(numbers, scan, CHUNK_COLUMNS)
+    chunks, *others = (_chunks(spark, part) for part in bins.parts(PART_BINS))
+    for other in others:
+        chunks = chunks.unionAll(other)
     # One action either way: nothing is scanned for a second one.
     yield from (_judged_here if is_small else _judged_by_tasks)(chunks, context)
+
+
+def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
+    scan = run_in_worker("ottla.spark.tasks:scan", bins)
+    return map_in_arrow(spark.range(0, len(bins), 1, len(bins)), scan, CHUNK_COLUMNS)
 
 
 def _judged_here(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:

@@ -1,7 +1,7 @@
 """A plan of the audit cut into the work of tasks: large ranges first, small files packed together.
 
-The result of an audit does not depend on it. A bin is bytes until its own task loads it: the plan
-of a million files is shipped with every task, and a task unpacks only what it does.
+The result of an audit does not depend on it. A bin is bytes until its own task loads it: thousands
+are shipped with every task, and a task unpacks only what it does.
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ class Bins:
 
     def __len__(self) -> int:
         return len(self.packed)
+
+    def parts(self, size: int) -> Iterator[Bins]:
+        """The same in their order, so many at a time."""
+        for start in range(0, len(self.packed), size):
+            yield Bins(self.packed[start : start + size])
 
     def load(self, number: int) -> Bin:
         """The work of one task."""
