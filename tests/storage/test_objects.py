@@ -243,7 +243,7 @@ def test_errors_of_a_store_are_those_of_files(
     def fail(*_: Any, **__: Any) -> Any:
         raise error
 
-    for name in ("get_range", "head", "list", "list_with_delimiter"):
+    for name in ("get", "get_range", "head", "list", "list_with_delimiter"):
         monkeypatch.setattr(obstore, name, fail)
     path = b"s3://bucket/a.log"
     calls: list[Callable[[], Any]] = [
