@@ -6,16 +6,21 @@ installed raises `ImportError` when it is prepared. Packages are imported where 
 worker in another environment has ours and NumPy alone.
 
 Jobs: `check` CRC, decoding and offsets of a log; `call` one small batch a call; `numbers` a log as
-NumPy columns; `views` a log as an Arrow table with keys and values; `build` columns to batches, a
-call a batch; `inflate` the bodies of compressed batches. The leader's verdict, a call a batch of an
-idempotent producer: `append` with the parts to write, `append-joined` with these in one piece,
-`accept` the decision alone, `append-inflate` on compressed batches. `decide` is the verdict on one
-batch without a producer, a call each time: what Kafka's own `LogValidator` decides in Java, with
-the CRC before it.
+NumPy columns; `views` a log as an Arrow table with keys and values; `rows` a file as Arrow record
+batches with keys and values copied; `build` columns to batches, a call a batch; `inflate` the
+bodies of compressed batches. The leader's verdict, a call a batch of an idempotent producer:
+`append` with the parts to write, `append-joined` with these in one piece, `accept` the decision
+alone, `append-inflate` on compressed batches. `decide` is the verdict on one batch without a
+producer, a call each time: what Kafka's own `LogValidator` decides in Java, with the CRC before it.
 """
 
+import os
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkstemp
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
@@ -34,6 +39,7 @@ READ = "bare read"
 INFLATE = "bare decompressor"
 CHECK = "check_batches"
 JAVA = "kafka-clients"
+WHOLE_ROWS = "ottla, all columns"
 VALIDATE = "ottla.validate"
 STORED = "Leader.append, a copy of the bytes to store"
 
@@ -355,27 +361,66 @@ def aiokafka_numbers(data: Data) -> Candidate:
 
 def aiokafka_views(data: Data) -> Candidate:
     """Read offsets, timestamps, keys and values into an Arrow table."""
+    log = data.log
+    return lambda: _aiokafka_table(log)
+
+
+def _aiokafka_table(log: bytes) -> int:
     import pyarrow as pa
 
-    log = data.log
+    offsets, timestamps, keys, values = [], [], [], []
+    for batch in _aiokafka_records(log):
+        for record in batch:
+            offsets.append(record.offset)
+            timestamps.append(record.timestamp)
+            keys.append(record.key)
+            values.append(record.value)
+    columns = [
+        pa.array(offsets, pa.int64()),
+        pa.array(timestamps, pa.int64()),
+        pa.array(keys, pa.binary()),
+        pa.array(values, pa.binary()),
+    ]
+    return int(pa.table(columns, ["offset", "timestamp", "key", "value"]).num_rows)
 
-    def table() -> int:
-        offsets, timestamps, keys, values = [], [], [], []
-        for batch in _aiokafka_records(log):
-            for record in batch:
-                offsets.append(record.offset)
-                timestamps.append(record.timestamp)
-                keys.append(record.key)
-                values.append(record.value)
-        columns = [
-            pa.array(offsets, pa.int64()),
-            pa.array(timestamps, pa.int64()),
-            pa.array(keys, pa.binary()),
-            pa.array(values, pa.binary()),
-        ]
-        return int(pa.table(columns, ["offset", "timestamp", "key", "value"]).num_rows)
 
-    return table
+@lru_cache(maxsize=2)
+def _file_of(data: Data) -> Path:
+    """Give the log as a file, which is removed in the end."""
+    descriptor, name = mkstemp(suffix=".log")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data.log)
+    finalize(data, os.remove, name)
+    return Path(name)
+
+
+def aiokafka_rows(data: Data) -> Candidate:
+    """Read a file into an Arrow table of offsets, timestamps, keys and values."""
+    path = _file_of(data)
+    return lambda: _aiokafka_table(path.read_bytes())
+
+
+def _rows(columns: list[str] | None, data: Data) -> Candidate:
+    import pyarrow as pa
+    from ottla.audit.segment import segment_table
+
+    path = bytes(_file_of(data))
+
+    def batches() -> int:
+        read = segment_table(path, "records", prefix=("a.log", "a", 0), columns=columns)
+        return sum(pa.record_batch(batch).num_rows for batch in read)
+
+    return batches
+
+
+def ours_rows(data: Data) -> Candidate:
+    """Read a file as Arrow record batches of offsets, timestamps, keys and values."""
+    return _rows(["offset", "timestamp", "key", "value"], data)
+
+
+def ours_whole_rows(data: Data) -> Candidate:
+    """Read a file as Arrow record batches of all columns of the table `records`."""
+    return _rows(None, data)
 
 
 def _builder(builder: Callable[[], Any], data: Data) -> Candidate:
@@ -549,6 +594,7 @@ JOBS: dict[str, dict[str, Prepare]] = {
     "call": {AIOKAFKA: aiokafka_call, OURS: ours_call},
     "numbers": {AIOKAFKA: aiokafka_numbers, OURS: ours_numbers},
     "views": {AIOKAFKA: aiokafka_views, OURS: ours_views},
+    "rows": {AIOKAFKA: aiokafka_rows, OURS: ours_rows, WHOLE_ROWS: ours_whole_rows},
     "build": {AIOKAFKA: aiokafka_build, OURS: ours_build, KAFKA_PYTHON: kafka_python_build},
     "inflate": {INFLATE: ours_inflate, OURS: ours_check, AIOKAFKA: aiokafka_check},
     "append": {AIOKAFKA: produced_aiokafka, OURS: ours_append},

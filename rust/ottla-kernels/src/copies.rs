@@ -27,14 +27,25 @@ pub struct CopiedParts {
     pub values: bool,
 }
 
+/// How much there will be, about: room for so much is made at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Rows.
+    pub rows: usize,
+    /// Bytes of keys.
+    pub key_bytes: usize,
+    /// Bytes of values.
+    pub value_bytes: usize,
+}
+
 /// Values side by side.
 ///
 /// # Examples
 ///
 /// ```
-/// use ottla_kernels::copies::{CopiedParts, Copies};
+/// use ottla_kernels::copies::{CopiedParts, Copies, Room};
 ///
-/// let mut copies = Copies::new(CopiedParts { keys: true, values: true });
+/// let mut copies = Copies::new(CopiedParts { keys: true, values: true }, Room::default());
 /// copies.push(7, 1_500, None, Some(b"value"));
 /// let columns = copies.finish();
 /// assert_eq!((columns.offsets, columns.timestamps), (vec![7], vec![1_500]));
@@ -95,16 +106,28 @@ pub struct CopiedColumns {
 }
 
 impl Copies {
-    /// No rows.
-    pub fn new(parts: CopiedParts) -> Copies {
+    /// No rows, and room for some; more is made when needed.
+    pub fn new(parts: CopiedParts, room: Room) -> Copies {
+        let values = |is_wanted: bool, bytes: usize| {
+            if is_wanted { Values::new(room.rows, bytes) } else { Values::new(0, 0) }
+        };
         Copies {
             parts,
-            offsets: Vec::new(),
-            timestamps: Vec::new(),
-            flags: Vec::new(),
-            headers: Vec::new(),
-            keys: Values::new(),
-            values: Values::new(),
+            offsets: Vec::with_capacity(room.rows),
+            timestamps: Vec::with_capacity(room.rows),
+            flags: Vec::with_capacity(room.rows),
+            headers: Vec::with_capacity(room.rows),
+            keys: values(parts.keys, room.key_bytes),
+            values: values(parts.values, room.value_bytes),
+        }
+    }
+
+    /// What the rows take.
+    pub fn taken(&self) -> Room {
+        Room {
+            rows: self.offsets.len(),
+            key_bytes: self.keys.data.len(),
+            value_bytes: self.values.data.len(),
         }
     }
 
@@ -202,8 +225,12 @@ fn flags(is_key_null: bool, is_value_null: bool) -> u8 {
 }
 
 impl Values {
-    fn new() -> Values {
-        Values { ends: vec![0], data: Vec::new() }
+    fn new(rows: usize, bytes: usize) -> Values {
+        let mut ends = Vec::with_capacity(rows + 1);
+        ends.push(0);
+        // A batch is copied with a step to spare.
+        let data = if bytes == 0 { Vec::new() } else { Vec::with_capacity(bytes + STEP) };
+        Values { ends, data }
     }
 
     fn push(&mut self, value: &[u8]) {

@@ -3,11 +3,12 @@
 mod common;
 
 use common::{Guarded, Random, SHAPES, Shape, batch, records, seal};
+use ottla_kernels::copies::{BinaryValues, HeaderPlace, Room};
 use ottla_kernels::numbers::Row;
 use ottla_kernels::views::Nulls;
 use ottla_kernels::{
-    BatchHeader, EachBatch, EachRecord, Level, Nothing, Numbers, Record, Run, Timestamps, Views,
-    crc_only_run, crc32c, run, walk, walk_payload,
+    BatchHeader, CopiedParts, Copies, EachBatch, EachRecord, Level, Nothing, Numbers, Record, Run,
+    Timestamps, Views, crc_only_run, crc32c, run, walk, walk_payload,
 };
 
 /// The oracle: ordinary headers, naive CRC, naive walk.
@@ -118,6 +119,39 @@ fn assert_views(data: &[u8], views: Views, rows: &[Row], context: &str) {
     );
 }
 
+/// What [`Copies`] has, value by value.
+fn plain_values(data: &[u8], parts: impl Iterator<Item = (u32, i32)>) -> BinaryValues {
+    let mut values = BinaryValues { ends: vec![0], data: vec![], nulls: Nulls::default() };
+    let mut lengths = vec![];
+    for (position, length) in parts {
+        let from = position as usize;
+        values.data.extend_from_slice(&data[from..from + length.max(0) as usize]);
+        values.ends.push(values.data.len() as i32);
+        lengths.push(length);
+    }
+    values.nulls = plain_nulls(lengths.into_iter());
+    values
+}
+
+fn assert_copies(data: &[u8], level: Level, wanted: Run, rows: &[Row], places: &[HeaderPlace]) {
+    for (keys, values) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut copies = Copies::new(CopiedParts { keys, values }, Room::default());
+        assert_eq!(run(level, data, 0, &mut copies), wanted, "{level}, copies");
+        assert!(copies.headers() == places, "{level}: headers");
+        let mut columns = copies.finish();
+        let nothing = || plain_values(data, std::iter::empty());
+        let of_keys = rows.iter().map(|row| (row.key_position, row.key_length));
+        let of_values = rows.iter().map(|row| (row.value_position, row.value_length));
+        let keys = if keys { plain_values(data, of_keys) } else { nothing() };
+        let values = if values { plain_values(data, of_values) } else { nothing() };
+        assert!(columns.keys == keys, "{level}: keys");
+        assert!(columns.values == values, "{level}: values");
+        columns.offsets.extend(columns.timestamps);
+        let numbers = rows.iter().map(|row| row.offset).chain(rows.iter().map(|row| row.timestamp));
+        assert!(columns.offsets == numbers.collect::<Vec<i64>>(), "{level}: numbers");
+    }
+}
+
 /// The least time delta, if it is below 0, and the first record with the header's maximum.
 fn plain_timestamps(header: &BatchHeader, records: &[Record]) -> (i64, Option<usize>) {
     let deltas = || records.iter().map(|record| record.timestamp_delta);
@@ -132,6 +166,11 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
     let data = &*memory.at_end(data);
     let (wanted, batches) = expected(data);
     let rows = rows(&batches);
+    let place = |record: &Record| HeaderPlace {
+        position: record.headers_position as u32,
+        end: record.end as u32,
+    };
+    let places: Vec<_> = batches.iter().flat_map(|(_, records)| records).map(place).collect();
     for &level in Level::available() {
         assert_eq!(run(level, data, 0, &mut Nothing), wanted, "{level}");
         let mut numbers = Numbers::for_data(data);
@@ -152,6 +191,7 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
         let mut views = Views::new(0);
         assert_eq!(run(level, data, 0, &mut views), wanted, "{level}, views");
         assert_views(data, views, &rows, level.name());
+        assert_copies(data, level, wanted, &rows, &places);
         let mut timestamps = Timestamps::default();
         assert_eq!(run(level, data, 0, &mut timestamps), wanted, "{level}, timestamps");
         if let Some((header, records)) = batches.last().filter(|_| wanted.position == data.len()) {
@@ -448,6 +488,19 @@ fn a_payload_is_walked_as_the_naive_walk_does_whatever_happens_to_it() {
                         wanted.is_some()
                     );
                     assert_eq!(numbers.row_count(), wanted.as_ref().map_or(0, Vec::len));
+                    let parts = CopiedParts { keys: true, values: true };
+                    let mut copies = Copies::new(parts, Room::default());
+                    copies.push(1, 2, Some(b"key"), None);
+                    let walked = walk_payload(level, payload, &header, &mut copies);
+                    assert_eq!(walked, wanted.is_some());
+                    copies.retain(0, |offset, _| offset != 1);
+                    let columns = copies.finish();
+                    let records = wanted.iter().flatten();
+                    let values = records.map(|r| (r.value_position as u32, r.value_length));
+                    assert_eq!(columns.values, plain_values(payload, values), "{level}");
+                    let records = wanted.iter().flatten();
+                    let keys = records.map(|r| (r.key_position as u32, r.key_length));
+                    assert_eq!(columns.keys, plain_values(payload, keys), "{level}");
                     let mut timestamps = Timestamps::default();
                     let walked = walk_payload(level, payload, &header, &mut timestamps);
                     let found = (timestamps.least_delta(), timestamps.index_of_max());

@@ -229,7 +229,7 @@ struct Shared {
 #[pyfunction]
 #[pyo3(signature = (
     place, table, *, columns=None, prefix=(None, None, None), start=0, stop=None, min_offset=None,
-    max_offset=None, min_timestamp=None, max_timestamp=None, batch_bytes=8 << 20
+    max_offset=None, min_timestamp=None, max_timestamp=None, batch_bytes=2 << 20
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]

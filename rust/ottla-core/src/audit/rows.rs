@@ -5,14 +5,14 @@
 //! a batch with a fault come the records before it, of one with a wrong checksum none.
 
 use super::scan::{Pass, Paused, Scanner};
-use super::source::Source;
+use super::source::{Source, WINDOW_BYTES};
 use super::tally::Tally;
 use crate::batch::{self, BatchInfo, Payload, Record, RecordCursor};
 use crate::check::{Checker, ControlRecord, Level};
 use crate::header::increment_sequence;
 use crate::limits::Limits;
 use crate::record::Headers;
-use ottla_kernels::copies::{BinaryValues, HeaderPlace};
+use ottla_kernels::copies::{BinaryValues, HeaderPlace, Room};
 use ottla_kernels::{BatchHeader, CopiedParts, Copies, EachBatch, Run};
 use std::cell::Cell;
 use std::io;
@@ -263,6 +263,8 @@ pub struct RecordReader {
     progress: Progress,
     /// The batch of which there was no room for all records.
     inside: Option<Inside>,
+    /// What the last piece took.
+    room: Room,
 }
 
 /// A batch whose records are read.
@@ -278,7 +280,7 @@ impl RecordReader {
     /// Nothing is read yet.
     pub fn new(range: RowRange, parts: RecordParts, limits: Limits) -> Self {
         let (scanner, progress) = (Scanner::new(Level::Crc, limits), Progress::Begin);
-        Self { scanner, range, parts, progress, inside: None }
+        Self { scanner, range, parts, progress, inside: None, room: Room::default() }
     }
 
     /// The next records. `source` is the same each time.
@@ -286,8 +288,8 @@ impl RecordReader {
     /// # Errors
     /// What ended reading. There is no more then.
     pub fn next(&mut self, source: &dyn Source) -> io::Result<Piece<RecordRows>> {
-        let Self { scanner, range, parts, progress, inside } = self;
-        let mut sheet = Sheet::new(range, *parts);
+        let Self { scanner, range, parts, progress, inside, room } = self;
+        let mut sheet = Sheet::new(range, *parts, *room);
         let goes_on = advance(scanner, progress, source, &range.positions, |pass, event, stop| {
             let until = pass.position.saturating_add(BUSY_BYTES).min(stop);
             loop {
@@ -320,6 +322,7 @@ impl RecordReader {
                 }
             }
         })?;
+        *room = sheet.room();
         Ok(match (sheet.copies.row_count(), goes_on) {
             (1.., _) => Piece::Rows(sheet.finish()),
             (0, true) => Piece::Busy,
@@ -374,17 +377,25 @@ struct Sheet {
 }
 
 impl Sheet {
-    fn new(range: &RowRange, parts: RecordParts) -> Self {
+    fn new(range: &RowRange, parts: RecordParts, room: Room) -> Self {
         Self {
             bounds: range.bounds,
             piece_bytes: range.piece_bytes.min(MAX_PIECE_BYTES),
             row_bytes: range.row_bytes.max(NUMBER_BYTES),
-            copies: Copies::new(CopiedParts { keys: parts.keys, values: parts.values }),
-            batch_positions: Vec::new(),
-            sequences: Vec::new(),
+            copies: Copies::new(CopiedParts { keys: parts.keys, values: parts.values }, room),
+            batch_positions: Vec::with_capacity(room.rows),
+            sequences: Vec::with_capacity(room.rows),
             headers: HeaderTexts { is_wanted: parts.headers, texts: None },
             controls: None,
         }
+    }
+
+    /// What the next piece will take: about as much as this one, and no memory is moved for the rest
+    /// of a window.
+    fn room(&self) -> Room {
+        let Room { rows, key_bytes, value_bytes } = self.copies.taken();
+        let bytes = |bytes: usize| (bytes + bytes / 8 + WINDOW_BYTES).min(self.piece_bytes);
+        Room { rows: rows + rows / 8, key_bytes: bytes(key_bytes), value_bytes: bytes(value_bytes) }
     }
 
     fn used(&self) -> usize {
@@ -687,20 +698,40 @@ fn write_headers(out: &mut Vec<u8>, headers: &Headers<'_>) {
         out.extend_from_slice(separator);
         separator = b", ";
         out.push(b'[');
-        write_text(out, &String::from_utf8_lossy(key));
+        if !write_plain(out, key) {
+            write_text(out, &String::from_utf8_lossy(key));
+        }
         out.extend_from_slice(b", ");
-        match value.map(|value| (value, std::str::from_utf8(value))) {
+        match value {
             None => out.extend_from_slice(b"null"),
-            Some((_, Ok(text))) => write_text(out, text),
-            Some((bytes, Err(_))) => {
-                out.extend_from_slice(b"{\"base64\": \"");
-                write_base64(out, bytes);
-                out.extend_from_slice(b"\"}");
-            }
+            Some(bytes) if write_plain(out, bytes) => {}
+            Some(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => write_text(out, text),
+                Err(_) => {
+                    out.extend_from_slice(b"{\"base64\": \"");
+                    write_base64(out, bytes);
+                    out.extend_from_slice(b"\"}");
+                }
+            },
         }
         out.push(b']');
     }
     out.push(b']');
+}
+
+/// A JSON string of ASCII in which nothing need be escaped, as most are; `false` where it is not.
+fn write_plain(out: &mut Vec<u8>, text: &[u8]) -> bool {
+    // Without a way out, so that the loop becomes vectors.
+    let is_plain = text.iter().fold(true, |is_plain, &byte| {
+        is_plain & ((0x20..0x80).contains(&byte) & (byte != b'"') & (byte != b'\\'))
+    });
+    if is_plain {
+        out.reserve(text.len() + 2);
+        out.push(b'"');
+        out.extend_from_slice(text);
+        out.push(b'"');
+    }
+    is_plain
 }
 
 /// A JSON string in which nothing is escaped that need not be.
