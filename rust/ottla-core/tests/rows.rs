@@ -39,13 +39,12 @@ fn range(piece_bytes: usize) -> RowRange {
 
 fn any_log(random: &mut Random) -> Vec<u8> {
     let mut log = Log::at(0);
-    for _ in 0..1 + random.below(6) {
+    for _ in 0..=random.below(6) {
         let part = |random: &mut Random| {
             let size = random.below(60);
             (random.below(5) > 0).then(|| random.bytes(size))
         };
-        let parts: Vec<_> =
-            (0..1 + random.below(30)).map(|_| (part(random), part(random))).collect();
+        let parts: Vec<_> = (0..=random.below(30)).map(|_| (part(random), part(random))).collect();
         let records: Vec<_> = (TIME..)
             .zip(&parts)
             .map(|(timestamp, (key, value))| NewRecord {
@@ -146,9 +145,9 @@ fn rows_in_pieces_of_any_size_are_those_of_the_batches_one_by_one() {
 
 #[test]
 fn a_batch_that_inflates_to_many_rows_takes_no_more_memory_than_it_and_a_piece() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     const RECORDS: usize = 1_000_000;
     const PIECE: usize = 1 << 20;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let empty = NewRecord {
         timestamp: TIME,
         key: None,

@@ -704,27 +704,35 @@ fn write_headers(out: &mut Vec<u8>, headers: &Headers<'_>) {
         out.extend_from_slice(b", ");
         match value {
             None => out.extend_from_slice(b"null"),
-            Some(bytes) if write_plain(out, bytes) => {}
-            Some(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => write_text(out, text),
-                Err(_) => {
-                    out.extend_from_slice(b"{\"base64\": \"");
-                    write_base64(out, bytes);
-                    out.extend_from_slice(b"\"}");
-                }
-            },
+            Some(bytes) => write_value(out, bytes),
         }
         out.push(b']');
     }
     out.push(b']');
 }
 
+/// Text as a string, other bytes as an object with their base64.
+fn write_value(out: &mut Vec<u8>, bytes: &[u8]) {
+    if write_plain(out, bytes) {
+        return;
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        write_text(out, text);
+        return;
+    }
+    out.extend_from_slice(b"{\"base64\": \"");
+    write_base64(out, bytes);
+    out.extend_from_slice(b"\"}");
+}
+
 /// A JSON string of ASCII in which nothing need be escaped, as most are; `false` where it is not.
 fn write_plain(out: &mut Vec<u8>, text: &[u8]) -> bool {
     // Without a way out, so that the loop becomes vectors.
-    let is_plain = text.iter().fold(true, |is_plain, &byte| {
-        is_plain & ((0x20..0x80).contains(&byte) & (byte != b'"') & (byte != b'\\'))
+    let odd = text.iter().fold(0, |odd, &byte| {
+        let is_other = !(0x20..0x80).contains(&byte);
+        odd | u8::from(is_other) | u8::from(byte == b'"') | u8::from(byte == b'\\')
     });
+    let is_plain = odd == 0;
     if is_plain {
         out.reserve(text.len() + 2);
         out.push(b'"');
