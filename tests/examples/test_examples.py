@@ -18,6 +18,13 @@ EXPECTED = {
         "warning open-transaction in refunds-0/00000000000000000000.log",
         "would raise: open-transaction",
     ],
+    "spark_captured.py": [
+        "orders: CORRUPT_MESSAGE 3",
+        "orders: NONE 33",
+        "79 good records, 0 without a key",
+        "in quarantine: INVALID_RECORD 2",
+        "blamed: customers, record 1: record 1: no key",
+    ],
     "spark_audit.py": [
         "14 partitions, 1203 records",
         "open-transaction in refunds-0/00000000000000000000.log",

@@ -1,9 +1,15 @@
 """One captured record set split by record, without Spark."""
 
+import base64
+import gzip
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import ottla
+import pytest
+import vectors
 from hypothesis import given
 from hypothesis import strategies as st
 from ottla.spark.split import (
@@ -205,3 +211,40 @@ def test_an_undamaged_response_is_decoded_as_it_was_put(
     halves = split(data, api_version=None, origin="replication")
     assert halves.quarantine == []
     assert [(row["offset"], row["key"], row["value"]) for row in valid(halves)] == put
+
+
+def covered(data: bytes, halves: Halves) -> int:
+    """Give up to where rows and bytes of the two halves make up a set, nothing twice."""
+    bad = quarantine(halves)
+    whole = {row["batch_position"]: row["bytes"] for row in bad if row["bytes"] is not None}
+    read = {row["batch_position"] for row in (*valid(halves), *bad)} - set(whole)
+    end = 0
+    for position in sorted({len(data), *read, *whole}):
+        # Batches without a record have no row.
+        for batch in ottla.read_batches(data[end:position]):
+            assert list(batch.records()) == []
+            end += batch.size
+        assert end == position
+        if position in whole:
+            end += len(whole[position])
+        elif position in read:
+            end += next(ottla.read_batches(data[position:])).size
+    return end
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["strict", "kafka"])
+@pytest.mark.parametrize("origin", ["", "replication"])
+def test_nothing_is_lost_of_any_vector(shared: Path, profile: str, origin: str) -> None:
+    with gzip.open(shared / "vectors" / "decide.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for case in map(json.loads, lines):
+            data, cfg = base64.b64decode(case["in"]), case.get("cfg", {})
+            given = vectors.circumstances_of(cfg)
+            if origin:
+                given |= {"origin": origin, "api_version": None}
+            config = ottla.TopicConfig(**vectors.topic_of(cfg))
+            halves = split(data, config=config, profile=profile, **given)
+            assert covered(data, halves) == len(data), case["id"]
+            if not origin and profile == "kafka" and case["out"]["code"]:
+                assert halves.quarantine, case["id"]

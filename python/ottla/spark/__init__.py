@@ -14,6 +14,8 @@ PySpark is loaded when a function is called: importing this package is cheap and
 # A function and its module share their name, so functions are bound here, once, over the modules.
 from ottla.spark.audit import audit
 from ottla.spark.doctor import doctor
+from ottla.spark.jobs import job
+from ottla.spark.parquet import validate_parquet
 from ottla.spark.session import session
 from ottla.spark.ship import ship
 from ottla.spark.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
@@ -32,10 +34,12 @@ __all__ = [
     "CapturedColumn",
     "audit",
     "doctor",
+    "job",
     "session",
     "ship",
     "split",
     "validate",
+    "validate_parquet",
     "validate_partition",
     "verdict_schema",
 ]

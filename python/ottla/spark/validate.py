@@ -7,7 +7,7 @@ value and what as a column, and the loop of a task: Arrow in, Arrow out, no copy
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
 from operator import attrgetter
@@ -153,7 +153,7 @@ def validate(
     fields = [field for field in df.schema.fields if keep_records or field.name != column]
     schema = with_columns(fields, VERDICT_COLUMNS, prefix)
     kept = [index for index, field in enumerate(df.schema.fields) if field in fields]
-    job = _Job(circumstances, tuple(kept), tuple(schema.names))
+    job = Job(circumstances, tuple(kept), tuple(schema.names))
     return map_in_arrow(frame, run_in_worker("ottla.spark.validate:judge_batches", job), schema)
 
 
@@ -225,7 +225,7 @@ class Circumstances:
     """
 
     records: Any
-    config: TopicConfig | Mapping[str, TopicConfig] | None
+    config: TopicConfig | dict[str, TopicConfig] | None
     constants: Mapping[str, Any]
     columns: Mapping[str, Any]
     topic: Any
@@ -233,8 +233,19 @@ class Circumstances:
 
     def check(self) -> None:
         """Raises ValueError or TypeError where no row could be judged."""
-        config = None if isinstance(self.config, Mapping) else self.config
+        config = None if isinstance(self.config, dict) else self.config
         verdict_on(b"", config, profile=self.profile, **{"now_ms": 0, **self.constants})
+
+    def positions(self) -> list[Any]:
+        """Columns that are asked for, beside that of the record sets."""
+        topic = [self.topic] if isinstance(self.config, dict) else []
+        return [*self.columns.values(), *topic]
+
+    def moved(self, positions: Mapping[Any, int]) -> Circumstances:
+        """The same where columns have other positions."""
+        columns = {name: positions[at] for name, at in self.columns.items()}
+        topic = positions.get(self.topic)
+        return replace(self, records=positions[self.records], columns=columns, topic=topic)
 
     def option(self, name: str, row: Callable[[Any], Any]) -> Any:
         """What is told of a row."""
@@ -245,7 +256,7 @@ class Circumstances:
         if records is None:
             return NO_RECORDS
         config = self.config
-        if isinstance(config, Mapping):
+        if isinstance(config, dict):
             topic = row(self.topic)
             config = config.get(topic)
             if config is None:
@@ -283,12 +294,12 @@ def prepare(
     records = _find(fields, column, ("binary",), "column")
     wanted = dict(options)
     checked = checked_config(config)
-    if isinstance(checked, Mapping):
+    if isinstance(checked, dict):
         wanted["topic"] = topic
     added: list[Column] = []
     constants, columns = {}, {}
     for name, given in wanted.items():
-        if _is_column(given):
+        if is_column(given):
             columns[name] = len(fields) + len(added)
             added.append(given.alias(f"__ottla_{name}"))
         elif name == "topic" or _is_name(name, given):
@@ -344,7 +355,7 @@ def with_columns(
     return types.StructType([*fields, *added])
 
 
-def checked_config(config: object) -> TopicConfig | Mapping[str, TopicConfig] | None:
+def checked_config(config: object) -> TopicConfig | dict[str, TopicConfig] | None:
     """A configuration, or several by topic.
 
     Raises:
@@ -361,7 +372,8 @@ def checked_config(config: object) -> TopicConfig | Mapping[str, TopicConfig] | 
     raise TypeError(f"config is a TopicConfig, or one for each topic by name, not {found}")
 
 
-def _is_column(given: object) -> bool:
+def is_column(given: object) -> bool:
+    """Whether something is an expression of Spark."""
     from pyspark.sql import Column
 
     return isinstance(given, Column)
@@ -396,7 +408,7 @@ def _check_type(found: str, types: tuple[str, ...], what: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
     """What a task of `validate` is told."""
 
     circumstances: Circumstances
@@ -410,12 +422,13 @@ class _RowJob:
     prefix: str
 
 
-_NUMBERS = attrgetter(
-    *(c.name for c in VERDICT_COLUMNS if c.name not in ("record_errors", "stored_size"))
-)
+_NAMES = [column.name for column in VERDICT_COLUMNS]
+_ERRORS_AT, _SIZE_AT = _NAMES.index("record_errors"), _NAMES.index("stored_size")
+# The other columns are attributes as they stand.
+_FIRST = attrgetter(*_NAMES[:_ERRORS_AT])
+_MIDDLE = attrgetter(*_NAMES[_ERRORS_AT + 1 : _SIZE_AT])
+_LAST = attrgetter(*_NAMES[_SIZE_AT + 1 :])
 _RECORD_ERROR = attrgetter("batch_index", "message", "error")
-_ERRORS_AT = [column.name for column in VERDICT_COLUMNS].index("record_errors")
-_SIZE_AT = [column.name for column in VERDICT_COLUMNS].index("stored_size")
 _NOT_JUDGED = (None,) * (len(VERDICT_COLUMNS) - 4)
 
 
@@ -423,14 +436,12 @@ def verdict_row(verdict: Verdict | str) -> tuple[Any, ...]:
     """A verdict as values of `VERDICT_COLUMNS`; record errors are tuples."""
     if isinstance(verdict, str):
         return (False, None, None, verdict, *_NOT_JUDGED)
-    values = list(_NUMBERS(verdict))
-    errors = () if verdict.accepted else [_RECORD_ERROR(e) for e in verdict.record_errors]
-    values.insert(_ERRORS_AT, errors)
-    values.insert(_SIZE_AT, sum(map(len, verdict.stored_parts)))
-    return tuple(values)
+    errors = [_RECORD_ERROR(error) for error in verdict.record_errors]
+    size = sum(map(len, verdict.stored_parts))
+    return (*_FIRST(verdict), errors, *_MIDDLE(verdict), size, *_LAST(verdict))
 
 
-def judge_batches(job: _Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def judge_batches(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a task of `validate` does."""
     import pyarrow as pa
 
@@ -439,10 +450,7 @@ def judge_batches(job: _Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         circumstances = job.circumstances
         for batch in batches:
-            rows = [
-                verdict_row(circumstances.judge(records, row))
-                for records, row in captured(batch, circumstances)
-            ]
+            rows = list(map(verdict_row, _verdicts(batch, circumstances)))
             columns = zip(*rows, strict=True) if rows else [()] * len(types)
             arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
             kept = [batch.column(index) for index in job.kept]
@@ -503,14 +511,23 @@ def _field_of(row: Mapping[str, Any]) -> Callable[[Any], Any]:
     return field
 
 
+def _verdicts(batch: pa.RecordBatch, circumstances: Circumstances) -> Iterator[Verdict | str]:
+    """The verdict on each record set of a batch, or why there is none."""
+    if circumstances.positions():
+        for records, row in captured(batch, circumstances):
+            yield circumstances.judge(records, row)
+        return
+    config = circumstances.config
+    options = {"profile": circumstances.profile, **circumstances.constants}
+    for records in byte_views(batch.column(circumstances.records)):
+        yield NO_RECORDS if records is None else verdict_on(records, config, **options)
+
+
 def captured(
     batch: pa.RecordBatch, circumstances: Circumstances
 ) -> Iterator[tuple[memoryview | None, Callable[[Any], Any]]]:
     """Each record set of a batch, with a function that gives the row's value of a column."""
-    columns = set(circumstances.columns.values())
-    if isinstance(circumstances.config, Mapping):
-        columns.add(circumstances.topic)
-    values = {index: batch.column(index).to_pylist() for index in columns}
+    values = {index: batch.column(index).to_pylist() for index in set(circumstances.positions())}
     for number, records in enumerate(byte_views(batch.column(circumstances.records))):
         yield records, lambda index, number=number: values[index][number]  # type: ignore[misc]
 
