@@ -221,10 +221,12 @@ def _session(spark: SparkSession) -> list[Check]:
     thread = threading.Thread(target=look, name=TAG, daemon=True)
     thread.start()
     thread.join(ANSWER_WITHIN_S)
-    checks = list(seen)
-    if thread.is_alive():
+    late = thread.is_alive()
+    if late:
         threading.Thread(target=spark.interruptTag, args=(TAG,), daemon=True).start()
-        found = f"no answer within {ANSWER_WITHIN_S} s"
+    checks = list(seen)
+    if not any(check.name.startswith("workers") for check in checks):
+        found = f"no answer within {ANSWER_WITHIN_S} s" if late else "no answer"
         checks.append(
             Check("workers", "fail", found, "an answer of every worker", "look for free executors")
         )
@@ -240,7 +242,7 @@ def _kind(spark: SparkSession) -> Check:
 
 
 def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
-    """Make what each task runs: pickled by value, so that it needs nothing of Ottla."""
+    """Make what each task runs, pickled by value: it tells of a worker without Ottla, too."""
 
     def look(items: Iterator[Any]) -> Iterator[str]:
         import json
@@ -302,9 +304,10 @@ def _ask(spark: SparkSession) -> list[dict[str, Any]]:
 
 def _judged(answers: list[dict[str, Any]]) -> Iterator[Check]:
     def several(*names: str) -> str:
-        """Give the different values, and on how many hosts."""
+        """Give the different values, the first three in words."""
         values = dict.fromkeys(" ".join(str(seen[name]) for name in names) for seen in answers)
-        return ", ".join(values)
+        more = [f"and {len(values) - 3} more"] if len(values) > 3 else []  # noqa: PLR2004
+        return ", ".join([*list(values)[:3], *more])
 
     hosts = len({seen["host"] for seen in answers})
     where = f" on {hosts} hosts" if hosts > 1 else ""
