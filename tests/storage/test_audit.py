@@ -49,6 +49,16 @@ def test_objects_of_a_broker_are_audited_as_its_files_are(store: Store, demo: Pa
     assert {n: t.replace("s3a://", "s3://") for n, t in told(again).items()} == expected
 
 
+def test_objects_of_odd_names_are_named_as_they_are(store: Store, tmp_path: Path) -> None:
+    directory = write_log_directory(tmp_path / "logs", ("or ders-0", "café+%20-0"))
+    for name in ("a b", "café.log", "100%25.index", "plus+minus", "#hash", "q?mark", "~tilde"):
+        (directory / "or ders-0" / name).write_bytes(b"odd")
+    uri = store.upload(directory, store.bucket() + "/lo gs")
+    result = ottla.audit(uri)
+    assert told(result) == of_files(directory, uri)
+    assert len([row for row in result.findings if row["name"] == "unknown-file"]) == 7
+
+
 def hurt_partition(directory: Path) -> Path:
     data = bytearray(segment(3000, records=3, value_size=300))
     for position in (100_000, 1_500_003, MIB + 20_000):
