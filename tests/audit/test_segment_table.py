@@ -117,6 +117,9 @@ HEADERS = (
     (b"surrogate", b"\xed\xa0\x80"),
 )
 
+TORN = batch(record(value=b"v" * 2_000))[:1024].ljust(2_100, b"\0")
+"""Its second half was never written."""
+
 ODD_BATCHES = {
     "ordinary": BATCH,
     "with headers": batch(record(headers=HEADERS) + record(1), count=2),
@@ -160,6 +163,7 @@ ODD_BATCHES = {
     "a codec that does not exist": batch(records(1), codec=6),
     "a payload that does not inflate": batch(b"no gzip", codec=1),
     "a wrong checksum": BATCH[:-1] + b"!",
+    "torn": TORN,
     "another magic": BATCH[:16] + b"\x01" + BATCH[17:],
     "damage": b"\x01" * 100,
     "magic 0": entry(3, message(0)),

@@ -260,7 +260,7 @@ impl Scanner {
         progress: &'a mut dyn FnMut(u64) -> bool,
         on_batch: &'a mut OnBatch<'a>,
     ) -> io::Result<Pass<'c, 'a>> {
-        let tally = Tally::new(SegmentContext::default(), Indexes::NONE, Some(on_batch));
+        let tally = Tally::new(context_of_pieces(), Indexes::NONE, Some(on_batch));
         let pass = self.pass(source, range.end.saturating_sub(range.start), progress, tally)?;
         Ok(Pass { position: range.start, opens_wrappers: true, ..pass })
     }
@@ -274,8 +274,8 @@ impl Scanner {
         on_batch: &'a mut OnBatch<'a>,
     ) -> Pass<'c, 'a> {
         let Paused { position, window, memory, spending, last_was_legacy } = paused;
-        let mut tally =
-            Tally::resume(SegmentScan::default(), memory, Growth::default(), Indexes::NONE);
+        let scan = SegmentScan { context: context_of_pieces(), ..SegmentScan::default() };
+        let mut tally = Tally::resume(scan, memory, Growth::default(), Indexes::NONE);
         tally.on_batch = Some(on_batch);
         Pass {
             window: Window::again(source, window, progress),
@@ -361,6 +361,12 @@ pub(super) struct Pass<'c, 'a> {
     /// Whether wrappers of magic 0 and 1 are inflated at every level, as only that tells their first
     /// offset.
     opens_wrappers: bool,
+}
+
+/// Nothing is known of a segment that is read in pieces, and no timestamp is later than now: nobody
+/// asks.
+fn context_of_pieces() -> SegmentContext {
+    SegmentContext { now_ms: i64::MAX, ..SegmentContext::default() }
 }
 
 /// A pass between two pieces of its work.
