@@ -126,6 +126,23 @@ def test_a_large_segment_is_cut_where_its_index_knows_a_batch(tmp_path: Path) ->
     assert tasks >= 6
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_in_a_segment_that_is_cut_changes_no_row(seed: int, tmp_path: Path) -> None:
+    directory, size = large_log(tmp_path)
+    path = directory / segment_name(0)
+    data = bytearray(path.read_bytes())
+    rng = random.Random(seed)
+    for _ in range(rng.randrange(1, 6)):
+        at, length = rng.randrange(size), rng.choice((1, 12, 61, 3000, 90_000))
+        rows = len(data[at : at + length])
+        data[at : at + length] = rng.choice((bytes(rows), rng.randbytes(rows)))
+    if rng.random() < 0.3:
+        del data[rng.randrange(size) :]
+    path.write_bytes(data)
+    for table in ("records", "batches"):
+        assert read(directory, table=table, partition_bytes=SMALL) == embedded(directory, table)
+
+
 def test_an_index_that_lies_cuts_nothing(tmp_path: Path) -> None:
     directory, size = large_log(tmp_path, index=False)
     rng = random.Random(3)
