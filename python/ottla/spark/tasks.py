@@ -45,6 +45,12 @@ JUDGED_COLUMNS = "`group` bigint, data binary"
 ANSWER_COLUMNS = "id bigint, data binary"
 """Of what tasks answer to single requests: their number, and the answer, pickled."""
 
+SMALL_BYTES = 1 << 20
+"""Objects of a store up to this size are read several at a time: asking takes longest of them."""
+
+SMALL_AT_ONCE = 8
+"""So many."""
+
 # Rows of a record batch that a task hands out; chunks are small.
 _ROWS_AT_ONCE = 1_000
 
@@ -207,21 +213,50 @@ class _Files:
 
 
 def _scan_bin(
-    logs: Iterable[LogItem], items: Iterable[ScanItem]
+    logs: Iterable[LogItem], items: Sequence[ScanItem]
 ) -> Iterator[tuple[int, int, int, int, str, bytes]]:
     """Rows of the chunk table."""
     for log in logs:
         yield log.group, log.log, -1, -1, "log", pickle.dumps(log, protocol=5)
+    small = _scanned_at_once([item for item in items if _is_small_object(item)])
     opened: tuple[ScanRequest, Any] | None = None
     for item in items:
-        try:
-            if opened is None or opened[0] != item.request:
-                opened = item.request, item.request.open()
-            kind, data = _scan_item(opened[1], item)
-        except OSError as error:
-            opened = None
-            kind, data = "failed", reason_of(error).encode()
+        if _is_small_object(item):
+            kind, data = next(small)
+        else:
+            try:
+                if opened is None or opened[0] != item.request:
+                    opened = item.request, item.request.open()
+                kind, data = _scan_item(opened[1], item)
+            except OSError as error:
+                opened = None
+                kind, data = _failed(error)
         yield item.group, item.log, item.index, item.number, kind, data
+
+
+def _is_small_object(item: ScanItem) -> bool:
+    is_object = not isinstance(item.request.place, bytes)
+    return is_object and item.count == 1 and item.size <= SMALL_BYTES
+
+
+def _scanned_at_once(items: Sequence[ScanItem]) -> Iterator[tuple[str, bytes]]:
+    """What files show that are scanned whole, several at a time, in their order."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if items:
+        with ThreadPoolExecutor(SMALL_AT_ONCE, thread_name_prefix="ottla-scan") as executor:
+            yield from executor.map(_scan_alone, items)
+
+
+def _scan_alone(item: ScanItem) -> tuple[str, bytes]:
+    try:
+        return _scan_item(item.request.open(), item)
+    except OSError as error:
+        return _failed(error)
+
+
+def _failed(error: OSError) -> tuple[str, bytes]:
+    return "failed", reason_of(error).encode()
 
 
 def _scan_item(segment: Any, item: ScanItem) -> tuple[str, bytes]:
