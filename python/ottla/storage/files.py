@@ -10,7 +10,6 @@ import os
 import re
 import stat
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
-from urllib.parse import unquote_to_bytes
 
 from ottla.errors import StorageError
 
@@ -228,6 +227,9 @@ def full_path(source: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> by
         return os.path.abspath(path)
     scheme, slash, rest = match[1].lower(), match[2], match[3]
     if scheme == b"file":
+        # A good part of what importing this module would cost.
+        from urllib.parse import unquote_to_bytes
+
         host, _, local = rest.partition(b"/") if slash else (b"", b"", rest)
         if host not in (b"", b"localhost"):
             raise StorageError(
