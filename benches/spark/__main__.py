@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime, timezone
 from functools import partial
 from importlib.metadata import version
@@ -11,25 +13,15 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from benches.data import MIB, Shape
-from benches.peers import OURS
 from benches.peers.maven import missing as missing_java
-from benches.spark.cost import Parts, page
 from benches.spark.data import captured, segments, warm
+from benches.spark.pages import tables, write_pages
 from benches.spark.processes import jvm_of
 from benches.table import machine
 from benches.worker import ROOT
 
 if TYPE_CHECKING:
     from benches.spark.cases import Found, Memory
-
-_MARK = {True: "yes", False: "**no**", None: ""}
-_SPEED = """# Speed on Spark
-
-`make bench-spark`: every job and its peer in one run, in turn, in a session of `ottla.spark` on two
-cores. aiokafka has tasks of the same kind, in which it reads whole batches and checks their CRC.
-CPU seconds are those of the JVM, the Python workers and the driver's Python together; those of
-the prototype were measured before, by themselves.
-"""
 
 
 def place(spark: Any, cores: int) -> dict[str, str]:
@@ -40,6 +32,7 @@ def place(spark: Any, cores: int) -> dict[str, str]:
         "java": spark._jvm.java.lang.System.getProperty("java.version"),
         "pyarrow": version("pyarrow"),
         "cores": str(cores),
+        "load": f"{os.getloadavg()[0]:.1f}",
     }
 
 
@@ -55,48 +48,6 @@ def summary(found: "Found") -> str:
     return f"{found.case.title}: {', '.join(ratios)}"
 
 
-def markdown(all_found: "Sequence[Found]", memory: "Memory | None", on: dict[str, str]) -> str:
-    """Give the table as the docs show it."""
-    where = (
-        f"{on['cpu']}, {on['cores']} cores, level {on['level']}, Spark {on['spark']}, Java "
-        f"{on['java']}, Python {on['python']}, pyarrow {on['pyarrow']}, aiokafka {on['aiokafka']}"
-    )
-    lines = [
-        f"{where}; wall clock, medians of the rounds' ratios, page cache warm.",
-        "",
-        "| case | beside | wanted | found | met |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for found in all_found:
-        for base, target, ratio, is_met in _targets(found):
-            wanted, is_found = (
-                (f"≥ {target:.0%}", f"{ratio:.0%}")
-                if target < 1
-                else (f"≥ {target:g}×", f"{ratio:.1f}×")
-            )
-            lines.append(
-                f"| {found.case.title} | {base} | {wanted} | {is_found} | {_MARK[is_met]} |"
-            )
-    if memory is not None:
-        lines.append(
-            f"| {memory.title} | | ≤ {memory.target // MIB} MiB | {memory.peak / MIB:.0f} MiB "
-            f"| {_MARK[memory.is_met]} |"
-        )
-    lines += [
-        "",
-        "| case | who | GB/s | CPU s a GiB | prototype of ours |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for found in all_found:
-        for name in found.case.jobs:
-            lines.append(
-                f"| {found.case.title} | {name} | {found.bytes_per_s(name) / 1e9:.3g} "
-                f"| {found.cpu_s_per_gib(name):.2f} "
-                f"| {found.case.before if name == OURS else ''} |"
-            )
-    return "\n".join([*lines, ""])
-
-
 def as_json(all_found: "Sequence[Found]", memory: "Memory | None", on: dict[str, str]) -> Any:
     """Give everything that was measured, every round included."""
     return {
@@ -104,6 +55,7 @@ def as_json(all_found: "Sequence[Found]", memory: "Memory | None", on: dict[str,
         "spark": [
             {
                 "case": found.case.title,
+                "before": found.case.before,
                 "targets": {
                     base: {"wanted": target, "found": ratio, "is_met": is_met}
                     for base, target, ratio, is_met in _targets(found)
@@ -121,7 +73,7 @@ def as_json(all_found: "Sequence[Found]", memory: "Memory | None", on: dict[str,
             }
             for found in all_found
         ],
-        "worker_bytes": None if memory is None else memory.peak,
+        "memory": None if memory is None else asdict(memory) | {"is_met": memory.is_met},
     }
 
 
@@ -155,35 +107,6 @@ def missing() -> str | None:
     return None if why is None or "Maven" in why else why
 
 
-def at_scale(found: Any) -> str:
-    """Give the driver's figures at many files as a table."""
-    seconds, size = found["seconds"], found["bytes"]
-    wanted_s, wanted_size = found["wanted_seconds"], found["wanted_bytes"]
-    title = (
-        f"driver, {found['files']:,} files in {found['partitions']:,} partitions, "
-        f"{found['ranges_of_large_files']:,} ranges of large files"
-    )
-    met_s, met_size = _MARK[seconds <= wanted_s], _MARK[size <= wanted_size]
-    mib = f"≤ {wanted_size // MIB:,} MiB | {size / MIB:.0f} MiB"
-    lines = [
-        f"| {title} | wanted | found | met |",
-        "| --- | --- | --- | --- |",
-        f"| seconds | ≤ {wanted_s} | {seconds:.0f} | {met_s} |",
-        f"| memory, without the JVM | {mib} | {met_size} |",
-    ]
-    return "\n".join([*lines, ""])
-
-
-def write_pages(written: Any, table: str) -> None:
-    """Write what the docs tell of speed and cost."""
-    for name, text in (
-        ("speed.md", f"{_SPEED}\n{table}\n{at_scale(written['driver'])}"),
-        ("cost.md", page(Parts.of(written))),
-    ):
-        (ROOT / "docs" / "spark" / name).write_text(text)
-        print(f"written to docs/spark/{name}")
-
-
 def main() -> None:
     """Measure, print, keep."""
     asked = arguments()
@@ -199,7 +122,7 @@ def main() -> None:
     small = segments(Shape(100), 256 * MIB)
     values = segments(Shape(1024, 100), 512 * MIB)
     sets = {
-        f"{size}, Parquet of codec {codec}": captured(Shape(100, count), 256 * MIB, codec=codec)
+        f"{size}, Parquet of codec {codec}": captured(Shape(100, count), 1024 * MIB, codec=codec)
         for size, count, codec in (
             ("130 KB", 1000, "none"),
             ("130 KB", 1000, "snappy"),
@@ -227,14 +150,13 @@ def main() -> None:
                 all_found.append(cases.measure(case(), jvm_of(spark), asked.rounds))
                 print(summary(all_found[-1]), flush=True)
         task_s = cases.task_seconds(spark)
-    table = markdown(all_found, memory, on)
-    print(f"\n{table}")
     written = as_json(all_found, memory, on) | {"task_s": task_s}
-    if not asked.words:
+    if wants("driver"):
         written["driver"] = cases.driver_at_scale()
-        print(at_scale(written["driver"]))
-        write_pages(written, table)
+    print(f"\n{tables(written)}")
     keep(written, on)
+    if not asked.words:
+        write_pages(written)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ GIB = 1 << 30
 CORES = 2
 SPLIT_BYTES = 512 * MIB
 EMBEDDED = "ottla.audit, two threads"
+FRAME = "ottla, rows through the JVM"
 
 _NOW_MS = 1_800_000_000_000
 
@@ -153,8 +154,8 @@ def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> C
     """Files to a DataFrame of records, which a sink drops."""
     bins = _bins(peer.ranges_of(data.paths))
     theirs = _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA)
-    source = spark.read.format("ottla").option("table", "records").load(str(data.directory))
-    ours = source.select("offset", "timestamp", "key", "value")
+    source = spark.read.format("ottla").schema(peer.RECORD_SCHEMA)
+    ours = source.load(str(data.directory))
     _agree(
         ours,
         theirs,
@@ -176,9 +177,12 @@ def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> C
 
 def verdicts(spark: Any, data: Captured, name: str) -> Case:
     """Captured record sets in Parquet to verdicts, which a sink drops."""
-    frame = spark.read.parquet(str(data.directory))
+    source = str(data.directory)
+    frame = spark.read.parquet(source)
+    judge = ottla.spark.validate
     frames = {
-        OURS: ottla.spark.validate(frame, column="records", now_ms=_NOW_MS, keep_records=False),
+        OURS: ottla.spark.validate_parquet(spark, source, now_ms=_NOW_MS),
+        FRAME: judge(frame, now_ms=_NOW_MS, keep_records=False),
         AIOKAFKA: frame.withColumn("error", peer.judging()("records")),
     }
     columns = ("topic", "partition", "error")
@@ -235,14 +239,15 @@ def worker_memory(spark: Any, data: Segments) -> Memory:
 
 
 def task_seconds(spark: Any, tasks: int = 64, rounds: int = 5) -> float:
-    """Give the slot time of a task in Python that does nothing."""
+    """Give the CPU seconds of a task in Python that does nothing."""
+    jvm = jvm_of(spark)
     frame = _in_tasks(spark, peer.nothing, tasks, peer.COUNT_SCHEMA)
-    times = []
+    used = []
     for _ in range(rounds + 1):
-        begin = time.perf_counter()
+        before = cpu_seconds(jvm)
         _noop(frame)
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times[1:]) * CORES / tasks
+        used.append(cpu_seconds(jvm) - before)
+    return statistics.median(used[1:]) / tasks
 
 
 def driver_at_scale(partitions: int = 100_000) -> Any:

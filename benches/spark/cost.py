@@ -1,15 +1,10 @@
 """What an audit on Spark takes by storage and cores, reckoned from measured parts.
 
-    python -m benches.spark.cost benches/results/<file>-spark.json
-
-`make bench-spark` measures the parts and writes the page; the command makes it anew.
+`make bench-spark` measures the parts; `benches.spark.pages` writes the page.
 """
 
-import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 GIB = 1 << 30
@@ -41,7 +36,7 @@ class Parts:
 
     check_cpu_s_per_gib: float
     task_s: float
-    """Slot time of a task that does nothing."""
+    """CPU seconds of a task that does nothing."""
     driver_s_per_file: float
     driver_bytes_per_file: float
     others: tuple[tuple[str, float], ...]
@@ -151,7 +146,7 @@ def page(parts: Parts) -> str:
     values = (
         ("`cpu`, checking files", f"{parts.check_cpu_s_per_gib:.2f} CPU s a GiB"),
         *((f"the same, {title}", f"{each:.2f} CPU s a GiB") for title, each in parts.others),
-        ("`task`, slot time of a task that does nothing", f"{parts.task_s * 1000:.0f} ms"),
+        ("`task`, which does nothing", f"{parts.task_s * 1000:.0f} CPU ms"),
         ("more `cpu`, for objects", f"{OBJECT_CPU_S_PER_GIB:g} CPU s a GiB"),
         ("`rate`, object store", f"{rate}, at most the network"),
     )
@@ -162,12 +157,3 @@ def page(parts: Parts) -> str:
         parts="\n".join(f"| {name} | {value} |" for name, value in values),
         driver=f"{seconds:.0f} s and {size / (1 << 20):.0f} MiB of Python memory",
     )
-
-
-def main() -> None:
-    """Print the page for a file of results."""
-    print(page(Parts.of(json.loads(Path(sys.argv[1]).read_text()))), end="")
-
-
-if __name__ == "__main__":
-    main()

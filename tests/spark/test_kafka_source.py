@@ -164,6 +164,23 @@ def test_segments_hold_exactly_the_records_that_sparks_kafka_source_reads(
     assert ours == read_by_spark(reading_spark, kafka, topic, isolation)
 
 
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_data_source_gives_the_records_that_sparks_kafka_source_reads(
+    reading_spark: Any, kafka: Broker, topic: str
+) -> None:
+    frame = reading_spark.read.format("ottla").option("topics", topic)
+    columns = ("partition", "offset", "timestamp AS time", "key", "value")
+    ours = (
+        frame.load(str(kafka.log_directory))
+        .where("control IS NULL")
+        .selectExpr(*columns)
+        .orderBy("partition", "offset")
+        .collect()
+    )
+    theirs = read_by_spark(reading_spark, kafka, topic, "read_uncommitted")
+    assert [tuple(row) for row in ours] == [row[:5] for row in theirs]
+
+
 def test_the_segments_hold_what_the_comparison_is_about(kafka: Broker) -> None:
     transactional = kafka.partition("orders", 1)
     assert len(list(transactional.glob("*.log"))) >= 4

@@ -1,0 +1,123 @@
+"""The tables of `make bench-spark`, and the pages of the docs, from what it keeps.
+
+    python -m benches.spark.pages benches/results/<file>-spark.json [...]
+
+makes the pages anew; of several files each case is taken from the last that has it.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benches.data import MIB
+from benches.peers import AIOKAFKA, OURS
+from benches.spark.cost import Parts, page
+from benches.worker import ROOT
+
+_DOCS = ROOT / "docs" / "spark"
+_MARK = {True: "yes", False: "**no**", None: ""}
+_SPEED = """# Speed on Spark
+
+`make bench-spark`: every job and its peer in one run, in turn, in a session of `ottla.spark` on two
+cores. aiokafka has tasks of the same kind, in which it reads whole batches and checks their CRC.
+CPU seconds are those of the JVM, the Python workers and the driver's Python together; those of the
+prototype were measured before, by themselves.
+
+"""
+
+
+def _targets(written: Any) -> Iterator[str]:
+    for case in written["spark"]:
+        for base, target in case["targets"].items():
+            wanted, found = target["wanted"], target["found"]
+            if wanted < 1:
+                cells = f"≥ {wanted:.0%} | {found:.0%}"
+            else:
+                cells = f"≥ {wanted:g}× | {found:.1f}×"
+            yield f"| {case['case']} | {base} | {cells} | {_MARK[target['is_met']]} |"
+    if (memory := written["memory"]) is not None:
+        cells = f"≤ {memory['target'] // MIB} MiB | {memory['peak'] / MIB:.0f} MiB"
+        yield f"| {memory['title']} | | {cells} | {_MARK[memory['is_met']]} |"
+
+
+def _jobs(written: Any) -> Iterator[str]:
+    for case in written["spark"]:
+        theirs = case["jobs"][AIOKAFKA]["cpu_s_per_gib"]
+        for name, job in case["jobs"].items():
+            cpu = job["cpu_s_per_gib"]
+            before = case["before"] if name == OURS else ""
+            yield (
+                f"| {case['case']} | {name} | {job['bytes_per_s'] / 1e9:.3g} | {cpu:.2f} "
+                f"| {theirs / cpu:.1f} | {before} |"
+            )
+
+
+def _driver(found: Any) -> Iterator[str]:
+    seconds, size = found["seconds"], found["bytes"]
+    wanted_s, wanted_size = found["wanted_seconds"], found["wanted_bytes"]
+    yield (
+        f"| driver, {found['files']:,} files in {found['partitions']:,} partitions, "
+        f"{found['ranges_of_large_files']:,} ranges of large files | wanted | found | met |"
+    )
+    yield "| --- | --- | --- | --- |"
+    yield f"| seconds | ≤ {wanted_s} | {seconds:.0f} | {_MARK[seconds <= wanted_s]} |"
+    yield (
+        f"| memory, without the JVM | ≤ {wanted_size // MIB:,} MiB | {size / MIB:.0f} MiB "
+        f"| {_MARK[size <= wanted_size]} |"
+    )
+
+
+def tables(written: Any) -> str:
+    """Give what was measured as tables."""
+    on = written["machine"]
+    where = (
+        f"{on['cpu']}, {on['cores']} cores, level {on['level']}, Spark {on['spark']}, Java "
+        f"{on['java']}, Python {on['python']}, pyarrow {on['pyarrow']}, aiokafka {on['aiokafka']}"
+    )
+    lines = [
+        f"{where}.",
+        "",
+        "Wall clock, medians of the rounds' ratios, page cache warm. Other work on the machine:",
+        f"load average {on['load']} when it began; CPU seconds grow with it, too.",
+        "",
+        "| case | beside | wanted | found | met |",
+        "| --- | --- | --- | --- | --- |",
+        *_targets(written),
+        "",
+        "| case | who | GB/s | CPU s a GiB | × less than aiokafka | prototype |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *_jobs(written),
+    ]
+    if "driver" in written:
+        lines += ["", *_driver(written["driver"])]
+    return "\n".join([*lines, ""])
+
+
+def write_pages(written: Any) -> None:
+    """Write what the docs tell of speed and cost."""
+    for name, text in (
+        ("speed.md", _SPEED + tables(written)),
+        ("cost.md", page(Parts.of(written))),
+    ):
+        (_DOCS / name).write_text(text)
+        print(f"written to docs/spark/{name}")
+
+
+def merged(kept: list[Any]) -> Any:
+    """Give what several runs measured as one."""
+    cases = {case["case"]: case for each in kept for case in each["spark"]}
+    whole: dict[str, Any] = {"memory": None}
+    for each in kept:
+        whole |= {name: value for name, value in each.items() if value is not None}
+    return whole | {"spark": list(cases.values())}
+
+
+def main() -> None:
+    """Write the pages from files of results."""
+    write_pages(merged([json.loads(Path(name).read_text()) for name in sys.argv[1:]]))
+
+
+if __name__ == "__main__":
+    main()
