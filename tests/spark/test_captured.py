@@ -202,6 +202,7 @@ def test_a_capture_of_any_size_is_split_in_pieces(spark: Any) -> None:
     assert quarantine.count() == 0
 
 
+@pytest.mark.slow
 def test_a_task_that_is_tried_again_gives_the_same_rows(sessions: Any, tmp_path: Path) -> None:
     """The first try of a task dies in the middle of its rows."""
     spark = sessions.get("cluster")
@@ -223,12 +224,18 @@ def test_a_task_that_is_tried_again_gives_the_same_rows(sessions: Any, tmp_path:
     assert found == wanted
 
 
-def test_a_cut_parquet_file_is_spark_s_own_error(spark: Any, tmp_path: Path) -> None:
-    path = tmp_path / "captures.parquet"
-    pq.write_table(pa.table({"records": [BATCH]}), path)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(Exception, match=r"captures\.parquet"):
-        ottla.spark.validate(spark.read.parquet(str(path)), now_ms=NOW_MS)
+def test_a_cut_parquet_file_is_one_sentence_of_a_job(spark: Any, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"records": [BATCH]}), tmp_path / f"{name}.parquet")
+    cut = tmp_path / "b.parquet"
+    cut.write_bytes(cut.read_bytes()[:-20])
+    df = spark.read.schema("records binary").parquet(str(tmp_path))
+    judged = ottla.spark.validate(df, now_ms=NOW_MS)
+    with (
+        pytest.raises(ottla.SparkError, match=r"^judging captures failed: .*b\.parquet"),
+        ottla.spark.job("judging captures", spark),
+    ):
+        judged.collect()
 
 
 def case_configs(cases: list[dict[str, Any]]) -> dict[str, ottla.TopicConfig]:
@@ -241,6 +248,7 @@ def case_configs(cases: list[dict[str, Any]]) -> dict[str, ottla.TopicConfig]:
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spark", "connect"])
 def test_the_vectors_of_kafka_have_its_answers_on_spark(
     sessions: Any, shared: Path, tmp_path: Path, kind: str

@@ -265,19 +265,21 @@ def _batches(work: Work, read: Read) -> Iterator[pa.RecordBatch]:
             there = set(file.schema_arrow.names)
             groups = list(_groups(file.metadata, read))
             columns = [name for name in work.names if name in there]
-            for group in groups:
-                metadata = file.metadata.row_group(group)
-                rows = max(1, metadata.num_rows)
-                size = max(1, metadata.total_byte_size // rows)
-                at_once = max(1, BATCH_BYTES // size)
-                for batch in file.iter_batches(at_once, row_groups=[group], columns=columns):
-                    arrays = [
-                        _cast(batch.column(name), type_)
-                        if name in there
-                        else _repeated(read.uri, name, type_, batch.num_rows)
-                        for name, type_ in zip(work.names, types, strict=True)
-                    ]
-                    yield pa.RecordBatch.from_arrays(arrays, names=list(work.names))
+            # A task has one core.
+            batches = file.iter_batches(
+                _rows_at_once(file.metadata, groups),
+                row_groups=groups,
+                columns=columns,
+                use_threads=False,
+            )
+            for batch in batches:
+                arrays = [
+                    _cast(batch.column(name), type_)
+                    if name in there
+                    else _repeated(read.uri, name, type_, batch.num_rows)
+                    for name, type_ in zip(work.names, types, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(work.names))
     except (OSError, pa.ArrowException) as error:
         raise SparkError(f"{read.uri}: cannot be read as Parquet: {error}") from error
 
@@ -292,6 +294,14 @@ def _groups(metadata: Any, read: Read) -> Iterator[int]:
         middle = min(start + size // 2, read.size - 1)
         if read.start <= middle < read.stop:
             yield index
+
+
+def _rows_at_once(metadata: Any, groups: Sequence[int]) -> int:
+    """Rows of about `BATCH_BYTES`, where rows are as large as on average."""
+    found = [metadata.row_group(group) for group in groups]
+    rows = sum(int(group.num_rows) for group in found)
+    size = sum(int(group.total_byte_size) for group in found)
+    return max(1, rows * BATCH_BYTES // max(1, size))
 
 
 def _opened(read: Read, storage_options: Mapping[str, str]) -> Any:

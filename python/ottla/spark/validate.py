@@ -450,6 +450,7 @@ def judge_batches(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         circumstances = job.circumstances
         for batch in batches:
+            # One verdict at a time: each holds a copy of its record set.
             rows = list(map(verdict_row, _verdicts(batch, circumstances)))
             columns = zip(*rows, strict=True) if rows else [()] * len(types)
             arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
