@@ -119,7 +119,7 @@ def main() -> None:
         return not asked.words or any(word in title for word in asked.words)
 
     large = segments(Shape(100), cases.GIB, links=4)
-    small = segments(Shape(100), 256 * MIB)
+    small = segments(Shape(100), 512 * MIB)
     values = segments(Shape(1024, 100), 512 * MIB)
     sets = {
         f"{size}, Parquet of codec {codec}": captured(Shape(100, count), 1024 * MIB, codec=codec)
