@@ -111,7 +111,12 @@ def merged(kept: list[Any]) -> Any:
     whole: dict[str, Any] = {"memory": None}
     for each in kept:
         whole |= {name: value for name, value in each.items() if value is not None}
-    return whole | {"spark": list(cases.values())}
+    loads = sorted({each["machine"]["load"] for each in kept}, key=float)
+    load = " to ".join(dict.fromkeys((loads[0], loads[-1])))
+    return whole | {
+        "spark": list(cases.values()),
+        "machine": {**whole["machine"], "load": load},
+    }
 
 
 def main() -> None:
