@@ -16,6 +16,7 @@ from ottla.spark.audit import audit
 from ottla.spark.doctor import doctor
 from ottla.spark.jobs import job
 from ottla.spark.parquet import validate_parquet
+from ottla.spark.read import read
 from ottla.spark.session import session
 from ottla.spark.ship import ship
 from ottla.spark.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
@@ -35,6 +36,7 @@ __all__ = [
     "audit",
     "doctor",
     "job",
+    "read",
     "session",
     "ship",
     "split",

@@ -158,6 +158,37 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
     return request
 
 
+def request_for(
+    paths: tuple[str, ...],
+    table: str,
+    *,
+    columns: tuple[str, ...],
+    topics: tuple[str, ...],
+    partition_bytes: int | None,
+    storage_options: Mapping[str, str],
+) -> Request:
+    """What the options of a data source would ask for.
+
+    Raises:
+        SparkError: the table has no such column.
+        ValueError: `partition_bytes` is out of its range.
+    """
+    if partition_bytes is not None and partition_bytes < LEAST_BYTES_OF_A_TASK:
+        least = LEAST_BYTES_OF_A_TASK
+        raise ValueError(f"partition_bytes is {partition_bytes}, not at least {least}")
+    return Request(
+        paths=paths,
+        table=table,
+        columns=_checked_columns(table, columns),
+        topics=topics,
+        level="full",
+        partition_bytes=partition_bytes,
+        fail_on_data_loss=True,
+        max_bytes_per_trigger=None,
+        storage_options=storage_options,
+    )
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
@@ -269,11 +300,7 @@ class TableReader(DataSourceReader):  # type: ignore[misc]
         plan = request.plan()
         if request.table in SCAN_TABLES:
             _refuse_absent(plan)
-            size = request.partition_bytes or ROW_BYTES_OF_A_TASK
-            return [
-                InputPartition(Pieces(pieces, self._pushed.bounds))
-                for pieces in packed(plan_pieces(plan, self._pushed, size), size)
-            ]
+            return [InputPartition(pieces) for pieces in pieces_of(request, plan, self._pushed)]
         if is_per_log(request.table, plan):
             _refuse_absent(plan)
             size = request.partition_bytes or LOG_BYTES_OF_A_TASK
@@ -523,6 +550,24 @@ def _is_batch(
         and batch.is_valid
         and before[0] < batch.base_offset - base_offset <= relative
     )
+
+
+def pieces_of(request: Request, plan: Plan, pushed: Pushed) -> Iterator[Pieces]:
+    """What each task reads of `batches` or `records`."""
+    size = request.partition_bytes or ROW_BYTES_OF_A_TASK
+    for pieces in packed(plan_pieces(plan, pushed, size), size):
+        yield Pieces(pieces, pushed.bounds)
+
+
+def task_pieces(request: Request) -> Iterator[Pieces]:
+    """The same where nothing is pushed.
+
+    Raises:
+        SparkError: a path or pattern that was given is of nothing.
+    """
+    plan = request.plan()
+    _refuse_absent(plan)
+    return pieces_of(request, plan, Pushed())
 
 
 def packed(pieces: Iterable[Piece], task_bytes: int) -> Iterator[tuple[Piece, ...]]:
