@@ -26,6 +26,7 @@ GIB = 1 << 30
 CORES = 2
 SPLIT_BYTES = 512 * MIB
 EMBEDDED = "ottla.audit, two threads"
+SOURCE = "ottla, spark.read"
 FRAME = "ottla, rows through the JVM"
 
 _NOW_MS = 1_800_000_000_000
@@ -154,22 +155,24 @@ def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> C
     """Files to a DataFrame of records, which a sink drops."""
     bins = _bins(peer.ranges_of(data.paths))
     theirs = _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA)
-    source = spark.read.format("ottla").schema(peer.RECORD_SCHEMA)
-    ours = source.load(str(data.directory))
-    _agree(
-        ours,
-        theirs,
-        "sum(offset) AS offsets",
-        "sum(timestamp - 1700000000000) AS timestamps",
-        "sum(length(key)) AS keys",
-        "sum(crc32(value)) AS values",
-    )
+    columns = ["offset", "timestamp", "key", "value"]
+    frames = {
+        OURS: ottla.spark.read(spark, data.directory, columns=columns),
+        SOURCE: spark.read.format("ottla").schema(peer.RECORD_SCHEMA).load(str(data.directory)),
+        AIOKAFKA: theirs,
+    }
+    for frame in frames.values():
+        _agree(
+            frame,
+            theirs,
+            "sum(offset) AS offsets",
+            "sum(timestamp - 1700000000000) AS timestamps",
+            "sum(length(key)) AS keys",
+            "sum(crc32(value)) AS values",
+        )
     return Case(
         f"files → DataFrame of records, {name}",
-        {
-            peer_name: _job(frame, data.records, data.size)
-            for peer_name, frame in _pair(ours, theirs)
-        },
+        {who: _job(frame, data.records, data.size) for who, frame in frames.items()},
         {AIOKAFKA: target},
         before,
     )
@@ -195,10 +198,6 @@ def verdicts(spark: Any, data: Captured, name: str) -> Case:
         {AIOKAFKA: 5},
         "3.4–4.0",
     )
-
-
-def _pair(ours: Any, theirs: Any) -> list[tuple[str, Any]]:
-    return [(OURS, ours), (AIOKAFKA, theirs)]
 
 
 def _job(frame: Any, count: int, size: int) -> Job:
