@@ -62,13 +62,20 @@ def test_logs_judged_by_tasks_are_the_same(everywhere: Any, demo: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("split_bytes", [65_536, 100_003, None])
-def test_random_logs_and_random_splits_are_the_same(
-    everywhere: Any, random_logs: Path, split_bytes: int | None
-) -> None:
+def test_random_logs_and_random_splits_are_the_same(everywhere: Any, random_logs: Path) -> None:
     embedded = ottla.audit(random_logs)
     assert embedded.summary.findings["error"] > 100
+    split_bytes = random.Random(everywhere.version + type(everywhere).__module__).randint(
+        65_536, 200_000
+    )
     assert_equal(ottla.spark.audit(everywhere, random_logs, split_bytes=split_bytes), embedded)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("judged_by_tasks")
+def test_random_logs_judged_by_tasks_are_the_same(spark: Any, random_logs: Path) -> None:
+    result = ottla.spark.audit(spark, random_logs, split_bytes=65_536)
+    assert_equal(result, ottla.audit(random_logs))
 
 
 @pytest.mark.shared
@@ -139,10 +146,9 @@ def test_a_file_that_vanishes_after_listing_is_a_finding(spark: Any, tmp_path: P
     ]
 
 
-def test_workers_without_ottla_are_one_clear_error(sessions: Any, demo: Path) -> None:
-    fresh = sessions.get("cluster", fresh=True)
+def test_workers_without_ottla_are_one_clear_error(new_cluster: Any, demo: Path) -> None:
     with pytest.raises(SparkError) as failure:
-        ottla.spark.audit(fresh, demo)
+        ottla.spark.audit(new_cluster, demo)
     message = str(failure.value)
     assert message.startswith("the audit failed: ")
     assert "ottla.spark.ship(spark)" in message

@@ -203,9 +203,9 @@ def test_a_capture_of_any_size_is_split_in_pieces(spark: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_task_that_is_tried_again_gives_the_same_rows(sessions: Any, tmp_path: Path) -> None:
+def test_a_task_that_is_tried_again_gives_the_same_rows(cluster: Any, tmp_path: Path) -> None:
     """The first try of a task dies in the middle of its rows."""
-    spark = sessions.get("cluster")
+    spark = cluster
     ottla.spark.ship(spark)
     marker = str(tmp_path / "tried")
     df = spark.createDataFrame([(n, BATCH) for n in range(400)], "id int, records binary")
