@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,18 +215,20 @@ def test_bins_are_shipped_in_parts(
     assert_equal(ottla.spark.audit(spark, demo), ottla.audit(demo))
 
 
+def dying_worker(sound: Any, marker: str, *work: Any) -> Any:
+    return dies_once(sound(*work), marker)
+
+
 @pytest.mark.parametrize("driver_logs", [0, 2_000])
 def test_a_lost_executor_changes_nothing(
     cluster: Any, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver_logs: int
 ) -> None:
     ottla.spark.ship(cluster)
     marker = tmp_path / "killed"
-    run_in_worker = MODULE.run_in_worker
-    monkeypatch.setattr(
-        MODULE,
-        "run_in_worker",
-        lambda *arguments: dies_once(run_in_worker(*arguments), str(marker)),
-    )
+    for name in ("run_in_worker", "run_rows_in_worker"):
+        sound = getattr(MODULE, name)
+        dying = partial(dying_worker, sound, str(marker))
+        monkeypatch.setattr(MODULE, name, dying)
     monkeypatch.setattr(MODULE, "LEAST_BIN_BYTES", 4_096)
     monkeypatch.setattr(MODULE, "DRIVER_LOGS", driver_logs)
     result = ottla.spark.audit(cluster, demo)

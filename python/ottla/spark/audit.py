@@ -31,12 +31,13 @@ from ottla.spark.session import is_connect
 from ottla.spark.tasks import (
     ANSWER_COLUMNS,
     CHUNK_COLUMNS,
+    CHUNK_NAMES,
     JUDGED_COLUMNS,
     Context,
     JudgedGroup,
     judge_group,
 )
-from ottla.spark.worker import run_in_worker, run_table_in_worker
+from ottla.spark.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
 from ottla.storage import store_of
 
 if TYPE_CHECKING:
@@ -214,11 +215,14 @@ def _judged_groups(
     """Scans and judges everything; each group comes once, whatever tasks were run again."""
     if not len(bins):
         return
+    # One action either way: nothing is scanned for a second one.
+    if is_small:
+        yield from _judged_here(_chunk_rows(spark, bins), context)
+        return
     chunks, *others = (_chunks(spark, part) for part in bins.parts(PART_BINS))
     for other in others:
         chunks = chunks.unionAll(other)
-    # One action either way: nothing is scanned for a second one.
-    yield from (_judged_here if is_small else _judged_by_tasks)(chunks, context)
+    yield from _judged_by_tasks(chunks, context)
 
 
 def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
@@ -226,8 +230,17 @@ def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
     return map_in_arrow(spark.range(0, len(bins), 1, len(bins)), scan, CHUNK_COLUMNS)
 
 
-def _judged_here(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
-    rows = chunks.toArrow().to_pylist()
+def _chunk_rows(spark: SparkSession, bins: Bins) -> list[dict[str, Any]]:
+    """The chunk table on the driver. A task of an RDD costs half of what one of a frame does."""
+    if is_connect(spark):
+        found: list[dict[str, Any]] = _chunks(spark, bins).toArrow().to_pylist()
+        return found
+    numbers = spark.sparkContext.parallelize(range(len(bins)), len(bins))
+    rows = numbers.mapPartitions(run_rows_in_worker("ottla.spark.tasks:scan_rows", bins)).collect()
+    return [dict(zip(CHUNK_NAMES, row, strict=True)) for row in rows]
+
+
+def _judged_here(rows: list[dict[str, Any]], context: Context) -> Iterator[JudgedGroup]:
     rows.sort(key=itemgetter("group"))
     surroundings = Surroundings(Checkpoints(context.inventory.files), context.topic_configs)
     for _, group in groupby(rows, itemgetter("group")):

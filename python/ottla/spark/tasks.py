@@ -39,6 +39,9 @@ CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind s
 """Of the chunk table: a row for every range (`chunk`), whole file (`scan`), file that could not be
 read (`failed`, with the reason) and log (`log`)."""
 
+CHUNK_NAMES = ("group", "log", "index", "number", "kind", "data")
+"""Its columns."""
+
 JUDGED_COLUMNS = "`group` bigint, data binary"
 """Of what is known about groups of logs: pickled `JudgedGroup`s."""
 
@@ -87,6 +90,16 @@ def scan(bins: Bins) -> Reader:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from _record_batches(_scan_bin(*bins.load(number)))
+
+    return run
+
+
+def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[tuple[Any, ...]]]:
+    """The same as rows of an RDD: bins by number in, tuples of `CHUNK_NAMES` out."""
+
+    def run(numbers: Iterator[int]) -> Iterator[tuple[Any, ...]]:
+        for number in numbers:
+            yield from _scan_bin(*bins.load(number))
 
     return run
 
