@@ -37,6 +37,7 @@ from ottla.spark.tasks import (
     JudgedGroup,
     judge_group,
 )
+from ottla.spark.work import frame_of_work
 from ottla.spark.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
 from ottla.storage import store_of
 
@@ -170,7 +171,7 @@ def _recovery(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[tuple[
         checkpoints = Checkpoints(files)
         told = [request.rows(checkpoints, files) for request in requests]
     else:
-        told = _carried_out(spark, "ottla.spark.tasks:start", [(r, files) for r in requests])
+        told = _carried_out(spark, "ottla.spark.tasks:start", files, requests)
     return tuple(row for rows in told for row in rows)
 
 
@@ -178,18 +179,17 @@ def _coordinators(spark: SparkSession, requests: Sequence[ReadRequest]) -> list[
     """What the records of coordinators' topics say."""
     if sum(request.size for request in requests) <= DRIVER_BYTES:
         return [request.rows() for request in requests]
-    return _carried_out(spark, "ottla.spark.tasks:read", requests)
+    told: list[Any] = _carried_out(spark, "ottla.spark.tasks:read", None, requests)
+    return told
 
 
-def _carried_out(spark: SparkSession, target: str, requests: Sequence[Any]) -> list[Any]:
+def _carried_out(spark: SparkSession, target: str, shared: Any, requests: Sequence[Any]) -> Any:
     """What tasks answer to requests, in their order."""
     if not requests:
         return []
-    packed = [pickle.dumps(request, protocol=5) for request in requests]
-    numbers = spark.range(0, len(packed), 1, len(packed))
-    told = map_in_arrow(numbers, run_in_worker(target, packed), ANSWER_COLUMNS).toArrow()
+    told = frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS).toArrow()
     answers = dict(zip(*(told.column(name).to_pylist() for name in ("id", "data")), strict=True))
-    return [pickle.loads(answers[number]) for number in range(len(packed))]
+    return [pickle.loads(answers[number]) for number in range(len(requests))]
 
 
 def _bin_bytes(spark: SparkSession, byte_count: int) -> int:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.result import split_work
 from ottla.audit.segment import segment_table
 from ottla.audit.split import split_file
 from ottla.audit.tables import DERIVED, TABLES, ColumnType, arrow_stream
-from ottla.spark.arrow import map_in_arrow
-from ottla.spark.worker import run_in_worker
+from ottla.spark.work import frame_of_work, rows_of_work
 from ottla.storage import Place
 
 if TYPE_CHECKING:
@@ -23,12 +20,10 @@ if TYPE_CHECKING:
     from ottla.audit.judge import Outcome
     from ottla.audit.plan import Plan
     from ottla.audit.tables import Row, Table
+    from ottla.spark.work import Reader
 
     Work = tuple[str, list[bytes]]
     """Name of the table, and files by the number of the task, packed."""
-
-    Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    """Numbers of tasks in, rows of a table out."""
 
 SQL_TYPES: Mapping[ColumnType, str] = {
     "string": "string",
@@ -86,9 +81,7 @@ def _frame(
     spark: SparkSession, table: str, target: str, files: Iterable[tuple[Any, int]]
 ) -> DataFrame:
     """Rows of a table that tasks read from files, each file given with its size."""
-    bins = [zlib.compress(pickle.dumps(held, protocol=5), 1) for held in _bins(files)]
-    numbers = spark.range(0, len(bins), 1, max(1, len(bins)))
-    return map_in_arrow(numbers, run_in_worker(target, (table, bins)), schema_of(table))
+    return frame_of_work(spark, target, table, _bins(files), schema_of(table))
 
 
 def read(work: Work) -> Reader:
@@ -109,14 +102,11 @@ def read_quarantine(work: Work) -> Reader:
 def _reader(work: Work, rows: Callable[[str, Any], Iterator[pa.RecordBatch]]) -> Reader:
     table, bins = work
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                # Made by `_frame`, in the driver of this job.
-                for file in pickle.loads(zlib.decompress(bins[number])):
-                    yield from rows(table, file)
+    def rows_of_files(_: int, files: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+        for file in files:
+            yield from rows(table, file)
 
-    return run
+    return rows_of_work(bins, rows_of_files)
 
 
 def _valid_rows(table: str, file: Any) -> Iterator[pa.RecordBatch]:

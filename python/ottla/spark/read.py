@@ -7,24 +7,21 @@ no more columns than were asked for.
 from __future__ import annotations
 
 import os
-import pickle
-import zlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ottla.audit.tables import TABLES
-from ottla.spark.arrow import map_in_arrow
 from ottla.spark.frames import SEGMENT_TABLES, SQL_TYPES
 from ottla.spark.session import require_pyspark
-from ottla.spark.worker import run_in_worker
+from ottla.spark.work import frame_of_work, rows_of_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit import Source
     from ottla.spark.source import Request
+    from ottla.spark.work import Reader
 
 
 def read(
@@ -77,22 +74,12 @@ def read(
         partition_bytes=partition_bytes,
         storage_options=storage_options or {},
     )
-    packed = [zlib.compress(pickle.dumps(p, protocol=5), 1) for p in task_pieces(request)]
-    numbers = spark.range(0, len(packed), 1, max(1, len(packed)))
     schema = ", ".join(f"`{c.name}` {SQL_TYPES[c.type]}" for c in request.described)
-    function = run_in_worker("ottla.spark.read:read_pieces", (request, packed))
-    return map_in_arrow(numbers, function, schema)
+    pieces = task_pieces(request)
+    return frame_of_work(spark, "ottla.spark.read:read_pieces", request, pieces, schema)
 
 
-def read_pieces(
-    work: tuple[Request, Sequence[bytes]],
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def read_pieces(work: tuple[Request, Sequence[bytes]]) -> Reader:
     """The work of a task: pieces of files by the number of the task in, their rows out."""
     request, packed = work
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from pickle.loads(zlib.decompress(packed[number])).rows(request)
-
-    return run
+    return rows_of_work(packed, lambda _, pieces: pieces.rows(request))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.context import Surroundings
-from ottla.audit.internal_topics import ReadRequest
 from ottla.audit.judge import JudgedLog, judge_log
 from ottla.audit.replicas import Comparison
 from ottla.audit.scan import join_ranges, scan_range, scan_whole, unpacked_scan
 from ottla.audit.sidefiles import Checkpoints
+from ottla.spark.work import rows_of_work
 from ottla.storage import reason_of
 
 if TYPE_CHECKING:
@@ -27,13 +27,10 @@ if TYPE_CHECKING:
     from ottla.audit.findings import Finding
     from ottla.audit.inventory import Inventory
     from ottla.audit.plan import Log
-    from ottla.audit.restarts import StartRequest
     from ottla.audit.scan import ScanRequest
     from ottla.spark.bins import Bins, LogItem, ScanItem
+    from ottla.spark.work import Reader
     from ottla.storage import Files
-
-    Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    """Numbers of tasks in, rows out."""
 
 CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind string, data binary"
 """Of the chunk table: a row for every range (`chunk`), whole file (`scan`), file that could not be
@@ -119,35 +116,26 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
     return run
 
 
-def start(requests: Sequence[bytes]) -> Reader:
-    """The work of a task: `StartRequest`s by number in, rows of `recovery` out."""
-
-    def rows(packed: tuple[StartRequest, Files]) -> Any:
-        request, files = packed
-        return request.rows(Checkpoints(files), files)
-
-    return _answering(requests, rows)
+def start(work: tuple[Files, Sequence[bytes]]) -> Reader:
+    """The work of a task: a `StartRequest` by number in, its rows of `recovery` out."""
+    files, requests = work
+    return _answering(requests, lambda request: request.rows(Checkpoints(files), files))
 
 
-def read(requests: Sequence[bytes]) -> Reader:
-    """The work of a task: `ReadRequest`s by number in, what the records say out."""
-    return _answering(requests, ReadRequest.rows)
+def read(work: tuple[None, Sequence[bytes]]) -> Reader:
+    """The work of a task: a `ReadRequest` by number in, what the records say out."""
+    return _answering(work[1], lambda request: request.rows())
 
 
 def _answering(requests: Sequence[bytes], carry_out: Callable[[Any], Any]) -> Reader:
     import pyarrow as pa
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            numbers = batch.column(0).to_pylist()
-            answers = [
-                pickle.dumps(carry_out(pickle.loads(requests[number])), protocol=5)
-                for number in numbers
-            ]
-            ids = pa.array(numbers, pa.int64())
-            yield pa.RecordBatch.from_pydict({"id": ids, "data": pa.array(answers, pa.binary())})
+    def answer(number: int, request: Any) -> Iterator[pa.RecordBatch]:
+        data = pickle.dumps(carry_out(request), protocol=5)
+        columns = {"id": pa.array([number], pa.int64()), "data": pa.array([data], pa.binary())}
+        yield pa.RecordBatch.from_pydict(columns)
 
-    return run
+    return rows_of_work(requests, answer)
 
 
 def judge_group(

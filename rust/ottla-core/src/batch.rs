@@ -8,6 +8,7 @@ use crate::header::{
 use crate::legacy::{self, Entry};
 use crate::limits::Limits;
 use crate::record::{Headers, MIN_RECORD_BYTES, read_record};
+use ottla_kernels::BatchHeader;
 use serde::{Deserialize, Serialize};
 
 /// The fields of a batch. For magic 0 and 1 a batch is one record or one compressed wrapper; what
@@ -89,6 +90,27 @@ impl BatchInfo {
             magic: header.magic,
             base_offset: header.base_offset,
             last_offset: header.last_offset(),
+            partition_leader_epoch: header.partition_leader_epoch,
+            crc: header.crc,
+            attributes: header.attributes,
+            base_timestamp: header.base_timestamp,
+            max_timestamp: header.max_timestamp,
+            producer_id: header.producer_id,
+            producer_epoch: header.producer_epoch,
+            base_sequence: header.base_sequence,
+            record_count: Some(header.record_count),
+        }
+    }
+
+    /// The fields of a magic 2 header that a kernel has walked over, in bytes that begin at `base`.
+    #[inline]
+    pub(crate) fn walked(header: &BatchHeader, base: u64) -> Self {
+        Self {
+            position: base + header.position as u64,
+            size: (header.end - header.position) as u64,
+            magic: 2,
+            base_offset: header.base_offset,
+            last_offset: header.base_offset.wrapping_add(i64::from(header.last_offset_delta)),
             partition_leader_epoch: header.partition_leader_epoch,
             crc: header.crc,
             attributes: header.attributes,

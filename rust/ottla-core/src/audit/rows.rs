@@ -146,7 +146,7 @@ impl BatchReader {
                         let is_taken = header.is_ordinary() && !is_full.get();
                         if is_taken {
                             tally.ordinary(header, base);
-                            let info = info_of(header, base);
+                            let info = BatchInfo::walked(header, base);
                             if bounds.takes_batch(&info) {
                                 rows.push((info, true));
                             }
@@ -199,26 +199,6 @@ fn advance(
         *progress = Progress::Paused(Box::new(pass.pause()));
     }
     Ok(goes_on)
-}
-
-fn info_of(header: &BatchHeader, base: u64) -> BatchInfo {
-    let position = base + header.position as u64;
-    BatchInfo {
-        position,
-        size: (header.end - header.position) as u64,
-        magic: 2,
-        base_offset: header.base_offset,
-        last_offset: header.base_offset.wrapping_add(i64::from(header.last_offset_delta)),
-        partition_leader_epoch: header.partition_leader_epoch,
-        crc: header.crc,
-        attributes: header.attributes,
-        base_timestamp: header.base_timestamp,
-        max_timestamp: header.max_timestamp,
-        producer_id: header.producer_id,
-        producer_epoch: header.producer_epoch,
-        base_sequence: header.base_sequence,
-        record_count: Some(header.record_count),
-    }
 }
 
 /// Which parts of records are asked for. Numbers always are.
@@ -428,7 +408,7 @@ impl Sheet {
             while let Some(header) = BatchHeader::parse(data, end)
                 .filter(|header| header.is_ordinary() && header.end - header.position <= most)
             {
-                if !is_everything && self.bounds.excludes(&info_of(&header, base)) {
+                if !is_everything && self.bounds.excludes(&BatchInfo::walked(&header, base)) {
                     skipped = Some(header);
                     break;
                 }

@@ -1223,22 +1223,7 @@ impl Seen {
     }
 
     pub(crate) fn of_header(header: &BatchHeader, base: u64) -> Self {
-        let info = BatchInfo {
-            position: base + header.position as u64,
-            size: (header.end - header.position) as u64,
-            magic: 2,
-            base_offset: header.base_offset,
-            last_offset: header.base_offset.wrapping_add(i64::from(header.last_offset_delta)),
-            partition_leader_epoch: header.partition_leader_epoch,
-            crc: header.crc,
-            attributes: header.attributes,
-            base_timestamp: header.base_timestamp,
-            max_timestamp: header.max_timestamp,
-            producer_id: header.producer_id,
-            producer_epoch: header.producer_epoch,
-            base_sequence: header.base_sequence,
-            record_count: Some(header.record_count),
-        };
+        let info = BatchInfo::walked(header, base);
         let records = u64::try_from(header.record_count).unwrap_or(0);
         Self { info, records, control: None, has_base: true, is_sound: true }
     }
