@@ -64,6 +64,7 @@ __all__ = [
     "table_stream",
     "transactional_ids",
     "validate",
+    "validate_column",
 ]
 
 class _Object(Protocol):
@@ -156,6 +157,20 @@ def validate(
     transactional_id: str | None = None,
     profile: str = "strict",
 ) -> Verdict: ...
+def validate_column(
+    ends: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    config: object,
+    *,
+    now_ms: int | Sequence[int | None] | None,
+    api_version: int | Sequence[int | None] | None,
+    base_offset: int | Sequence[int | None] | None,
+    leader_epoch: int | Sequence[int | None] | None,
+    origin: str | Sequence[str | None] | None,
+    transactional_id: str | Sequence[str | None] | None,
+    profile: str,
+    unjudged: Sequence[str | None] | None = None,
+) -> TableBatch: ...
 def profile_differences() -> list[dict[str, str]]: ...
 def finding_catalogue() -> list[dict[str, str]]: ...
 def cause_catalogue() -> list[dict[str, str]]: ...

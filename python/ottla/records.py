@@ -29,6 +29,7 @@ from ottla._engine import (
     read_batches,
     read_columns,
     validate,
+    validate_column,
 )
 from ottla._engine import build_batch as _build_batch
 from ottla._engine import build_batch_from_columns as _build_batch_from_columns
@@ -67,6 +68,7 @@ __all__ = [
     "read_batches",
     "read_columns",
     "validate",
+    "validate_column",
 ]
 
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]

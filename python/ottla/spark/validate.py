@@ -13,7 +13,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.records import TopicConfig, Verdict
+from ottla.records import TopicConfig, Verdict, validate_column
 from ottla.records import validate as verdict_on
 from ottla.spark.arrow import map_in_arrow
 from ottla.spark.session import require_pyspark
@@ -22,7 +22,9 @@ from ottla.spark.worker import run_in_worker, run_rows_in_worker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, Row
     from pyspark.sql.types import StructType
 
@@ -84,6 +86,12 @@ TEXTS = ("origin", "transactional_id")
 MAY_BE_NULL = ("api_version", "transactional_id")
 
 NO_RECORDS = "nothing to judge: the record set is null"
+
+
+def no_config(topic: str | None) -> str:
+    """Why a record set of a topic is not judged."""
+    return f"nothing was judged: there is no configuration for topic {topic!r}"
+
 
 Config = TopicConfig | Mapping[str, TopicConfig] | None
 
@@ -260,7 +268,7 @@ class Circumstances:
             topic = row(self.topic)
             config = config.get(topic)
             if config is None:
-                return f"nothing was judged: there is no configuration for topic {topic!r}"
+                return no_config(topic)
         options = self.constants
         if self.columns:
             options = {**options, **{name: row(at) for name, at in self.columns.items()}}
@@ -443,17 +451,13 @@ def verdict_row(verdict: Verdict | str) -> tuple[Any, ...]:
 
 def judge_batches(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a task of `validate` does."""
-    import pyarrow as pa
-
-    types = arrow_types(VERDICT_COLUMNS)
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        circumstances = job.circumstances
+        import pyarrow as pa
+
         for batch in batches:
-            # One verdict at a time: each holds a copy of its record set.
-            rows = list(map(verdict_row, _verdicts(batch, circumstances)))
-            columns = zip(*rows, strict=True) if rows else [()] * len(types)
-            arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
+            verdicts = _verdicts(batch, job.circumstances)
+            arrays = [verdicts.column(column.name) for column in VERDICT_COLUMNS]
             kept = [batch.column(index) for index in job.kept]
             yield pa.RecordBatch.from_arrays([*kept, *arrays], names=list(job.names))
 
@@ -512,16 +516,27 @@ def _field_of(row: Mapping[str, Any]) -> Callable[[Any], Any]:
     return field
 
 
-def _verdicts(batch: pa.RecordBatch, circumstances: Circumstances) -> Iterator[Verdict | str]:
-    """The verdict on each record set of a batch, or why there is none."""
-    if circumstances.positions():
-        for records, row in captured(batch, circumstances):
-            yield circumstances.judge(records, row)
-        return
-    config = circumstances.config
-    options = {"profile": circumstances.profile, **circumstances.constants}
-    for records in byte_views(batch.column(circumstances.records)):
-        yield NO_RECORDS if records is None else verdict_on(records, config, **options)
+def _verdicts(batch: pa.RecordBatch, circumstances: Circumstances) -> pa.RecordBatch:
+    """The verdicts on the record sets of a batch, named as `VERDICT_COLUMNS` are."""
+    import pyarrow as pa
+
+    sets = batch.column(circumstances.records)
+    options = dict(circumstances.constants)
+    options |= {name: batch.column(at).to_pylist() for name, at in circumstances.columns.items()}
+    unjudged: list[str | None] = [None] * len(sets)
+    config: Any = circumstances.config
+    if isinstance(config, dict):
+        topics = batch.column(circumstances.topic).to_pylist()
+        unjudged = [None if topic in config else no_config(topic) for topic in topics]
+        config = [config.get(topic) for topic in topics]
+    if sets.null_count:
+        valid = sets.is_valid().to_pylist()
+        unjudged = [why if v else NO_RECORDS for why, v in zip(unjudged, valid, strict=True)]
+    ends, data = bytes_and_ends(sets)
+    verdicts = validate_column(
+        ends, data, config, profile=circumstances.profile, unjudged=unjudged, **options
+    )
+    return pa.record_batch(verdicts)
 
 
 def captured(
@@ -535,6 +550,15 @@ def captured(
 
 def byte_views(array: pa.Array) -> Iterator[memoryview | None]:
     """The values of a binary array, not copied; None for null."""
+    ends, data = bytes_and_ends(array)
+    view = data.data
+    valid = None if array.null_count == 0 else array.is_valid().to_pylist()
+    for index, (begin, end) in enumerate(pairwise(ends.tolist())):
+        yield view[begin:end] if valid is None or valid[index] else None
+
+
+def bytes_and_ends(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the values of a binary array end, from 0 on, and their bytes, not copied."""
     import numpy as np
     import pyarrow as pa
 
@@ -543,14 +567,10 @@ def byte_views(array: pa.Array) -> Iterator[memoryview | None]:
     width: Any = np.int64 if pa.types.is_large_binary(array.type) else np.int32
     _, ends, data = array.buffers()
     if ends is None or not len(array):
-        yield from [None] * array.null_count
-        return
-    start = array.offset
-    bounds = np.frombuffer(ends, width)[start : start + len(array) + 1].tolist()
-    view = memoryview(data if data is not None else b"").cast("B")
-    valid = None if array.null_count == 0 else array.is_valid().to_pylist()
-    for index, (begin, end) in enumerate(pairwise(bounds)):
-        yield view[begin:end] if valid is None or valid[index] else None
+        return np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8)
+    first = array.offset
+    bounds = np.frombuffer(ends, width)[first : first + len(array) + 1].astype(np.int64)
+    return bounds, np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
 
 
 def arrow_types(columns: Iterable[CapturedColumn]) -> list[pa.DataType]:

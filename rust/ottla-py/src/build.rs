@@ -244,7 +244,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Column<'py> {
     }
 }
 
-fn contiguous<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
+/// The numbers of an array that lie side by side.
+pub(crate) fn contiguous<'a, T: numpy::Element>(
+    array: &'a PyReadonlyArray1<'_, T>,
+) -> PyResult<&'a [T]> {
     array.as_slice().map_err(|_| {
         let strides = array.strides().first().copied().unwrap_or_default();
         PyValueError::new_err(format!(

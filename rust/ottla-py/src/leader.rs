@@ -131,12 +131,16 @@ impl<'a, 'py> FromPyObject<'a, 'py> for OriginName {
     type Error = PyErr;
 
     fn extract(name: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let name: &str = name.extract()?;
-        Origin::from_name(name).map(Self).ok_or_else(|| {
-            let names = "'client', 'coordinator' or 'replication'";
-            PyValueError::new_err(format!("origin is {names}, not '{name}'"))
-        })
+        origin_of(name.extract()?).map(Self)
     }
+}
+
+/// The origin of a name.
+pub(crate) fn origin_of(name: &str) -> PyResult<Origin> {
+    Origin::from_name(name).ok_or_else(|| {
+        let names = "'client', 'coordinator' or 'replication'";
+        PyValueError::new_err(format!("origin is {names}, not '{name}'"))
+    })
 }
 
 /// The profile of a name.
@@ -144,6 +148,33 @@ pub(crate) fn profile_of(name: &str) -> PyResult<Profile> {
     Profile::from_name(name).ok_or_else(|| {
         PyValueError::new_err(format!("profile is 'strict' or 'kafka', not '{name}'"))
     })
+}
+
+/// What :func:`validate` is told beside bytes and configuration.
+pub(crate) struct RequestOptions<'a> {
+    pub(crate) now_ms: Whole,
+    pub(crate) api_version: Option<Whole>,
+    pub(crate) base_offset: Whole,
+    pub(crate) leader_epoch: Whole,
+    pub(crate) origin: Origin,
+    pub(crate) has_transactional_id: bool,
+    pub(crate) profile: &'a str,
+}
+
+impl RequestOptions<'_> {
+    /// The same within the bounds of the engine.
+    pub(crate) fn request(&self) -> PyResult<Request> {
+        Ok(Request {
+            now_ms: self.now_ms.clock()?,
+            api_version: self.api_version.map(Whole::api_version).transpose()?,
+            base_offset: self.base_offset.within("base_offset", 0, i64::MAX)?,
+            log_start_offset: 0,
+            leader_epoch: self.leader_epoch.within("leader_epoch", 0, i32::MAX.into())? as i32,
+            origin: self.origin,
+            has_transactional_id: self.has_transactional_id,
+            profile: profile_of(self.profile)?,
+        })
+    }
 }
 
 /// Decides over the record set of one partition of a Produce request, as its leader would.
@@ -192,16 +223,16 @@ pub(crate) fn validate(
 ) -> PyResult<Verdict> {
     let data = bytes_of(records)?;
     let settings = settings_of(py, config)?;
-    let request = Request {
-        now_ms: now_ms.clock()?,
-        api_version: api_version.map(Whole::api_version).transpose()?,
-        base_offset: base_offset.within("base_offset", 0, i64::MAX)?,
-        log_start_offset: 0,
-        leader_epoch: leader_epoch.within("leader_epoch", 0, i32::MAX.into())? as i32,
+    let request = RequestOptions {
+        now_ms,
+        api_version,
+        base_offset,
+        leader_epoch,
         origin: origin.0,
         has_transactional_id: transactional_id.is_some(),
-        profile: profile_of(profile)?,
-    };
+        profile,
+    }
+    .request()?;
     let (bytes, config) = (data.as_bytes(), settings.get().config());
     let decide =
         || with_validator(|validator| leader::validate(bytes, config, &request, validator));

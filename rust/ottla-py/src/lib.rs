@@ -21,6 +21,7 @@ mod replicas;
 mod segment_table;
 mod sidefiles;
 mod tables;
+mod verdict_table;
 
 use pyo3::prelude::*;
 
@@ -75,6 +76,8 @@ mod _engine {
 
     #[pymodule_export]
     use crate::tables::{TableStream, table_stream};
+    #[pymodule_export]
+    use crate::verdict_table::validate_column;
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

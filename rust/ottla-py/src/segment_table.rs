@@ -229,7 +229,7 @@ struct Shared {
 #[pyfunction]
 #[pyo3(signature = (
     place, table, *, columns=None, prefix=(None, None, None), start=0, stop=None, min_offset=None,
-    max_offset=None, min_timestamp=None, max_timestamp=None, batch_bytes=2 << 20
+    max_offset=None, min_timestamp=None, max_timestamp=None, batch_bytes=1 << 20
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
@@ -400,6 +400,12 @@ impl SegmentTable {
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct TableBatch {
     batch: RecordBatch,
+}
+
+impl TableBatch {
+    pub(crate) fn new(batch: RecordBatch) -> Self {
+        Self { batch }
+    }
 }
 
 #[pymethods]

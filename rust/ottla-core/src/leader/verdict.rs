@@ -555,6 +555,16 @@ impl Stored<'_> {
         }
     }
 
+    /// How many bytes they are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::AsReceived(bytes) => bytes.len(),
+            Self::Patched { batch, .. } => batch.len(),
+            Self::Owned(bytes) => bytes.len(),
+        }
+    }
+
     /// The bytes in one piece, copied.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().into_owned()

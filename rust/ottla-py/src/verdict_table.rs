@@ -1,0 +1,341 @@
+//! A leader's verdicts on a column of record sets, as columns of Arrow: no Python object for any row.
+
+use crate::build::contiguous;
+use crate::leader::{RequestOptions, TopicSettings, Whole, origin_of, settings_of, with_validator};
+use crate::segment_table::TableBatch;
+use arrow_array::builder::StringBuilder;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
+use numpy::PyReadonlyArray1;
+use ottla_core::leader::{self, Accepted, ErrorCode, RecordError, Refusal, Request, Validator};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use std::sync::Arc;
+
+/// One value for every row, or each row's own.
+#[derive(FromPyObject)]
+pub(crate) enum Given<T> {
+    Each(Vec<T>),
+    Same(T),
+}
+
+impl<T> Given<T> {
+    fn try_map<U>(self, map: impl Fn(T) -> PyResult<U>) -> PyResult<Given<U>> {
+        Ok(match self {
+            Self::Each(values) => {
+                Given::Each(values.into_iter().map(map).collect::<PyResult<_>>()?)
+            }
+            Self::Same(value) => Given::Same(map(value)?),
+        })
+    }
+}
+
+impl<T> Given<Option<T>> {
+    /// The value of a row; `None` where it has none.
+    fn of(&self, row: usize) -> Option<&T> {
+        match self {
+            Self::Each(values) => values.get(row)?.as_ref(),
+            Self::Same(value) => value.as_ref(),
+        }
+    }
+
+    fn known(&self, row: usize, name: &str) -> PyResult<&T> {
+        self.of(row).ok_or_else(|| PyValueError::new_err(format!("{name} is null")))
+    }
+}
+
+type Numbers = Given<Option<Whole>>;
+type Texts = Given<Option<PyBackedStr>>;
+
+/// What :func:`validate` answers for each record set of a column, as columns named as the attributes
+/// of :class:`Verdict` are, with ``stored_size`` in place of the bytes.
+///
+/// A row that is not judged is not ``accepted``, ``error_message`` says why, and the other columns are
+/// null.
+///
+/// Args:
+///     ends: int64, one more than there are rows: set ``i`` is ``data[ends[i]:ends[i + 1]]``.
+///     data: uint8; it must not change meanwhile.
+///     config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile: as of
+///         :func:`validate`; all but the last may be a list, of one value a row.
+///     unjudged: of each row why it is not judged, ``None`` for those that are.
+///
+/// Raises:
+///     ValueError: ends that lie outside the data, or more text than a column holds.
+///     TypeError: a config that is no TopicConfig.
+#[pyfunction]
+#[pyo3(signature = (
+    ends, data, config, *, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id,
+    profile, unjudged=None
+))]
+#[expect(clippy::too_many_arguments, reason = "by name")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn validate_column(
+    py: Python<'_>,
+    ends: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, u8>,
+    config: Given<Option<Bound<'_, PyAny>>>,
+    now_ms: Numbers,
+    api_version: Numbers,
+    base_offset: Numbers,
+    leader_epoch: Numbers,
+    origin: Texts,
+    transactional_id: Texts,
+    profile: &str,
+    unjudged: Option<Vec<Option<String>>>,
+) -> PyResult<TableBatch> {
+    let (ends, data) = (contiguous(&ends)?, contiguous(&data)?);
+    let settings = config.try_map(|config| settings_of(py, config.as_ref()).map(Some))?;
+    let request = |row: usize| {
+        // What is missing comes before what is wrong.
+        let now_ms = *now_ms.known(row, "now_ms")?;
+        let base_offset = *base_offset.known(row, "base_offset")?;
+        let leader_epoch = *leader_epoch.known(row, "leader_epoch")?;
+        let origin = origin_of(origin.known(row, "origin")?)?;
+        let api_version = api_version.of(row).copied();
+        let has_transactional_id = transactional_id.of(row).is_some();
+        RequestOptions {
+            now_ms,
+            api_version,
+            base_offset,
+            leader_epoch,
+            origin,
+            has_transactional_id,
+            profile,
+        }
+        .request()
+    };
+    let mut rows = Vec::with_capacity(ends.len());
+    for (row, bounds) in ends.windows(2).enumerate() {
+        if let Some(why) = unjudged.as_ref().and_then(|whys| whys.get(row)?.clone()) {
+            rows.push(Row::Leave(why));
+            continue;
+        }
+        let config = settings.known(row, "config");
+        rows.push(match config.and_then(|config| Ok((config, request(row)?))) {
+            Ok((config, request)) => Row::Judge(set_of(data, bounds)?, config.get(), request),
+            Err(error) => Row::Leave(format!("nothing was judged: {}", error.value(py))),
+        });
+    }
+    let verdicts = py.detach(|| with_validator(|validator| judge(&rows, validator)));
+    verdicts.map(TableBatch::new).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn set_of<'a>(data: &'a [u8], bounds: &[i64]) -> PyResult<&'a [u8]> {
+    let place = |bound: Option<&i64>| usize::try_from(*bound?).ok();
+    place(bounds.first())
+        .zip(place(bounds.last()))
+        .and_then(|(start, end)| data.get(start..end))
+        .ok_or_else(|| {
+            let size = data.len();
+            PyValueError::new_err(format!("a set lies at {bounds:?}, in data of {size} bytes"))
+        })
+}
+
+/// A row, and what is known of it before it is judged.
+enum Row<'a> {
+    Judge(&'a [u8], &'a TopicSettings, Request),
+    Leave(String),
+}
+
+fn judge(rows: &[Row<'_>], validator: &mut Validator) -> Result<RecordBatch, ArrowError> {
+    let mut verdicts = Verdicts::default();
+    for row in rows {
+        match row {
+            Row::Judge(set, settings, request) => {
+                match leader::validate(set, settings.config(), request, validator).outcome {
+                    Ok(accepted) => verdicts.accept(&accepted)?,
+                    Err(refusal) => verdicts.refuse(&refusal)?,
+                }
+            }
+            Row::Leave(why) => verdicts.leave(why)?,
+        }
+    }
+    verdicts.finish()
+}
+
+/// The columns that are filled.
+#[derive(Default)]
+struct Verdicts {
+    accepted: Vec<bool>,
+    error: Vec<Option<i32>>,
+    error_name: Messages,
+    error_message: Messages,
+    record_errors: RecordErrors,
+    is_request_wide: Vec<Option<bool>>,
+    base_offset: Vec<Option<i64>>,
+    last_offset: Vec<Option<i64>>,
+    log_append_time_ms: Vec<Option<i64>>,
+    max_timestamp_ms: Vec<Option<i64>>,
+    offset_of_max_timestamp: Vec<Option<i64>>,
+    stored_size: Vec<Option<i64>>,
+    is_rebuilt: Vec<Option<bool>>,
+    converted: Vec<Option<i64>>,
+}
+
+impl Verdicts {
+    fn accept(&mut self, accepted: &Accepted<'_>) -> Result<(), ArrowError> {
+        self.accepted.push(true);
+        self.decide(ErrorCode::None, false, Some(accepted))?;
+        self.error_message.builder.append_null();
+        self.record_errors.end_row(true);
+        Ok(())
+    }
+
+    fn refuse(&mut self, refusal: &Refusal) -> Result<(), ArrowError> {
+        self.accepted.push(false);
+        self.decide(refusal.error, refusal.is_request_wide, None)?;
+        self.error_message.push(&refusal.message())?;
+        for error in &refusal.record_errors {
+            self.record_errors.push(error)?;
+        }
+        self.record_errors.end_row(true);
+        Ok(())
+    }
+
+    fn decide(
+        &mut self,
+        error: ErrorCode,
+        is_request_wide: bool,
+        kept: Option<&Accepted<'_>>,
+    ) -> Result<(), ArrowError> {
+        self.error.push(Some(error.code().into()));
+        self.error_name.push(error.name())?;
+        self.is_request_wide.push(Some(is_request_wide));
+        let field = |field: fn(&Accepted<'_>) -> i64| Some(kept.map_or(-1, field));
+        self.base_offset.push(field(|kept| kept.base_offset));
+        self.last_offset.push(field(|kept| kept.last_offset));
+        self.log_append_time_ms.push(field(|kept| kept.log_append_time_ms));
+        self.max_timestamp_ms.push(field(|kept| kept.max_timestamp_ms));
+        self.offset_of_max_timestamp.push(field(|kept| kept.offset_of_max_timestamp));
+        self.stored_size.push(Some(kept.map_or(0, |kept| kept.stored.size() as i64)));
+        self.is_rebuilt.push(Some(kept.is_some_and(|kept| kept.is_rebuilt)));
+        self.converted.push(Some(kept.map_or(0, |kept| kept.converted as i64)));
+        Ok(())
+    }
+
+    fn leave(&mut self, why: &str) -> Result<(), ArrowError> {
+        self.accepted.push(false);
+        self.error.push(None);
+        self.error_name.builder.append_null();
+        self.error_message.push(why)?;
+        self.record_errors.end_row(false);
+        self.is_request_wide.push(None);
+        self.is_rebuilt.push(None);
+        for numbers in [
+            &mut self.base_offset,
+            &mut self.last_offset,
+            &mut self.log_append_time_ms,
+            &mut self.max_timestamp_ms,
+            &mut self.offset_of_max_timestamp,
+            &mut self.stored_size,
+            &mut self.converted,
+        ] {
+            numbers.push(None);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<RecordBatch, ArrowError> {
+        let bools = |values: Vec<Option<bool>>| Arc::new(BooleanArray::from(values)) as ArrayRef;
+        let numbers = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+        let columns: [(&str, ArrayRef); 14] = [
+            ("accepted", Arc::new(BooleanArray::from(self.accepted))),
+            ("error", Arc::new(Int32Array::from(self.error))),
+            ("error_name", Arc::new(self.error_name.builder.finish())),
+            ("error_message", Arc::new(self.error_message.builder.finish())),
+            ("record_errors", Arc::new(self.record_errors.finish()?)),
+            ("is_request_wide", bools(self.is_request_wide)),
+            ("base_offset", numbers(self.base_offset)),
+            ("last_offset", numbers(self.last_offset)),
+            ("log_append_time_ms", numbers(self.log_append_time_ms)),
+            ("max_timestamp_ms", numbers(self.max_timestamp_ms)),
+            ("offset_of_max_timestamp", numbers(self.offset_of_max_timestamp)),
+            ("stored_size", numbers(self.stored_size)),
+            ("is_rebuilt", bools(self.is_rebuilt)),
+            ("converted", numbers(self.converted)),
+        ];
+        RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, column)| (name, column, true)),
+        )
+    }
+}
+
+/// Text of which there is not more than Arrow counts.
+#[derive(Default)]
+struct Messages {
+    builder: StringBuilder,
+    size: usize,
+}
+
+impl Messages {
+    fn push(&mut self, text: &str) -> Result<(), ArrowError> {
+        self.size = self.size.saturating_add(text.len());
+        if i32::try_from(self.size).is_err() {
+            let message = "messages of more than 2 GiB: judge fewer record sets at once";
+            return Err(ArrowError::InvalidArgumentError(message.to_owned()));
+        }
+        self.builder.append_value(text);
+        Ok(())
+    }
+}
+
+/// Lists of the records to blame.
+struct RecordErrors {
+    batch_indexes: Vec<i32>,
+    messages: Messages,
+    errors: Vec<i32>,
+    ends: Vec<i32>,
+    is_known: Vec<bool>,
+}
+
+impl Default for RecordErrors {
+    fn default() -> Self {
+        Self {
+            batch_indexes: Vec::new(),
+            messages: Messages::default(),
+            errors: Vec::new(),
+            ends: vec![0],
+            is_known: Vec::new(),
+        }
+    }
+}
+
+impl RecordErrors {
+    /// Adds one to the row at hand. There are fewer than bytes of their messages.
+    fn push(&mut self, error: &RecordError) -> Result<(), ArrowError> {
+        self.messages.push(&error.message())?;
+        self.batch_indexes.push(error.batch_index as i32);
+        self.errors.push(error.error.code().into());
+        Ok(())
+    }
+
+    fn end_row(&mut self, is_known: bool) {
+        self.ends.push(self.errors.len() as i32);
+        self.is_known.push(is_known);
+    }
+
+    fn finish(mut self) -> Result<ListArray, ArrowError> {
+        let fields = Fields::from(vec![
+            Field::new("batch_index", DataType::Int32, true),
+            Field::new("message", DataType::Utf8, true),
+            Field::new("error", DataType::Int32, true),
+        ]);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(self.batch_indexes)),
+            Arc::new(self.messages.builder.finish()),
+            Arc::new(Int32Array::from(self.errors)),
+        ];
+        let item = Field::new_list_field(DataType::Struct(fields.clone()), true);
+        ListArray::try_new(
+            Arc::new(item),
+            OffsetBuffer::new(ScalarBuffer::from(self.ends)),
+            Arc::new(StructArray::try_new(fields, columns, None)?),
+            Some(NullBuffer::from(self.is_known)),
+        )
+    }
+}
