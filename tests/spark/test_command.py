@@ -1,12 +1,21 @@
 """`ottla audit --engine spark`: for those who have no session."""
 
+import importlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from clusters import free_port
 from commands import Ran
+from logs import segment, segment_name
+from ottla.errors import SparkError
 
 PROGRAM = "from ottla.cli import main; main()"
 NO_PYSPARK = "import sys; sys.modules['pyspark'] = None\n"
@@ -42,3 +51,104 @@ def test_without_pyspark_the_command_says_what_to_install(demo: Path) -> None:
     assert missing.status == 3
     assert "pip install 'ottla[spark]'" in missing.err
     assert "Traceback" not in missing.err
+
+
+def started(*arguments: object, mark: Path) -> subprocess.Popen[str]:
+    """Start the program as a terminal does, in a group of processes of its own, with a mark."""
+    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OTTLA_TEST_MARK": str(mark)},
+        start_new_session=True,
+    )
+
+
+def processes_of(mark: Path) -> dict[int, str]:
+    """Give the running processes whose environment holds a mark: they inherit it."""
+    found = {}
+    entry = f"OTTLA_TEST_MARK={mark}\0".encode()
+    for directory in Path("/proc").iterdir():
+        with suppress(OSError):
+            if directory.name.isdigit() and entry in (directory / "environ").read_bytes():
+                found[int(directory.name)] = (directory / "cmdline").read_text().replace("\0", " ")
+    return found
+
+
+def large_logs(directory: Path) -> Path:
+    """Write what takes seconds to scan: the same segment as 256 partitions, a gigabyte."""
+    data = segment(1_000, records=100, value_size=30)
+    first = directory / "orders-0" / segment_name(0)
+    for number in range(256):
+        path = directory / f"orders-{number}" / segment_name(0)
+        path.parent.mkdir(parents=True)
+        if path == first:
+            path.write_bytes(data)
+        else:
+            path.hardlink_to(first)
+    return directory
+
+
+def wait_for(ready: Callable[[], bool], within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while not ready():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc: Linux alone")
+@pytest.mark.parametrize("whom", ["group", "alone"])
+@pytest.mark.parametrize("sign", ["bin/java", "pyspark.daemon"])
+def test_ctrl_c_ends_the_command_and_everything_it_started(
+    tmp_path: Path, sign: str, whom: str
+) -> None:
+    """The first sign is of a JVM that starts, the second of tasks that run."""
+    mark = tmp_path
+    output = tmp_path / "tables"
+    logs = large_logs(tmp_path / "logs")
+    engine = ("--engine", "spark", "--master", "local[2]")
+    with started("audit", logs, *engine, "--output", output, mark=mark) as process:
+        try:
+            has_begun = wait_for(
+                lambda: any(sign in command for command in processes_of(mark).values()), 120
+            )
+            assert has_begun
+            if whom == "group":
+                os.killpg(process.pid, signal.SIGINT)
+            else:
+                process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=120)
+            assert process.returncode == 130
+            assert [line for line in err.splitlines() if line.startswith("ottla")] == [
+                "ottla: interrupted"
+            ]
+            assert "Traceback" not in err
+            assert "\tat " not in err
+            assert not output.exists()
+            assert wait_for(lambda: not processes_of(mark), 30), processes_of(mark)
+        finally:
+            for number in processes_of(mark):
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+
+
+@pytest.mark.spark
+def test_a_server_of_spark_connect_that_is_not_there_is_told_in_a_sentence() -> None:
+    port = free_port()
+    session = importlib.import_module("ottla.spark.session")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "ANSWER_WITHIN_S", 1.0)
+        with pytest.raises(SparkError, match=f"answers at 127.0.0.1:{port} within 1 s"):
+            session.session(f"sc://127.0.0.1:{port}/;token=secret")
+
+
+def test_a_master_that_spark_does_not_know_is_wrong_usage(demo: Path) -> None:
+    wrong = ottla("audit", demo, "--engine", "spark", "--master", "10.0.0.1:7077")
+    assert wrong.status == 64
+    assert "'10.0.0.1:7077' is no master of Spark" in wrong.err

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
 import sys
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import click
@@ -12,7 +18,15 @@ from ottla.audit import audit as audit_sources
 from ottla.audit.context import TopicConfigs, parse_topic_config
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+LOG_SETTINGS = "log4j2.properties"
+"""Of the JVM of `--engine spark`, beside this module."""
+
+MASTERS = ("local", "spark://", "yarn", "k8s://", "sc://")
+"""How masters of Spark begin."""
 
 
 def _topic_configs(
@@ -26,6 +40,18 @@ def _topic_configs(
             raise click.BadParameter(str(error), context, parameter) from error
         configs.setdefault(topic, {})[key] = setting
     return configs
+
+
+def _master(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A master as Spark knows them: of any other it says nothing but a trace."""
+    if value is not None and not value.startswith(MASTERS):
+        raise click.BadParameter(
+            f"{value!r} is no master of Spark: local[N], spark://host:port, yarn, k8s://host:port,"
+            " or sc://host:port of Spark Connect",
+            context,
+            parameter,
+        )
+    return value
 
 
 @click.command()
@@ -79,6 +105,7 @@ def _topic_configs(
 @click.option(
     "--master",
     metavar="URL",
+    callback=_master,
     help="With --engine spark: its master, as in spark://host:7077, or sc://host of Spark Connect.",
 )
 @click.option(
@@ -172,20 +199,39 @@ class _Wanted(TypedDict):
 
 
 def _audit_on_spark(master: str | None, paths: list[str], wanted: _Wanted) -> AuditResult:
-    """The audit by a Spark session that lives as long as the command."""
     from ottla.spark import audit as audit_on_spark
-    from ottla.spark import session
 
-    spark = session(
-        master,
-        app_name="ottla audit",
-        spark__ui__enabled=False,
-        spark__ui__showConsoleProgress=sys.stderr.isatty(),
-    )
-    try:
+    with _own_session(master) as spark:
         return audit_on_spark(spark, paths, **wanted).collect()
+
+
+@contextmanager
+def _own_session(master: str | None) -> Iterator[SparkSession]:
+    """A Spark session that lives as long as the command, and tells no more than it has to."""
+    from ottla.spark.session import session, silence
+
+    # What the bridge to the JVM logs as traces, run() says in a line.
+    logging.getLogger().addHandler(logging.NullHandler())
+    # PySpark warns of versions of pandas, which nothing here uses.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name(LOG_SETTINGS)))
+    spark = None
+    try:
+        spark = session(
+            master,
+            app_name="ottla audit",
+            spark__ui__enabled=False,
+            spark__ui__showConsoleProgress=sys.stderr.isatty(),
+        )
+        # PySpark's own handler asks by a connection that already waits for an answer.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield spark
+    except KeyboardInterrupt:
+        silence()
+        raise
     finally:
-        spark.stop()
+        if spark is not None:
+            spark.stop()
 
 
 def _named(replicas: tuple[str, ...]) -> dict[str, list[str]]:

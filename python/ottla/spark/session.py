@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ottla.errors import MissingDependencyError, SparkError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
     from pyspark.sql import SparkSession
 
-__all__ = ["is_connect", "is_stopped", "require_pyspark", "session", "spark_version"]
+__all__ = ["is_connect", "is_stopped", "require_pyspark", "session", "silence", "spark_version"]
+
+ANSWER_WITHIN_S = 30.0
+"""A server of Spark Connect that runs answers in less. PySpark itself asks for many minutes."""
 
 ARROW_BATCH_BYTES = 16 << 20
 """Spark's own bound is 64 MiB, and was 256 MiB in 4.0."""
@@ -88,7 +95,8 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
 
     Raises:
         MissingDependencyError: PySpark is not installed.
-        SparkError: Spark did not start, in most cases for want of Java 17.
+        SparkError: Spark did not start, in most cases for want of Java 17; or no server of Spark
+            Connect answers within 30 seconds.
 
     Example:
         >>> spark = session("local[2]", spark__ui__enabled=False)  # doctest: +SKIP
@@ -105,13 +113,95 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
     if not remote and spark_version(pyspark.__version__) >= (4, 1):
         settings["spark.python.unix.domain.socket.enabled"] = True
     settings |= {name.replace("__", "."): value for name, value in conf.items()}
-    builder = SparkSession.builder.appName(app_name)
+    settings["spark.app.name"] = app_name
     if master is not None:
-        builder = builder.remote(master) if remote else builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, str(value).lower() if isinstance(value, bool) else value)
+        settings["spark.remote" if remote else "spark.master"] = master
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in settings.items()
+    }
     from ottla.spark.jobs import job
 
-    with job(f"starting Spark {pyspark.__version__}"):
-        started: SparkSession = builder.getOrCreate()
+    # An address of Spark Connect may hold a token.
+    where = f" at {master}" if master is not None and not remote else ""
+    with job(f"starting Spark {pyspark.__version__}{where}"):
+        if not _is_for_connect(texts):
+            _start_jvm(texts)
+        if remote:
+            _await_server(master or "")
+        started: SparkSession = SparkSession.builder.config(map=texts).getOrCreate()
     return started
+
+
+def _is_for_connect(settings: Mapping[str, str]) -> bool:
+    """Whether the session will be one of Spark Connect, as PySpark decides."""
+    from pyspark.sql.utils import is_remote
+    from pyspark.util import spark_connect_mode
+
+    mode = settings.get("spark.api.mode", os.environ.get("SPARK_API_MODE", ""))
+    asked = "spark.remote" in settings or "SPARK_REMOTE" in os.environ
+    return asked or is_remote() or mode.lower() == "connect" or spark_connect_mode() == "1"
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Start the JVM of this process, if there is none.
+
+    Interrupted while it waits for a JVM, PySpark loses hold of it, and it never ends. One that has
+    answered ends with this process, whatever the session's start is at.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    with _interrupt_after():
+        conf = SparkConf().setAll(list(settings.items()))
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - All that starts no more.
+
+
+def _await_server(url: str) -> None:
+    """Wait until a server of Spark Connect takes connections.
+
+    Raises:
+        SparkError: none does.
+    """
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    builder = DefaultChannelBuilder(url)
+    with builder.toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(ANSWER_WITHIN_S)
+        except grpc.FutureTimeoutError as error:
+            # Not the whole URL, which may hold a token.
+            raise SparkError(
+                f"no server of Spark Connect answers at {builder.endpoint} within"
+                f" {ANSWER_WITHIN_S:.0f} s: is it running, and is that its host and port?"
+            ) from error
+
+
+def silence() -> None:
+    """Let the JVM of this process log no more, whatever it is at: the process is about to end."""
+    from pyspark import SparkContext
+
+    jvm = SparkContext._jvm  # noqa: SLF001 - There is no other way to a JVM without a session.
+    if jvm is None:
+        return
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, OSError):
+        log4j = jvm.org.apache.logging.log4j
+        log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)
+
+
+@contextmanager
+def _interrupt_after() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
