@@ -118,11 +118,14 @@ def main() -> None:
     def wants(title: str) -> bool:
         return not asked.words or any(word in title for word in asked.words)
 
-    large = segments(Shape(100), cases.GIB, links=4)
-    small = segments(Shape(100), 512 * MIB)
-    values = segments(Shape(1024, 100), 512 * MIB)
+    # So large that what a job costs to start, some tenths of a second, is little of its time.
+    large = segments(Shape(100), cases.GIB, links=16)
+    small = segments(Shape(100), 512 * MIB, links=4)
+    values = segments(Shape(1024, 100), 512 * MIB, links=4)
     sets = {
-        f"{size}, Parquet of codec {codec}": captured(Shape(100, count), 1024 * MIB, codec=codec)
+        f"{size}, Parquet of codec {codec}": captured(
+            Shape(100, count), 1024 * MIB, codec=codec, links=4
+        )
         for size, count, codec in (
             ("130 KB", 1000, "none"),
             ("130 KB", 1000, "snappy"),

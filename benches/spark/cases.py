@@ -28,6 +28,7 @@ SPLIT_BYTES = 512 * MIB
 EMBEDDED = "ottla.audit, two threads"
 SOURCE = "ottla, spark.read"
 FRAME = "ottla, rows through the JVM"
+READY = "ready-made columns, nothing read"
 
 _NOW_MS = 1_800_000_000_000
 
@@ -109,10 +110,12 @@ def _noop(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _agree(ours: Any, theirs: Any, *columns: str) -> None:
-    """Hold two frames against each other before their times are taken."""
-    wanted = ("count(*) AS rows", *columns)
-    _expect(ours.selectExpr(*wanted).collect(), theirs.selectExpr(*wanted).collect())
+def _agree(ours: tuple[Any, int], theirs: Any, *sums: str) -> None:
+    """Hold a frame, and how often it has the same, against another before their times are taken."""
+    wanted = ("count(*) AS rows", *sums)
+    frame, links = ours
+    (found,), (expected,) = (each.selectExpr(*wanted).collect() for each in (frame, theirs))
+    _expect(tuple(found), tuple(each * links for each in expected))
 
 
 def _in_tasks(spark: Any, work: peer.Work, tasks: int, schema: str) -> Any:
@@ -138,7 +141,7 @@ def checked(spark: Any, data: Segments) -> Case:
     def embedded() -> int:
         return int(ottla.audit(data.directory, threads=CORES).summary.records)
 
-    size, records = data.size * data.links, data.records * data.links
+    size, records = data.whole_size, data.whole_records
     return Case(
         "files → checked, 100 B",
         {
@@ -154,50 +157,46 @@ def checked(spark: Any, data: Segments) -> Case:
 def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> Case:
     """Files to a DataFrame of records, which a sink drops."""
     bins = _bins(peer.ranges_of(data.paths))
-    theirs = _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA)
     columns = ["offset", "timestamp", "key", "value"]
+    first = str(data.paths[0])
+    count, tasks = data.whole_records // (4 * CORES), 4 * CORES
     frames = {
         OURS: ottla.spark.read(spark, data.directory, columns=columns),
         SOURCE: spark.read.format("ottla").schema(peer.RECORD_SCHEMA).load(str(data.directory)),
-        AIOKAFKA: theirs,
+        READY: _in_tasks(spark, peer.hand_out(first, columns, count), tasks, peer.RECORD_SCHEMA),
+        AIOKAFKA: _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA),
     }
-    for frame in frames.values():
+    for who in (OURS, SOURCE):
         _agree(
-            frame,
-            theirs,
+            (frames[who], data.links),
+            frames[AIOKAFKA],
             "sum(offset) AS offsets",
             "sum(timestamp - 1700000000000) AS timestamps",
             "sum(length(key)) AS keys",
             "sum(crc32(value)) AS values",
         )
-    return Case(
-        f"files → DataFrame of records, {name}",
-        {who: _job(frame, data.records, data.size) for who, frame in frames.items()},
-        {AIOKAFKA: target},
-        before,
-    )
+    jobs = {who: _job(frame, data.whole_records, data.whole_size) for who, frame in frames.items()}
+    jobs[AIOKAFKA] = _job(frames[AIOKAFKA], data.records, data.size)
+    return Case(f"files → DataFrame of records, {name}", jobs, {AIOKAFKA: target}, before)
 
 
 def verdicts(spark: Any, data: Captured, name: str) -> Case:
     """Captured record sets in Parquet to verdicts, which a sink drops."""
-    source = str(data.directory)
-    frame = spark.read.parquet(source)
+    frame = spark.read.parquet(str(data.once))
     judge = ottla.spark.validate
     frames = {
-        OURS: ottla.spark.validate_parquet(spark, source, now_ms=_NOW_MS),
+        OURS: ottla.spark.validate_parquet(spark, str(data.directory), now_ms=_NOW_MS),
         FRAME: judge(frame, now_ms=_NOW_MS, keep_records=False),
         AIOKAFKA: frame.withColumn("error", peer.judging()("records")),
     }
     columns = ("topic", "partition", "error")
     frames = {who: each.select(*columns) for who, each in frames.items()}
-    for each in frames.values():
-        _agree(each, frames[AIOKAFKA], "sum(error) AS errors", "sum(partition) AS partitions")
-    return Case(
-        f"captured batches of {name} → verdicts",
-        {who: _job(each, data.rows, data.size) for who, each in frames.items()},
-        {AIOKAFKA: 5},
-        "3.4–4.0",
-    )
+    sums = ("sum(error) AS errors", "sum(partition) AS partitions")
+    _agree((frames[OURS], data.links), frames[AIOKAFKA], *sums)
+    _agree((frames[FRAME], 1), frames[AIOKAFKA], *sums)
+    jobs = {who: _job(each, data.rows, data.size) for who, each in frames.items()}
+    jobs[OURS] = _job(frames[OURS], data.rows * data.links, data.size * data.links)
+    return Case(f"captured batches of {name} → verdicts", jobs, {AIOKAFKA: 5}, "3.4–4.0")
 
 
 def _job(frame: Any, count: int, size: int) -> Job:
@@ -227,7 +226,7 @@ def worker_memory(spark: Any, data: Segments) -> Memory:
     jvm = jvm_of(spark)
     for _ in range(2):
         result = ottla.spark.audit(spark, str(data.directory), level="full")
-        _expect(result.summary.records, data.records * data.links)
+        _expect(result.summary.records, data.whole_records)
     peaks = [peak_resident(pid) for pid in python_workers(jvm)]
     if not peaks:
         raise WrongAnswerError("no Python worker is left to look at")

@@ -7,6 +7,7 @@ and the page cache holds all of it.
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,16 @@ class Segments:
     links: int
     """How often the same files are there, the first time included."""
 
+    @property
+    def whole_size(self) -> int:
+        """Bytes of the directory."""
+        return self.size * self.links
+
+    @property
+    def whole_records(self) -> int:
+        """Records in the directory."""
+        return self.records * self.links
+
 
 def write_segment(path: Path, shape: Shape, size: int) -> int:
     """Write a segment of at most a size, as a broker rolls it; give its records."""
@@ -45,31 +56,29 @@ def write_segment(path: Path, shape: Shape, size: int) -> int:
             offset = following
 
 
+def _link(path: Path, others: Iterable[Path]) -> None:
+    """Have the same file elsewhere, too."""
+    for other in others:
+        other.parent.mkdir(parents=True, exist_ok=True)
+        if not other.exists():
+            os.link(path, other)
+
+
 def segments(shape: Shape, size: int, *, count: int = 2, links: int = 1) -> Segments:
     """Give a log directory of `count` segments of a size, each there `links` times."""
-    directory = KEPT / f"{shape}-{size // MIB}MiB-x{count}-x{links}"
-    records = directory / "records"
+    kept = KEPT / f"{shape}-{size // MIB}MiB-x{count}"
+    names = [f"{number}.log" for number in range(count)]
+    records = kept / "records"
     if not records.exists():
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-        written = 0
-        for number in range(count * links):
-            folder = directory / "logs" / f"bench-{number}"
-            folder.mkdir(parents=True)
-            path = folder / f"{0:020d}.log"
-            if number < count:
-                written += write_segment(path, shape, size)
-            else:
-                os.link(directory / "logs" / f"bench-{number % count}" / path.name, path)
-        records.write_text(str(written))
-    paths = tuple(directory / "logs" / f"bench-{n}" / f"{0:020d}.log" for n in range(count))
-    return Segments(
-        directory / "logs",
-        paths,
-        sum(path.stat().st_size for path in paths),
-        int(records.read_text()),
-        links,
-    )
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True)
+        records.write_text(str(sum(write_segment(kept / name, shape, size) for name in names)))
+    logs, log = kept / f"logs-x{links}", f"{0:020d}.log"
+    for at, name in enumerate(names):
+        _link(kept / name, (logs / f"bench-{n * count + at}" / log for n in range(links)))
+    paths = tuple(logs / f"bench-{number}" / log for number in range(count))
+    size = sum(path.stat().st_size for path in paths)
+    return Segments(logs, paths, size, int(records.read_text()), links)
 
 
 @dataclass(frozen=True)
@@ -77,24 +86,30 @@ class Captured:
     """Record sets in a column of Parquet, one produce request a row."""
 
     directory: Path
+    once: Path
+    """The files of it that are no link to another."""
     rows: int
+    """In those."""
     size: int
-    """Bytes of the record sets."""
+    """Bytes of the record sets in those."""
+    links: int
+    """How often the same files are there, the first time included."""
 
 
-def captured(shape: Shape, size: int, *, codec: str, files: int = 8) -> Captured:
-    """Give a directory of Parquet files with about so many bytes of record sets."""
+def captured(shape: Shape, size: int, *, codec: str, files: int = 8, links: int = 1) -> Captured:
+    """Give a directory of Parquet files with about so many bytes of record sets, `links` times."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     # A producer's base offset is 0; it stands before what the CRC covers.
     batches = [bytes(8) + batch[8:] for batch in generate(shape, _UNIT).batches]
-    directory = KEPT / f"captured-{shape}-{size // MIB}MiB-x{files}-{codec}"
+    kept = KEPT / f"captured-{shape}-{size // MIB}MiB-x{files}-{codec}"
+    names = [f"part-{number:05d}.parquet" for number in range(files)]
     a_file = max(1, size // files // (sum(map(len, batches)) // len(batches)))
     rows = [batches[number % len(batches)] for number in range(a_file)]
-    if not (directory / "_SUCCESS").exists():
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
+    if not (kept / "_SUCCESS").exists():
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True)
         table = pa.table(
             {
                 "topic": pa.array(["bench"] * a_file),
@@ -102,17 +117,21 @@ def captured(shape: Shape, size: int, *, codec: str, files: int = 8) -> Captured
                 "records": pa.array(rows, pa.binary()),
             }
         )
-        for number in range(files):
+        for name in names:
             pq.write_table(
                 table,
-                directory / f"part-{number:05d}.parquet",
+                kept / name,
                 row_group_size=max(1, 32 * MIB // len(rows[0])),
                 compression=codec,
                 # A dictionary would hold repeated record sets once.
                 use_dictionary=["topic"],
             )
-        (directory / "_SUCCESS").touch()
-    return Captured(directory, a_file * files, files * sum(map(len, rows)))
+        (kept / "_SUCCESS").touch()
+    for times in (1, links):
+        for name in names:
+            _link(kept / name, (kept / f"x{times}" / f"{n}-{name}" for n in range(times)))
+    sizes = sum(map(len, rows))
+    return Captured(kept / f"x{links}", kept / "x1", a_file * files, files * sizes, links)
 
 
 def warm(*directories: Path) -> None:

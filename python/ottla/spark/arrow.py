@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 __all__ = ["apply_in_arrow", "map_in_arrow"]
 
@@ -18,7 +19,7 @@ __all__ = ["apply_in_arrow", "map_in_arrow"]
 def map_in_arrow(
     frame: DataFrame,
     function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    columns: str,
+    columns: str | StructType,
 ) -> DataFrame:
     """`frame.mapInArrow(function, columns)`."""
     if _asks_pandas(frame):
@@ -53,7 +54,7 @@ def _asks_pandas(frame: DataFrame) -> bool:
     return True
 
 
-def _column(frame: DataFrame, function: Any, columns: str, kind: int) -> Any:
+def _column(frame: DataFrame, function: Any, columns: str | StructType, kind: int) -> Any:
     from pyspark.sql.udf import UserDefinedFunction
 
     udf = UserDefinedFunction(function, returnType=columns, evalType=kind)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ottla.errors import SparkError
-from ottla.spark.arrow import map_in_arrow
 from ottla.spark.jobs import job
 from ottla.spark.session import is_connect, require_pyspark
 from ottla.spark.validate import (
@@ -25,14 +24,16 @@ from ottla.spark.validate import (
     prepare,
     with_columns,
 )
-from ottla.spark.worker import run_in_worker
+from ottla.spark.work import frame_of_work, rows_of_work
 from ottla.storage.files import files_of, full_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from ottla.spark.work import Reader
 
 __all__ = ["validate_parquet"]
 
@@ -136,9 +137,8 @@ def validate_parquet(
     read = _types([fields[index] for index in needed])
     with job(f"listing {', '.join(listed)}"):
         reads = _reads(spark, df, listed, storage_options)
-    work = Work(judge, tuple(read), tuple(read.values()), tuple(reads), dict(storage_options or {}))
-    tasks = spark.range(0, len(reads), 1, max(1, len(reads)))
-    return map_in_arrow(tasks, run_in_worker("ottla.spark.parquet:judge_files", work), schema)
+    work = Work(judge, tuple(read), tuple(read.values()), dict(storage_options or {}))
+    return frame_of_work(spark, "ottla.spark.parquet:judge_files", work, reads, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +153,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the tasks are told; task i does the i-th list of reads."""
+    """What every task is told, beside its reads."""
 
     judge: Job
     names: tuple[str, ...]
     types: tuple[str, ...]
-    reads: tuple[tuple[Read, ...], ...]
     storage_options: Mapping[str, str]
 
 
@@ -239,19 +238,16 @@ def _task_bytes(spark: SparkSession, total: int) -> int:
     return min(TASK_BYTES, max(LEAST_TASK_BYTES, -(-total // tasks)))
 
 
-def judge_files(
-    work: Work,
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does: the reads of its number, judged."""
-    judge = judge_batches(work.judge)
+def judge_files(work: tuple[Work, Sequence[bytes]]) -> Reader:
+    """The work of a task: reads by the number of the task in, verdicts on what they hold out."""
+    told, packed = work
+    judge = judge_batches(told.judge)
 
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                for read in work.reads[number]:
-                    yield from judge(_batches(work, read))
+    def judged(_: int, reads: Sequence[Read]) -> Iterator[pa.RecordBatch]:
+        for read in reads:
+            yield from judge(_batches(told, read))
 
-    return run
+    return rows_of_work(packed, judged)
 
 
 def _batches(work: Work, read: Read) -> Iterator[pa.RecordBatch]:

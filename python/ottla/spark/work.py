@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     """Numbers of tasks in, rows out."""
@@ -27,7 +28,7 @@ __all__ = ["frame_of_work", "rows_of_work"]
 
 
 def frame_of_work(
-    spark: SparkSession, target: str, shared: Any, items: Iterable[Any], columns: str
+    spark: SparkSession, target: str, shared: Any, items: Iterable[Any], columns: str | StructType
 ) -> DataFrame:
     """The rows that tasks make of items, in their order.
 
@@ -37,7 +38,7 @@ def frame_of_work(
             what `rows_of_work` does.
         shared: what every task needs.
         items: of each task one; anything that pickle takes.
-        columns: names and types of the rows, as Spark writes them.
+        columns: names and types of the rows.
     """
     packed = [zlib.compress(pickle.dumps(item, protocol=5), 1) for item in items]
     numbers = spark.range(0, len(packed), 1, max(1, len(packed)))
