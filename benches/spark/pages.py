@@ -21,10 +21,11 @@ _MARK = {True: "yes", False: "**no**", None: ""}
 _SPEED = """# Speed on Spark
 
 `make bench-spark`: every job and its peer in one run, in turn, in a session of `ottla.spark` on two
-cores. aiokafka has tasks of the same kind, in which it reads whole batches and checks their CRC. Our
-jobs go through the same files several times over, so that what Spark takes to start a job, some
+cores. aiokafka has tasks of the same kind, in which it reads whole batches and checks their CRC.
+Our jobs go through the same files several times over, so that what Spark takes to start a job, some
 tenths of a second, is little beside what either does. CPU seconds are those of the JVM, the Python
-workers and the driver's Python together; those of the prototype were measured before, by themselves.
+workers and the driver's Python together; those of the prototype were measured before, by
+themselves.
 
 Rows that become a DataFrame cross from Python into the JVM, which copies each of them twice.
 *Ready-made columns* are such rows handed out again and again without reading anything: what is
