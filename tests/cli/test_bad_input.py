@@ -17,6 +17,7 @@ PROGRAM = "from ottla.cli import main; main()"
 CAP_DAC_OVERRIDE = 1
 CAP_DAC_READ_SEARCH = 2
 PR_CAPBSET_DROP = 24
+NEEDED = {"rebuild": ("--output", "built")}
 
 
 def unread(ran: Ran) -> list[str]:
@@ -246,3 +247,18 @@ def test_a_hundred_thousand_tiny_segments_are_all_read(run: Run, tmp_path: Path)
     summary = json.loads(ran.out)["summary"]
     assert (summary["files"], summary["records"]) == (100_000, 100_000)
     assert summary["findings"] == {"error": 0, "warning": 0, "info": 100_000}
+
+
+@pytest.mark.parametrize("verb", ["audit", "read", "inspect", "rebuild"])
+def test_a_setting_of_a_store_that_is_none_is_wrong_usage_and_not_repeated(
+    run: Run, verb: str
+) -> None:
+    for text in ("topsecret", "=topsecret"):
+        ran = run(verb, "s3://bucket/logs", "--storage-option", text, *NEEDED.get(verb, ()))
+        assert ran.status == 64
+        assert "is not KEY=VALUE, as in region=eu-central-1" in " ".join(ran.err.split())
+        assert "topsecret" not in ran.err
+    twice = ("--storage-option", "region=a", "--storage-option", "region=b")
+    ran = run(verb, "s3://bucket/logs", *twice, *NEEDED.get(verb, ()))
+    assert ran.status == 64
+    assert "region is given twice" in ran.err

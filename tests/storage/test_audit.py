@@ -305,3 +305,26 @@ def test_without_obstore_a_store_is_refused_and_files_are_read_all_the_same(tmp_
     assert refused.returncode == 3
     assert b"pip install 'ottla[objects]'" in refused.stderr
     assert b"Traceback" not in refused.stderr
+
+
+@pytest.mark.slow
+def test_commands_take_settings_of_the_store(
+    s3: Store, demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = s3.upload(demo, s3.bucket() + "/logs")
+    options = [word for pair in s3.options.items() for word in ("--storage-option", "=".join(pair))]
+    segment_uri = f"{logs}/refunds-0/{segment_name(0)}"
+    for verb, path, more in (
+        ("audit", "", ["--format", "json"]),
+        ("read", "/refunds-0", []),
+        ("inspect", f"/refunds-0/{segment_name(0)}", []),
+    ):
+        status = cli.run([verb, f"{demo}{path}", *more])
+        of_the_file = capsys.readouterr().out
+        assert cli.run([verb, f"{logs}{path}", *more, *options]) == status
+        assert capsys.readouterr().out.replace(logs, str(demo)) == of_the_file
+    assert cli.run(["rebuild", logs, "--output", str(tmp_path / "built"), *options]) == 0
+    assert list((tmp_path / "built").iterdir())
+    # The key of the last one is not one of a store.
+    assert cli.run(["inspect", segment_uri, *options, "--storage-option", "no_such=1"]) == 64
+    assert "no_such" in capsys.readouterr().err

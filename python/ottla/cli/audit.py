@@ -16,6 +16,7 @@ import click
 from ottla.audit import AuditResult, Level
 from ottla.audit import audit as audit_sources
 from ottla.audit.context import TopicConfigs, parse_topic_config
+from ottla.cli.options import storage_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,6 +96,7 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     callback=_topic_configs,
     help="Setting of topics, as in 'orders:cleanup.policy=compact': tells gaps apart better.",
 )
+@storage_option
 @click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
@@ -131,6 +133,7 @@ def audit(
     threads: int | None,
     max_mb_per_s: float | None,
     topic_configs: TopicConfigs,
+    storage_options: dict[str, str],
     engine: Literal["embedded", "spark"],
     master: str | None,
     form: Literal["text", "json"],
@@ -140,8 +143,9 @@ def audit(
     """Tells whether logs are sound, what is wrong with them, and what to do.
 
     PATH is a broker's log directory, a partition directory, a segment file, or a directory that
-    holds some of these. Nothing is ever modified. Several PATHs of brokers of one cluster are
-    compared: copies of a partition must not differ.
+    holds some of these; on this machine, or in an object store as in s3://bucket/logs. Nothing is
+    ever modified. Several PATHs of brokers of one cluster are compared: copies of a partition must
+    not differ.
 
     Exit status: 0 nothing worse than info, 1 warnings, 2 errors, 3 something asked for could not
     be read, 64 wrong usage, 130 Ctrl-C.
@@ -157,6 +161,7 @@ def audit(
         "level": level,
         "replicas": _named(replicas),
         "topic_configs": topic_configs,
+        "storage_options": storage_options,
     }
     if engine == "spark":
         if threads is not None or max_mb_per_s is not None:
@@ -196,6 +201,7 @@ class _Wanted(TypedDict):
     level: Level
     replicas: dict[str, list[str]]
     topic_configs: TopicConfigs
+    storage_options: dict[str, str]
 
 
 def _audit_on_spark(master: str | None, paths: list[str], wanted: _Wanted) -> AuditResult:

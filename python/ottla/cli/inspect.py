@@ -18,10 +18,13 @@ from ottla.audit.segment import (
     record_chunks,
 )
 from ottla.audit.tables import Column, Row, json_line
-from ottla.storage import ANYWHERE, full_path
+from ottla.cli.options import storage_option
+from ottla.storage import files_of, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from ottla.storage import Files
 
 CURRENT_MAGIC = 2
 
@@ -32,6 +35,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--records", is_flag=True, help="Records instead of batches.")
 @click.option("--offset", type=click.IntRange(min=0), help="Start at this offset of the log.")
+@storage_option
 @click.option(
     "--format",
     "form",
@@ -40,7 +44,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
     show_default=True,
     help="Text to read, or one JSON object a line with the columns of the tables.",
 )
-def inspect(file: str, records: bool, offset: int | None, form: Literal["text", "jsonl"]) -> int:
+def inspect(
+    file: str,
+    records: bool,
+    offset: int | None,
+    storage_options: dict[str, str],
+    form: Literal["text", "jsonl"],
+) -> int:
     """Prints the batches of a segment, or its records.
 
     Bytes that are no batch are passed over; what is wrong with them, `ottla audit` tells.
@@ -48,10 +58,11 @@ def inspect(file: str, records: bool, offset: int | None, form: Literal["text", 
     Exit status: 0, or 3 when the file cannot be read or the offset is not in it.
     """
     path = full_path(file)
-    reason = _unfit(path)
+    files = files_of(file, storage_options)
+    reason = _unfit(path, files)
     position: int | None = 0
     if reason is None:
-        place = ANYWHERE.place(path)
+        place = files.place(path)
     if reason is None and offset is not None:
         position = find_offset(place, offset)
         reason = f"offset {offset} is beyond its last batch" if position is None else None
@@ -73,9 +84,9 @@ def inspect(file: str, records: bool, offset: int | None, form: Literal["text", 
     return 0
 
 
-def _unfit(path: bytes) -> str | None:
+def _unfit(path: bytes, files: Files) -> str | None:
     """Why a file cannot be inspected. A FIFO must not even be opened: that would wait for ever."""
-    entry = ANYWHERE.stat(path)
+    entry = files.stat(path)
     kind = classify(entry.name)[0]
     if entry.is_directory:
         return "a directory: name a segment in it, or use `ottla audit`"

@@ -15,6 +15,7 @@ from ottla.audit.reading import Damage, Isolation, read_partition
 from ottla.audit.segment import RECORD_COLUMNS
 from ottla.audit.tables import json_line, jsonable
 from ottla.cli.inspect import record_line, time_text
+from ottla.cli.options import storage_option
 from ottla.errors import NotAPartitionError
 from ottla.storage import full_path
 
@@ -55,6 +56,7 @@ COLUMNS = tuple(
     help="Text to read; one JSON object a line; or each value as it is with a newline behind it, of"
     " a tombstone the newline alone.",
 )
+@storage_option
 @click.option(
     "--decode",
     is_flag=True,
@@ -66,6 +68,7 @@ def read(
     from_offset: int | None,
     to_offset: int | None,
     form: Literal["text", "jsonl", "raw"],
+    storage_options: dict[str, str],
     decode: bool,
 ) -> int:
     """Prints the records of a partition directory that a consumer would get, offline.
@@ -91,6 +94,7 @@ def read(
             from_offset=from_offset,
             to_offset=to_offset,
             on_damage=tell,
+            storage_options=storage_options,
         )
     except NotAPartitionError as error:
         click.echo(f"ottla: {error}", err=True)

@@ -6,6 +6,7 @@ import click
 
 from ottla.audit.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
 from ottla.audit.result import check_target
+from ottla.cli.options import storage_option
 
 FAULTY = 2
 
@@ -33,8 +34,13 @@ FAULTY = 2
     show_default=True,
     help="Bytes between two entries of an index, as the topic has it.",
 )
+@storage_option
 def rebuild(
-    paths: tuple[str, ...], output: str, topics: tuple[str, ...], index_interval_bytes: int
+    paths: tuple[str, ...],
+    output: str,
+    topics: tuple[str, ...],
+    index_interval_bytes: int,
+    storage_options: dict[str, str],
 ) -> int:
     """Builds indexes, producer snapshots and leader epochs from the segments.
 
@@ -50,7 +56,11 @@ def rebuild(
         raise click.BadParameter(str(error), param_hint="--output") from error
     try:
         built = rebuild_side_files(
-            list(paths), output, topics=topics, index_interval_bytes=index_interval_bytes
+            list(paths),
+            output,
+            topics=topics,
+            index_interval_bytes=index_interval_bytes,
+            storage_options=storage_options,
         )
     except ValueError as error:
         click.echo(f"ottla: {error}", err=True)
