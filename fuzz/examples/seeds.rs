@@ -4,13 +4,16 @@ use std::path::Path;
 use std::{fs, io};
 
 use ottla_core::attributes::Compression;
+use ottla_core::audit::Scanner;
 use ottla_core::builder::{
     BatchFields, LegacyFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
     build_legacy,
 };
+use ottla_core::check::Level;
 use ottla_core::compression::Codecs;
 use ottla_core::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
 use ottla_core::limits::Limits;
+use ottla_fuzz::{limits, pair, segment};
 
 const TIME: i64 = 1_500_000_000_000;
 const TEXT: &[u8] = b"hello hello hello hello, and a little more so that there is a match";
@@ -53,11 +56,38 @@ fn main() -> io::Result<()> {
             save("wrappers", &format!("magic-{magic}-{codec}"), &[&head[..], &set].concat())?;
         }
     }
+    for (name, input) in chunks() {
+        save("chunks", &name, &input)?;
+    }
     // The bytes of a structured input mean nothing by themselves: any will do.
     save("build_read", "zeros", &[0; 200])?;
     save("build_read", "ramp", &(0..=255).collect::<Vec<u8>>())?;
     save("leader", "zeros", &[0; 200])?;
     save("leader", "ramp", &(0..=255).collect::<Vec<u8>>())
+}
+
+/// Scans and chunks of a segment, alone and in pairs that belong together.
+fn chunks() -> Vec<(String, Vec<u8>)> {
+    let (segment, indexes, context) = segment();
+    let source = segment.as_slice();
+    let mut scanner = Scanner::new(Level::Full, limits());
+    let scan =
+        scanner.scan_indexed(&source, context, &indexes, &mut |_| true, None).expect("reads");
+    let scan = scan.to_bytes();
+    let end = source.len() as u64;
+    let mut chunk = |range| {
+        let chunk = scanner.scan_range(&source, context, &indexes, range, &mut |_| true);
+        chunk.expect("reads").to_bytes()
+    };
+    let mut inputs = vec![
+        ("scan".to_owned(), pair(&scan, &[])),
+        ("scans".to_owned(), pair(&scan, &scan)),
+        ("chunk".to_owned(), pair(&chunk(0..end), &[])),
+    ];
+    for cut in [400, end / 2, end - 900] {
+        inputs.push((format!("cut-{cut}"), pair(&chunk(0..cut), &chunk(cut..end))));
+    }
+    inputs
 }
 
 fn records() -> Vec<NewRecord<'static>> {

@@ -1,10 +1,15 @@
 //! What the fuzz targets share: bounds and the watch over them, checksums made right, and a plain
-//! reading of a buffer.
+//! reading of a buffer, and a segment with everything in it.
 
 use cpu_time::ThreadTime;
 use ottla_core::attributes::Compression;
+use ottla_core::audit::SegmentContext;
+use ottla_core::audit::index_check::Indexes;
 use ottla_core::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_core::batches::{Batches, is_zero_tail};
+use ottla_core::builder::{
+    BatchFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
+};
 use ottla_core::compression::Codecs;
 use ottla_core::error::{Error, ErrorKind};
 use ottla_core::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
@@ -184,4 +189,79 @@ pub fn topic_config(settings: [u8; 8]) -> TopicConfig {
     set("message.format.version", FORMATS[rest / 4 % 4]);
     set("producer.id.expiration.ms", ["86400000", "0", "10", "9223372036854775807"][rest / 16 % 4]);
     config
+}
+
+/// A segment of a few kilobytes with a bit of everything that a scan takes down, its indexes, and what
+/// is known of it.
+pub fn segment() -> (Vec<u8>, Indexes, SegmentContext) {
+    const TIME: i64 = 1_500_000_000_000;
+    let mut codecs = Codecs::new(limits());
+    let (mut bytes, mut offset_index, mut time_index) = (Vec::new(), Vec::new(), Vec::new());
+    let mut next = 100;
+    for number in 0..40i64 {
+        let producer_id = number % 3;
+        let fields = BatchFields {
+            base_offset: next,
+            partition_leader_epoch: number as i32 / 9,
+            producer_id: producer_id - 1,
+            producer_epoch: if producer_id > 0 { 0 } else { -1 },
+            base_sequence: if producer_id > 0 { number as i32 / 3 * 2 } else { -1 },
+            is_transactional: producer_id == 2,
+            ..BatchFields::default()
+        };
+        let record = NewRecord { timestamp: TIME + number, ..NewRecord::default() };
+        let batch = if number % 9 == 8 {
+            let fields = BatchFields { base_sequence: -1, is_transactional: true, ..fields };
+            let record = match number % 2 {
+                0 => NewControlRecord::Commit { coordinator_epoch: 7 },
+                _ => NewControlRecord::Abort { coordinator_epoch: 6 },
+            };
+            build_control_batch(&fields, TIME + number, record, &mut codecs)
+        } else {
+            build_batch(&fields, &[record.clone(), record], &mut codecs)
+        };
+        if number % 5 == 4 {
+            offset_index.extend((next as i32 - 99).to_be_bytes());
+            offset_index.extend((bytes.len() as i32).to_be_bytes());
+            time_index.extend((TIME + number).to_be_bytes());
+            time_index.extend((next as i32 - 99).to_be_bytes());
+        }
+        bytes.extend(batch.expect("builds"));
+        match number {
+            // A checksum that is wrong, bytes that are no batch, offsets that are missing, come again
+            // or belong elsewhere.
+            6 => bytes.iter_mut().last().into_iter().for_each(|byte| *byte ^= 1),
+            12 => bytes.extend([7; 90]),
+            17 => next += 1000,
+            21 => next -= 4,
+            26 => next = 3,
+            27 => next = 1200,
+            _ => next += 2,
+        }
+    }
+    bytes.extend([0; 30]);
+    let mut indexes = Indexes::new(100);
+    indexes.has_offsets(offset_index.len() as u64);
+    indexes.has_times(time_index.len() as u64);
+    indexes.add_offsets(&offset_index);
+    indexes.add_times(&time_index);
+    let context = SegmentContext {
+        base_offset: Some(100),
+        now_ms: TIME + 86_400_000,
+        is_compared: true,
+        ..SegmentContext::default()
+    };
+    (bytes, indexes, context)
+}
+
+/// Two byte strings as one input.
+pub fn pair(left: &[u8], right: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(left.len()).expect("inputs are small");
+    [&size.to_le_bytes(), left, right].concat()
+}
+
+/// The two of [`pair`].
+pub fn unpair(input: &[u8]) -> (&[u8], &[u8]) {
+    let Some((size, rest)) = input.split_first_chunk() else { return (input, &[]) };
+    rest.split_at_checked(u16::from_le_bytes(*size).into()).unwrap_or((rest, &[]))
 }

@@ -36,7 +36,7 @@ impl Copy {
                 &scan.context,
                 high_watermark,
             ),
-            has_old_formats: magic_0 + magic_1 > 0,
+            has_old_formats: magic_0 > 0 || magic_1 > 0,
         }
     }
 }

@@ -97,7 +97,7 @@ impl Told {
             .compaction(first_offset, last_offset, Some(segment))
             .unwrap_or_else(|| judge.unexplained(first_offset));
         let offsets = u64::try_from(segment.holes).unwrap_or(0).saturating_sub(self.offsets);
-        self.ranges += ranges;
+        self.ranges = self.ranges.saturating_add(ranges);
         self.offsets = self.offsets.saturating_add(offsets);
         self.last_offset = last_offset;
         Gap {
@@ -411,7 +411,7 @@ fn inside(segment: usize, scan: &SegmentScan, push: &mut dyn FnMut(Gap)) {
         position: None,
         first_offset,
         last_offset: next - 1,
-        ranges: counters.thin_batches + counters.empty_batches,
+        ranges: counters.thin_batches.saturating_add(counters.empty_batches),
         offsets: counters.removed_offsets,
         reader: Reader::All,
         cause: Cause::Compaction,

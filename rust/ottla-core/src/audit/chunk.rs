@@ -27,10 +27,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The first byte of a serialised chunk; other numbers are other formats.
-const CHUNK_VERSION: u8 = 1;
+const CHUNK_VERSION: u8 = 2;
 
 /// The first byte of a serialised scan.
-const SCAN_VERSION: u8 = 129;
+const SCAN_VERSION: u8 = 130;
 
 /// Batches, one after the other, behind which a walk has forgotten where it began.
 const SETTLING: usize = 3;

@@ -82,7 +82,7 @@ impl RangeSum {
     /// Adds what follows.
     fn add(&mut self, right: &Self) {
         let touches = u64::from(self.last_offset.checked_add(1) == Some(right.first_offset));
-        self.ranges = self.ranges.saturating_add(right.ranges) - touches;
+        self.ranges = self.ranges.saturating_add(right.ranges).saturating_sub(touches);
         self.offsets = self.offsets.saturating_add(right.offsets);
         self.last_offset = right.last_offset;
     }
@@ -221,5 +221,21 @@ impl Gaps {
         }
         self.list.sort_by_key(|gap| (gap.first_offset, gap.reader, gap.last_offset, gap.cause));
         (self.list, left_out as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_no_ranges_can_be_added() {
+        let sum = |first_offset, last_offset| Ranges {
+            listed: Vec::new(),
+            rest: Some(RangeSum { first_offset, last_offset, position: 0, ranges: 0, offsets: 0 }),
+        };
+        let mut left = sum(0, 4);
+        left.append(&sum(5, 9));
+        assert_eq!(left.rest().map(|rest| (rest.ranges, rest.last_offset)), Some((0, 9)));
     }
 }

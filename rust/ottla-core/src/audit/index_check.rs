@@ -24,6 +24,9 @@ use serde::{Deserialize, Serialize};
 /// (`segment.index.bytes`), and a bound on what an index takes of memory.
 pub const MAX_INDEX_BYTES: usize = 16 << 20;
 
+/// Entries that are looked at, of the kind that takes less.
+const MAX_ENTRIES: usize = MAX_INDEX_BYTES / OFFSET_ENTRY_BYTES;
+
 /// What the two index files of a segment hold, up to the zeros that follow while they are in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Indexes {
@@ -260,6 +263,12 @@ impl Offsets {
         }
     }
 
+    /// Whether an index of bounded size has such entries.
+    fn is_possible(&self) -> bool {
+        let wrong = self.wrong.map_or(0, |(number, _)| number);
+        [self.start.unwrap_or(0), self.next, wrong].iter().all(|&number| number <= MAX_ENTRIES)
+    }
+
     /// The segment ends before the offset `end`, which is `None` where its end is not known.
     fn finish(mut self, indexes: &Indexes, end: Option<i64>) -> Wrong {
         // Before the first batch there is nothing to point to but lost bytes.
@@ -299,6 +308,17 @@ impl Greatest {
     }
 }
 
+/// Entries of the `.timeindex`, one after the other, up to whose offsets the greatest timestamp is the
+/// same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Settled {
+    /// Number of the first.
+    start: usize,
+    /// Number behind the last.
+    stop: usize,
+    greatest: Greatest,
+}
+
 /// The entries of the `.timeindex` that fall into one part of a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Times {
@@ -306,8 +326,8 @@ struct Times {
     start: Option<(usize, Greatest)>,
     /// The next entry to be judged.
     next: usize,
-    /// Entries, each with the greatest timestamp of this part up to its offset.
-    settled: Vec<(usize, Greatest)>,
+    /// Entries in order, with the greatest timestamp of this part up to their offsets.
+    settled: Vec<Settled>,
     greatest: Greatest,
 }
 
@@ -324,9 +344,11 @@ impl Times {
     }
 
     fn settle(&mut self, until: usize) {
-        let greatest = self.greatest;
-        self.settled.extend((self.next..until).map(|number| (number, greatest)));
-        self.next = self.next.max(until);
+        let (start, greatest) = (self.next, self.greatest);
+        if start < until {
+            self.settled.push(Settled { start, stop: until, greatest });
+            self.next = until;
+        }
     }
 
     fn join(mut self, right: Self) -> Self {
@@ -343,8 +365,12 @@ impl Times {
             self.settle(start);
         }
         let known = self.next;
-        let later = right.settled.into_iter().filter(|(number, _)| *number >= known);
-        self.settled.extend(later.map(|(number, greatest)| (number, left.join(greatest))));
+        let later = right.settled.into_iter().map(|settled| Settled {
+            start: settled.start.max(known),
+            greatest: left.join(settled.greatest),
+            ..settled
+        });
+        self.settled.extend(later.filter(|settled| settled.start < settled.stop));
         self.next = known.max(right.next);
         self.greatest = left.join(right.greatest);
         self
@@ -353,22 +379,33 @@ impl Times {
     /// As of [`Offsets::finish`].
     fn finish(mut self, indexes: &Indexes, end: Option<i64>) -> Wrong {
         self.settle(indexes.timed().len());
-        let judge = |(number, greatest): &(usize, Greatest)| {
-            let entry = indexes.timed().get(*number)?;
-            if let Some(end) = end
-                && entry.offset(indexes.base_offset) >= end
-            {
-                return Some((*number, Fault::Beyond { end }));
-            }
-            let is_wrong = greatest.timestamp > entry.timestamp
-                || (greatest.timestamp < entry.timestamp && !greatest.is_partial);
-            is_wrong.then_some((*number, Fault::Timestamp { greatest: greatest.timestamp }))
+        let judge = |settled: Settled| {
+            let Settled { start, stop, greatest } = settled;
+            let stop = stop.min(indexes.timed().len());
+            let entries = indexes.timed().get(start..stop).unwrap_or_default();
+            (start..).zip(entries).find_map(|(number, entry)| {
+                if let Some(end) = end
+                    && entry.offset(indexes.base_offset) >= end
+                {
+                    return Some((number, Fault::Beyond { end }));
+                }
+                let is_wrong = greatest.timestamp > entry.timestamp
+                    || (greatest.timestamp < entry.timestamp && !greatest.is_partial);
+                is_wrong.then_some((number, Fault::Timestamp { greatest: greatest.timestamp }))
+            })
         };
         // Entries below the first batch.
-        let (start, before) = self.start.unwrap_or_default();
-        let before = (0..start).find_map(|number| judge(&(number, before)));
-        let wrong = before.or_else(|| self.settled.iter().find_map(judge));
+        let (stop, greatest) = self.start.unwrap_or_default();
+        let before = judge(Settled { start: 0, stop, greatest });
+        let wrong = before.or_else(|| self.settled.into_iter().find_map(judge));
         earlier(wrong, indexes.time_order())
+    }
+
+    /// Whether an index of bounded size has such entries, and each is settled once.
+    fn is_possible(&self) -> bool {
+        let start = self.start.map_or(0, |(start, _)| start);
+        let bounds = self.settled.iter().flat_map(|settled| [settled.start, settled.stop]);
+        bounds.chain([self.next, MAX_ENTRIES]).is_sorted() && start <= MAX_ENTRIES
     }
 }
 
@@ -429,6 +466,11 @@ impl IndexCheck {
         let entry = indexes.timed().get(self.times.next).filter(|_| self.times.start.is_some());
         let none = self.times.start.map(|_| i64::MAX);
         self.next_offset = entry.map(|entry| entry.offset(indexes.base_offset)).or(none);
+    }
+
+    /// Whether it can come from a scan: what comes from elsewhere may claim anything.
+    pub(crate) fn is_possible(&self) -> bool {
+        self.offsets.is_possible() && self.times.is_possible()
     }
 
     /// A part ends here: what points into its last batch points to no other.
@@ -633,5 +675,46 @@ impl Report<'_> {
                 .values("the end of the file", format!("{zeros} zeros"))
                 .graded(Severity::Info),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{ChunkError, SegmentScan};
+
+    fn through_bytes(index_check: IndexCheck) -> Result<SegmentScan, ChunkError> {
+        let scan = SegmentScan { index_check, ..SegmentScan::default() };
+        SegmentScan::from_bytes(&scan.to_bytes())
+    }
+
+    #[test]
+    fn numbers_of_entries_that_no_index_has_are_refused() {
+        let settled = |start, stop| Settled { start, stop, greatest: Greatest::default() };
+        let times = |times| IndexCheck { times, ..IndexCheck::default() };
+        let offsets = |offsets| IndexCheck { offsets, ..IndexCheck::default() };
+        let possible =
+            Times { settled: vec![settled(0, 2), settled(2, 5)], next: 5, ..Times::default() };
+        assert!(through_bytes(times(possible.clone())).is_ok());
+        let far = MAX_ENTRIES + 1;
+        let greatest = Greatest::default();
+        for impossible in [
+            // A join and a judgement go through all numbers up to those.
+            times(Times { start: Some((usize::MAX, greatest)), ..Times::default() }),
+            times(Times { next: far, ..Times::default() }),
+            times(Times { settled: vec![settled(0, far)], next: far, ..Times::default() }),
+            times(Times { settled: vec![settled(2, 5), settled(0, 2)], ..possible.clone() }),
+            times(Times { settled: vec![settled(0, 2), settled(1, 5)], ..possible }),
+            offsets(Offsets { start: Some(far), ..Offsets::default() }),
+            offsets(Offsets { next: far, ..Offsets::default() }),
+            // Where in the file it is would have no place in a number.
+            offsets(Offsets { wrong: Some((usize::MAX, Fault::Order)), ..Offsets::default() }),
+        ] {
+            assert_eq!(
+                through_bytes(impossible.clone()),
+                Err(ChunkError::Malformed),
+                "{impossible:?}"
+            );
+        }
     }
 }

@@ -109,7 +109,8 @@ impl PartitionScan {
     /// Ended transactions that were counted and not kept.
     pub fn transactions_left_out(&self) -> u64 {
         let kept = self.ended.aborted.len() + self.ended.committed.len();
-        (self.counters.aborted + self.counters.committed).saturating_sub(kept as u64)
+        let ended = self.counters.aborted.saturating_add(self.counters.committed);
+        ended.saturating_sub(kept as u64)
     }
 }
 
@@ -204,7 +205,8 @@ impl Merge<'_> {
         self.findings
             .extend(kept.into_iter().map(|finding| PlacedFinding { segment: index, finding }));
         for waiting in std::mem::take(&mut scan.waiting) {
-            self.waiting.push((known + waiting.finding, waiting.has_offsets, waiting.lowest));
+            let place = known.saturating_add(waiting.finding);
+            self.waiting.push((place, waiting.has_offsets, waiting.lowest));
         }
         let producers = std::mem::take(&mut scan.producers);
         if is_repeated {
@@ -529,7 +531,9 @@ fn epochs(segments: &[SegmentScan], checkpoint: &[(i32, i64)]) -> Vec<Epoch> {
     let mut epochs: Vec<Epoch> = Vec::new();
     for run in segments.iter().flat_map(|scan| &scan.leader_epochs) {
         match epochs.last_mut() {
-            Some(last) if last.epoch == run.epoch => last.batches += run.batches,
+            Some(last) if last.epoch == run.epoch => {
+                last.batches = last.batches.saturating_add(run.batches);
+            }
             _ => epochs.push(Epoch {
                 epoch: run.epoch,
                 start_offset: Some(run.start_offset),

@@ -390,7 +390,8 @@ impl Copy {
         let after = self.misplaced.partition_point(|(start, _)| *start <= place);
         after.checked_sub(1).and_then(|index| self.misplaced.get(index)).is_some_and(
             |(start, size)| {
-                start.segment == place.segment && place.position < start.position + (*size).max(1)
+                start.segment == place.segment
+                    && place.position < start.position.saturating_add((*size).max(1))
             },
         )
     }

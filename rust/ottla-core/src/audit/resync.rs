@@ -382,7 +382,7 @@ impl Search {
         };
         self.budget = rest;
         spending.change = spending.change.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
-        spending.needed = spending.needed.max((-spending.change).max(0) as u64);
+        spending.needed = spending.needed.max(spending.change.min(0).unsigned_abs());
         true
     }
 
@@ -710,6 +710,15 @@ mod tests {
         assert!(!use_up(&mut short, &[-11]));
         assert!(short.is_lost());
         assert!(!Spending::default().suffices(&short.spending(), false));
+    }
+
+    #[test]
+    fn a_budget_that_was_used_up_beyond_all_bounds_is_refused_no_less() {
+        let spending = Spending { change: i64::MIN, ..Spending::default() };
+        let mut search = Search { budget: 10, ..Search::after(spending) };
+        assert!(use_up(&mut search, &[-1]));
+        assert!(!use_up(&mut search, &[-10]));
+        assert_eq!(search.spending().needed, 1 << 63);
     }
 
     #[test]

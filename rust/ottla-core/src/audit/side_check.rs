@@ -310,7 +310,10 @@ fn last_stable_offsets(scan: &PartitionScan) -> BTreeMap<i64, i64> {
     for (offset, is_end, producer_id, first_offset) in events {
         if is_end {
             let other = open.iter().find(|(_, other)| *other != producer_id);
-            stable.insert(offset, other.map_or(offset + 1, |(first_offset, _)| *first_offset));
+            stable.insert(
+                offset,
+                other.map_or(offset.saturating_add(1), |(first_offset, _)| *first_offset),
+            );
             open.remove(&(first_offset, producer_id));
         } else {
             open.insert((first_offset, producer_id));

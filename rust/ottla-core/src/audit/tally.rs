@@ -122,9 +122,48 @@ impl Counters {
         }
     }
 
+    /// Whether a log can have all this.
+    fn are_possible(&self) -> bool {
+        let Self {
+            bytes,
+            damaged_bytes,
+            batches,
+            bad_batches,
+            records,
+            control_batches,
+            transactional_batches,
+            idempotent_batches,
+            thin_batches,
+            empty_batches,
+            delete_horizon_batches,
+            removed_offsets,
+            magics,
+            codecs,
+            committed,
+            aborted,
+        } = self;
+        let counts = [
+            bytes,
+            damaged_bytes,
+            batches,
+            bad_batches,
+            records,
+            control_batches,
+            transactional_batches,
+            idempotent_batches,
+            thin_batches,
+            empty_batches,
+            delete_horizon_batches,
+            removed_offsets,
+            committed,
+            aborted,
+        ];
+        counts.into_iter().chain(magics).chain(codecs).all(|&count| count < MOST)
+    }
+
     /// Whether batches show that the cleaner was at work.
     pub fn shows_compaction(&self) -> bool {
-        self.thin_batches + self.empty_batches + self.delete_horizon_batches > 0
+        self.thin_batches > 0 || self.empty_batches > 0 || self.delete_horizon_batches > 0
     }
 }
 
@@ -400,50 +439,22 @@ impl SegmentScan {
     /// one.
     pub(crate) fn has_room_for(&self, right: &Self) -> bool {
         let runs = self.leader_epochs.len() + right.leader_epochs.len();
-        runs < MAX_EPOCHS && self.producers.has_room_for(&right.producers)
+        let mut counters = self.counters;
+        counters.add(&right.counters);
+        runs < MAX_EPOCHS
+            && self.producers.has_room_for(&right.producers)
+            && counters.are_possible()
     }
 
     /// Whether a log can have all this: what comes from elsewhere may claim anything.
     pub(crate) fn is_possible(&self) -> bool {
-        let Counters {
-            bytes,
-            damaged_bytes,
-            batches,
-            bad_batches,
-            records,
-            control_batches,
-            transactional_batches,
-            idempotent_batches,
-            thin_batches,
-            empty_batches,
-            delete_horizon_batches,
-            removed_offsets,
-            magics,
-            codecs,
-            committed,
-            aborted,
-        } = &self.counters;
-        let counts = [
-            bytes,
-            damaged_bytes,
-            batches,
-            bad_batches,
-            records,
-            control_batches,
-            transactional_batches,
-            idempotent_batches,
-            thin_batches,
-            empty_batches,
-            delete_horizon_batches,
-            removed_offsets,
-            committed,
-            aborted,
-            &self.valid_bytes,
-        ];
-        let runs = self.leader_epochs.iter().map(|run| &run.batches);
-        let mut counts = counts.into_iter().chain(magics).chain(codecs).chain(runs);
+        let runs = self.leader_epochs.iter().map(|run| run.batches);
+        let mut counts = runs.chain([self.valid_bytes]);
         let mut offsets = self.first_offset.iter().chain(&self.next_offset);
-        counts.all(|&count| count < MOST) && offsets.all(|&offset| offset >= 0)
+        self.counters.are_possible()
+            && counts.all(|count| count < MOST)
+            && offsets.all(|&offset| offset >= 0)
+            && self.index_check.is_possible()
     }
 
     /// Appends the part on the right, which began where this one ends; `growth` and `right_growth`
@@ -531,7 +542,8 @@ pub(crate) struct Memory {
 impl Memory {
     /// Whether a walk can remember this.
     pub(crate) fn is_possible(&self) -> bool {
-        self.expected >= 0 || self.expected == i64::MIN
+        let is_offset = self.expected >= 0 || self.expected == i64::MIN;
+        is_offset && self.pending.is_none_or(|pending| pending.records < MOST)
     }
 
     /// Before the first batch of a segment; `base_offset` is what its name says.
@@ -740,7 +752,7 @@ impl<'a> Tally<'a> {
             counters.codecs[0] += batches;
             self.expected = self.quiet_offset;
             if let Some(run) = self.scan.leader_epochs.last_mut() {
-                run.batches += batches;
+                run.batches = run.batches.saturating_add(batches);
             }
         }
         self.quiet_offset = LOUD;
@@ -986,7 +998,7 @@ impl<'a> Tally<'a> {
             return;
         }
         if let Some(run) = runs.last_mut().filter(|run| run.epoch == epoch) {
-            run.batches += 1;
+            run.batches = run.batches.saturating_add(1);
             self.epoch = epoch;
             return;
         }
@@ -1006,7 +1018,7 @@ impl<'a> Tally<'a> {
                 self.scan.findings.push(epoch_fault(&last, epoch));
                 runs.pop();
                 if let Some(run) = runs.last_mut().filter(|run| run.epoch == epoch) {
-                    run.batches += 2;
+                    run.batches = run.batches.saturating_add(2);
                     self.epoch = epoch;
                     return;
                 }
@@ -1258,7 +1270,7 @@ pub(crate) fn absorb(
     if let Verdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
         let count =
             if completed.is_commit { &mut counters.committed } else { &mut counters.aborted };
-        *count += 1;
+        *count = count.saturating_add(1);
         ended.push(producer_id, *completed);
     }
 }
@@ -1273,4 +1285,75 @@ pub(crate) fn epoch_fault(run: &EpochRun, other: i32) -> Finding {
         .at(run.position, run.size)
         .offsets(run.start_offset, run.first_last_offset)
         .values(other, run.epoch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{PartitionContext, merge_partition};
+    use crate::header::{Header, RECORD_BATCH_OVERHEAD};
+
+    /// As many as one scan may have counted.
+    fn most() -> SegmentScan {
+        let batches = MOST - 1;
+        let counters = Counters {
+            thin_batches: batches,
+            empty_batches: batches,
+            delete_horizon_batches: batches,
+            removed_offsets: batches,
+            committed: batches,
+            aborted: batches,
+            ..Counters::default()
+        };
+        let run = EpochRun {
+            epoch: 3,
+            start_offset: 0,
+            batches,
+            first_last_offset: 0,
+            position: u64::MAX,
+            size: u64::MAX,
+        };
+        let mut findings = Findings::default();
+        findings.push(Finding::new(FindingKind::OutOfSegment, "somewhere").at(u64::MAX, u64::MAX));
+        SegmentScan {
+            counters,
+            first_offset: Some(0),
+            next_offset: Some(9),
+            leader_epochs: vec![run; 20],
+            findings,
+            waiting: vec![Waiting { finding: usize::MAX, has_offsets: true, lowest: i64::MIN }],
+            ..SegmentScan::default()
+        }
+    }
+
+    #[test]
+    fn the_largest_counts_that_come_through_bytes_can_be_merged() {
+        let scan = SegmentScan::from_bytes(&most().to_bytes()).expect("none is too large");
+        let log = merge_partition(vec![scan; 20], &PartitionContext::default());
+        assert!(log.counters.shows_compaction());
+        assert_eq!(log.transactions_left_out(), u64::MAX);
+        assert_eq!(log.epochs.first().map(|epoch| epoch.batches), Some(u64::MAX));
+        let inside = log.gaps.iter().find(|gap| gap.segment == 19).map(|gap| gap.ranges);
+        assert_eq!(inside, Some(2 * (MOST - 1)));
+    }
+
+    #[test]
+    fn counts_that_no_log_has_are_refused_or_not_added() {
+        let most = most();
+        assert!(most.has_room_for(&SegmentScan::default()));
+        assert!(!most.has_room_for(&most));
+        let mut impossible = most;
+        impossible.counters.codecs[3] = MOST;
+        assert!(SegmentScan::from_bytes(&impossible.to_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_batch_held_back_has_no_more_records_than_a_log() {
+        let header = Header::read(&[0; RECORD_BATCH_OVERHEAD], 0).expect("long enough");
+        let info = BatchInfo::from_header(&header, 0);
+        let seen = |records| Seen { info, records, control: None, has_base: true, is_sound: true };
+        let memory = |records| Memory { pending: Some(seen(records)), ..Memory::new(Some(0)) };
+        assert!(memory(7).is_possible());
+        assert!(!memory(u64::MAX).is_possible());
+    }
 }
