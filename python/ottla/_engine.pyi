@@ -58,6 +58,7 @@ __all__ = [
     "read_columns",
     "rebuild_side_files",
     "segment_batches",
+    "segment_cuts",
     "segment_records",
     "segment_stream",
     "segment_table",
@@ -217,6 +218,9 @@ def rebuild_side_files(
 def segment_batches(
     path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...
+def segment_cuts(
+    path: _Place, index: _Bytes, *, base_offset: int, size: int, apart: int
+) -> list[int]: ...
 def segment_records(
     path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...

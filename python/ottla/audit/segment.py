@@ -25,6 +25,9 @@ RECORD_COLUMNS: tuple[Column, ...] = RECORDS[FILE_COLUMNS:]
 segment_table = _engine.segment_table
 """The rows of `batches` or `records` of a file as Arrow record batches, fast."""
 
+segment_cuts = _engine.segment_cuts
+"""Where the offset index of a segment lets it be cut."""
+
 # Rows read from a file at a time. Records carry their values, which may be large.
 BATCHES_AT_ONCE = 16_384
 RECORDS_AT_ONCE = 1_024

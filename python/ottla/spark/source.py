@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import struct
 import sys
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,7 +25,7 @@ from ottla.audit.internal_topics import COORDINATOR_TABLES, INTERNAL_TOPICS, wit
 from ottla.audit.plan import ENDLESS, Plan
 from ottla.audit.result import make_result
 from ottla.audit.run import run_plan
-from ottla.audit.segment import first_batch, segment_table
+from ottla.audit.segment import first_batch, segment_cuts, segment_table
 from ottla.audit.tables import TABLES, Column, arrow_stream
 from ottla.errors import SparkError
 from ottla.spark.filters import Bounds, Pushed, is_about, narrowed
@@ -65,8 +64,6 @@ MAX_INDEX_BYTES = 64 << 20
 
 MOST_CUTS = 256
 """A cut costs some milliseconds while a query is planned, and this many make enough tasks."""
-
-INDEX_ENTRY = struct.Struct(">iI")
 
 OPTIONS = {
     "path": "what load() was given",
@@ -508,48 +505,18 @@ def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int
         ),
         None,
     )
+    if index is None:
+        return []
     try:
-        return [] if index is None else _indexed_positions(file, index, files, piece_bytes)
+        return segment_cuts(
+            files.place(file.path, file.size),
+            files.read(index.path, MAX_INDEX_BYTES),
+            base_offset=file.base_offset or 0,
+            size=file.size,
+            apart=piece_bytes,
+        )
     except OSError:
         return []
-
-
-def _indexed_positions(
-    file: FileEntry, index: FileEntry, files: Files, piece_bytes: int
-) -> list[int]:
-    data = files.read(index.path, MAX_INDEX_BYTES)
-    place = files.place(file.path, file.size)
-    entries = [*INDEX_ENTRY.iter_unpack(data[: len(data) - len(data) % INDEX_ENTRY.size])]
-    cuts: list[int] = []
-    for before, (relative, position) in pairwise([(-1, 0), *entries]):
-        if position - (cuts[-1] if cuts else 0) < piece_bytes or file.size - position < piece_bytes:
-            continue
-        if _is_batch(place, file.base_offset or 0, before, (relative, position)):
-            cuts.append(position)
-    return cuts
-
-
-def _is_batch(
-    place: Place, base_offset: int, before: tuple[int, int], entry: tuple[int, int]
-) -> bool:
-    """Whether the batches from one entry of an index on lead to that of the next.
-
-    The offset of an entry is the last one of what was appended there.
-    """
-    relative, position = entry
-    following: int | None = before[1]
-    while following is not None and following < position:
-        batch = first_batch(place, following)
-        if batch is None or not batch.is_valid:
-            return False
-        following = batch.position + batch.size
-    batch = first_batch(place, position) if following == position else None
-    return (
-        batch is not None
-        and batch.position == position
-        and batch.is_valid
-        and before[0] < batch.base_offset - base_offset <= relative
-    )
 
 
 def pieces_of(request: Request, plan: Plan, pushed: Pushed) -> Iterator[Pieces]:

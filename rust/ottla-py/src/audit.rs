@@ -678,6 +678,36 @@ pub(crate) fn segment_batches(
     Ok((rows.collect::<PyResult<_>>()?, listing.next_position))
 }
 
+/// Positions of sound batches that the offset index of a segment names, and that the batches before
+/// them lead to: where it can be cut.
+///
+/// Args:
+///     path: of the segment, as of :class:`Segment`.
+///     index: the bytes of its ``.index``.
+///     base_offset: of its name.
+///     size: bytes of the segment that are looked at, at most.
+///     apart: bytes between two positions, and between them and both ends, at least.
+///
+/// Raises:
+///     OSError: the file cannot be read.
+#[pyfunction]
+#[pyo3(signature = (path, index, *, base_offset, size, apart))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn segment_cuts(
+    py: Python<'_>,
+    path: Place,
+    index: &[u8],
+    base_offset: i64,
+    size: u64,
+    apart: u64,
+) -> PyResult<Vec<u64>> {
+    let source = Limited::new(path.open_detached(py)?, size);
+    py.detach(|| {
+        with_scanner(Level::Decode, |scanner| scanner.cuts(&source, base_offset, index, apart))
+    })
+    .map_err(|error| path.error(py, &error))
+}
+
 /// The records of a file from the batch at a position on, damage left out; of a batch whose records
 /// cannot be read those before the fault.
 ///

@@ -31,7 +31,7 @@ mod _engine {
     #[pymodule_export]
     use crate::audit::{
         Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_batches,
-        segment_records,
+        segment_cuts, segment_records,
     };
     #[pymodule_export]
     use crate::build::{

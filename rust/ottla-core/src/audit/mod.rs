@@ -28,6 +28,7 @@
 //! | `resync` | where batches go on after damage |
 //! | `scan` | one pass over one segment, or over a range of it |
 //! | `chunk` | what a range shows, in a form that joins |
+//! | `cuts` | where the `.index` of a segment lets it be cut |
 //! | `tally` | what sound batches amount to: order, epochs, timestamps, counts |
 //! | [`producers`], [`sequences`], [`transactions`] | what producers did, in a form that merges |
 //! | [`index_check`] | `.index` and `.timeindex` against the batches |
@@ -42,6 +43,7 @@
 
 mod causes;
 mod chunk;
+mod cuts;
 pub mod findings;
 mod fingerprint;
 pub mod gaps;

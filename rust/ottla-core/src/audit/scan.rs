@@ -349,7 +349,7 @@ impl Scanner {
 pub(super) struct Pass<'c, 'a> {
     pub(super) checker: &'c mut Checker,
     /// Where the memory of the window goes in the end.
-    buffer: &'c mut Vec<u8>,
+    pub(super) buffer: &'c mut Vec<u8>,
     pub(super) window: Window<'a>,
     pub(super) tally: Tally<'a>,
     search: Search,
@@ -390,7 +390,7 @@ enum Frame {
 
 impl Pass<'_, '_> {
     /// The batches that begin before `stop`.
-    fn walk(&mut self, stop: u64) {
+    pub(super) fn walk(&mut self, stop: u64) {
         self.walk_until(stop, &|| false);
     }
 
