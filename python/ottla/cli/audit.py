@@ -21,8 +21,6 @@ from ottla.cli.options import storage_option
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import SparkSession
-
 LOG_SETTINGS = "log4j2.properties"
 """Of the JVM of `--engine spark`, beside this module."""
 
@@ -212,7 +210,7 @@ def _audit_on_spark(master: str | None, paths: list[str], wanted: _Wanted) -> Au
 
 
 @contextmanager
-def _own_session(master: str | None) -> Iterator[SparkSession]:
+def _own_session(master: str | None) -> Iterator[Any]:
     """A Spark session that lives as long as the command, and tells no more than it has to."""
     from ottla.spark.session import session, silence
 
