@@ -8,7 +8,10 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
+from clusters import Sessions
 from logs import segment_name, write_log_directory
+from ottla.audit.tables import TABLES
+from ottla.errors import SparkError
 from stores import Store, missing, s3_server
 
 # The module, over which the package binds the function of its name.
@@ -37,6 +40,44 @@ def test_objects_are_the_same_on_spark(
     for name in ("files", "findings", "gaps", "transactions", "recovery", "batches", "records"):
         expected = getattr(embedded, name).to_arrow()
         assert getattr(result, name).toArrow().to_pylist() == expected.to_pylist(), name
+
+
+@pytest.mark.parametrize("kind", ["cluster", "connect"])
+def test_workers_that_got_ottla_by_ship_read_objects(
+    sessions: Sessions, store: Store, demo: Path, kind: str
+) -> None:
+    uri = store.upload(demo, store.bucket() + "/logs")
+    embedded = ottla.audit(uri, storage_options=store.options)
+    session = sessions.get(kind)
+    ottla.spark.ship(session)
+    result = ottla.spark.audit(session, uri, split_bytes=65_536, storage_options=store.options)
+    assert result.summary == embedded.summary
+    collected = result.collect()
+    for name in TABLES:
+        assert list(getattr(collected, name)) == list(getattr(embedded, name)), name
+    # Read by tasks once more.
+    assert result.records.toArrow().to_pylist() == embedded.records.to_arrow().to_pylist()
+
+
+def test_workers_without_obstore_say_what_to_install_there(
+    sessions: Sessions, store: Store, demo: Path
+) -> None:
+    uri = store.upload(demo, store.bucket() + "/logs")
+    session = sessions.get("cluster", fresh=True)
+    ottla.spark.ship(session)
+    assert sessions.processes is not None
+    package = sessions.processes.directory / "packages" / "obstore"
+    aside = package.rename(package.with_name("aside"))
+    try:
+        with pytest.raises(SparkError) as raised:
+            ottla.spark.audit(session, uri, storage_options=store.options)
+    finally:
+        aside.rename(package)
+    said, *_ = str(raised.value).splitlines()
+    assert "the Python worker" in said
+    assert "lacks a package that has to be installed there" in said
+    assert "obstore: pip install 'ottla[objects]'" in said
+    assert store.options["secret_access_key"] not in said
 
 
 def test_an_object_that_vanishes_does_not_fail_the_job(

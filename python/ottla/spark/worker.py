@@ -8,9 +8,13 @@ which are pickled by value: they first find what `ottla.spark.ship` put there, t
 from __future__ import annotations
 
 import pickle
+import platform
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ottla import __version__
+from ottla.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +27,7 @@ __all__ = [
     "run_in_worker",
     "run_rows_in_worker",
     "run_table_in_worker",
+    "where_it_is_missing",
 ]
 
 _shipped: list[str] = []
@@ -129,28 +134,50 @@ def find_ottla() -> Callable[[], None]:
     return find
 
 
-def _run(target: str, payload: object) -> Callable[[Any], Any]:
+@contextmanager
+def where_it_is_missing() -> Iterator[None]:
+    """Tell of a package that a task lacks on which worker it has to be installed.
+
+    Raises:
+        MissingDependencyError: in place of one from the block, with the worker's name.
+    """
+    try:
+        yield
+    except MissingDependencyError as error:
+        raise MissingDependencyError(
+            f"the Python worker {sys.executable} on {platform.node()} lacks a package that has to"
+            f" be installed there: {error}"
+        ) from error
+
+
+def _load(target: str, payload: object) -> Callable[[], Callable[[Any], Any]]:
+    """Make the function that finds in a worker what is to run there."""
     find = find_ottla()
     # As bytes: unpickling objects of Ottla imports it, which works only behind `find`.
     pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
     module, _, name = target.partition(":")
 
-    def run(items: Any) -> Any:
+    def load() -> Callable[[Any], Any]:
         import importlib
         import pickle
 
         find()
         function = getattr(importlib.import_module(module), name)
-        return function(pickle.loads(pickled))(items)
+        loaded: Callable[[Any], Any] = function(pickle.loads(pickled))
+        return loaded
 
-    return run
+    return load
 
 
 def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    call = _run(target, payload)
+    load = _load(target, payload)
 
     def run_over(items: Iterator[Any]) -> Iterator[Any]:
-        yield from call(items)
+        function = load()
+        from ottla.spark.worker import where_it_is_missing
+
+        with where_it_is_missing():
+            yield from function(items)
         # A worker with input left is thrown away, and the next task waits for a new one.
         for _ in items:
             pass
@@ -194,4 +221,14 @@ def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa
             table to a table.
         payload: any object the standard pickle takes; it is unpickled for each group.
     """
-    return _run(target, payload)
+    load = _load(target, payload)
+
+    def run_table(table: pa.Table) -> pa.Table:
+        function = load()
+        from ottla.spark.worker import where_it_is_missing
+
+        with where_it_is_missing():
+            result: pa.Table = function(table)
+        return result
+
+    return run_table
