@@ -17,7 +17,7 @@ PROGRAM = "from ottla.cli import main; main()"
 CAP_DAC_OVERRIDE = 1
 CAP_DAC_READ_SEARCH = 2
 PR_CAPBSET_DROP = 24
-NEEDED = {"rebuild": ("--output", "built")}
+NEEDED = {"rebuild": ("--output", "built"), "validate": ("--now-ms", "1")}
 
 
 def unread(ran: Ran) -> list[str]:
@@ -249,7 +249,7 @@ def test_a_hundred_thousand_tiny_segments_are_all_read(run: Run, tmp_path: Path)
     assert summary["findings"] == {"error": 0, "warning": 0, "info": 100_000}
 
 
-@pytest.mark.parametrize("verb", ["audit", "read", "inspect", "rebuild"])
+@pytest.mark.parametrize("verb", ["audit", "read", "inspect", "rebuild", "validate"])
 def test_a_setting_of_a_store_that_is_none_is_wrong_usage_and_not_repeated(
     run: Run, verb: str
 ) -> None:

@@ -1,5 +1,6 @@
 """An audit of objects finds what an audit of the same files finds."""
 
+import base64
 import json
 import os
 import subprocess
@@ -274,8 +275,8 @@ def test_the_commands_read_objects(
     assert len(capsys.readouterr().out.splitlines()) == 12
     assert cli.run(["read", f"{logs}/orders-0", "--format", "raw"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 24
-    for verb in ("inspect", "read"):
-        assert cli.run([verb, f"{logs}/nowhere.log"]) == 3
+    for verb in (["inspect"], ["read"], ["validate", "--now-ms", "1"]):
+        assert cli.run([*verb, f"{logs}/nowhere.log"]) == 3
         assert "nowhere.log: no object of this name" in capsys.readouterr().err
     store.put(f"{logs}/orders-0/{segment_name(12)}", b"damage" + segment(4, base_offset=12))
     assert cli.run(["audit", logs]) == 2
@@ -283,8 +284,8 @@ def test_the_commands_read_objects(
 
 
 def test_a_scheme_of_no_store_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in ("audit", "inspect", "read"):
-        assert cli.run([verb, "hdfs://namenode/logs"]) == 64
+    for verb in (["audit"], ["inspect"], ["read"], ["validate", "--now-ms", "1"]):
+        assert cli.run([*verb, "hdfs://namenode/logs"]) == 64
         assert "no files are read by hdfs:" in capsys.readouterr().err
 
 
@@ -318,6 +319,7 @@ def test_commands_take_settings_of_the_store(
         ("audit", "", ["--format", "json"]),
         ("read", "/refunds-0", []),
         ("inspect", f"/refunds-0/{segment_name(0)}", []),
+        ("validate", f"/refunds-0/{segment_name(0)}", ["--now-ms", str(NOW_MS)]),
     ):
         status = cli.run([verb, f"{demo}{path}", *more])
         of_the_file = capsys.readouterr().out
@@ -328,3 +330,31 @@ def test_commands_take_settings_of_the_store(
     # The key of the last one is not one of a store.
     assert cli.run(["inspect", segment_uri, *options, "--storage-option", "no_such=1"]) == 64
     assert "no_such" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_record_sets_in_a_store_get_the_verdicts_of_files(
+    s3: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bucket = s3.bucket()
+    lines = [{"records": base64.b64encode(segment(1)).decode()}] * 3
+    of_kinds = {
+        "set.bin": segment(1),
+        # Larger than what is read at once.
+        "large.bin": segment(1, records=3_000, value_size=1_000),
+        "sets.jsonl": "\n".join(map(json.dumps, lines)).encode(),
+        "0.log": segment(4) + b"damage",
+        "empty.bin": b"",
+    }
+    options = [word for pair in s3.options.items() for word in ("--storage-option", "=".join(pair))]
+    for name, data in of_kinds.items():
+        (tmp_path / name).write_bytes(data)
+        s3.put(f"{bucket}/{name}", data)
+        status = cli.run(["validate", f"{tmp_path}/{name}", "--now-ms", str(NOW_MS)])
+        of_the_file = capsys.readouterr()
+        assert (
+            cli.run(["validate", f"{bucket}/{name}", "--now-ms", str(NOW_MS), *options]) == status
+        )
+        told = capsys.readouterr()
+        assert told.out.replace(bucket, str(tmp_path)) == of_the_file.out
+        assert told.err.replace(bucket, str(tmp_path)) == of_the_file.err

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import json
 import os
-import stat
 import sys
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ottla.audit.inventory import display
-from ottla.errors import OttlaError
+from ottla.cli.options import storage_option
+from ottla.errors import OttlaError, StorageError
 from ottla.records import TopicConfig, validate
+from ottla.storage import files_of, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
     from ottla.records import Verdict
+    from ottla.storage import Place
 
 ACCEPTED, REFUSED, NOT_READ = 0, 2, 3
 
@@ -29,6 +32,9 @@ ACCEPTED, REFUSED, NOT_READ = 0, 2, 3
 MAX_RECORD_SET = 2**31 - 1
 MAX_OFFSET = 2**63 - 1 - 2**31
 MAX_LINE = MAX_RECORD_SET // 3 * 4 + 1024
+
+# Of an object that is read line by line, or batch by batch.
+OBJECT_BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class _NotRead:
     help="Version of the produce request; -1 for none, as a broker's own writes have none.",
 )
 @click.option("--transactional-id", help="The transactional id that the request carries.")
+@storage_option
 @click.option(
     "--format",
     "form",
@@ -97,6 +104,7 @@ def validate_files(
     profile: str,
     api_version: int,
     transactional_id: str | None,
+    storage_options: dict[str, str],
     form: Literal["text", "jsonl"],
 ) -> int:
     """Tells what a leader would do with the records of produce requests, and who is to blame.
@@ -119,7 +127,7 @@ def validate_files(
     }
     _check(config, request)
     status = ACCEPTED
-    for found in (found for file in files for found in _record_sets(file)):
+    for found in (found for file in files for found in _record_sets(file, storage_options)):
         if isinstance(found, _NotRead):
             click.echo(f"ottla: {found.place}: {found.reason}", err=True)
             status = NOT_READ
@@ -173,32 +181,46 @@ def _config(settings: Iterable[str]) -> TopicConfig:
         raise click.BadParameter(str(error), param_hint="--config") from error
 
 
-def _record_sets(file: str) -> Iterator[_RecordSet | _NotRead]:
+def _record_sets(file: str, storage_options: dict[str, str]) -> Iterator[_RecordSet | _NotRead]:
     if file == "-":
         yield from _from_lines("-", sys.stdin.buffer)
         return
-    path = os.fsencode(file)
-    place = display(path)
+    path = full_path(file)
+    files = files_of(file, storage_options)
+    name = display(os.fsencode(file))
     try:
+        entry = files.stat(path)
         # A FIFO must not even be opened: that would wait for ever.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            yield _NotRead(place, "not a file")
-        elif path.endswith(b".log"):
-            yield from _from_segment(place, path)
-        else:
-            with open(path, "rb") as source:
-                if path.endswith(b".jsonl"):
-                    yield from _from_lines(place, source)
-                else:
-                    yield _whole(place, source)
+        if entry.is_directory or entry.fault is not None:
+            yield _NotRead(name, "not a file")
+            return
+        place = files.place(path, entry.size)
+        with _opened(place) as source:
+            if path.endswith(b".log"):
+                yield from _from_segment(name, place, source)
+            elif path.endswith(b".jsonl"):
+                yield from _from_lines(name, source)
+            else:
+                yield _whole(name, source)
+    except StorageError:
+        raise
     except (OSError, OttlaError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        yield _NotRead(place, reason or str(error))
+        yield _NotRead(name, reason or str(error))
+
+
+def _opened(place: Place) -> BinaryIO:
+    if isinstance(place, bytes):
+        return open(place, "rb")
+    from ottla.storage.objects import ObjectFile
+
+    return io.BufferedReader(ObjectFile(place), OBJECT_BUFFER_BYTES)
 
 
 def _whole(place: str, source: BinaryIO) -> _RecordSet | _NotRead:
-    if os.fstat(source.fileno()).st_size > MAX_RECORD_SET:
+    if source.seek(0, os.SEEK_END) > MAX_RECORD_SET:
         return _NotRead(place, f"larger than a record set can be, {MAX_RECORD_SET} bytes")
+    source.seek(0)
     return _RecordSet(place, source.read())
 
 
@@ -221,33 +243,32 @@ def _from_lines(place: str, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]
             yield _RecordSet(place, data, line=number)
 
 
-def _from_segment(place: str, path: bytes) -> Iterator[_RecordSet | _NotRead]:
+def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]:
     from ottla.audit.segment import BATCH_COLUMNS, batch_chunks
 
     names = [column.name for column in BATCH_COLUMNS]
     end = 0
-    with open(path, "rb") as source:
-        for row in (row for chunk in batch_chunks(path, 0) for row in chunk):
-            batch = dict(zip(names, row, strict=True))
-            if batch["position"] != end:
-                yield _gap(place, end, batch["position"])
-            source.seek(batch["position"])
-            data = source.read(batch["size"])
-            end = batch["position"] + batch["size"]
-            if batch["magic"] == 2:  # noqa: PLR2004 - the offset stands outside the checksum
-                data = bytes(8) + data[8:]
-            yield _RecordSet(
-                place,
-                data,
-                position=batch["position"],
-                # A damaged header may say what no log has.
-                base_offset=max(0, min(batch["base_offset"] or 0, MAX_OFFSET)),
-                is_control=bool(batch["is_control"]),
-            )
-        source.seek(end)
-        rest = iter(lambda: source.read(1 << 20), b"")
-        if any(piece.strip(b"\0") for piece in rest):
-            yield _gap(place, end, os.fstat(source.fileno()).st_size)
+    for row in (row for chunk in batch_chunks(place, 0) for row in chunk):
+        batch = dict(zip(names, row, strict=True))
+        if batch["position"] != end:
+            yield _gap(name, end, batch["position"])
+        source.seek(batch["position"])
+        data = source.read(batch["size"])
+        end = batch["position"] + batch["size"]
+        if batch["magic"] == 2:  # noqa: PLR2004 - the offset stands outside the checksum
+            data = bytes(8) + data[8:]
+        yield _RecordSet(
+            name,
+            data,
+            position=batch["position"],
+            # A damaged header may say what no log has.
+            base_offset=max(0, min(batch["base_offset"] or 0, MAX_OFFSET)),
+            is_control=bool(batch["is_control"]),
+        )
+    source.seek(end)
+    rest = iter(lambda: source.read(1 << 20), b"")
+    if any(piece.strip(b"\0") for piece in rest):
+        yield _gap(name, end, source.seek(0, os.SEEK_END))
 
 
 def _gap(place: str, start: int, end: int) -> _NotRead:

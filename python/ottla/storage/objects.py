@@ -8,6 +8,7 @@ the place where a thread reads, a few pieces of the object are on their way, ask
 from __future__ import annotations
 
 import errno
+import io
 import os
 import threading
 import weakref
@@ -22,6 +23,8 @@ from ottla.storage.files import Entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future, ThreadPoolExecutor
+
+    from _typeshed import WriteableBuffer
 
     from ottla.storage.files import Files
 
@@ -362,6 +365,40 @@ class ObjectPlace:
                 before.close()
             _THREAD.last = weakref.ref(reader)
         return reader
+
+
+class ObjectFile(io.RawIOBase):
+    """An object as a file to read, for `io.BufferedReader`."""
+
+    def __init__(self, place: ObjectPlace) -> None:
+        self._place = place
+        self._position = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """As of any file."""
+        bases = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._place.size}
+        self._position = max(0, bases[whence] + offset)
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """As of any file.
+
+        Raises:
+            OSError: as `ObjectPlace.read_at`.
+        """
+        target = memoryview(buffer).cast("B")
+        data = self._place.read_at(self._position, len(target))
+        target[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
 
 _THREAD = threading.local()
