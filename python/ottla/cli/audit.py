@@ -219,14 +219,16 @@ def _own_session(master: str | None) -> Iterator[Any]:
     # PySpark warns of versions of pandas, which nothing here uses.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name(LOG_SETTINGS)))
+    settings = {}
+    if master is None or not master.startswith("sc://"):
+        # A server of Spark Connect has set its own.
+        settings = {
+            "spark.ui.enabled": False,
+            "spark.ui.showConsoleProgress": sys.stderr.isatty(),
+        }
     spark = None
     try:
-        spark = session(
-            master,
-            app_name="ottla audit",
-            spark__ui__enabled=False,
-            spark__ui__showConsoleProgress=sys.stderr.isatty(),
-        )
+        spark = session(master, app_name="ottla audit", **settings)
         # PySpark's own handler asks by a connection that already waits for an answer.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield spark
