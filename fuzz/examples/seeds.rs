@@ -84,8 +84,8 @@ fn chunks() -> Vec<(String, Vec<u8>)> {
         ("scans".to_owned(), pair(&scan, &scan)),
         ("chunk".to_owned(), pair(&chunk(0..end), &[])),
     ];
-    for cut in [400, end / 2, end - 900] {
-        inputs.push((format!("cut-{cut}"), pair(&chunk(0..cut), &chunk(cut..end))));
+    for (name, cut) in [("early", 400), ("middle", end / 2), ("late", end - 900)] {
+        inputs.push((format!("cut-{name}"), pair(&chunk(0..cut), &chunk(cut..end))));
     }
     inputs
 }

@@ -239,7 +239,8 @@ pub fn segment() -> (Vec<u8>, Indexes, SegmentContext) {
             _ => next += 2,
         }
     }
-    bytes.extend([0; 30]);
+    // And a batch that was cut.
+    bytes.extend_from_within(..50);
     let mut indexes = Indexes::new(100);
     indexes.has_offsets(offset_index.len() as u64);
     indexes.has_times(time_index.len() as u64);

@@ -724,3 +724,81 @@ fn bytes_that_are_no_scan_are_refused_or_at_least_harmless() {
     }
     assert!(taken > 0);
 }
+
+/// A log with all that a scan takes down, hurt in its middle and at its end.
+fn small_log() -> (Log, Vec<u8>) {
+    let mut log = Log::at(0);
+    for number in 0..6 {
+        log.produced(number * 2, number > 1, 2);
+        log.plain(&[b"plain"]);
+        log.next += i64::from(number == 4);
+        log.epoch += i32::from(number == 3);
+    }
+    log.marker(NewControlRecord::Abort { coordinator_epoch: 3 });
+    log.produced(12, true, 1).plain(&[b"plain"]).produced(20, true, 1).plain(&[b"plain"]);
+    let mut bytes = log.bytes.clone();
+    let (hurt, ..) = log.batches[5];
+    bytes[hurt + 65] ^= 1;
+    bytes.extend_from_slice(&log.batch(0)[..70]);
+    (log, bytes)
+}
+
+/// The same bytes with one of their varints changed, each to each of some of the greatest numbers.
+fn with_great_numbers(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    // The greatest and the least of 64 bits and of 32, and the greatest count that a scan may have.
+    let numbers: [&[u8]; 5] = [
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+        &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+        &[0xff, 0xff, 0xff, 0xff, 0x0f],
+        &[0xfe, 0xff, 0xff, 0xff, 0x0f],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f],
+    ];
+    let begins = (1..bytes.len()).filter(|&place| place == 1 || bytes[place - 1] < 0x80);
+    begins.flat_map(move |place| {
+        let end = bytes[place..].iter().position(|&byte| byte < 0x80).map(|at| place + at + 1);
+        let rest = &bytes[end.unwrap_or(bytes.len())..];
+        numbers.into_iter().map(move |number| [&bytes[..place], number, rest].concat())
+    })
+}
+
+#[test]
+fn no_number_of_a_chunk_or_scan_is_so_great_that_it_does_harm() {
+    let (log, bytes) = small_log();
+    let indexes = any_indexes(&log, 0, &mut Random(1));
+    let source = bytes.as_slice();
+    let context = SegmentContext { is_compared: true, ..active(0) };
+    let case = Case { context, indexes: &indexes, ..Case::full(&source) };
+    let end = bytes.len() as u64;
+    let judge = |scans: Vec<SegmentScan>| {
+        let log = merge_partition(scans, &PartitionContext::default());
+        log.transactions_left_out();
+        Copy::of(&log, &PartitionContext::default(), None)
+    };
+    let mut taken = 0;
+
+    let chunks = case.chunks(&[0, end / 2, end]);
+    let [left, right] = chunks.as_slice() else { panic!("two ranges") };
+    for left in with_great_numbers(&left.to_bytes()).map(|bytes| Chunk::from_bytes(&bytes)) {
+        let Some(whole) = left.ok().and_then(|left| left.merge(right.clone()).ok()) else {
+            continue;
+        };
+        taken += 1;
+        case.finish(whole).into_iter().for_each(|scan| drop(judge(vec![scan])));
+    }
+    for right in with_great_numbers(&right.to_bytes()).map(|bytes| Chunk::from_bytes(&bytes)) {
+        let Some(whole) = right.ok().and_then(|right| left.clone().merge(right).ok()) else {
+            continue;
+        };
+        taken += 1;
+        case.finish(whole).into_iter().for_each(|scan| drop(judge(vec![scan])));
+    }
+
+    let scan = case.one_pass();
+    for found in with_great_numbers(&scan.to_bytes()).map(|bytes| SegmentScan::from_bytes(&bytes)) {
+        let Ok(found) = found else { continue };
+        taken += 1;
+        judge(vec![found.clone(), scan.clone()]);
+        judge(vec![scan.clone(), found]);
+    }
+    assert!(taken > 500, "{taken}");
+}
