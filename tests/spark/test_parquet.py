@@ -1,5 +1,6 @@
 """Record sets in Parquet files that the tasks read themselves."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ottla.spark import parquet
+from ottla.storage.objects import ObjectFile
 
 pytestmark = pytest.mark.spark
 
@@ -143,5 +145,6 @@ class Held:
 
 def test_an_object_in_a_store_is_read_like_a_file(directory: Path) -> None:
     path = directory / "0.parquet"
-    file = parquet.PlaceFile(Held(path.read_bytes()))
+    held: Any = Held(path.read_bytes())
+    file = io.BufferedReader(ObjectFile(held))
     assert pq.ParquetFile(pa.PythonFile(file, mode="r")).read() == pq.read_table(path)

@@ -26,6 +26,7 @@ from ottla.spark.validate import (
 )
 from ottla.spark.work import frame_of_work, rows_of_work
 from ottla.storage.files import files_of, full_path
+from ottla.storage.objects import ObjectFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -307,35 +308,7 @@ def _opened(read: Read, storage_options: Mapping[str, str]) -> Any:
     place = files_of(path, storage_options).place(path, read.size)
     if isinstance(place, bytes):
         return pa.memory_map(place.decode("utf-8", "surrogateescape"))
-    return pa.PythonFile(PlaceFile(place), mode="r")
-
-
-class PlaceFile(io.RawIOBase):
-    """An object in a store as a file that can be read."""
-
-    def __init__(self, place: Any) -> None:
-        self._place = place
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._place.size}
-        self._position = base[whence] + offset
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        wanted = self._place.size - self._position if size < 0 else size
-        data = bytes(self._place.read_at(self._position, wanted))
-        self._position += len(data)
-        return data
+    return pa.PythonFile(io.BufferedReader(ObjectFile(place)), mode="r")
 
 
 def _arrow_type(type_: str) -> pa.DataType:
