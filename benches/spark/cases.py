@@ -160,9 +160,10 @@ def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> C
     columns = ["offset", "timestamp", "key", "value"]
     first = str(data.paths[0])
     count, tasks = data.whole_records // (4 * CORES), 4 * CORES
+    source = spark.read.format("ottla").option("partition_bytes", SPLIT_BYTES)
     frames = {
-        OURS: ottla.spark.read(spark, data.directory, columns=columns),
-        SOURCE: spark.read.format("ottla").schema(peer.RECORD_SCHEMA).load(str(data.directory)),
+        OURS: ottla.spark.read(spark, data.directory, columns=columns, partition_bytes=SPLIT_BYTES),
+        SOURCE: source.schema(peer.RECORD_SCHEMA).load(str(data.directory)),
         READY: _in_tasks(spark, peer.hand_out(first, columns, count), tasks, peer.RECORD_SCHEMA),
         AIOKAFKA: _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA),
     }
