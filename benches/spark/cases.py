@@ -13,6 +13,7 @@ from typing import Any
 
 import ottla
 import ottla.spark
+from ottla.audit.segment import segment_table
 
 from benches.data import MIB
 from benches.peers import AIOKAFKA, OURS
@@ -29,6 +30,7 @@ EMBEDDED = "ottla.audit, two threads"
 SOURCE = "ottla, spark.read"
 FRAME = "ottla, rows through the JVM"
 READY = "ready-made columns, nothing read"
+ALONE = "ottla, columns made and dropped, without Spark"
 
 _NOW_MS = 1_800_000_000_000
 
@@ -178,6 +180,12 @@ def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> C
         )
     jobs = {who: _job(frame, data.whole_records, data.whole_size) for who, frame in frames.items()}
     jobs[AIOKAFKA] = _job(frames[AIOKAFKA], data.records, data.size)
+
+    def alone() -> int:
+        tables = (segment_table(bytes(path), "records", columns=columns) for path in data.paths)
+        return sum(len(rows) for table in tables for rows in table)
+
+    jobs[ALONE] = Job(alone, data.records, data.size)
     return Case(f"files → DataFrame of records, {name}", jobs, {AIOKAFKA: target}, before)
 
 
