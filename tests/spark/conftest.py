@@ -11,11 +11,17 @@ KINDS = ("spark", "cluster", "connect")
 
 
 def kind_of(item: pytest.Item) -> int:
-    """Give the place of a test in the run, so that each kind of session is started once."""
+    """Give the place of a test in the run, so that each kind of session is started once.
+
+    The first one is of this process: its JVM looks for data sources once, and has to find Ottla.
+    """
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     names = {*getattr(item, "fixturenames", ()), *(p for p in parameters if isinstance(p, str))}
     asked = {name.removeprefix("new_") for name in names}
-    return max((at for at, kind in enumerate(KINDS) if kind in asked), default=-1)
+    kind = max((at for at, kind in enumerate(KINDS) if kind in asked), default=-1)
+    if kind < 0 and "sessions" in asked:
+        raise pytest.UsageError(f"{item.nodeid} asks for sessions, but by no name for which kind")
+    return kind
 
 
 @pytest.hookimpl(trylast=True)

@@ -60,17 +60,16 @@ def test_workers_that_got_ottla_by_ship_read_objects(
 
 
 def test_workers_without_obstore_say_what_to_install_there(
-    sessions: Sessions, store: Store, demo: Path
+    new_cluster: Any, sessions: Sessions, store: Store, demo: Path
 ) -> None:
     uri = store.upload(demo, store.bucket() + "/logs")
-    session = sessions.get("cluster", fresh=True)
-    ottla.spark.ship(session)
+    ottla.spark.ship(new_cluster)
     assert sessions.processes is not None
     package = sessions.processes.directory / "packages" / "obstore"
     aside = package.rename(package.with_name("aside"))
     try:
         with pytest.raises(SparkError) as raised:
-            ottla.spark.audit(session, uri, storage_options=store.options)
+            ottla.spark.audit(new_cluster, uri, storage_options=store.options)
     finally:
         aside.rename(package)
     said, *_ = str(raised.value).splitlines()
