@@ -50,6 +50,12 @@ def spark(sessions: Sessions) -> Any:
 
 
 @pytest.fixture
+def new_spark(sessions: Sessions) -> Any:
+    """Give a session in this process whose workers have done no other work."""
+    return sessions.get("spark", fresh=True)
+
+
+@pytest.fixture
 def cluster(sessions: Sessions) -> Any:
     """Give a session on a cluster of two workers whose Python has no Ottla: ship it."""
     return sessions.get("cluster")

@@ -37,15 +37,13 @@ def test_the_driver_plans_and_merges_a_hundred_thousand_files_within_its_share()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
 def test_a_worker_keeps_within_256_mib_at_full_level_on_a_gibibyte(
-    sessions: Any, tmp_path: Path
+    new_spark: Any, tmp_path: Path
 ) -> None:
     for number in range(2):
         (tmp_path / f"large-{number}").mkdir()
         write_segment(tmp_path / f"large-{number}" / f"{0:020d}.log", Shape(100), 1024 * MIB)
-    # The workers of another session have done other work.
-    spark = sessions.get("spark", fresh=True)
-    result = ottla.spark.audit(spark, tmp_path, level="full", split_bytes=1024 * MIB)
+    result = ottla.spark.audit(new_spark, tmp_path, level="full", split_bytes=1024 * MIB)
     assert result.summary.bytes > 2000 * MIB
-    peaks = [peak_resident(pid) for pid in python_workers(jvm_of(spark))]
+    peaks = [peak_resident(pid) for pid in python_workers(jvm_of(new_spark))]
     assert peaks
     assert 0 < max(peaks) <= 256 * MIB
