@@ -37,12 +37,12 @@ demo: $(VENV)/.release ## from a bare checkout: build, then audit examples/data
 		sys.exit(run(["audit", "examples/data"]) not in (0, 1, 2))'
 
 test: $(VENV)/.release $(VENV)/.dev ## the fast tests of both languages
-	cargo test --quiet --locked -p ottla-kernels -p ottla-core
+	cargo test --quiet --locked --workspace --exclude ottla-py
 	$(BIN)/pytest -q
 
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
-	cargo test --quiet --locked -p ottla-kernels -p ottla-core -- --include-ignored
-	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-core --test leader_history
+	cargo test --quiet --locked --workspace --exclude ottla-py -- --include-ignored
+	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-leader --test leader_history
 	$(BIN)/pytest -q -m "" --durations 10
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
 

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::{fs, io};
 
-use ottla_core::attributes::Compression;
-use ottla_core::audit::Scanner;
-use ottla_core::builder::{
+use ottla_format::attributes::Compression;
+use ottla_audit::Scanner;
+use ottla_format::builder::{
     BatchFields, LegacyFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
     build_legacy,
 };
-use ottla_core::check::Level;
-use ottla_core::compression::Codecs;
-use ottla_core::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
-use ottla_core::limits::Limits;
+use ottla_format::check::Level;
+use ottla_format::compression::Codecs;
+use ottla_format::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
+use ottla_format::limits::Limits;
 use ottla_fuzz::{limits, pair, segment};
 
 const TIME: i64 = 1_500_000_000_000;

@@ -3,8 +3,8 @@
 //! the same bytes.
 
 use libfuzzer_sys::fuzz_target;
-use ottla_core::audit::{Scanner, SegmentContext};
-use ottla_core::check::Level;
+use ottla_audit::{Scanner, SegmentContext};
+use ottla_format::check::Level;
 use ottla_fuzz::{limits, mend_checksums};
 
 fuzz_target!(|data: &[u8]| {

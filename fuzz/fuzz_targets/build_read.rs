@@ -3,13 +3,13 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use ottla_core::attributes::Compression;
-use ottla_core::builder::{
+use ottla_format::attributes::Compression;
+use ottla_format::builder::{
     BatchFields, LegacyFields, NewRecord, build_batch, build_batch_from_columns, build_legacy,
 };
-use ottla_core::check::{Checker, Level};
-use ottla_core::compression::Codecs;
-use ottla_core::limits::Limits;
+use ottla_format::check::{Checker, Level};
+use ottla_format::compression::Codecs;
+use ottla_format::limits::Limits;
 use ottla_fuzz::{Owned, records};
 use ottla_kernels::{BinaryColumn, Offsets, RecordColumns, Validity};
 

@@ -3,13 +3,11 @@
 //! the same through bytes again, and that can be merged, finished, judged and compared within bounds.
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
-use ottla_core::audit::index_check::Indexes;
-use ottla_core::audit::replicas::{Copy, compare};
-use ottla_core::audit::{
-    Chunk, PartitionContext, RetentionEffect, Scanner, SegmentContext, SegmentScan, Source,
-    merge_partition,
-};
-use ottla_core::check::Level;
+use ottla_audit::segment::index_check::Indexes;
+use ottla_audit::copies::replicas::{Copy, compare};
+use ottla_audit::{Chunk, PartitionContext, RetentionEffect, Scanner, SegmentContext, SegmentScan, merge_partition};
+use ottla_log::source::{Source};
+use ottla_format::check::Level;
 use ottla_fuzz::{bounded, limits, pair, segment, unpair};
 use std::sync::LazyLock;
 

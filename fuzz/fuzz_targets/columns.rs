@@ -2,10 +2,10 @@
 //! Arbitrary bytes as a buffer of batches: columns hold what a reading record by record gives.
 
 use libfuzzer_sys::fuzz_target;
-use ottla_core::batches::Batches;
-use ottla_core::check::{Checker, Level};
-use ottla_core::columns::{read_numbers, read_views};
-use ottla_core::compression::Codecs;
+use ottla_format::batches::Batches;
+use ottla_format::check::{Checker, Level};
+use ottla_format::columns::{read_numbers, read_views};
+use ottla_format::compression::Codecs;
 use ottla_fuzz::{Owned, limits, mend_checksums, records};
 
 fuzz_target!(|data: &[u8]| {

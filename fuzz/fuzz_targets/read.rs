@@ -3,9 +3,9 @@
 //! plain reading record by record.
 
 use libfuzzer_sys::fuzz_target;
-use ottla_core::batches::{Batches, is_zero_tail};
-use ottla_core::check::{Checker, Level};
-use ottla_core::compression::Codecs;
+use ottla_format::batches::{Batches, is_zero_tail};
+use ottla_format::check::{Checker, Level};
+use ottla_format::compression::Codecs;
 use ottla_fuzz::{limits, mend_checksums, records};
 
 fuzz_target!(|data: &[u8]| {

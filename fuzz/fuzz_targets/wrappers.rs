@@ -3,9 +3,9 @@
 //! codec, eight the wrapper's offset, the rest is the set.
 
 use libfuzzer_sys::fuzz_target;
-use ottla_core::attributes::Compression;
-use ottla_core::check::{Checker, Level};
-use ottla_core::compression::Codecs;
+use ottla_format::attributes::Compression;
+use ottla_format::check::{Checker, Level};
+use ottla_format::compression::Codecs;
 use ottla_fuzz::{limits, mend_checksums, records};
 
 fuzz_target!(|data: &[u8]| {

@@ -2,19 +2,19 @@
 //! reading of a buffer, and a segment with everything in it.
 
 use cpu_time::ThreadTime;
-use ottla_core::attributes::Compression;
-use ottla_core::audit::SegmentContext;
-use ottla_core::audit::index_check::Indexes;
-use ottla_core::batch::{self, BatchInfo, Payload, RecordCursor};
-use ottla_core::batches::{Batches, is_zero_tail};
-use ottla_core::builder::{
+use ottla_format::attributes::Compression;
+use ottla_audit::SegmentContext;
+use ottla_audit::segment::index_check::Indexes;
+use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
+use ottla_format::batches::{Batches, is_zero_tail};
+use ottla_format::builder::{
     BatchFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
 };
-use ottla_core::compression::Codecs;
-use ottla_core::error::{Error, ErrorKind};
-use ottla_core::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
-use ottla_core::leader::TopicConfig;
-use ottla_core::limits::Limits;
+use ottla_format::compression::Codecs;
+use ottla_format::error::{Error, ErrorKind};
+use ottla_format::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
+use ottla_leader::TopicConfig;
+use ottla_format::limits::Limits;
 use peak_alloc::PeakAlloc;
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ def test_every_code_that_the_tests_expect_has_an_example() -> None:
 
 
 def test_every_code_that_the_engine_knows_has_an_example(root: Path) -> None:
-    source = root / "rust" / "ottla-core" / "src" / "leader" / "verdict.rs"
+    source = root / "rust" / "ottla-format" / "src" / "error_code.rs"
     known = re.findall(r'^    \w+ = (-?\d+), "', source.read_text(encoding="utf-8"), re.MULTILINE)
     # An offset that is asked for is no record set, and has its error elsewhere.
     assert {*map(int, known), 1} == set(MEANINGS)

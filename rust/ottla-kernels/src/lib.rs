@@ -5,7 +5,7 @@
 //!
 //! The kernels know one kind of batch, the *ordinary* one ([`BatchHeader::is_ordinary`]), and
 //! answer "yes" or "no": what they accept is right by every rule, and what they do not accept is
-//! not said to be wrong. [`run`](run::run) stops there, and `ottla-core` judges that batch by the
+//! not said to be wrong. [`run`](run::run) stops there, and `ottla-format` judges that batch by the
 //! complete rules and names the fault.
 //!
 //! | module | what it gives |

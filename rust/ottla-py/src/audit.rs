@@ -3,15 +3,13 @@
 use crate::check::level_of;
 use crate::place::{Opened, Place, told_to_stop};
 use crate::read::iterate;
-use ottla_core::attributes::Compression;
-use ottla_core::audit::index_check::{Indexes, MAX_INDEX_BYTES};
-use ottla_core::audit::{
-    Cause, ChunkError, Finding, FindingKind, Limited, Scanner, SegmentContext, SideFile, Source,
-    fill,
-};
-use ottla_core::batch::BatchInfo;
-use ottla_core::check::Level;
-use ottla_core::limits::Limits;
+use ottla_audit::segment::index_check::{Indexes, MAX_INDEX_BYTES};
+use ottla_audit::{Cause, ChunkError, Finding, FindingKind, Scanner, SegmentContext, SideFile};
+use ottla_format::attributes::Compression;
+use ottla_format::batch::BatchInfo;
+use ottla_format::check::Level;
+use ottla_format::limits::Limits;
+use ottla_log::source::{Limited, Source, fill};
 use pyo3::BoundObject;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -147,7 +145,7 @@ pub(crate) fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<B
 #[pyclass(frozen, eq, module = "ottla._engine")]
 #[derive(PartialEq)]
 pub(crate) struct SegmentScan {
-    pub(crate) inner: ottla_core::audit::SegmentScan,
+    pub(crate) inner: ottla_audit::SegmentScan,
 }
 
 #[pymethods]
@@ -228,7 +226,7 @@ impl SegmentScan {
     ///     ValueError: these bytes are none, or of another version.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        let inner = ottla_core::audit::SegmentScan::from_bytes(data).map_err(chunk_error)?;
+        let inner = ottla_audit::SegmentScan::from_bytes(data).map_err(chunk_error)?;
         Ok(Self { inner })
     }
 
@@ -418,7 +416,7 @@ impl Segment {
 }
 
 impl Segment {
-    fn with_unread(&self, mut inner: ottla_core::audit::SegmentScan) -> SegmentScan {
+    fn with_unread(&self, mut inner: ottla_audit::SegmentScan) -> SegmentScan {
         for finding in &self.unread {
             inner.findings.push(finding.clone());
         }
@@ -517,7 +515,7 @@ impl Source for Watched<'_> {
 #[pyclass(frozen, eq, module = "ottla._engine")]
 #[derive(PartialEq)]
 pub(crate) struct Chunk {
-    inner: ottla_core::audit::Chunk,
+    inner: ottla_audit::Chunk,
 }
 
 fn chunk_error(error: ChunkError) -> PyErr {
@@ -564,7 +562,7 @@ impl Chunk {
     ///     ValueError: these bytes are none, or of another version.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
-        let inner = ottla_core::audit::Chunk::from_bytes(data).map_err(chunk_error)?;
+        let inner = ottla_audit::Chunk::from_bytes(data).map_err(chunk_error)?;
         Ok(Self { inner })
     }
 
@@ -649,7 +647,7 @@ fn list(
     source: &Opened,
     position: u64,
     limit: usize,
-) -> PyResult<ottla_core::audit::Listing> {
+) -> PyResult<ottla_audit::Listing> {
     let context = SegmentContext::default();
     py.detach(|| {
         with_scanner(Level::Decode, |scanner| scanner.list(source, context, position, limit))

@@ -3,11 +3,11 @@
 use crate::bytes::bytes_of;
 use crate::check::with_checker;
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
-use ottla_core::attributes::Compression;
-use ottla_core::builder::{
+use ottla_format::attributes::Compression;
+use ottla_format::builder::{
     self, BatchFields, BuildError, ColumnsPlan, LegacyFields, NewControlRecord, NewRecord,
 };
-use ottla_core::check::Level;
+use ottla_format::check::Level;
 use ottla_kernels::{BinaryColumn, Offsets, RecordColumns, Validity};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -2,11 +2,11 @@
 
 use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::errors::to_python;
-use ottla_core::batch::{Payload, payload};
-use ottla_core::batches::Batches;
-use ottla_core::check::{Checker, Level};
-use ottla_core::error::Error;
-use ottla_core::limits::Limits;
+use ottla_format::batch::{Payload, payload};
+use ottla_format::batches::Batches;
+use ottla_format::check::{Checker, Level};
+use ottla_format::error::Error;
+use ottla_format::limits::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -1,6 +1,6 @@
 //! Faults of the engine as the exceptions of `ottla.errors`.
 
-use ottla_core::error::{Error, Family};
+use ottla_format::error::{Error, Family};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;

@@ -2,15 +2,16 @@
 
 use crate::audit::{finding_row, with_scanner};
 use crate::place::Place;
-use ottla_core::audit::{FindingKind, Isolation, PartitionReader, ReadOptions};
-use ottla_core::batch::Record as CoreRecord;
-use ottla_core::check::Level;
-use ottla_core::internal_topics::consumer_offsets::{CommittedOffsets, LogRange, is_damage, judge};
-use ottla_core::internal_topics::schema::{Fault, Value, uuid_text};
-use ottla_core::internal_topics::transaction_state::{
+use ottla_audit::committed_offsets::{LogRange, is_damage, judge};
+use ottla_audit::{FindingKind, Isolation, PartitionReader, ReadOptions};
+use ottla_format::batch::Record as CoreRecord;
+use ottla_format::check::Level;
+use ottla_log::internal_topics::consumer_offsets::CommittedOffsets;
+use ottla_log::internal_topics::schema::{Fault, Value, uuid_text};
+use ottla_log::internal_topics::transaction_state::{
     self, Standing, State, TransactionalId, TransactionalIds,
 };
-use ottla_core::internal_topics::{self, Record};
+use ottla_log::internal_topics::{self, Record};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 

@@ -2,12 +2,12 @@
 
 use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::check::kernels;
-use ottla_core::header::RECORD_BATCH_OVERHEAD;
-use ottla_core::leader::{
+use ottla_format::header::RECORD_BATCH_OVERHEAD;
+use ottla_format::limits::Limits;
+use ottla_leader::{
     self, ErrorCode, Metrics, Origin, Patch, Profile, Refusal, Request, Stored, TopicConfig,
     Validator,
 };
-use ottla_core::limits::Limits;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -235,7 +235,7 @@ pub(crate) fn validate(
     .request()?;
     let (bytes, config) = (data.as_bytes(), settings.get().config());
     let decide =
-        || with_validator(|validator| leader::validate(bytes, config, &request, validator));
+        || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
     let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
     Ok(Verdict::new(py, data.clone(), verdict))
 }
@@ -286,9 +286,9 @@ impl Verdict {
     pub(crate) fn new(
         py: Python<'_>,
         data: Bound<'_, PyBytes>,
-        verdict: leader::Verdict<'_>,
+        verdict: ottla_leader::Verdict<'_>,
     ) -> Self {
-        let leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
+        let ottla_leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
         let outcome = outcome.map(|accepted| Appended {
             message_count: accepted.message_count(),
             kept: match accepted.stored {
@@ -566,7 +566,7 @@ impl RecordError {
 /// The rows in which the profiles differ: ``id``, ``kafka``, ``strict``, ``why``.
 #[pyfunction]
 pub(crate) fn profile_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let row = |row: &leader::Difference| {
+    let row = |row: &ottla_leader::Difference| {
         let dict = PyDict::new(py);
         dict.set_item("id", row.id())?;
         dict.set_item("kafka", row.kafka())?;
@@ -574,5 +574,5 @@ pub(crate) fn profile_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDi
         dict.set_item("why", row.why())?;
         Ok(dict)
     };
-    leader::Difference::ALL.iter().map(row).collect()
+    ottla_leader::Difference::ALL.iter().map(row).collect()
 }

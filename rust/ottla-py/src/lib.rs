@@ -1,4 +1,4 @@
-//! The extension module `ottla._engine`: converts between Python and `ottla-core`, decides nothing.
+//! The extension module `ottla._engine`: converts between Python and the engine's crates, decides nothing.
 #![deny(unsafe_code)]
 // What stands in `///` here is what Python's `help()` shows: reStructuredText, not Markdown.
 #![allow(clippy::doc_markdown)]

@@ -3,11 +3,10 @@
 
 use crate::audit::{SegmentScan, finding_row};
 use crate::place::{Place, told_to_stop};
-use ottla_core::audit::side_check::SideFiles;
-use ottla_core::audit::transactions::CompletedTransaction;
-use ottla_core::audit::{
-    Finding, PartitionContext, RetentionEffect, SideFile, Source, fill, merge_partition_with,
-};
+use ottla_audit::partition::side_check::SideFiles;
+use ottla_audit::partition::transactions::CompletedTransaction;
+use ottla_audit::{Finding, PartitionContext, RetentionEffect, SideFile, merge_partition_with};
+use ottla_log::source::{Source, fill};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::io;
@@ -16,7 +15,7 @@ use std::sync::Mutex;
 /// What the segments of a partition show together.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct PartitionScan {
-    pub(crate) inner: ottla_core::audit::PartitionScan,
+    pub(crate) inner: ottla_audit::PartitionScan,
     pub(crate) context: PartitionContext,
     files: Vec<String>,
 }

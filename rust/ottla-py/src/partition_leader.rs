@@ -4,20 +4,20 @@ use crate::bytes::bytes_of;
 use crate::leader::{
     OriginName, Verdict, Whole, is_short, profile_of, settings_of, with_validator,
 };
-use ottla_core::leader::log::{
+use ottla_leader::log::{
     AppendRequest, EndTransaction, Leader as Engine, LeaderSettings, UnknownProducer,
 };
-use ottla_core::leader::producers::{Guard, ProducerEntry, ProducerRefusal};
-use ottla_core::leader::state::{OffsetOutOfRange, Offsets, Replay, RestoreError, Source};
-use ottla_core::leader::transactions::AbortedTransaction as Aborted;
-use ottla_core::leader::{Origin, Validator};
+use ottla_leader::state::{OffsetOutOfRange, Offsets, Replay, RestoreError, Source};
+use ottla_leader::{Origin, Validator};
+use ottla_log::producers::transactions::AbortedTransaction as Aborted;
+use ottla_log::producers::{Guard, ProducerEntry, ProducerRefusal};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString, PyTuple, PyType};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-type Decided<'a> = ottla_core::leader::Verdict<'a>;
+type Decided<'a> = ottla_leader::Verdict<'a>;
 
 /// Leave to begin a transaction on a partition (KIP-890); given by
 /// :meth:`Leader.begin_verification`, taken by :meth:`Leader.append`.

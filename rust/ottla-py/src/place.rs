@@ -1,7 +1,7 @@
 //! Where a reader finds its bytes: a file of this machine, or an object of Python's that reads them
 //! from somewhere else. Python is entered for as long as a call of that object takes.
 
-use ottla_core::audit::Source;
+use ottla_log::source::Source;
 use pyo3::exceptions::{PyException, PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -3,10 +3,10 @@
 use crate::bytes::bytes_of;
 use crate::check::with_checker;
 use crate::errors::to_python;
-use ottla_core::batch::{self, BatchInfo, Payload, RecordCursor};
-use ottla_core::batches::Batches;
-use ottla_core::check::{ControlRecord, Level};
-use ottla_core::limits::Limits;
+use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
+use ottla_format::batches::Batches;
+use ottla_format::check::{ControlRecord, Level};
+use ottla_format::limits::Limits;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::sync::{Mutex, PoisonError};
@@ -80,7 +80,7 @@ impl RecordBatch {
         self.data.as_bytes(py).get(start..end).unwrap_or_default()
     }
 
-    fn error(&self, py: Python<'_>, error: ottla_core::error::Error) -> PyErr {
+    fn error(&self, py: Python<'_>, error: ottla_format::error::Error) -> PyErr {
         to_python(py, &error.within(self.info.position as usize))
     }
 
@@ -111,7 +111,7 @@ pub(crate) fn iterate(
             let inflated = checker
                 .codecs()
                 .decompress(codec, info.magic, bytes)
-                .map_err(|kind| ottla_core::error::Error::new(kind, start))?;
+                .map_err(|kind| ottla_format::error::Error::new(kind, start))?;
             let cursor = RecordCursor::start(info, inflated, limits)?;
             Ok((cursor, Source::Owned(inflated.to_vec())))
         }),
@@ -184,7 +184,7 @@ impl RecordBatch {
     /// ``none``, ``gzip``, ``snappy``, ``lz4`` or ``zstd``; ``unknown`` for a number without codec.
     #[getter]
     fn compression<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
-        match self.info.compression().map(ottla_core::attributes::Compression::name) {
+        match self.info.compression().map(ottla_format::attributes::Compression::name) {
             Ok("none") => pyo3::intern!(py, "none"),
             Ok("gzip") => pyo3::intern!(py, "gzip"),
             Ok("snappy") => pyo3::intern!(py, "snappy"),

@@ -3,11 +3,9 @@
 use crate::audit::with_scanner;
 use crate::place::{Opened, Place, os_error};
 use crate::read::{Record, RecordIterator, iterate};
-use ottla_core::audit::{
-    Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step, WINDOW_BYTES,
-    fill,
-};
-use ottla_core::check::Level;
+use ottla_audit::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
+use ottla_format::check::Level;
+use ottla_log::source::{WINDOW_BYTES, fill};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

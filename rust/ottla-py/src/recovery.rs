@@ -1,12 +1,12 @@
 //! What the next start of a broker makes of a partition's directory, and the side files it builds.
 
 use crate::place::{Opened, Place, os_error};
-use ottla_core::audit::Source;
-use ottla_core::audit::recovery::{
+use ottla_log::recovery::{
     Aborted, Config, Directory, Recovery, Restart, SegmentOutcome, predict_recovery as predict,
     rebuild_side_files as rebuild,
 };
-use ottla_core::sidefiles::transaction_index::AbortedTransaction;
+use ottla_log::sidefiles::transaction_index::AbortedTransaction;
+use ottla_log::source::Source;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};

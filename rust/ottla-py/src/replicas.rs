@@ -3,9 +3,10 @@
 use crate::audit::{finding_row, with_scanner};
 use crate::partition::PartitionScan;
 use crate::place::{Place, os_error};
-use ottla_core::audit::replicas::{Difference, compare};
-use ottla_core::audit::{Finding, FindingKind, Severity, Source};
-use ottla_core::check::Level;
+use ottla_audit::copies::replicas::{Difference, compare};
+use ottla_audit::{Finding, FindingKind, Severity};
+use ottla_format::check::Level;
+use ottla_log::source::Source;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use std::io;
 /// What the scan of a partition leaves behind to be compared with other copies.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct Copy {
-    inner: ottla_core::audit::replicas::Copy,
+    inner: ottla_audit::copies::replicas::Copy,
     /// Of such batches only the records tell where they begin.
     has_old_formats: bool,
 }
@@ -31,7 +32,7 @@ impl Copy {
     fn new(scan: &PartitionScan, high_watermark: Option<i64>) -> Self {
         let [magic_0, magic_1, _] = scan.inner.counters.magics;
         Self {
-            inner: ottla_core::audit::replicas::Copy::of(
+            inner: ottla_audit::copies::replicas::Copy::of(
                 &scan.inner,
                 &scan.context,
                 high_watermark,
@@ -120,7 +121,7 @@ pub(crate) fn compare_copies(
     for (number, difference) in comparison.differences.iter().enumerate() {
         let row = PyDict::new(py);
         let extents = &difference.extents;
-        let placed = |extent: &ottla_core::audit::replicas::Extent| extent.place.is_some();
+        let placed = |extent: &ottla_audit::copies::replicas::Extent| extent.place.is_some();
         row.set_item("kind", difference.kind.name())?;
         row.set_item("severity", difference.severity.name())?;
         row.set_item("first_offset", difference.first_offset)?;

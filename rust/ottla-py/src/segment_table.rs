@@ -10,12 +10,12 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use ottla_core::attributes::Compression;
-use ottla_core::audit::rows::{
+use ottla_audit::rows::table::{
     BatchReader, MAX_PIECE_BYTES, Piece, RecordParts, RecordReader, RecordRows, RowBounds, RowRange,
 };
-use ottla_core::batch::BatchInfo;
-use ottla_core::limits::Limits;
+use ottla_format::attributes::Compression;
+use ottla_format::batch::BatchInfo;
+use ottla_format::limits::Limits;
 use ottla_kernels::copies::BinaryValues;
 use ottla_kernels::views::Nulls;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};

@@ -1,9 +1,9 @@
 //! The text files beside the segments, parsed; what keeps one from being read comes as
 //! `(message, expected, found)`.
 
-use ottla_core::sidefiles::checkpoint::{check_order, read_leader_epochs, read_offset_checkpoint};
-use ottla_core::sidefiles::metadata::read_partition_metadata;
-use ottla_core::sidefiles::text::TextError;
+use ottla_log::sidefiles::checkpoint::{check_order, read_leader_epochs, read_offset_checkpoint};
+use ottla_log::sidefiles::metadata::read_partition_metadata;
+use ottla_log::sidefiles::text::TextError;
 use pyo3::prelude::*;
 
 type Fault = (String, String, String);

@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use numpy::PyReadonlyArray1;
-use ottla_core::leader::{self, Accepted, ErrorCode, RecordError, Refusal, Request, Validator};
+use ottla_leader::{Accepted, ErrorCode, RecordError, Refusal, Request, Validator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -147,7 +147,7 @@ fn judge(rows: &[Row<'_>], validator: &mut Validator) -> Result<RecordBatch, Arr
     for row in rows {
         match row {
             Row::Judge(set, settings, request) => {
-                match leader::validate(set, settings.config(), request, validator).outcome {
+                match ottla_leader::validate(set, settings.config(), request, validator).outcome {
                     Ok(accepted) => verdicts.accept(&accepted)?,
                     Err(refusal) => verdicts.refuse(&refusal)?,
                 }

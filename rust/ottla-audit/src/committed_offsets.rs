@@ -1,0 +1,47 @@
+//! The offsets that groups have committed, against the logs they are of.
+
+use crate::{Finding, FindingKind};
+use ottla_log::internal_topics::consumer_offsets::Committer;
+
+/// What is known about the log of a partition that a group reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogRange {
+    /// First offset that consumers can get.
+    pub log_start_offset: i64,
+    /// The last offset plus one.
+    pub log_end_offset: i64,
+    /// First and last offset of each damage, and where a consumer can go on behind it.
+    pub lost: Vec<(i64, i64, Option<i64>)>,
+}
+
+/// Whether a kind of finding says that the records of its offsets cannot be read.
+pub fn is_damage(kind: FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::CrcMismatch | FindingKind::DamagedRange | FindingKind::TruncatedTail
+    )
+}
+
+/// Holds a committed offset against the log it is of.
+pub fn judge(committer: &Committer, offset: i64, log: &LogRange) -> Option<Finding> {
+    let (group, topic, partition) = committer;
+    let (start, end) = (log.log_start_offset, log.log_end_offset);
+    let lost = log.lost.iter().find(|(first, last, _)| (*first..=*last).contains(&offset));
+    let who = format!("group {group} has committed offset {offset} of {topic}-{partition}");
+    let (kind, message, expected, next) = if let Some((first, last, next)) = lost {
+        let message = format!("{who}, but offsets {first} to {last} cannot be read");
+        (FindingKind::CommitInDamage, message, "an offset that can be read".into(), *next)
+    } else if offset > end {
+        let message = format!("{who}, whose log ends at {end}");
+        (FindingKind::CommitBeyondEnd, message, format!("at most {end}"), None)
+    } else if offset < start && end > start {
+        let missed = start - offset.max(0);
+        let message =
+            format!("{who}, whose log starts at {start}: {missed} offsets before it are gone");
+        (FindingKind::CommitBelowStart, message, format!("at least {start}"), Some(start))
+    } else {
+        return None;
+    };
+    let finding = Finding::new(kind, message).offsets(offset, offset).values(expected, offset);
+    Some(Finding { next_good_offset: next, ..finding })
+}

@@ -1,0 +1,57 @@
+//! The log check: segment files in, findings out.
+//!
+//! ```text
+//! Source → Scanner::scan → SegmentScan ┐
+//! Source → Scanner::scan → SegmentScan ┼→ merge_partition → PartitionScan
+//! Source → Scanner::scan → SegmentScan ┘
+//! ```
+//!
+//! A scan is one pass over one file in a bounded window. What it cannot decide alone, because it
+//! depends on the files before, it keeps as a summary that merges; merging costs nothing compared
+//! to scanning. Segments can thus be scanned in any order and on any thread, and so can ranges of
+//! one segment ([`Chunk`]):
+//!
+//! ```text
+//! Source → Scanner::scan_range → Chunk ┐
+//! Source → Scanner::scan_range → Chunk ┼→ Chunk::merge → Scanner::finish → SegmentScan
+//! Source → Scanner::scan_range → Chunk ┘
+//! ```
+//!
+//! Whatever a scan takes down of each batch goes through `Tally::ordinary` (batches in their place,
+//! at full speed) or `Tally::sound` (all others) into a field of [`SegmentScan`], and from there
+//! through `SegmentScan::append` when ranges are joined: a new field needs a line in each.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`catalogue`] | everything that can be found, and a finding |
+//! | [`segment`] | one pass over one segment file, or over a range of it |
+//! | [`partition`] | the segments of a partition put together |
+//! | [`copies`] | copies of a partition compared |
+//! | [`rows`] | batches and records of a segment as columns; what a consumer would get |
+//! | [`committed_offsets`] | offsets that groups have committed, against the logs they are of |
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+pub mod committed_offsets;
+pub mod copies;
+pub mod partition;
+pub mod rows;
+pub mod segment;
+
+pub use catalogue::findings::{
+    Cause, CauseRow, Confidence, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row,
+    Severity, SideFile,
+};
+pub use partition::gaps::{Gap, Reader};
+pub use partition::merge::{
+    Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition, merge_partition_with,
+};
+pub use partition::timeline::RetentionEffect;
+pub use rows::reading::{
+    Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step,
+};
+pub use segment::chunk::{Chunk, ChunkError};
+pub use segment::fingerprint::{Fingerprint, LEAST_SHIFT, MAX_BLOCKS, Place};
+pub use segment::resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
+pub use segment::scan::{Listing, Scanner};
+pub use segment::tally::{Counters, Dated, EpochRun, OnBatch, SegmentContext, SegmentScan};

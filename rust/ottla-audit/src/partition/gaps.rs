@@ -1,0 +1,241 @@
+//! Offsets that consumers do not get, and why.
+//!
+//! A hole in the offsets is lawful more often than not: compaction, end markers of transactions,
+//! retention. Each gap gets a [`Cause`], how sure it is, and the evidence in words. What one segment
+//! contributes is collected while it is scanned ([`Ranges`]); causes need the whole partition and
+//! what lies beside it.
+//!
+//! ```text
+//! 0 … log start │ retention, tier-boundary, delete-records
+//! between batches │ compaction, missing-file, epoch-change, unexplained; damage where bytes are bad
+//! inside batches │ compaction
+//! batches there │ control-records for everybody, aborted-data for read_committed
+//! ```
+
+use crate::catalogue::findings::{Cause, Confidence};
+use serde::{Deserialize, Serialize};
+
+/// Ranges of one segment that are listed one by one; the others are summed up.
+pub const MAX_RANGES: usize = 64;
+
+/// Gaps of one partition that are listed.
+pub const MAX_GAPS: usize = 4096;
+
+/// Consecutive offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffsetRange {
+    /// First offset.
+    pub first_offset: i64,
+    /// Last offset, inclusive.
+    pub last_offset: i64,
+    /// Where the first batch of it is in the file.
+    pub position: u64,
+}
+
+/// Ranges that are not listed one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSum {
+    /// First offset of the first.
+    pub first_offset: i64,
+    /// Last offset of the last.
+    pub last_offset: i64,
+    /// Where the first batch of the first is in the file.
+    pub position: u64,
+    /// How many ranges.
+    pub ranges: u64,
+    /// How many offsets.
+    pub offsets: u64,
+}
+
+/// Ranges of offsets in the order of a file, in bounded memory and in a form that merges: the first
+/// [`MAX_RANGES`] as they are, the others summed up. Ranges that touch are one.
+///
+/// # Examples
+/// ```
+/// use ottla_audit::partition::gaps::{OffsetRange, Ranges};
+///
+/// let mut left = Ranges::default();
+/// left.push(OffsetRange { first_offset: 4, last_offset: 4, position: 0 });
+/// let mut right = Ranges::default();
+/// right.push(OffsetRange { first_offset: 5, last_offset: 5, position: 78 });
+/// left.append(&right);
+/// assert_eq!(left.listed().len(), 1);
+/// assert_eq!(left.listed()[0].last_offset, 5);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranges {
+    listed: Vec<OffsetRange>,
+    rest: Option<RangeSum>,
+}
+
+impl RangeSum {
+    pub(crate) fn of(range: &OffsetRange) -> Self {
+        Self {
+            first_offset: range.first_offset,
+            last_offset: range.last_offset,
+            position: range.position,
+            ranges: 1,
+            offsets: range.offsets(),
+        }
+    }
+
+    /// Adds what follows.
+    fn add(&mut self, right: &Self) {
+        let touches = u64::from(self.last_offset.checked_add(1) == Some(right.first_offset));
+        self.ranges = self.ranges.saturating_add(right.ranges).saturating_sub(touches);
+        self.offsets = self.offsets.saturating_add(right.offsets);
+        self.last_offset = right.last_offset;
+    }
+}
+
+impl OffsetRange {
+    /// How many offsets.
+    pub fn offsets(&self) -> u64 {
+        span(self.first_offset, self.last_offset)
+    }
+}
+
+/// Offsets from the first to the last, both included.
+pub(crate) fn span(first: i64, last: i64) -> u64 {
+    if first > last { 0 } else { last.abs_diff(first).saturating_add(1) }
+}
+
+impl Ranges {
+    /// Adds the range that follows.
+    pub fn push(&mut self, range: OffsetRange) {
+        if let Some(rest) = &mut self.rest {
+            rest.add(&RangeSum::of(&range));
+            return;
+        }
+        if let Some(last) = self.listed.last_mut()
+            && last.last_offset.checked_add(1) == Some(range.first_offset)
+        {
+            last.last_offset = range.last_offset;
+        } else if self.listed.len() < MAX_RANGES {
+            self.listed.push(range);
+        } else {
+            self.rest = Some(RangeSum::of(&range));
+        }
+    }
+
+    /// Appends those of the part to the right.
+    pub fn append(&mut self, right: &Self) {
+        for &range in &right.listed {
+            self.push(range);
+        }
+        if let Some(sum) = &right.rest {
+            match &mut self.rest {
+                Some(rest) => rest.add(sum),
+                // All that is listed on the right found room here, so none is left of it: the list
+                // is full, or the right one could not be.
+                None => self.rest = Some(*sum),
+            }
+        }
+    }
+
+    /// The first ranges, one by one.
+    pub fn listed(&self) -> &[OffsetRange] {
+        &self.listed
+    }
+
+    /// The others.
+    pub fn rest(&self) -> Option<&RangeSum> {
+        self.rest.as_ref()
+    }
+}
+
+/// Who does not get the offsets of a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reader {
+    /// No consumer.
+    All,
+    /// Consumers with `isolation.level=read_committed`.
+    ReadCommitted,
+}
+
+impl Reader {
+    /// `all` or `read_committed`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::ReadCommitted => "read_committed",
+        }
+    }
+}
+
+/// Offsets that consumers do not get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Index of the segment among those merged; of what is missing between two the second.
+    pub segment: usize,
+    /// Bytes from the start of its file, where the gap has a place there.
+    pub position: Option<u64>,
+    /// First offset.
+    pub first_offset: i64,
+    /// Last offset, inclusive.
+    pub last_offset: i64,
+    /// How many ranges this stands for; between them other offsets may be there.
+    pub ranges: u64,
+    /// How many offsets are not got.
+    pub offsets: u64,
+    /// Who does not get them.
+    pub reader: Reader,
+    /// Why.
+    pub cause: Cause,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What speaks for it.
+    pub evidence: String,
+}
+
+/// The gaps of a partition, at most [`MAX_GAPS`], the most telling first to be kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gaps {
+    list: Vec<Gap>,
+}
+
+impl Gaps {
+    /// Adds a gap, without what lies below the log start.
+    pub(crate) fn push(&mut self, mut gap: Gap, log_start_offset: i64) {
+        if gap.last_offset < log_start_offset || gap.offsets == 0 {
+            return;
+        }
+        if gap.first_offset < log_start_offset && gap.ranges == 1 {
+            gap.first_offset = log_start_offset;
+            gap.offsets = gap.offsets.min(span(log_start_offset, gap.last_offset));
+        }
+        self.list.push(gap);
+    }
+
+    /// Adds a gap whatever the log start.
+    pub(crate) fn push_head(&mut self, gap: Gap) {
+        self.list.push(gap);
+    }
+
+    /// Those kept in the order of their offsets, and how many were left out.
+    pub(crate) fn finish(mut self) -> (Vec<Gap>, u64) {
+        let left_out = self.list.len().saturating_sub(MAX_GAPS);
+        if left_out > 0 {
+            self.list.sort_by_key(|gap| (std::cmp::Reverse(gap.cause), gap.first_offset));
+            self.list.truncate(MAX_GAPS);
+        }
+        self.list.sort_by_key(|gap| (gap.first_offset, gap.reader, gap.last_offset, gap.cause));
+        (self.list, left_out as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_no_ranges_can_be_added() {
+        let sum = |first_offset, last_offset| Ranges {
+            listed: Vec::new(),
+            rest: Some(RangeSum { first_offset, last_offset, position: 0, ranges: 0, offsets: 0 }),
+        };
+        let mut left = sum(0, 4);
+        left.append(&sum(5, 9));
+        assert_eq!(left.rest().map(|rest| (rest.ranges, rest.last_offset)), Some((0, 9)));
+    }
+}

@@ -1,0 +1,48 @@
+//! What the timestamps of a segment do to retention by time.
+//!
+//! Kafka goes by the largest timestamp of a segment, or by the time its file was modified if that
+//! is negative (`LogSegment.largestTimestamp`), and deletes from the oldest segment on until one is
+//! too young (`UnifiedLog.deletableSegments`): a timestamp in the future holds back its own segment
+//! and every later one.
+
+use crate::segment::tally::{FUTURE_MS, SegmentScan};
+
+/// The year 2000: what lies before it is no time of a record, but seconds taken for milliseconds, or
+/// a clock that was never set.
+const PLAUSIBLE_FROM: i64 = 946_684_800_000;
+
+/// What the timestamps of a segment do to retention by time, where that is not what one expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetentionEffect {
+    /// The largest timestamp lies in the future: neither this segment nor a later one is deleted
+    /// before it has passed.
+    HeldBack,
+    /// Every timestamp lies before the year 2000: the segment is deleted at the next check.
+    ExpiresAtOnce,
+    /// Every timestamp is negative: Kafka goes by the time the file was modified, which a copy or a
+    /// restored backup changes.
+    ByFileTime,
+}
+
+impl RetentionEffect {
+    /// Stable kebab-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HeldBack => "held-back",
+            Self::ExpiresAtOnce => "expires-at-once",
+            Self::ByFileTime => "by-file-time",
+        }
+    }
+
+    /// The effect of a segment's timestamps; `None` is the ordinary one.
+    pub fn of(scan: &SegmentScan) -> Option<Self> {
+        let newest = scan.newest?.timestamp;
+        if newest > scan.context.now_ms.saturating_add(FUTURE_MS) {
+            Some(Self::HeldBack)
+        } else if newest < 0 {
+            Some(Self::ByFileTime)
+        } else {
+            (newest < PLAUSIBLE_FROM).then_some(Self::ExpiresAtOnce)
+        }
+    }
+}

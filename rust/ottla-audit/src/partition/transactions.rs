@@ -1,0 +1,386 @@
+//! The transactions of one producer, in a form that merges.
+//!
+//! Transactional data opens a transaction, a marker ends it. What lies before the first marker of a
+//! part depends on the part to its left, and is kept as sums: plain data that came first (forbidden
+//! if a transaction was open), then transactional data, then the marker.
+
+use crate::partition::sequences::{EventKind, ProducerEvent};
+use serde::{Deserialize, Serialize};
+
+/// Transactions of one outcome that are listed, those that ended first; the others are counted.
+pub const MAX_COMMITTED: usize = 1 << 10;
+
+/// See [`MAX_COMMITTED`]. Every aborted one is needed to hold `.txnindex` files against the log, so
+/// the bound is only one on hostile data.
+pub const MAX_ABORTED: usize = 1 << 16;
+
+/// Where a batch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Which segment of the partition, from 0.
+    pub segment: u32,
+    /// Bytes from the start of its file.
+    pub position: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Plain batches of a producer, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlainRun {
+    /// Where the first of them is.
+    pub place: Place,
+    /// How many.
+    pub batches: u64,
+    /// First offset of the first.
+    pub first_offset: i64,
+    /// Last offset of the last.
+    pub last_offset: i64,
+}
+
+/// A transaction that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenTransaction {
+    /// Where its first batch is.
+    pub place: Place,
+    /// Producer epoch of its first batch.
+    pub producer_epoch: i16,
+    /// First offset of its data.
+    pub first_offset: i64,
+    /// Last offset of its data.
+    pub last_offset: i64,
+    /// Max timestamp of its first batch.
+    pub first_timestamp: i64,
+    /// Largest timestamp of its data.
+    pub last_timestamp: i64,
+    /// Batches of data.
+    pub batches: u64,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Records of its data.
+    pub records: u64,
+    /// Plain batches of the same producer inside it.
+    pub plain: Option<PlainRun>,
+}
+
+/// A transaction that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompletedTransaction {
+    /// Where its first batch is.
+    pub place: Place,
+    /// Producer epoch of its first batch.
+    pub producer_epoch: i16,
+    /// Epoch of the coordinator that wrote its end marker.
+    pub coordinator_epoch: i32,
+    /// First offset of its data.
+    pub first_offset: i64,
+    /// Last offset of its data.
+    pub last_offset: i64,
+    /// Offset of its end marker.
+    pub marker_offset: i64,
+    /// Max timestamp of its first batch.
+    pub first_timestamp: i64,
+    /// Timestamp of its end marker.
+    pub marker_timestamp: i64,
+    /// Batches of data.
+    pub batches: u64,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Records of its data.
+    pub records: u64,
+    /// Commit or abort.
+    pub is_commit: bool,
+}
+
+/// Transactions that have ended, with their producer, in bounded memory and in a form that merges.
+///
+/// They come in the order in which they are known, which for a log in pieces is not that of their
+/// markers; what is kept are those with the lowest markers, so that pieces do not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// By an ABORT marker.
+    pub aborted: Vec<(i64, CompletedTransaction)>,
+    /// By a COMMIT marker.
+    pub committed: Vec<(i64, CompletedTransaction)>,
+}
+
+impl Ended {
+    /// Adds one.
+    pub fn push(&mut self, producer_id: i64, completed: CompletedTransaction) {
+        let (list, limit) = if completed.is_commit {
+            (&mut self.committed, MAX_COMMITTED)
+        } else {
+            (&mut self.aborted, MAX_ABORTED)
+        };
+        list.push((producer_id, completed));
+        if list.len() > 2 * limit {
+            Self::trim(list, limit);
+        }
+    }
+
+    /// Adds those of another part.
+    pub fn append(&mut self, other: Self) {
+        self.aborted.extend(other.aborted);
+        self.committed.extend(other.committed);
+        self.sort();
+    }
+
+    /// Moves the part on by this many segments.
+    pub fn shift(&mut self, segments: u32) {
+        for (_, completed) in self.aborted.iter_mut().chain(&mut self.committed) {
+            completed.place.segment = completed.place.segment.saturating_add(segments);
+        }
+    }
+
+    /// Puts them in the order of their markers, and drops those beyond the bounds.
+    pub fn sort(&mut self) {
+        Self::trim(&mut self.aborted, MAX_ABORTED);
+        Self::trim(&mut self.committed, MAX_COMMITTED);
+    }
+
+    fn trim(list: &mut Vec<(i64, CompletedTransaction)>, limit: usize) {
+        list.sort_by_key(|(producer_id, completed)| {
+            let CompletedTransaction { marker_offset, first_offset, place, .. } = completed;
+            (*marker_offset, *producer_id, *first_offset, place.segment, place.position)
+        });
+        list.truncate(limit);
+    }
+}
+
+/// What transactions show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TransactionVerdict {
+    /// One has ended.
+    Completed(CompletedTransaction),
+    /// Plain data inside a transaction of the same producer.
+    PlainInside {
+        /// The data.
+        plain: PlainRun,
+        /// First offset of the transaction.
+        first_offset: i64,
+    },
+    /// A marker whose coordinator epoch is below the one before.
+    CoordinatorEpochRegression {
+        /// The marker.
+        marker: ProducerEvent,
+        /// The epoch before.
+        previous: i32,
+        /// Its own.
+        found: i32,
+    },
+}
+
+/// The transactions of one producer in one part of a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transactions {
+    /// Plain data before any transactional data or marker.
+    plain: Option<PlainRun>,
+    /// Transactional data before the first marker.
+    begun: Option<OpenTransaction>,
+    /// The first marker.
+    marker: Option<ProducerEvent>,
+    /// Behind the first marker: the coordinator epoch and the open transaction.
+    coordinator_epoch: i32,
+    open: Option<OpenTransaction>,
+}
+
+impl Place {
+    fn of(event: &ProducerEvent) -> Self {
+        Self { segment: event.segment, position: event.position, size: event.size }
+    }
+}
+
+impl PlainRun {
+    fn one(event: &ProducerEvent) -> Self {
+        let (first_offset, last_offset) = (event.offset, event.last_offset);
+        Self { place: Place::of(event), batches: 1, first_offset, last_offset }
+    }
+
+    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) => Some(Self {
+                batches: left.batches.saturating_add(right.batches),
+                last_offset: right.last_offset,
+                ..left
+            }),
+            (left, right) => left.or(right),
+        }
+    }
+}
+
+impl OpenTransaction {
+    fn one(event: &ProducerEvent) -> Self {
+        Self {
+            place: Place::of(event),
+            producer_epoch: event.epoch,
+            first_offset: event.offset,
+            last_offset: event.last_offset,
+            first_timestamp: event.timestamp,
+            last_timestamp: event.timestamp,
+            batches: 1,
+            bytes: event.size,
+            records: event.records,
+            plain: None,
+        }
+    }
+
+    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) => Some(Self {
+                last_offset: right.last_offset,
+                last_timestamp: left.last_timestamp.max(right.last_timestamp),
+                batches: left.batches.saturating_add(right.batches),
+                bytes: left.bytes.saturating_add(right.bytes),
+                records: left.records.saturating_add(right.records),
+                plain: PlainRun::join(left.plain, right.plain),
+                ..left
+            }),
+            (left, right) => left.or(right),
+        }
+    }
+
+    fn add_plain(&mut self, plain: Option<PlainRun>) {
+        self.plain = PlainRun::join(self.plain, plain);
+    }
+
+    fn report_plain(&self, out: &mut dyn FnMut(TransactionVerdict)) {
+        if let Some(plain) = self.plain {
+            let first_offset = self.first_offset;
+            out(TransactionVerdict::PlainInside { plain, first_offset });
+        }
+    }
+}
+
+/// What a marker does to an open transaction.
+fn end(
+    open: Option<OpenTransaction>,
+    marker: ProducerEvent,
+    out: &mut dyn FnMut(TransactionVerdict),
+) {
+    let EventKind::Marker { is_commit, coordinator_epoch } = marker.kind else { return };
+    // A marker without a transaction ends an empty one, or its data was compacted away.
+    let Some(open) = open else { return };
+    open.report_plain(out);
+    out(TransactionVerdict::Completed(CompletedTransaction {
+        place: open.place,
+        producer_epoch: open.producer_epoch,
+        coordinator_epoch,
+        first_offset: open.first_offset,
+        last_offset: open.last_offset,
+        marker_offset: marker.offset,
+        first_timestamp: open.first_timestamp,
+        marker_timestamp: marker.timestamp,
+        batches: open.batches,
+        bytes: open.bytes,
+        records: open.records,
+        is_commit,
+    }));
+}
+
+fn compare_epochs(
+    previous: i32,
+    marker: ProducerEvent,
+    out: &mut dyn FnMut(TransactionVerdict),
+) -> i32 {
+    let EventKind::Marker { coordinator_epoch: found, .. } = marker.kind else { return previous };
+    if found < previous {
+        out(TransactionVerdict::CoordinatorEpochRegression { marker, previous, found });
+    }
+    found
+}
+
+impl Transactions {
+    /// Adds the next event; `out` gets what is final.
+    pub fn observe(&mut self, event: &ProducerEvent, out: &mut dyn FnMut(TransactionVerdict)) {
+        match event.kind {
+            EventKind::Marker { coordinator_epoch, .. } => {
+                if self.marker.is_some() {
+                    self.coordinator_epoch = compare_epochs(self.coordinator_epoch, *event, out);
+                    end(self.open.take(), *event, out);
+                } else {
+                    // What comes before the part says nothing about a marker, nor is it known here.
+                    self.marker =
+                        Some(ProducerEvent { holes: 0, previous_timestamp: None, ..*event });
+                    self.coordinator_epoch = coordinator_epoch;
+                }
+            }
+            EventKind::Data { is_transactional: true, .. } => {
+                let current = self.current();
+                *current = OpenTransaction::join(*current, Some(OpenTransaction::one(event)));
+            }
+            EventKind::Data { .. } => {
+                let plain = Some(PlainRun::one(event));
+                if let Some(open) = self.current() {
+                    open.add_plain(plain);
+                } else if self.marker.is_none() {
+                    self.plain = PlainRun::join(self.plain, plain);
+                }
+            }
+        }
+    }
+
+    /// The transaction that data belongs to now.
+    fn current(&mut self) -> &mut Option<OpenTransaction> {
+        if self.marker.is_some() { &mut self.open } else { &mut self.begun }
+    }
+
+    /// Moves the part on by this many segments.
+    pub fn shift(&mut self, segments: u32) {
+        let begun = self.begun.iter_mut().chain(&mut self.open);
+        let (places, plain): (Vec<_>, Vec<_>) =
+            begun.map(|open| (&mut open.place, &mut open.plain)).unzip();
+        let plain = plain.into_iter().chain([&mut self.plain]).flatten();
+        for place in places.into_iter().chain(plain.map(|plain| &mut plain.place)) {
+            place.segment = place.segment.saturating_add(segments);
+        }
+        if let Some(marker) = &mut self.marker {
+            marker.segment = marker.segment.saturating_add(segments);
+        }
+    }
+
+    /// Appends the part to the right, which was shifted to its place.
+    pub fn append(&mut self, right: &Self, out: &mut dyn FnMut(TransactionVerdict)) {
+        let had_marker = self.marker.is_some();
+        if let Some(open) = self.current() {
+            open.add_plain(right.plain);
+        } else if !had_marker {
+            self.plain = PlainRun::join(self.plain, right.plain);
+        }
+        let current = self.current();
+        *current = OpenTransaction::join(*current, right.begun);
+        let Some(marker) = right.marker else { return };
+        if had_marker {
+            compare_epochs(self.coordinator_epoch, marker, out);
+            end(self.open.take(), marker, out);
+        } else {
+            self.marker = Some(marker);
+        }
+        self.coordinator_epoch = right.coordinator_epoch;
+        self.open = right.open;
+    }
+
+    /// The coordinator epoch of the last marker, if there was one, and the transaction that is open,
+    /// with nothing to the left.
+    pub fn state(&self) -> (Option<i32>, Option<&OpenTransaction>) {
+        match self.marker {
+            Some(_) => (Some(self.coordinator_epoch), self.open.as_ref()),
+            None => (None, self.begun.as_ref()),
+        }
+    }
+
+    /// Nothing is to the left: ends what began there, and gives the coordinator epoch (−1 without a
+    /// marker) and the transaction that is still open.
+    pub fn finish(self, out: &mut dyn FnMut(TransactionVerdict)) -> (i32, Option<OpenTransaction>) {
+        let open = match self.marker {
+            Some(marker) => {
+                end(self.begun, marker, out);
+                self.open
+            }
+            None => self.begun,
+        };
+        if let Some(open) = &open {
+            open.report_plain(out);
+        }
+        (if self.marker.is_some() { self.coordinator_epoch } else { -1 }, open)
+    }
+}

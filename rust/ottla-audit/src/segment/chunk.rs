@@ -1,0 +1,341 @@
+//! What a range of a segment shows, in a form that joins: a file cut anywhere gives what one pass
+//! over it gives.
+//!
+//! A walk over batches is judged by a short memory: where it is, which offset comes next, the leader
+//! epoch, a batch that is held back. Behind three sound batches, one after the other, of one leader
+//! epoch, two walks that met there remember the same, wherever they began. That place is where one
+//! range hands over to the next:
+//!
+//! ```text
+//! left    ──────────────────────────┤cut├─batch─batch─batch─▌exit
+//! right                                 ├─batch─batch─batch─▌entry ─────────────┤cut├─batch─…
+//! ```
+//!
+//! The left range walks on behind its end until three batches have begun there; the right one finds
+//! its first batch by the search that finds batches behind damage, and counts from the same place
+//! on. If what both remember is equal, all that follows is equal, and the sums can be added: a gap,
+//! damage or a growing finding may reach across the cut as it likes. If it is not (a value that holds
+//! batches, damage that goes on, a search cut short), the range on the right is walked again from the
+//! exit of the left one. So the result never depends on the cuts; only the time does.
+
+use crate::segment::index_check::Indexes;
+use crate::segment::resync::Spending;
+use crate::segment::tally::{Growth, Memory, SegmentContext, SegmentScan, Tally};
+use ottla_format::check::Level;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The first byte of a serialised chunk; other numbers are other formats.
+const CHUNK_VERSION: u8 = 2;
+
+/// The first byte of a serialised scan.
+const SCAN_VERSION: u8 = 130;
+
+/// Batches, one after the other, behind which a walk has forgotten where it began.
+const SETTLING: usize = 3;
+
+/// The last sound batches before a position, without damage between them: where each begins, and
+/// its leader epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Recent {
+    batches: [Option<(u64, i32)>; SETTLING],
+}
+
+impl Recent {
+    pub(crate) fn push(&mut self, position: u64, leader_epoch: i32) {
+        self.batches.rotate_left(1);
+        if let Some(last) = self.batches.last_mut() {
+            *last = Some((position, leader_epoch));
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether the range before `cut` hands over here: enough batches of one epoch begin behind it.
+    pub(crate) fn hands_over(&self, cut: u64) -> bool {
+        let epoch = |batch: &Option<(u64, i32)>| batch.map(|(_, epoch)| epoch);
+        let first = self.batches.first().and_then(epoch);
+        self.batches.iter().all(|batch| {
+            batch.is_some_and(|(position, _)| position >= cut) && epoch(batch) == first
+        })
+    }
+}
+
+/// All that a walk remembers at a position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub(crate) position: u64,
+    /// Where the source ends, as far as was seen, and why it could not be read further.
+    pub(crate) end: u64,
+    pub(crate) failure: Option<String>,
+    pub(crate) last_was_legacy: bool,
+    pub(crate) recent: Recent,
+    pub(crate) memory: Memory,
+}
+
+/// A walk from one state to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Walk {
+    /// `None`: from the beginning of the source.
+    pub(crate) entry: Option<State>,
+    pub(crate) exit: State,
+    pub(crate) scan: SegmentScan,
+    pub(crate) growth: Growth,
+    pub(crate) spending: Spending,
+}
+
+impl Walk {
+    /// Whether it can have come from a scan, as far as that is to be seen.
+    fn is_possible(&self) -> bool {
+        let states = self.entry.iter().chain([&self.exit]);
+        self.scan.is_possible() && states.into_iter().all(|state| state.memory.is_possible())
+    }
+
+    /// Whether it went to the end of the source.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.exit.position >= self.exit.end
+    }
+
+    /// Whether it has gone through all that the range before `stop` is to go through.
+    pub(crate) fn reaches(&self, stop: u64) -> bool {
+        self.is_complete() || self.exit.recent.hands_over(stop)
+    }
+
+    /// Whether the walk on the right goes on as this one would.
+    fn meets(&self, right: &Self) -> bool {
+        right.entry.as_ref() == Some(&self.exit)
+            && self.spending.suffices(&right.spending, self.entry.is_none())
+            && self.scan.has_room_for(&right.scan)
+    }
+
+    fn append(&mut self, right: Self) {
+        self.scan.append(&mut self.growth, right.scan, right.growth);
+        self.spending = self.spending.join(&right.spending);
+        self.exit = right.exit;
+    }
+}
+
+/// A range and the walk through it, if one was found that is worth something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) stop: u64,
+    pub(crate) walk: Option<Box<Walk>>,
+}
+
+impl Piece {
+    /// Appends the piece on the right, or gives it back if that takes the source.
+    pub(crate) fn join(&mut self, right: Self) -> Result<(), Self> {
+        let Some(walk) = &mut self.walk else { return Err(right) };
+        if !walk.reaches(right.stop) {
+            match right.walk {
+                Some(next) if walk.meets(&next) => walk.append(*next),
+                next => return Err(Self { walk: next, ..right }),
+            }
+        }
+        self.stop = right.stop;
+        Ok(())
+    }
+}
+
+/// What a range of a segment shows. Chunks that follow each other merge, in any grouping; all of a
+/// segment together give its [`SegmentScan`], equal to that of one pass.
+///
+/// # Examples
+/// ```
+/// use ottla_audit::segment::index_check::Indexes;
+/// use ottla_audit::{Chunk, Scanner, SegmentContext};
+/// use ottla_format::check::Level;
+/// use ottla_format::limits::Limits;
+///
+/// let mut scanner = Scanner::new(Level::Full, Limits::default());
+/// let context = SegmentContext { base_offset: Some(0), ..SegmentContext::default() };
+/// let zeros: &[u8] = &[0; 100];
+/// let left = scanner.scan_range(&zeros, context, Indexes::NONE, 0..50, &mut |_| true)?;
+/// let right = scanner.scan_range(&zeros, context, Indexes::NONE, 50..100, &mut |_| true)?;
+/// let left = Chunk::from_bytes(&left.to_bytes()).expect("as it was");
+/// let whole = left.merge(right).expect("they follow each other");
+/// let scan = scanner.finish(whole, &zeros, Indexes::NONE, &mut |_| true)?;
+/// assert_eq!(scan.findings.kept()[0].kind.name(), "zero-tail");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    pub(crate) level: Level,
+    pub(crate) context: SegmentContext,
+    /// One after the other; more than one where joining them takes the source, or what is on the
+    /// left.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// Why bytes are no chunk or scan, or two chunks do not follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkError {
+    /// The bytes are not those of [`Chunk::to_bytes`] or [`SegmentScan::to_bytes`], or of another
+    /// version of it.
+    Malformed,
+    /// The chunks are of segments that are not the same, or were scanned at different levels.
+    Foreign,
+    /// The right one does not begin where the left one ends.
+    NotAdjacent {
+        /// Where the left one ends.
+        stop: u64,
+        /// Where the right one begins.
+        start: u64,
+    },
+}
+
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => {
+                f.write_str("these bytes are no chunk or scan of this version: scan again with it")
+            }
+            Self::Foreign => f.write_str(
+                "the chunks are of different segments, or were scanned at different levels",
+            ),
+            Self::NotAdjacent { stop, start } => write!(
+                f,
+                "the left chunk ends at position {stop}, the right one begins at {start}: give neighbours"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ChunkError {}
+
+impl Chunk {
+    /// Where its range begins.
+    pub fn start(&self) -> u64 {
+        self.pieces.first().map_or(0, |piece| piece.start)
+    }
+
+    /// Where its range ends.
+    pub fn stop(&self) -> u64 {
+        self.pieces.last().map_or(0, |piece| piece.stop)
+    }
+
+    /// Ranges it is made of that could not be joined without the source: the fewer the better.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether it begins with the segment.
+    pub(crate) fn is_anchored(&self) -> bool {
+        let first = self.pieces.first().and_then(|piece| piece.walk.as_ref());
+        first.is_some_and(|walk| walk.entry.is_none())
+    }
+
+    /// Appends the chunk on the right.
+    ///
+    /// # Errors
+    /// [`ChunkError::Foreign`] and [`ChunkError::NotAdjacent`].
+    pub fn merge(mut self, right: Self) -> Result<Self, ChunkError> {
+        if self.level != right.level || self.context != right.context {
+            return Err(ChunkError::Foreign);
+        }
+        if self.stop() != right.start() {
+            return Err(ChunkError::NotAdjacent { stop: self.stop(), start: right.start() });
+        }
+        for piece in right.pieces {
+            let rest = match self.pieces.last_mut() {
+                Some(last) => last.join(piece),
+                None => Err(piece),
+            };
+            self.pieces.extend(rest.err());
+        }
+        Ok(self)
+    }
+
+    /// The scan of the segment, if this is all of it and nothing has to be read again.
+    ///
+    /// # Errors
+    /// Gives itself back; [`crate::Scanner::finish`] reads what is missing.
+    pub fn into_scan(mut self, indexes: &Indexes) -> Result<SegmentScan, Self> {
+        let is_whole = |walk: &Walk| walk.entry.is_none() && walk.is_complete();
+        match self.pieces.as_mut_slice() {
+            [piece] if piece.walk.as_deref().is_some_and(is_whole) => {
+                piece.walk.take().map(|walk| finish(*walk, indexes)).ok_or(self)
+            }
+            _ => Err(self),
+        }
+    }
+
+    /// The chunk as bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serialized(self, CHUNK_VERSION)
+    }
+
+    /// The chunk of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never
+    /// more: memory is bounded by their number.
+    ///
+    /// # Errors
+    /// [`ChunkError::Malformed`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
+        let chunk: Self = deserialized(bytes, CHUNK_VERSION)?;
+        let is_one = !chunk.pieces.is_empty()
+            && chunk.pieces.iter().all(|piece| {
+                piece.start <= piece.stop && piece.walk.as_ref().is_none_or(|w| w.is_possible())
+            })
+            && chunk.pieces.windows(2).all(|pair| match pair {
+                [left, right] => left.stop == right.start,
+                _ => true,
+            });
+        if is_one { Ok(chunk) } else { Err(ChunkError::Malformed) }
+    }
+}
+
+impl SegmentScan {
+    /// The scan as bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use ottla_audit::SegmentScan;
+    ///
+    /// let scan = SegmentScan::default();
+    /// assert_eq!(SegmentScan::from_bytes(&scan.to_bytes()), Ok(scan));
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serialized(self, SCAN_VERSION)
+    }
+
+    /// The scan of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never more:
+    /// memory is bounded by their number.
+    ///
+    /// # Errors
+    /// [`ChunkError::Malformed`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
+        let scan: Self = deserialized(bytes, SCAN_VERSION)?;
+        if scan.is_possible() { Ok(scan) } else { Err(ChunkError::Malformed) }
+    }
+}
+
+fn serialized(value: &impl Serialize, version: u8) -> Vec<u8> {
+    // Serialising to memory fails for types without a length alone, and there is none here.
+    postcard::to_extend(value, vec![version]).unwrap_or_default()
+}
+
+fn deserialized<T: DeserializeOwned>(bytes: &[u8], version: u8) -> Result<T, ChunkError> {
+    let Some((first, rest)) = bytes.split_first() else { return Err(ChunkError::Malformed) };
+    match postcard::take_from_bytes(rest) {
+        Ok((value, [])) if *first == version => Ok(value),
+        _ => Err(ChunkError::Malformed),
+    }
+}
+
+/// What a walk through a whole source shows.
+pub(crate) fn finish(walk: Walk, indexes: &Indexes) -> SegmentScan {
+    let Walk { exit, mut scan, growth, .. } = walk;
+    scan.counters.bytes = exit.end;
+    scan.valid_bytes = scan.valid_bytes.min(exit.position);
+    let mut tally = Tally::resume(scan, exit.memory, growth, indexes);
+    if let Some(failure) = &exit.failure {
+        tally.unreadable(exit.end, failure);
+    }
+    let mut scan = tally.finish();
+    scan.judge_indexes(indexes);
+    scan
+}

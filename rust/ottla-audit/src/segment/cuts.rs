@@ -1,0 +1,97 @@
+//! Where a segment can be cut without reading all of it: at batches that its `.index` names, and that
+//! those before them lead to.
+//!
+//! A broker notes the last offset of what it appends, and where that begins. So the batch at the
+//! position of an entry begins at or below the entry's offset, and above that of the entry before;
+//! and the batches from one entry on end exactly where the next one points. Bytes inside a value that
+//! look like a batch fail that.
+
+use crate::segment::scan::{Pass, Scanner};
+use ottla_format::batch::BatchInfo;
+use ottla_log::sidefiles::offset_index::{OffsetEntry, entries};
+use ottla_log::source::Source;
+use std::io;
+
+impl Scanner {
+    /// Positions of sound batches that an index names, in order, at least `apart` bytes from each other
+    /// and from both ends of the source. Only what stands before those is read. `index` are the bytes
+    /// of the `.index` of a segment with this base offset; where it lies there is no cut.
+    ///
+    /// # Examples
+    /// ```
+    /// use ottla_audit::Scanner;
+    /// use ottla_format::check::Level;
+    /// use ottla_format::limits::Limits;
+    /// use ottla_log::sidefiles::offset_index::OffsetEntry;
+    ///
+    /// let mut scanner = Scanner::new(Level::Decode, Limits::default());
+    /// let zeros: &[u8] = &[0; 100];
+    /// let index = OffsetEntry { relative_offset: 7, position: 50 }.to_bytes();
+    /// assert_eq!(scanner.cuts(&zeros, 0, &index, 10)?, []);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the source cannot tell its size, or what ended reading.
+    pub fn cuts(
+        &mut self,
+        source: &dyn Source,
+        base_offset: i64,
+        index: &[u8],
+        apart: u64,
+    ) -> io::Result<Vec<u64>> {
+        let size = source.size()?;
+        let mut cuts = Vec::new();
+        let mut last = 0;
+        let mut before = OffsetEntry { relative_offset: -1, position: 0 };
+        for entry in entries(index) {
+            let start = std::mem::replace(&mut before, entry);
+            let Ok(position) = u64::try_from(entry.position) else { continue };
+            let (left, right) = (position.saturating_sub(last), size.saturating_sub(position));
+            if left.min(right) >= apart.max(1) && self.leads(source, base_offset, start, entry)? {
+                cuts.push(position);
+                last = position;
+            }
+        }
+        Ok(cuts)
+    }
+
+    /// Whether the batches from one entry on lead to that of another.
+    fn leads(
+        &mut self,
+        source: &dyn Source,
+        base_offset: i64,
+        start: OffsetEntry,
+        entry: OffsetEntry,
+    ) -> io::Result<bool> {
+        let (Ok(from), Ok(to)) = (u64::try_from(start.position), u64::try_from(entry.position))
+        else {
+            return Ok(false);
+        };
+        if from > to {
+            return Ok(false);
+        }
+        let mut following = from;
+        let mut is_sound = true;
+        let mut first_offset = None;
+        let mut on_batch = |info: &BatchInfo, is_valid: bool| {
+            is_sound &= is_valid;
+            if info.position == to && following == to {
+                first_offset = Some(info.base_offset);
+            }
+            following = info.position.saturating_add(info.size);
+        };
+        let mut progress = |_: u64| true;
+        let range = from..to.saturating_add(1);
+        let mut pass = self.begin_pieces(source, &range, &mut progress, &mut on_batch)?;
+        pass.walk(range.end);
+        let Pass { buffer, mut window, .. } = pass;
+        let failure = window.take_failure();
+        *buffer = window.into_buffer();
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let named = start.offset(base_offset)..entry.offset(base_offset);
+        Ok(is_sound && first_offset.is_some_and(|first| first > named.start && first <= named.end))
+    }
+}

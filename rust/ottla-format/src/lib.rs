@@ -1,0 +1,33 @@
+//! Kafka's record-batch formats, every one it ever wrote: reading, checking and building.
+//!
+//! The crate knows no log, no Python, no clock and no global state. Bytes come in, values and faults
+//! come out; whatever the bytes are, nothing panics and nothing is allocated on their word alone.
+//!
+//! | module | subject |
+//! | --- | --- |
+//! | [`error`] | what can be wrong with bytes, as kinds with positions |
+//! | [`error_code`] | the error codes of Kafka's protocol |
+//! | [`limits`] | every bound, with its reason |
+//! | [`varint`], [`attributes`], [`header`], [`record`] | the format of magic 2, bottom up |
+//! | [`legacy`] | message sets of magic 0 and 1 |
+//! | [`compression`] | the four codecs, bounded |
+//! | [`batch`], [`batches`] | one batch of any magic; a buffer of them |
+//! | [`check`] | the levels `crc`, `decode` and `full` |
+//! | [`columns`] | a run of batches as columns |
+//! | [`builder`] | one batch from records or columns |
+#![forbid(unsafe_code)]
+
+pub mod attributes;
+pub mod batch;
+pub mod batches;
+pub mod builder;
+pub mod check;
+pub mod columns;
+pub mod compression;
+pub mod error;
+pub mod error_code;
+pub mod header;
+pub mod legacy;
+pub mod limits;
+pub mod record;
+pub mod varint;

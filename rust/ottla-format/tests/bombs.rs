@@ -1,0 +1,173 @@
+//! Payloads that would inflate past a bound are refused fast, before memory is taken.
+
+use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ottla_format::attributes::Compression::{self, Gzip, Lz4, Snappy, Zstd};
+use ottla_format::compression::{ARENA_KEPT_BYTES, Codecs};
+use ottla_format::error::ErrorKind;
+use ottla_format::limits::Limits;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The allocator counts for the whole process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const MIB: usize = 1 << 20;
+
+/// Zeros at a thousand to one, or what the codec can do.
+fn zeros(codec: Compression, length: usize) -> Vec<u8> {
+    let zeros = vec![0; length];
+    Codecs::new(Limits::default()).compress(codec, None, 2, &zeros).expect("compresses")
+}
+
+/// Asserts that `payload` is refused for its size within the time and memory promised.
+fn assert_refused(name: &str, codec: Compression, payload: &[u8], limits: Limits) {
+    let limit = limits.decompressed(payload.len());
+    let mut fastest = Duration::MAX;
+    for _ in 0..3 {
+        let mut codecs = Codecs::new(limits);
+        let region = Region::new(ALLOCATOR);
+        let start = Instant::now();
+        let outcome = codecs.decompress(codec, 2, payload).map(<[u8]>::len);
+        fastest = fastest.min(start.elapsed());
+        // All that is ever asked for, which is at least what is held at any time.
+        let taken = region.change().bytes_allocated as u64;
+        assert_eq!(outcome, Err(ErrorKind::DecompressedTooLarge { limit }), "{name}");
+        assert!(taken <= 4 * limit, "{name}: {taken} bytes for a bound of {limit}");
+    }
+    // Unoptimised code is not what the promise is about.
+    if !cfg!(debug_assertions) {
+        assert!(fastest < Duration::from_millis(50), "{name}: {fastest:?}");
+    }
+}
+
+fn alone() -> impl Drop {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A frame of many full blocks, each declared at the largest size and filled to it.
+fn lz4_of_large_blocks(blocks: usize) -> Vec<u8> {
+    let body = lz4::block::compress(&vec![0; 4 * MIB], None, false).expect("compresses");
+    let mut frame = vec![0x04, 0x22, 0x4d, 0x18, 0x60, 0x70];
+    frame.push((twox_hash::XxHash32::oneshot(0, &frame[4..]) >> 8) as u8);
+    for _ in 0..blocks {
+        frame.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        frame.extend_from_slice(&body);
+    }
+    frame.extend_from_slice(&[0; 4]);
+    frame
+}
+
+/// Kafka's framing around raw blocks of zeros.
+fn snappy_of_large_blocks(blocks: usize) -> Vec<u8> {
+    let body = snap::raw::Encoder::new().compress_vec(&vec![0; MIB]).expect("compresses");
+    let mut payload = b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01".to_vec();
+    for _ in 0..blocks {
+        payload.extend_from_slice(&(body.len() as u32).to_be_bytes());
+        payload.extend_from_slice(&body);
+    }
+    payload
+}
+
+#[test]
+fn a_bomb_is_refused_at_the_default_bound_within_50_ms_and_four_times_the_bound() {
+    let _guard = alone();
+    let limits = Limits::default();
+    for (name, codec, payload) in [
+        ("gzip", Gzip, zeros(Gzip, 65 * MIB)),
+        ("zstd", Zstd, zeros(Zstd, 65 * MIB)),
+        ("lz4", Lz4, zeros(Lz4, 65 * MIB)),
+        ("lz4 of 4 MiB blocks", Lz4, lz4_of_large_blocks(17)),
+        ("snappy", Snappy, zeros(Snappy, 65 * MIB)),
+        ("snappy of 1 MiB blocks", Snappy, snappy_of_large_blocks(65)),
+    ] {
+        assert_refused(name, codec, &payload, limits);
+    }
+}
+
+#[test]
+fn a_bomb_is_refused_at_a_small_bound_with_as_little_memory() {
+    let _guard = alone();
+    let limits = Limits { decompressed_bytes: 64 << 10, ..Limits::default() };
+    for (name, codec, payload) in [
+        ("gzip", Gzip, zeros(Gzip, 65 * MIB)),
+        ("zstd", Zstd, zeros(Zstd, 65 * MIB)),
+        ("lz4", Lz4, zeros(Lz4, 65 * MIB)),
+        ("lz4 of 4 MiB blocks", Lz4, lz4_of_large_blocks(17)),
+        ("snappy of 1 MiB blocks", Snappy, snappy_of_large_blocks(65)),
+    ] {
+        assert_refused(name, codec, &payload, limits);
+    }
+}
+
+#[test]
+fn the_ratio_bounds_small_payloads_of_any_size_class() {
+    let _guard = alone();
+    // Runs of one byte: zstd needs four bytes for 128 KiB of them.
+    let frame_of_runs = |blocks: usize| {
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58];
+        for block in 1..=blocks {
+            let last = u32::from(block == blocks);
+            frame.extend_from_slice(&((128u32 << 10) << 3 | 1 << 1 | last).to_le_bytes()[..3]);
+            frame.push(0);
+        }
+        frame
+    };
+    // 16 MiB are always allowed, however small the payload.
+    let mut codecs = Codecs::new(Limits::default());
+    assert_eq!(codecs.decompress(Zstd, 2, &frame_of_runs(128)).map(<[u8]>::len), Ok(16 * MIB));
+    assert_refused("runs", Zstd, &frame_of_runs(129), Limits::default());
+    assert_refused("many runs", Zstd, &frame_of_runs(4000), Limits::default());
+}
+
+#[test]
+fn a_size_that_lies_takes_no_memory() {
+    let _guard = alone();
+    let gzip = {
+        let mut payload = zeros(Gzip, 100);
+        let at = payload.len() - 4;
+        payload[at..].fill(0xff);
+        payload
+    };
+    // A single segment of 15 MiB that holds an empty block.
+    let zstd =
+        [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..], &(15u32 << 20).to_le_bytes(), &[1, 0, 0]].concat();
+    let snappy = [&b"\xff\xff\xff\xff\x0f"[..], &[0; 100]].concat();
+    let lz4 = {
+        // Blocks of 4 MiB are announced, and one of a single literal comes.
+        let mut frame = lz4_of_large_blocks(0);
+        frame.truncate(7);
+        frame.extend_from_slice(&[2, 0, 0, 0, 0x10, b'x', 0, 0, 0, 0]);
+        frame
+    };
+    for (codec, payload, is_read) in
+        [(Gzip, gzip, false), (Zstd, zstd, false), (Snappy, snappy, false), (Lz4, lz4, true)]
+    {
+        let mut codecs = Codecs::new(Limits::default());
+        let region = Region::new(ALLOCATOR);
+        let outcome = codecs.decompress(codec, 2, &payload).map(<[u8]>::len);
+        let taken = region.change().bytes_allocated;
+        assert_eq!(outcome.is_ok(), is_read, "{}: {outcome:?}", codec.name());
+        assert!(taken <= 128 << 10, "{}: {taken} bytes", codec.name());
+    }
+}
+
+#[test]
+fn a_huge_payload_leaves_no_more_than_the_arena_keeps() {
+    let _guard = alone();
+    let (huge, small) = (zeros(Lz4, 50 * MIB), zeros(Zstd, 100));
+    let mut codecs = Codecs::new(Limits::default());
+    let region = Region::new(ALLOCATOR);
+    let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
+    assert_eq!(codecs.decompress(Lz4, 2, &huge).map(<[u8]>::len), Ok(50 * MIB));
+    assert!(held() >= 50 * MIB);
+    assert_eq!(codecs.decompress(Zstd, 2, &small).map(<[u8]>::len), Ok(100));
+    assert!(held() <= ARENA_KEPT_BYTES);
+    assert_eq!(codecs.decompress(Lz4, 2, &huge).map(<[u8]>::len), Ok(50 * MIB));
+    codecs.trim();
+    assert!(held() <= ARENA_KEPT_BYTES);
+}

@@ -1,0 +1,340 @@
+//! A leader's decisions over time: the verdict on the bytes, then the rules of producers, then the
+//! offsets that follow from it.
+//!
+//! ```text
+//! append ─▸ validate (bytes, config) ─▸ producers (epochs, sequences, transactions) ─▸ offsets
+//! ```
+//!
+//! A [`Leader`] holds no records. Its caller stores the bytes of each verdict, cuts segments, writes
+//! [`PartitionState::snapshot`] when it does, and brings a leader back with [`Leader::restore`] from
+//! a snapshot and the batches behind it. What is refused, and every error, leaves it as it was.
+
+use crate::config::TopicConfig;
+use crate::metrics::Metrics;
+use crate::profiles::{Difference, Profile};
+use crate::state::{OffsetOutOfRange, Offsets, PartitionState, RestoreError, Source, Taken};
+use crate::validate::{Origin, Request, Validator};
+use crate::verdict::{Accepted, Reason, Refusal, Stored, Verdict};
+use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_control_batch};
+use ottla_format::compression::Codecs;
+use ottla_log::producers::transactions::AbortedTransaction;
+use ottla_log::producers::{Appender, Guard, ProducerRefusal, UnknownSequence};
+
+/// What happens to a producer of which nothing is known and whose sequence is not 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownProducer {
+    /// What the profile says: Kafka takes it since 2.5 (KIP-360); the strict profile refuses it
+    /// where the client can recover, from Produce 8 on.
+    #[default]
+    Auto,
+    /// It is refused with `UNKNOWN_PRODUCER_ID` (59).
+    Unknown,
+    /// It is taken.
+    Accept,
+}
+
+impl UnknownProducer {
+    /// The setting of a name: `auto`, `unknown` or `accept`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "auto" => Some(Self::Auto),
+            "unknown" => Some(Self::Unknown),
+            "accept" => Some(Self::Accept),
+            _ => None,
+        }
+    }
+}
+
+/// First Produce version whose clients recover from `UNKNOWN_PRODUCER_ID`.
+const RECOVERING_VERSION: i16 = 8;
+
+/// What does not change while a leader leads.
+#[derive(Clone, Debug, Default)]
+pub struct LeaderSettings {
+    /// The topic's configuration.
+    pub config: TopicConfig,
+    /// Epoch of the leader, stored with every batch.
+    pub leader_epoch: i32,
+    /// Whose decisions are asked for.
+    pub profile: Profile,
+    /// What happens to producers that are not known.
+    pub unknown_producer: UnknownProducer,
+    /// `transaction.partition.verification.enable`: transactions begin with a guard (KIP-890).
+    pub transaction_verification: bool,
+}
+
+/// What a produce request says of its record set, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct AppendRequest<'a> {
+    /// Produce version; without one no request gate.
+    pub api_version: Option<i16>,
+    /// Whether the request carries a transactional id.
+    pub has_transactional_id: bool,
+    /// Who appends.
+    pub origin: Origin,
+    /// The guard of [`Leader::begin_verification`].
+    pub guard: Option<&'a Guard>,
+    /// The leader's clock.
+    pub now_ms: i64,
+}
+
+/// The end of a transaction, as its coordinator writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct EndTransaction {
+    /// Whose it is.
+    pub producer_id: i64,
+    /// The producer's epoch, or the next one where the coordinator bumps it.
+    pub producer_epoch: i16,
+    /// Epoch of the coordinator.
+    pub coordinator_epoch: i32,
+    /// Commit, or abort.
+    pub commit: bool,
+    /// The coordinator's clock.
+    pub now_ms: i64,
+}
+
+/// A partition's leader.
+#[derive(Clone, Debug)]
+pub struct Leader {
+    settings: LeaderSettings,
+    state: PartitionState,
+    metrics: Metrics,
+}
+
+impl Leader {
+    /// A leader of an empty log that begins at `log_start_offset` and goes on at `next_offset`.
+    pub fn new(settings: LeaderSettings, log_start_offset: i64, next_offset: i64) -> Self {
+        let expiration_ms = settings.config.producer_id_expiration_ms;
+        let state = PartitionState::new(log_start_offset, next_offset, expiration_ms);
+        Self { settings, state, metrics: Metrics::default() }
+    }
+
+    /// A leader of a log that is opened again.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn restore(
+        settings: LeaderSettings,
+        offsets: Offsets,
+        aborted: Vec<AbortedTransaction>,
+        source: &Source<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<Self, RestoreError> {
+        let expiration_ms = settings.config.producer_id_expiration_ms;
+        let state = PartitionState::restore(offsets, aborted, expiration_ms, source, codecs)?;
+        Ok(Self { settings, state, metrics: Metrics::default() })
+    }
+
+    /// What is known of the partition.
+    pub fn state(&self) -> &PartitionState {
+        &self.state
+    }
+
+    /// What was set when it began to lead.
+    pub fn settings(&self) -> &LeaderSettings {
+        &self.settings
+    }
+
+    /// What it has counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Readers of committed records see what lies below this.
+    pub fn last_stable_offset(&self) -> i64 {
+        self.state.last_stable_offset(!self.settings.profile.is_strict(Difference::StableOffset))
+    }
+
+    /// Decides on the record set of a produce request, and appends it.
+    pub fn append<'a>(
+        &mut self,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+    ) -> Verdict<'a> {
+        let mut verdict = validator.validate(
+            records,
+            &self.settings.config,
+            &Request {
+                api_version: request.api_version,
+                origin: request.origin,
+                has_transactional_id: request.has_transactional_id,
+                profile: self.settings.profile,
+                now_ms: request.now_ms,
+                base_offset: self.state.log_end_offset(),
+                leader_epoch: self.settings.leader_epoch,
+                log_start_offset: self.state.log_start_offset(),
+            },
+        );
+        if let Ok(accepted) = &mut verdict.outcome {
+            let by = Appender {
+                origin: request.origin,
+                must_be_verified: self.settings.transaction_verification,
+                guard: request.guard,
+                unknown: self.unknown_sequence(request.api_version),
+            };
+            if let Err(refusal) = self.store(accepted, &by, validator.codecs()) {
+                verdict.refuse(refusal);
+            }
+        }
+        match &verdict.outcome {
+            // As `verdict.metrics()`, of which most are 0 here.
+            Ok(accepted) => {
+                let (messages, converted) = (accepted.message_count(), accepted.converted);
+                self.metrics += Metrics::accepted(verdict.set_bytes, messages, converted);
+            }
+            Err(refusal) => self.metrics += refusal.metrics,
+        }
+        verdict
+    }
+
+    /// Appends what the leader that this partition follows has sent, with the offsets it has.
+    pub fn append_as_follower<'a>(
+        &mut self,
+        records: &'a [u8],
+        now_ms: i64,
+        validator: &mut Validator,
+    ) -> Verdict<'a> {
+        let request = AppendRequest {
+            api_version: None,
+            has_transactional_id: true,
+            origin: Origin::Replication,
+            guard: None,
+            now_ms,
+        };
+        self.append(records, &request, validator)
+    }
+
+    /// Appends the marker that ends a transaction (KIP-98).
+    ///
+    /// # Errors
+    /// [`BuildError`] for a marker that cannot be: a negative producer id.
+    pub fn end_transaction(
+        &mut self,
+        end: &EndTransaction,
+        validator: &mut Validator,
+    ) -> Result<Verdict<'static>, BuildError> {
+        let coordinator_epoch = end.coordinator_epoch;
+        let record = if end.commit {
+            NewControlRecord::Commit { coordinator_epoch }
+        } else {
+            NewControlRecord::Abort { coordinator_epoch }
+        };
+        let fields = BatchFields {
+            producer_id: end.producer_id,
+            producer_epoch: end.producer_epoch,
+            ..BatchFields::default()
+        };
+        let marker = build_control_batch(&fields, end.now_ms, record, validator.codecs())?;
+        let request = AppendRequest {
+            api_version: None,
+            has_transactional_id: true,
+            origin: Origin::Coordinator,
+            guard: None,
+            now_ms: end.now_ms,
+        };
+        Ok(self.append(&marker, &request, validator).into_owned())
+    }
+
+    /// The rules of producers, and what an append changes.
+    fn store(
+        &mut self,
+        accepted: &mut Accepted<'_>,
+        by: &Appender<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<(), Box<Refusal>> {
+        if accepted.stored.is_empty() {
+            return Ok(());
+        }
+        let profile = self.settings.profile;
+        let log_end_offset = self.state.log_end_offset();
+        if by.origin == Origin::Replication && accepted.base_offset < log_end_offset {
+            let reason = Reason::OffsetBelowEnd { offset: accepted.base_offset, log_end_offset };
+            return Err(Refusal::leak(profile, Difference::ReplicaOffsets, reason));
+        }
+        let next_offset = accepted.last_offset.saturating_add(1);
+        match self.state.append(&accepted.stored, next_offset, by, codecs) {
+            Ok(Taken::Appended) => {}
+            Ok(Taken::Duplicate(known)) => {
+                accepted.is_duplicate = true;
+                accepted.base_offset = known.first_offset();
+                accepted.last_offset = known.last_offset;
+                // As Kafka answers: also where the topic keeps the producer's timestamps.
+                accepted.log_append_time_ms = known.timestamp;
+                accepted.stored = Stored::Nothing;
+            }
+            Err(refusal) => return Err(Refusal::producer(profile, refusal)),
+        }
+        Ok(())
+    }
+
+    fn unknown_sequence(&self, api_version: Option<i16>) -> UnknownSequence {
+        let is_refused = match self.settings.unknown_producer {
+            UnknownProducer::Unknown => true,
+            UnknownProducer::Accept => false,
+            UnknownProducer::Auto => {
+                self.settings.profile.is_strict(Difference::UnknownProducer)
+                    && api_version.is_some_and(|version| version >= RECOVERING_VERSION)
+            }
+        };
+        if is_refused { UnknownSequence::Refuse } else { UnknownSequence::Accept }
+    }
+
+    /// The coordinator is about to be asked whether a producer's transaction goes on: gives the
+    /// guard that its next append has to carry, or `None` while that transaction is open here.
+    ///
+    /// # Errors
+    /// [`ProducerRefusal::StaleEpoch`].
+    pub fn begin_verification(
+        &mut self,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        transaction_version: i16,
+        now_ms: i64,
+    ) -> Result<Option<Guard>, ProducerRefusal> {
+        let bumps_epoch = transaction_version >= 2;
+        self.state.begin_verification(
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            bumps_epoch,
+            now_ms,
+        )
+    }
+
+    /// Moves the log start up (KIP-107).
+    ///
+    /// # Errors
+    /// [`OffsetOutOfRange`] above the high watermark.
+    pub fn delete_records(
+        &mut self,
+        offset: i64,
+        batch_base_offset: Option<i64>,
+    ) -> Result<(), OffsetOutOfRange> {
+        self.state.delete_records(offset, batch_base_offset)
+    }
+
+    /// Moves the high watermark, within the log.
+    pub fn advance_high_watermark(&mut self, offset: i64) {
+        self.state.set_high_watermark(offset);
+    }
+
+    /// Drops producers that nothing was heard of for `producer.id.expiration.ms`.
+    pub fn expire_producers(&mut self, now_ms: i64) {
+        self.state.expire_producers(now_ms);
+    }
+
+    /// Cuts the log at an offset.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn truncate(
+        &mut self,
+        offset: i64,
+        source: &Source<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<(), RestoreError> {
+        self.state.truncate(offset, source, codecs)
+    }
+}

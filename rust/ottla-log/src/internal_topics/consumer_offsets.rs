@@ -1,0 +1,265 @@
+//! `__consumer_offsets`: what groups have committed, and what the group coordinator knows of them.
+
+use super::schema::{Fault, Field, Kind, Schema, Value, split_version};
+use super::{Decoded, Record};
+use std::collections::BTreeMap;
+
+/// Entries of a partition that are kept; a coordinator keeps all of them in memory, too.
+pub const MAX_COMMITTED_OFFSETS: usize = 1 << 21;
+
+const NEVER_FLEXIBLE: i16 = i16::MAX;
+
+const fn key(fields: &'static [Field]) -> Schema {
+    Schema { latest: 0, flexible: NEVER_FLEXIBLE, fields }
+}
+
+const OFFSET_KEY: Schema = key(&[
+    Field::new("group", Kind::Text),
+    Field::new("topic", Kind::Text),
+    Field::new("partition", Kind::Int32),
+]);
+const GROUP_KEY: Schema = key(&[Field::new("group", Kind::Text)]);
+const MEMBER_KEY: Schema =
+    key(&[Field::new("group", Kind::Text), Field::new("member_id", Kind::Text)]);
+const REGEX_KEY: Schema =
+    key(&[Field::new("group", Kind::Text), Field::new("regular_expression", Kind::Text)]);
+
+const OFFSET_VALUE: Schema = Schema {
+    latest: 4,
+    flexible: 4,
+    fields: &[
+        Field::new("offset", Kind::Int64),
+        Field::new("leader_epoch", Kind::Int32).since(3),
+        Field::new("metadata", Kind::Text),
+        Field::new("commit_timestamp", Kind::Int64),
+        Field::new("expire_timestamp", Kind::Int64).since(1).until(1),
+    ],
+};
+
+const GROUP_MEMBER: &[Field] = &[
+    Field::new("member_id", Kind::Text),
+    Field::new("group_instance_id", Kind::Text).since(3).or_null(),
+    Field::new("client_id", Kind::Text),
+    Field::new("client_host", Kind::Text),
+    Field::new("rebalance_timeout", Kind::Int32).since(1),
+    Field::new("session_timeout", Kind::Int32),
+    Field::new("subscription", Kind::Bytes),
+    Field::new("assignment", Kind::Bytes),
+];
+
+const GROUP_VALUE: Schema = Schema {
+    latest: 4,
+    flexible: 4,
+    fields: &[
+        Field::new("protocol_type", Kind::Text),
+        Field::new("generation", Kind::Int32),
+        Field::new("protocol", Kind::Text).or_null(),
+        Field::new("leader", Kind::Text).or_null(),
+        Field::new("current_state_timestamp", Kind::Int64).since(2),
+        Field::new("members", Kind::Array(&Kind::Struct(GROUP_MEMBER))),
+    ],
+};
+
+const fn flexible(fields: &'static [Field]) -> Schema {
+    Schema { latest: 0, flexible: 0, fields }
+}
+
+const PARTITIONS: Kind = Kind::Array(&Kind::Struct(&[
+    Field::new("topic_id", Kind::Uuid),
+    Field::new("partitions", Kind::Array(&Kind::Int32)),
+    Field::new("assignment_epochs", Kind::Array(&Kind::Int32)).tagged(0),
+]));
+
+const CONSUMER_GROUP: Schema = flexible(&[
+    Field::new("epoch", Kind::Int32),
+    Field::new("metadata_hash", Kind::Int64).tagged(0),
+    Field::new("creation_time_ms", Kind::Int64).tagged(1),
+]);
+
+const CONSUMER_GROUP_PARTITIONS: Schema = flexible(&[
+    Field::new("epoch", Kind::Int32),
+    Field::new(
+        "topics",
+        Kind::Array(&Kind::Struct(&[
+            Field::new("topic_id", Kind::Uuid),
+            Field::new("topic_name", Kind::Text),
+            Field::new("num_partitions", Kind::Int32),
+            Field::new(
+                "partition_racks",
+                Kind::Array(&Kind::Struct(&[
+                    Field::new("partition", Kind::Int32),
+                    Field::new("racks", Kind::Array(&Kind::Text)),
+                ])),
+            ),
+        ])),
+    ),
+]);
+
+const CONSUMER_GROUP_MEMBER: Schema = flexible(&[
+    Field::new("instance_id", Kind::Text).or_null(),
+    Field::new("rack_id", Kind::Text).or_null(),
+    Field::new("client_id", Kind::Text),
+    Field::new("client_host", Kind::Text),
+    Field::new("subscribed_topic_names", Kind::Array(&Kind::Text)),
+    Field::new("subscribed_topic_regex", Kind::Text).or_null(),
+    Field::new("rebalance_timeout_ms", Kind::Int32),
+    Field::new("server_assignor", Kind::Text).or_null(),
+    Field::new(
+        "classic_member_metadata",
+        Kind::Struct(&[Field::new(
+            "supported_protocols",
+            Kind::Array(&Kind::Struct(&[
+                Field::new("name", Kind::Text),
+                Field::new("metadata", Kind::Bytes),
+            ])),
+        )]),
+    )
+    .tagged(0),
+]);
+
+const ASSIGNMENT: Schema = flexible(&[Field::new("assignment_epoch", Kind::Int32)]);
+const MEMBER_ASSIGNMENT: Schema = flexible(&[Field::new("topic_partitions", PARTITIONS)]);
+
+const CURRENT_ASSIGNMENT: Schema = flexible(&[
+    Field::new("member_epoch", Kind::Int32),
+    Field::new("previous_member_epoch", Kind::Int32),
+    Field::new("state", Kind::Int8),
+    Field::new("assigned_partitions", PARTITIONS),
+    Field::new("partitions_pending_revocation", PARTITIONS),
+]);
+
+const REGEX_VALUE: Schema = flexible(&[
+    Field::new("topics", Kind::Array(&Kind::Text)),
+    Field::new("version", Kind::Int64),
+    Field::new("timestamp", Kind::Int64),
+]);
+
+/// A type of record: its number in the key, its name, its key, and its value where that is decoded.
+type RecordType = (i16, &'static str, Schema, Option<Schema>);
+
+/// Every type up to Kafka 4.1 (`CoordinatorRecordType`).
+const TYPES: &[RecordType] = &[
+    (0, "offset-commit", OFFSET_KEY, Some(OFFSET_VALUE)),
+    (1, "offset-commit", OFFSET_KEY, Some(OFFSET_VALUE)),
+    (2, "group", GROUP_KEY, Some(GROUP_VALUE)),
+    (3, "consumer-group", GROUP_KEY, Some(CONSUMER_GROUP)),
+    (4, "consumer-group-partitions", GROUP_KEY, Some(CONSUMER_GROUP_PARTITIONS)),
+    (5, "consumer-group-member", MEMBER_KEY, Some(CONSUMER_GROUP_MEMBER)),
+    (6, "consumer-group-target-assignment", GROUP_KEY, Some(ASSIGNMENT)),
+    (7, "consumer-group-target-assignment-member", MEMBER_KEY, Some(MEMBER_ASSIGNMENT)),
+    (8, "consumer-group-current-assignment", MEMBER_KEY, Some(CURRENT_ASSIGNMENT)),
+    (9, "share-group-partitions", GROUP_KEY, None),
+    (10, "share-group-member", MEMBER_KEY, None),
+    (11, "share-group", GROUP_KEY, None),
+    (12, "share-group-target-assignment", GROUP_KEY, None),
+    (13, "share-group-target-assignment-member", MEMBER_KEY, None),
+    (14, "share-group-current-assignment", MEMBER_KEY, None),
+    (15, "share-group-state-partitions", GROUP_KEY, None),
+    (16, "consumer-group-regular-expression", REGEX_KEY, Some(REGEX_VALUE)),
+    (17, "streams-group", GROUP_KEY, None),
+    (18, "streams-group-partitions", GROUP_KEY, None),
+    (19, "streams-group-member", MEMBER_KEY, None),
+    (20, "streams-group-target-assignment", GROUP_KEY, None),
+    (21, "streams-group-target-assignment-member", MEMBER_KEY, None),
+    (22, "streams-group-current-assignment", MEMBER_KEY, None),
+    (23, "streams-group-topology", GROUP_KEY, None),
+];
+
+/// Decodes a record.
+///
+/// # Errors
+/// [`Fault`], of the key or of the value.
+pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Decoded, Fault> {
+    let (number, rest) = split_version(key)?;
+    let found = TYPES.iter().find(|record_type| record_type.0 == number);
+    let (_, name, key_schema, value_schema) = found.ok_or(Fault::UnknownType(number))?;
+    let key = key_schema.read(rest, 0)?;
+    let value = match (value, value_schema) {
+        (Some(value), Some(schema)) => Record::of(schema.read_versioned(value)?),
+        (Some(_), None) => Record::Opaque,
+        (None, _) => Record::Tombstone,
+    };
+    Ok(Decoded { name, key, value })
+}
+
+/// What a group has committed of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommittedOffset {
+    /// The next offset it will read.
+    pub offset: i64,
+    /// Leader epoch of the record before it, −1 if unknown.
+    pub leader_epoch: i32,
+    /// What the consumer noted beside it.
+    pub metadata: String,
+    /// When it was committed, in milliseconds since 1970.
+    pub commit_timestamp_ms: i64,
+    /// When it expires; brokers up to 2.0 note it.
+    pub expire_timestamp_ms: Option<i64>,
+}
+
+impl CommittedOffset {
+    fn of(value: &Value) -> Option<Self> {
+        Some(Self {
+            offset: value.int("offset")?,
+            leader_epoch: value.int("leader_epoch").map_or(-1, |epoch| epoch as i32),
+            metadata: value.text("metadata")?.to_owned(),
+            commit_timestamp_ms: value.int("commit_timestamp")?,
+            expire_timestamp_ms: value.int("expire_timestamp").filter(|&time| time >= 0),
+        })
+    }
+}
+
+/// Whose committed offset: group, topic, partition.
+pub type Committer = (String, String, i32);
+
+/// The committed offsets of a partition of the topic: of each key the last value counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommittedOffsets {
+    /// By group, topic and partition.
+    pub offsets: BTreeMap<Committer, CommittedOffset>,
+    /// Records that could not be decoded, and why the first of them.
+    pub undecoded: u64,
+    /// See `undecoded`.
+    pub first_fault: Option<(i64, Fault)>,
+    /// Commits of keys beyond [`MAX_COMMITTED_OFFSETS`].
+    pub left_out: u64,
+}
+
+impl CommittedOffsets {
+    /// Takes the next record that was not aborted.
+    pub fn add(&mut self, offset: i64, key: &[u8], value: Option<&[u8]>) {
+        match decode(key, value) {
+            Ok(Decoded { name: "offset-commit", key, value }) => self.commit(&key, &value),
+            Ok(_) => {}
+            Err(fault) => {
+                self.undecoded += 1;
+                self.first_fault.get_or_insert((offset, fault));
+            }
+        }
+    }
+
+    fn commit(&mut self, key: &Value, value: &Record) {
+        let (Some(group), Some(topic), Some(partition)) =
+            (key.text("group"), key.text("topic"), key.int("partition"))
+        else {
+            return;
+        };
+        let key = (group.to_owned(), topic.to_owned(), partition as i32);
+        let committed = match value {
+            Record::Value { value, .. } => CommittedOffset::of(value),
+            _ => None,
+        };
+        match committed {
+            None => {
+                self.offsets.remove(&key);
+            }
+            Some(committed)
+                if self.offsets.len() < MAX_COMMITTED_OFFSETS
+                    || self.offsets.contains_key(&key) =>
+            {
+                self.offsets.insert(key, committed);
+            }
+            Some(_) => self.left_out += 1,
+        }
+    }
+}

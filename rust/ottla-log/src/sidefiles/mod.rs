@@ -1,0 +1,22 @@
+//! The files beside a segment: what their bytes say, and how Kafka writes them (`log-dir.md` §3).
+//!
+//! Formats only: nothing here knows a log, so nothing here can tell whether a file is true. Both
+//! `ottla-leader` and `ottla-audit` build on it.
+//!
+//! | module | file |
+//! | --- | --- |
+//! | [`offset_index`] | `.index`: offsets and where their batches are |
+//! | [`time_index`] | `.timeindex`: timestamps and the offsets that reached them |
+//! | [`transaction_index`] | `.txnindex`: aborted transactions |
+//! | [`snapshot`] | `.snapshot`: producers |
+//! | [`checkpoint`] | the offset checkpoints of a log directory, `leader-epoch-checkpoint` |
+//! | [`metadata`] | `partition.metadata` |
+//! | [`text`] | what keeps a text file from being read |
+
+pub mod checkpoint;
+pub mod metadata;
+pub mod offset_index;
+pub mod snapshot;
+pub mod text;
+pub mod time_index;
+pub mod transaction_index;
