@@ -219,7 +219,7 @@ const MAX_BATCH_BYTES: u64 = i32::MAX as u64;
 /// let mut codecs = Codecs::new(Limits::default());
 /// let batch = build_batch(&BatchFields::default(), &[record], &mut codecs)?;
 /// assert_eq!(batch.len(), 61 + 12);
-/// # Ok::<(), crate::builder::BuildError>(())
+/// # Ok::<(), ottla_format::builder::BuildError>(())
 /// ```
 pub fn build_batch(
     fields: &BatchFields,
@@ -416,7 +416,7 @@ fn leader_change(leader_id: i32, voters: &[i32], granting_voters: &[i32]) -> Vec
 /// let mut batch = vec![0; plan.size().expect("not compressed")];
 /// plan.write(&mut batch)?;
 /// assert_eq!(batch.len(), 61 + 12);
-/// # Ok::<(), crate::builder::BuildError>(())
+/// # Ok::<(), ottla_format::builder::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnsPlan<'a> {

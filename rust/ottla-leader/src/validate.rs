@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Nearly every set is one ordinary batch whose codec the topic keeps: the kernels prove it in one
-//! pass and all that is written is its header ([`Validator::quick`]). Whatever they do not say yes
+//! pass and all that is written is its header (`Validator::quick`). Whatever they do not say yes
 //! to goes through the stages, which know every rule and name every fault.
 
 use ottla_format::error_code::ErrorCode;

@@ -52,7 +52,7 @@ pub fn levels(codec: Compression) -> Option<(RangeInclusive<i32>, i32)> {
 /// let mut codecs = Codecs::new(Limits::default());
 /// let payload = codecs.compress(Compression::Zstd, None, 2, b"to be or not to be")?;
 /// assert_eq!(codecs.decompress(Compression::Zstd, 2, &payload)?, b"to be or not to be");
-/// # Ok::<(), crate::error::ErrorKind>(())
+/// # Ok::<(), ottla_format::error::ErrorKind>(())
 /// ```
 pub struct Codecs {
     limits: Limits,
