@@ -153,7 +153,7 @@ impl TopicConfig {
     /// config.set("cleanup.policy", "compact")?;
     /// assert!(config.is_compacted);
     /// assert!(config.set("segment.bytes", "many").is_err());
-    /// # Ok::<(), crate::ConfigError>(())
+    /// # Ok::<(), ottla_leader::ConfigError>(())
     /// ```
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
         let dotted = key.replace('_', ".");
