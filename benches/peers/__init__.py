@@ -402,7 +402,7 @@ def aiokafka_rows(data: Data) -> Candidate:
 
 def _rows(columns: list[str] | None, data: Data) -> Candidate:
     import pyarrow as pa
-    from ottla.audit.segment import segment_table
+    from ottla.logs.segment import segment_table
 
     path = bytes(_file_of(data))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import ottla
 import ottla.spark
-from ottla.audit.segment import segment_table
+from ottla.logs.segment import segment_table
 
 from benches.data import MIB
 from benches.peers import AIOKAFKA, OURS

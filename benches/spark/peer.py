@@ -100,7 +100,7 @@ def hand_out(path: str, columns: Sequence[str], count: int) -> Work:
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
-        from ottla.audit.segment import segment_table
+        from ottla.logs.segment import segment_table
 
         for _ in batches:
             pass

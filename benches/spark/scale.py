@@ -28,8 +28,8 @@ from typing import Any
 from unittest.mock import patch
 
 from ottla.audit.context import Surroundings
-from ottla.audit.inventory import Inventory
-from ottla.audit.sidefiles import Checkpoints
+from ottla.logs.checkpoints import Checkpoints
+from ottla.logs.inventory import Inventory
 from ottla.spark.bins import Bins, make_bins, names_of
 from ottla.spark.tasks import JudgedGroup, judge_group
 from ottla.storage.files import Entry

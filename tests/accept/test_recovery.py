@@ -10,7 +10,7 @@ from typing import Any
 
 import ottla
 import pytest
-from ottla.audit.recovery import RecoveryPrediction
+from ottla.logs.recovery import RecoveryPrediction
 
 pytestmark = pytest.mark.shared
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from ottla.audit.explain import catalogue, commands, explain, findings_markdown
-from ottla.audit.findings import SEVERITIES, UNREADABLE
+from ottla.audit.findings import UNREADABLE
 from ottla.audit.tables import TABLES
+from ottla.severity import SEVERITIES
 
 # Findings about what lies around the segments, which are made in Python.
 AROUND_THE_SEGMENTS = (

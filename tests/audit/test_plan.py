@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from logs import segment, segment_name, write_log_directory, write_partition
-from ottla.audit.inventory import take_inventory
 from ottla.audit.plan import Plan, make_plan
+from ottla.logs.listing import take_inventory
 
 
 def plan_of(*paths: Path, topics: tuple[str, ...] = ()) -> Plan:

@@ -12,11 +12,11 @@ import pytest
 from logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
 from ottla._engine import Chunk, Segment
 from ottla.audit.internal_topics import with_coordinators
-from ottla.audit.inventory import take_inventory
 from ottla.audit.judge import Outcome
 from ottla.audit.plan import ENDLESS, make_plan
 from ottla.audit.result import make_result
 from ottla.audit.run import run_plan
+from ottla.logs.listing import take_inventory
 
 from benches.data import encode_batch
 

@@ -8,9 +8,9 @@ import ottla
 import pytest
 from logs import segment, segment_name, write_log_directory, write_partition
 from ottla.audit import restarts
-from ottla.audit.inventory import take_inventory
 from ottla.audit.restarts import predict_restarts
-from ottla.audit.sidefiles import Checkpoints
+from ottla.logs.checkpoints import Checkpoints
+from ottla.logs.listing import take_inventory
 
 
 def rows_of(source: Path) -> list[dict[str, Any]]:

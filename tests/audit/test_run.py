@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from logs import segment, segment_name, write_log_directory, write_partition
-from ottla.audit.inventory import take_inventory
 from ottla.audit.judge import Outcome
 from ottla.audit.plan import Plan, make_plan
 from ottla.audit.run import default_threads, run_plan
+from ottla.logs.listing import take_inventory
 
 WINDOW = 8 << 20
 

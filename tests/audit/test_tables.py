@@ -13,13 +13,13 @@ from ottla.audit.tables import (
     CHUNK_ROWS,
     FILE_COLUMNS,
     TABLES,
-    Row,
     Table,
     json_line,
     jsonable,
     tables_markdown,
 )
 from ottla.errors import MissingDependencyError
+from ottla.logs.columns import Row
 
 ARROW_TYPES = {
     "string": pa.string(),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 from logs import TIMESTAMP, batches, segment, segment_name, write_partition
-from ottla.audit.segment import BATCH_COLUMNS, RECORD_COLUMNS
+from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
 
 from benches.data import encode_batch
 

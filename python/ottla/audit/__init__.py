@@ -9,17 +9,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, get_args
 
-from ottla.audit.findings import SEVERITIES, Finding, Severity
-from ottla.audit.internal_topics import decode_record, with_coordinators
-from ottla.audit.inventory import Source, take_inventory
+from ottla.audit.findings import Finding
+from ottla.audit.internal_topics import with_coordinators
 from ottla.audit.plan import LEAST_SPLIT_BYTES, SPLIT_BYTES, make_plan
-from ottla.audit.reading import Damage, Isolation, read_partition
-from ottla.audit.rebuild import RebuiltPartition, rebuild_side_files
-from ottla.audit.recovery import RecoveryPrediction, predict_recovery
 from ottla.audit.result import AuditResult, Summary, make_result
 from ottla.audit.run import Progress, default_threads, run_plan
-from ottla.audit.tables import Column, Table
-from ottla.storage import AnyFiles
+from ottla.audit.tables import Table
+from ottla.logs.columns import Column
+from ottla.logs.listing import take_inventory
+from ottla.logs.reading import Damage, Isolation, read_partition
+from ottla.logs.rebuild import RebuiltPartition, rebuild_side_files
+from ottla.logs.recovery import RecoveryPrediction, predict_recovery
+from ottla.records import decode_record
+from ottla.severity import SEVERITIES, Severity
+from ottla.storage import AnyFiles, Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """What is known about a partition beside its segments: checkpoints, epochs, its topic's settings.
 
 The engine judges gaps, epochs and log starts by it. A file that cannot be read gives nothing here;
-that it cannot be read is a finding of `sidefiles`.
+that it cannot be read is a finding of `side_files`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.inventory import CLEANER_OFFSETS, LOG_START_OFFSETS
+from ottla.logs.names import CLEANER_OFFSETS, LOG_START_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.inventory import FileEntry
     from ottla.audit.plan import Log
-    from ottla.audit.sidefiles import Checkpoints
+    from ottla.logs.checkpoints import Checkpoints
+    from ottla.logs.inventory import FileEntry
 
 TopicConfigs = dict[str, dict[str, str]]
 """Settings of topics, as `kafka-configs.sh --describe` names them, by a pattern of topics."""

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.findings import SEVERITIES, Severity, severity_of
+from ottla.severity import SEVERITIES, Severity, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,15 +7,12 @@ them. Both end up here, so nobody downstream asks where a finding came from.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-Severity = Literal["error", "warning", "info"]
-
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-"""From the gravest down."""
 
 UNREADABLE = "unreadable"
 """The finding whose presence means that something asked for was not audited (exit status 3)."""
@@ -52,15 +49,6 @@ class Finding:
 def by_place(finding: Finding) -> tuple[str, int, int, str]:
     """Sorts findings as tables and reports have them."""
     return finding.file or "", finding.position or 0, finding.first_offset or 0, finding.name
-
-
-def severity_of(name: str) -> Severity:
-    """The severity of a name.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
-    return SEVERITIES[SEVERITIES.index(name)]
 
 
 def from_engine(

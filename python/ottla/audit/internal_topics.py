@@ -14,32 +14,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla._engine import decode_record
 from ottla.audit.explain import HOST
 from ottla.audit.findings import Finding, by_place, from_engine
-from ottla.audit.sidefiles import cluster_id
+from ottla.logs.metadata import cluster_id
+from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.inventory import Partition
     from ottla.audit.judge import Outcome, TableRows
     from ottla.audit.plan import Log, Plan
+    from ottla.logs.inventory import Partition
     from ottla.storage import Place
 
     Read: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["tuple[Rows, LeftOut] | None"]]
     """Carries requests out."""
 
-__all__ = ["COORDINATOR_TABLES", "INTERNAL_TOPICS", "decode_record", "with_coordinators"]
-
 COORDINATOR_TABLES = ("groups", "transactional_ids")
 """Tables that are filled here."""
-
-CONSUMER_OFFSETS = "__consumer_offsets"
-TRANSACTION_STATE = "__transaction_state"
-INTERNAL_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE)
-"""Topics whose records `decode_record` knows."""
 
 NOT_ENDED = ("open", "hanging")
 """States of transactions without an end marker."""

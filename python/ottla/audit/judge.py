@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla import _engine
-from ottla.audit import sidefiles
+from ottla.audit import side_files
 from ottla.audit.findings import UNREADABLE, Finding, by_place, from_engine
 from ottla.audit.kept import KeptFiles, KeptLogs, KeptRows, PackedLog, ScannedFile, pack_log
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ottla.audit.context import Surroundings
-    from ottla.audit.inventory import FileEntry, FileKind, Inventory, Partition
     from ottla.audit.plan import Log, Plan
+    from ottla.logs.inventory import FileEntry, Inventory, Partition
+    from ottla.logs.names import FileKind
     from ottla.storage import Files
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
@@ -69,7 +70,7 @@ class JudgedLog:
     has_small_files: bool
     """Whether the text files of the partition were read."""
     topic_id: str | None
-    extent: sidefiles.LogRange | None
+    extent: side_files.LogRange | None
     """Where the log starts and ends, if every segment was read."""
 
 
@@ -84,7 +85,7 @@ def judge_log(
     partition = log.partition
     small = None
     if log.is_live and partition is not None:
-        small = sidefiles.read_small_files(partition, inventory)
+        small = side_files.read_small_files(partition, inventory)
     epochs = small and small.leader_epochs
     findings: list[Finding] = []
     reasons: dict[bytes, str] = {}
@@ -111,9 +112,9 @@ def judge_log(
     if log.is_whole and is_read and merged is not None:
         start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
         if start_offset is not None and end_offset is not None:
-            extent = sidefiles.LogRange(start_offset, end_offset)
+            extent = side_files.LogRange(start_offset, end_offset)
     if partition is not None and partition.is_whole and small is not None:
-        findings += sidefiles.check_partition(partition, inventory, extent, small)
+        findings += side_files.check_partition(partition, inventory, extent, small)
     files = {number: _scanned(scans[number]) for number in sorted(scans)}
     judged = JudgedLog(
         packed=pack_log(files, tables),
@@ -135,7 +136,7 @@ class Gathered:
         self._kept = KeptLogs(plan.logs, ENGINE_TABLES)
         self._reasons: dict[bytes, str] = {}
         self._findings: list[Finding] = []
-        self._ranges: dict[bytes, sidefiles.LogRange] = {}
+        self._ranges: dict[bytes, side_files.LogRange] = {}
         self._topic_ids: dict[bytes, str | None] = {}
         """Of the partitions whose small files were looked at, by directory."""
 
@@ -186,15 +187,15 @@ class Gathered:
         for partition in plan.partitions:
             # Those with a segment that was read are done.
             if partition.is_whole and partition.directory not in self._topic_ids:
-                small = sidefiles.read_small_files(partition, plan.inventory)
+                small = side_files.read_small_files(partition, plan.inventory)
                 self._topic_ids[partition.directory] = small.topic_id
-                yield from sidefiles.check_partition(partition, plan.inventory, None, small)
-        yield from sidefiles.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
+                yield from side_files.check_partition(partition, plan.inventory, None, small)
+        yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
         ranges = self._ranges_with_sound_ends()
         for directory in plan.log_directories:
-            yield from sidefiles.check_log_directory(directory, plan.inventory, ranges)
+            yield from side_files.check_log_directory(directory, plan.inventory, ranges)
 
-    def _ranges_with_sound_ends(self) -> dict[bytes, sidefiles.LogRange]:
+    def _ranges_with_sound_ends(self) -> dict[bytes, side_files.LogRange]:
         """Without the logs whose end damage took: a checkpoint beyond it is no second finding."""
         lost: dict[str, list[tuple[int, int]]] = {}
         for f in self._findings:

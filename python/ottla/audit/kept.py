@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ottla.audit.inventory import Partition
     from ottla.audit.plan import Log
+    from ottla.logs.inventory import Partition
 
 Row = tuple[Any, ...]
 

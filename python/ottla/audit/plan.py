@@ -11,13 +11,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ottla.audit.replicas import find_copies
+from ottla.logs.names import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ottla.audit.findings import Finding
-    from ottla.audit.inventory import FileEntry, FileKind, Inventory, LogDirectory, Partition
     from ottla.audit.replicas import Copies
+    from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
+    from ottla.logs.names import FileKind
 
 ENDLESS = 2**63 - 1
 """The position behind every file."""
@@ -86,7 +88,7 @@ class Log:
     @property
     def is_consumer_offsets(self) -> bool:
         """Whether the group coordinator wrote it, whose sequences are all 0."""
-        return self.partition is not None and self.partition.topic == "__consumer_offsets"
+        return self.partition is not None and self.partition.topic == CONSUMER_OFFSETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def make_plan(
     Kafka removes them. A `.swap` segment is scanned, because Kafka will put it in place. Files
     larger than `split_bytes` are cut into ranges.
     """
-    partitions = tuple(p for p in inventory.partitions if _matches(p, topics))
+    partitions = tuple(p for p in inventory.partitions if p.is_of_topics(topics))
     directories = () if topics else inventory.log_directories
     logs: list[Log] = []
     for partition in partitions:
@@ -188,12 +190,6 @@ def _copies_together(
         return -largest[group], group, -task.file.size
 
     return order
-
-
-def _matches(partition: Partition, topics: Sequence[str]) -> bool:
-    if not topics:
-        return True
-    return partition.topic is not None and any(fnmatchcase(partition.topic, t) for t in topics)
 
 
 def _logs(partition: Partition) -> list[Log]:

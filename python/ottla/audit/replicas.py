@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit.findings import UNREADABLE, Finding, from_engine
-from ottla.audit.inventory import HIGH_WATERMARKS, display
-from ottla.audit.sidefiles import read_meta_properties
+from ottla.logs.metadata import read_meta_properties
+from ottla.logs.names import HIGH_WATERMARKS, display
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ottla.audit.inventory import Inventory, Partition
     from ottla.audit.plan import Log
-    from ottla.audit.sidefiles import Checkpoints
+    from ottla.logs.checkpoints import Checkpoints
+    from ottla.logs.inventory import Inventory, Partition
 
 Row = dict[str, Any]
 

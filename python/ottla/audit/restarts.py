@@ -10,18 +10,23 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ottla.audit.inventory import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
-from ottla.audit.recovery import RecoveryPrediction, predict_start
+from ottla.logs.names import (
+    CLUSTER_METADATA,
+    LOG_START_OFFSETS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+)
+from ottla.logs.recovery import RecoveryPrediction, predict_start
 from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ottla.audit.findings import Finding
-    from ottla.audit.inventory import Partition
     from ottla.audit.plan import Plan
-    from ottla.audit.sidefiles import Checkpoints
-    from ottla.audit.tables import Row
+    from ottla.logs.checkpoints import Checkpoints
+    from ottla.logs.columns import Row
+    from ottla.logs.inventory import Partition
     from ottla.storage import Files
 
     Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
@@ -227,7 +232,7 @@ def predict_restarts(
         AuditCancelledError: `progress` said so.
     """
     # The log of the quorum is recovered whole at every start (`KafkaRaftLog`).
-    is_quorum = partition.topic == "__cluster_metadata"
+    is_quorum = partition.topic == CLUSTER_METADATA
     next_is_clean = partition.stopped_cleanly and not is_quorum
     point = 0 if is_quorum else checkpoints.offset(partition, RECOVERY_POINTS) or 0
     starts = {

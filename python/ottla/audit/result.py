@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import shutil
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.explain import commands, transaction_commands
-from ottla.audit.findings import (
-    SEVERITIES,
-    UNREADABLE,
-    Severity,
-    severity_counts,
-)
+from ottla.audit.findings import UNREADABLE, severity_counts
 from ottla.audit.internal_topics import COORDINATOR_TABLES
-from ottla.audit.inventory import FileEntry, Partition, display
 from ottla.audit.judge import OUTCOME_TABLES
-from ottla.audit.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.audit.split import condemns, split_file
-from ottla.audit.tables import (
-    FINDINGS,
-    TABLES,
-    Row,
-    Table,
-    arrow_stream,
-    json_line,
-    missing,
-)
+from ottla.audit.tables import FINDINGS, TABLES, Table, arrow_stream, json_line, missing
 from ottla.errors import FindingsError, MissingDependencyError
+from ottla.logs.names import display
+from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
+from ottla.severity import SEVERITIES, Severity
+from ottla.storage.directory import check_new_directory, new_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,6 +29,8 @@ if TYPE_CHECKING:
     from ottla.audit.judge import Outcome
     from ottla.audit.kept import ScannedFile
     from ottla.audit.plan import Plan
+    from ottla.logs.columns import Row
+    from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
 
 Format = Literal["jsonl", "parquet"]
@@ -258,14 +247,13 @@ def save(
 ) -> None:
     """`AuditResult.save` in several formats side by side."""
     target = os.path.abspath(directory)
-    check_target(target)
+    check_new_directory(target)
     if "parquet" in formats:
         check_parquet()
     tables = [getattr(result, name) for name in SAVED_TABLES]
     if records:
         tables.append(result.records)
-    partial = make_partial(target)
-    try:
+    with new_directory(target) as partial:
         for table in tables:
             if "jsonl" in formats:
                 _write_jsonl(table, os.path.join(partial, f"{table.name}.jsonl"))
@@ -273,18 +261,6 @@ def save(
                 _write_parquet(table, os.path.join(partial, f"{table.name}.parquet"))
         with open(os.path.join(partial, "summary.json"), "w", encoding="utf-8") as file:
             file.write(json.dumps(asdict(result.summary), indent=2) + "\n")
-        os.rename(partial, target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-
-
-def check_target(directory: str | os.PathLike[str]) -> None:
-    """Raises FileExistsError when results cannot go there because something lies there."""
-    if os.path.isdir(directory) and not os.listdir(directory):
-        return
-    if os.path.lexists(directory):
-        raise FileExistsError(f"{os.fspath(directory)} exists: give a new or an empty directory")
 
 
 def check_parquet() -> None:
@@ -303,20 +279,6 @@ def _exit_code(counts: dict[Severity, int], not_read: int) -> int:
     if counts["error"]:
         return 2
     return 1 if counts["warning"] else 0
-
-
-def make_partial(target: str) -> str:
-    """An empty directory beside the target, of a name that says what it is."""
-    parent, name = os.path.split(target)
-    os.makedirs(parent, exist_ok=True)
-    numbers = itertools.count()
-    while True:
-        partial = os.path.join(parent, f".{name}.partial-{os.getpid()}-{next(numbers)}")
-        try:
-            os.mkdir(partial)
-        except FileExistsError:
-            continue
-        return partial
 
 
 def _write_jsonl(table: Table, path: str) -> None:

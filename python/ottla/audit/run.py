@@ -15,20 +15,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit import sidefiles
 from ottla.audit.context import Surroundings
 from ottla.audit.judge import Gathered, Outcome, judge_log
 from ottla.audit.replicas import Comparison
 from ottla.audit.restarts import start_requests
 from ottla.audit.scan import scan_request
 from ottla.errors import AuditCancelledError
+from ottla.logs.checkpoints import Checkpoints
 from ottla.storage import reason_of
 
 if TYPE_CHECKING:
     from ottla import _engine
-    from ottla.audit.inventory import FileEntry, FileKind
     from ottla.audit.plan import Plan, ScanTask
     from ottla.audit.restarts import StartRequest
+    from ottla.logs.inventory import FileEntry
+    from ottla.logs.names import FileKind
 
 Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to be read, by one thread at a time."""
@@ -63,7 +64,7 @@ def run_plan(
     Raises:
         KeyboardInterrupt: after Ctrl-C, as soon as each thread is through its current 8 MiB.
     """
-    surroundings = Surroundings(sidefiles.Checkpoints(plan.inventory.files), topic_configs)
+    surroundings = Surroundings(Checkpoints(plan.inventory.files), topic_configs)
     return _Run(plan, level, max_mb_per_s, progress, surroundings).outcome(threads)
 
 

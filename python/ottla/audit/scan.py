@@ -13,8 +13,9 @@ from ottla import _engine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.inventory import FileEntry, FileKind
     from ottla.audit.plan import Log, ScanTask
+    from ottla.logs.inventory import FileEntry
+    from ottla.logs.names import FileKind
     from ottla.storage import Files, Place
 
 

@@ -13,15 +13,16 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.segment import RECORD_COLUMNS, record_chunks
 from ottla.errors import RecordBatchError
+from ottla.logs.columns import RECORD_COLUMNS
+from ottla.logs.segment import record_chunks
 from ottla.records import read_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ottla.audit.findings import Finding
-    from ottla.audit.tables import Row
+    from ottla.logs.columns import Row
 
 CONDEMNING = frozenset(
     {

@@ -256,7 +256,7 @@ def _named(replicas: tuple[str, ...]) -> dict[str, list[str]]:
 
 def _check_output(output: str) -> None:
     """Before hours of reading, not after them."""
-    from ottla.audit.result import check_target
+    from ottla.storage.directory import check_new_directory as check_target
 
     try:
         check_target(output)

@@ -9,8 +9,8 @@ import textwrap
 import click
 
 from ottla.audit.explain import CauseExplanation, Explanation, catalogue, causes
-from ottla.audit.findings import SEVERITIES
 from ottla.records import profile_differences
+from ottla.severity import SEVERITIES
 
 
 @click.command()

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ottla.audit.inventory import classify, display
-from ottla.audit.segment import (
-    BATCH_COLUMNS,
-    RECORD_COLUMNS,
-    batch_chunks,
-    find_offset,
-    record_chunks,
-)
-from ottla.audit.tables import Column, Row, json_line
+from ottla.audit.tables import json_line
 from ottla.cli.options import storage_option
+from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
+from ottla.logs.names import classify, display
+from ottla.logs.segment import batch_chunks, find_offset, record_chunks
 from ottla.storage import files_of, full_path
 
 if TYPE_CHECKING:

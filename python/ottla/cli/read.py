@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from ottla.audit.internal_topics import INTERNAL_TOPICS, decode_record
-from ottla.audit.inventory import display, parse_partition_name
-from ottla.audit.reading import Damage, Isolation, read_partition
-from ottla.audit.segment import RECORD_COLUMNS
 from ottla.audit.tables import json_line, jsonable
 from ottla.cli.inspect import record_line, time_text
 from ottla.cli.options import storage_option
 from ottla.errors import NotAPartitionError
+from ottla.logs.columns import RECORD_COLUMNS
+from ottla.logs.names import INTERNAL_TOPICS, display, parse_partition_name
+from ottla.logs.reading import Damage, Isolation, read_partition
+from ottla.records import decode_record
 from ottla.storage import full_path
 
 if TYPE_CHECKING:

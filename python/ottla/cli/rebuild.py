@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ottla.audit.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
-from ottla.audit.result import check_target
 from ottla.cli.options import storage_option
+from ottla.logs.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
+from ottla.storage.directory import check_new_directory as check_target
 
 FAULTY = 2
 

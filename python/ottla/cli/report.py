@@ -20,7 +20,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ottla.audit.explain import catalogue, causes, commands
-from ottla.audit.findings import SEVERITIES, UNREADABLE, Severity
+from ottla.audit.findings import UNREADABLE
+from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ottla.audit.inventory import display
 from ottla.cli.options import storage_option
 from ottla.errors import OttlaError, StorageError
+from ottla.logs.names import display
 from ottla.records import TopicConfig, validate
 from ottla.storage import files_of, full_path
 
@@ -244,7 +244,8 @@ def _from_lines(place: str, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]
 
 
 def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]:
-    from ottla.audit.segment import BATCH_COLUMNS, batch_chunks
+    from ottla.logs.columns import BATCH_COLUMNS
+    from ottla.logs.segment import batch_chunks
 
     names = [column.name for column in BATCH_COLUMNS]
     end = 0

@@ -22,7 +22,7 @@ from ottla.audit.internal_topics import with_coordinators
 from ottla.audit.judge import Gathered, Outcome
 from ottla.audit.restarts import start_requests
 from ottla.audit.result import make_result
-from ottla.audit.sidefiles import Checkpoints
+from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.arrow import apply_in_arrow, map_in_arrow
 from ottla.spark.bins import make_bins, names_of
 from ottla.spark.jobs import job
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from ottla.audit import Level, Severity, Source
     from ottla.audit.findings import Finding
     from ottla.audit.internal_topics import ReadRequest
-    from ottla.audit.inventory import Partition
     from ottla.audit.plan import Plan
+    from ottla.logs.inventory import Partition
     from ottla.spark.bins import Bins
 
 BIN_BYTES = 1 << 30

@@ -17,9 +17,9 @@ from ottla.audit.scan import ScanRequest, scan_request
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ottla.audit.inventory import Inventory
     from ottla.audit.plan import Log, Plan, ScanTask
     from ottla.audit.replicas import Copies
+    from ottla.logs.inventory import Inventory
 
 MAX_FILES = 2_000
 """Files of a bin: opening them may take longer than reading them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.result import split_work
-from ottla.audit.segment import segment_table
 from ottla.audit.split import split_file
-from ottla.audit.tables import DERIVED, TABLES, ColumnType, arrow_stream
+from ottla.audit.tables import DERIVED, TABLES, arrow_stream
+from ottla.logs.segment import segment_table
 from ottla.spark.work import frame_of_work, rows_of_work
 from ottla.storage import Place
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from ottla.audit.judge import Outcome
     from ottla.audit.plan import Plan
-    from ottla.audit.tables import Row, Table
+    from ottla.audit.tables import Table
+    from ottla.logs.columns import ColumnType, Row
     from ottla.spark.work import Reader
 
     Work = tuple[str, list[bytes]]

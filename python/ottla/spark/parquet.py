@@ -25,7 +25,7 @@ from ottla.spark.validate import (
     with_columns,
 )
 from ottla.spark.work import frame_of_work, rows_of_work
-from ottla.storage.files import files_of, full_path
+from ottla.storage import files_of, full_path
 from ottla.storage.objects import ObjectFile
 
 if TYPE_CHECKING:

@@ -21,13 +21,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.audit import Level, audit, plan_audit
-from ottla.audit.internal_topics import COORDINATOR_TABLES, INTERNAL_TOPICS, with_coordinators
+from ottla.audit.internal_topics import COORDINATOR_TABLES, with_coordinators
 from ottla.audit.plan import ENDLESS, Plan
 from ottla.audit.result import make_result
 from ottla.audit.run import run_plan
-from ottla.audit.segment import first_batch, segment_cuts, segment_table
-from ottla.audit.tables import TABLES, Column, arrow_stream
+from ottla.audit.tables import TABLES, arrow_stream
 from ottla.errors import SparkError
+from ottla.logs.names import INTERNAL_TOPICS
+from ottla.logs.segment import first_batch, segment_cuts, segment_table
 from ottla.spark.filters import Bounds, Pushed, is_about, narrowed
 from ottla.spark.frames import SQL_TYPES
 from ottla.spark.worker import find_ottla
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from ottla.audit.inventory import FileEntry, Partition
     from ottla.audit.plan import Log
-    from ottla.audit.tables import Row
+    from ottla.logs.columns import Column, Row
+    from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
 
 SCAN_TABLES = ("batches", "records")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ottla.audit.segment import find_offset, first_batch
 from ottla.errors import SparkError
+from ottla.logs.segment import find_offset, first_batch
 from ottla.spark.filters import Bounds
 from ottla.spark.source import (
     ROW_BYTES_OF_A_TASK,

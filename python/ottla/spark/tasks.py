@@ -15,7 +15,7 @@ from ottla.audit.context import Surroundings
 from ottla.audit.judge import JudgedLog, judge_log
 from ottla.audit.replicas import Comparison
 from ottla.audit.scan import join_ranges, scan_range, scan_whole, unpacked_scan
-from ottla.audit.sidefiles import Checkpoints
+from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work import rows_of_work
 from ottla.storage import reason_of
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ottla.audit.findings import Finding
-    from ottla.audit.inventory import Inventory
     from ottla.audit.plan import Log
     from ottla.audit.scan import ScanRequest
+    from ottla.logs.inventory import Inventory
     from ottla.spark.bins import Bins, LogItem, ScanItem
     from ottla.spark.work import Reader
     from ottla.storage import Files

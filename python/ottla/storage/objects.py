@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-    from ottla.storage.files import Files
+    from ottla.storage.files import Files, RemotePlace
 
 PIECE_BYTES = 8 << 20
 """Bytes asked for by one request, where an object is read from one end to the other."""
@@ -368,9 +368,9 @@ class ObjectPlace:
 
 
 class ObjectFile(io.RawIOBase):
-    """An object as a file to read, for `io.BufferedReader`."""
+    """A remote place as a file to read, for `io.BufferedReader`."""
 
-    def __init__(self, place: ObjectPlace) -> None:
+    def __init__(self, place: RemotePlace) -> None:
         self._place = place
         self._position = 0
 
@@ -392,7 +392,7 @@ class ObjectFile(io.RawIOBase):
         """As of any file.
 
         Raises:
-            OSError: as `ObjectPlace.read_at`.
+            OSError: as `RemotePlace.read_at`.
         """
         target = memoryview(buffer).cast("B")
         data = self._place.read_at(self._position, len(target))

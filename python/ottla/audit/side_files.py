@@ -9,38 +9,33 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla import _engine
-from ottla.audit.findings import Finding, Severity
-from ottla.audit.inventory import (
+from ottla.audit.findings import Finding
+from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
+from ottla.logs.metadata import cluster_id, parse_meta_properties, parse_partition_metadata
+from ottla.logs.names import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
     LOG_START_OFFSETS,
-    MAX_OFFSET,
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
-    FileEntry,
-    Inventory,
-    LogDirectory,
-    Partition,
     display,
 )
-from ottla.storage import ANYWHERE, Files
+from ottla.logs.side_files import SideFileError, read_side_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-Parsed = TypeVar("Parsed")
+    from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
+    from ottla.severity import Severity
 
-# The checkpoints of a broker with 200,000 partitions stay below 20 MiB.
-MAX_FILE_BYTES = 64 << 20
+Parsed = TypeVar("Parsed")
 
 # What an offset checkpoint holds, how grave it is when that lies behind the end of a log, and what
 # Kafka makes of it then.
@@ -68,117 +63,12 @@ _MEANING: dict[bytes, tuple[str, Severity, str]] = {
 }
 
 
-class SideFileError(ValueError):
-    """Text that is not what the file should hold."""
-
-    def __init__(self, message: str, expected: str, found: str) -> None:
-        super().__init__(message)
-        self.expected = expected
-        self.found = found
-
-
 @dataclass(frozen=True, slots=True)
 class LogRange:
     """Where a partition's log starts and ends, as its segments tell."""
 
     start_offset: int
     end_offset: int
-
-
-def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
-    r"""Offsets by topic and partition of a checkpoint file, version 0. An empty file holds none.
-
-    >>> parse_offset_checkpoint(b"0\n1\norders 3 42\n")
-    {('orders', 3): 42}
-
-    Raises:
-        SideFileError: the version, the count or an entry is not as Kafka writes it.
-    """
-    entries, fault = _engine.parse_offset_checkpoint(data)
-    if fault is not None:
-        raise SideFileError(*fault)
-    return {(sys.intern(topic), partition): offset for topic, partition, offset in entries}
-
-
-def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
-    r"""Epochs and their start offsets of a `leader-epoch-checkpoint`, both strictly increasing.
-
-    >>> parse_leader_epochs(b"0\n2\n0 0\n2 79\n")
-    [(0, 0), (2, 79)]
-
-    Raises:
-        SideFileError: the version, the count, an entry or the order is not as Kafka writes it.
-    """
-    entries, fault = _engine.parse_leader_epochs(data)
-    if fault is not None:
-        raise SideFileError(*fault)
-    return entries
-
-
-def parse_partition_metadata(data: bytes) -> str:
-    """The topic id of a `partition.metadata`.
-
-    Raises:
-        SideFileError: no version, or no topic id of 22 base64url characters other than zero.
-    """
-    topic_id, fault = _engine.parse_partition_metadata(data)
-    if topic_id is None:
-        raise SideFileError(*(fault or ("no topic id", "a topic id", "none")))
-    return topic_id
-
-
-def parse_meta_properties(data: bytes) -> dict[str, str]:
-    """The properties of a log directory: version, cluster.id, node.id or broker.id, directory.id.
-
-    Raises:
-        SideFileError: no version that Kafka knows, or no number of the broker.
-    """
-    fields = _properties(data, "=")
-    version = fields.get("version", "none")
-    if version not in ("0", "1"):
-        raise SideFileError("unknown version", "version=0 or version=1", version)
-    key = "broker.id" if version == "0" else "node.id"
-    if not _is_number(fields.get(key, "")):
-        raise SideFileError(f"no {key}", f"{key}=a number", fields.get(key, "none"))
-    return fields
-
-
-def read_offsets(
-    log_directory: bytes, name: bytes, files: Files = ANYWHERE
-) -> dict[tuple[str, int], int]:
-    """The offsets of a checkpoint of a log directory; none where it cannot be read."""
-    try:
-        file = FileEntry(log_directory, name, "offset-checkpoint")
-        return parse_offset_checkpoint(read_side_file(file, files))
-    except (OSError, SideFileError):
-        return {}
-
-
-class Checkpoints:
-    """The offset checkpoints of log directories, each read once; threads may share it."""
-
-    def __init__(self, files: Files = ANYWHERE) -> None:
-        self._files = files
-        self._known: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
-        self._lock = threading.Lock()
-
-    def offset(self, partition: Partition, name: bytes) -> int | None:
-        """The entry of a partition in the checkpoint of a name, beside its directory."""
-        above = os.path.dirname(partition.directory)
-        with self._lock:
-            entries = self._known.get((above, name))
-            if entries is None:
-                entries = self._known[above, name] = read_offsets(above, name, self._files)
-        return entries.get((partition.topic or "", partition.partition or 0))
-
-
-def read_meta_properties(log_directory: bytes, files: Files = ANYWHERE) -> dict[str, str]:
-    """The `meta.properties` of a log directory; none where they cannot be read."""
-    try:
-        file = FileEntry(log_directory, META_PROPERTIES, "meta-properties")
-        return parse_meta_properties(read_side_file(file, files))
-    except (OSError, SideFileError):
-        return {}
 
 
 def check_log_directory(
@@ -361,28 +251,8 @@ def check_topic_ids(
                 )
 
 
-def cluster_id(directory: LogDirectory, files: Files = ANYWHERE) -> str | None:
-    """The cluster that a log directory belongs to, as its `meta.properties` tells."""
-    return read_meta_properties(directory.path, files).get("cluster.id")
-
-
 def _metadata_path(partition: Partition, inventory: Inventory) -> str:
     return inventory.display(os.path.join(partition.directory, PARTITION_METADATA))
-
-
-def read_side_file(file: FileEntry, files: Files = ANYWHERE) -> bytes:
-    """The bytes of a small file.
-
-    Raises:
-        SideFileError: it is larger than any such file.
-        OSError: it cannot be read.
-    """
-    if file.fault is not None:
-        raise SideFileError(f"cannot be read: {file.fault}", "a file", file.fault)
-    data = files.read(file.path, MAX_FILE_BYTES)
-    if len(data) > MAX_FILE_BYTES:
-        raise SideFileError("too large", f"at most {MAX_FILE_BYTES} bytes", "more")
-    return data
 
 
 def _fault(
@@ -410,26 +280,3 @@ def _fault(
         found=found,
     )
     return None, [finding]
-
-
-def _is_number(digits: str) -> bool:
-    """Whether this is a decimal number that fits 64 bits."""
-    is_decimal = digits.isascii() and digits.isdecimal()
-    return is_decimal and len(digits) <= len(str(MAX_OFFSET)) and int(digits) <= MAX_OFFSET
-
-
-def _properties(data: bytes, separator: str) -> dict[str, str]:
-    pairs = (
-        line.split(separator, 1)
-        for line in _text(data).splitlines()
-        if separator in line and not line.lstrip().startswith(("#", "!"))
-    )
-    return {key.strip(): value.strip() for key, value in pairs}
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        found = f"byte {data[error.start]:#04x} at position {error.start}"
-        raise SideFileError("no text", "UTF-8 text", found) from None

@@ -9,18 +9,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla import _engine
-from ottla.audit.tables import BATCHES, FILE_COLUMNS, RECORDS, Column, Row
+from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ottla.logs.columns import Column, Row
     from ottla.storage import Place
-
-BATCH_COLUMNS: tuple[Column, ...] = BATCHES[FILE_COLUMNS:]
-"""Of the rows of `batch_chunks`."""
-
-RECORD_COLUMNS: tuple[Column, ...] = RECORDS[FILE_COLUMNS:]
-"""Of the rows of `record_chunks`."""
 
 segment_table = _engine.segment_table
 """The rows of `batches` or `records` of a file as Arrow record batches, fast."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from logs import META_PROPERTIES, segment, segment_name, write_log_directory, write_partition
-from ottla.audit.inventory import classify, display, parse_partition_name, take_inventory
+from ottla.logs.listing import take_inventory
+from ottla.logs.names import classify, display, parse_partition_name
 
 
 @pytest.mark.parametrize(

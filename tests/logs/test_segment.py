@@ -4,14 +4,9 @@ from pathlib import Path
 
 import pytest
 from logs import batches, segment
-from ottla.audit import segment as segment_module
-from ottla.audit.segment import (
-    BATCH_COLUMNS,
-    RECORD_COLUMNS,
-    batch_chunks,
-    find_offset,
-    record_chunks,
-)
+from ottla.logs import segment as segment_module
+from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
+from ottla.logs.segment import batch_chunks, find_offset, record_chunks
 
 NAMES = [column.name for column in BATCH_COLUMNS]
 

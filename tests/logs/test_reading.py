@@ -7,7 +7,7 @@ from pathlib import Path
 import ottla
 import pytest
 from logs import TIMESTAMP, batches, segment, segment_name, write_partition
-from ottla.audit.reading import Isolation
+from ottla.logs.reading import Isolation
 
 from benches.data import encode_batch
 

@@ -1,10 +1,4 @@
-"""What lies under the given paths: log directories, partitions, files, and what each file is.
-
-Only names, types and sizes are looked at here; nothing is opened. Paths are those of
-`ottla.storage`: bytes from the operating system that stay bytes, because a name need not be UTF-8,
-or URIs into an object store; `display` makes text of them.
-What a broker's log directory holds, and how its names are built, is Kafka's `LogManager` and
-`LocalLog`; a name that fits none of it is listed as unknown and never stops anything.
+"""Lists what lies under given paths: log directories, partitions, files.
 
 A directory is known by what it holds, not by its name alone: `broker-1` may be partition 1 of topic
 `broker` or a broker's log directory.
@@ -13,260 +7,33 @@ A directory is known by what it holds, not by its name alone: `broker-1` may be 
 from __future__ import annotations
 
 import os
-import re
-import sys
-from bisect import bisect_right
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
-from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, reason_of
+from ottla.logs.inventory import (
+    FileEntry,
+    Inventory,
+    LogDirectory,
+    Partition,
+    Unreadable,
+    plain_file,
+)
+from ottla.logs.names import (
+    CLEAN_SHUTDOWN,
+    classify,
+    is_mark,
+    is_of_partition,
+    parse_partition_name,
+)
+from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-Source = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-
-FileKind = Literal[
-    "segment",
-    "offset-index",
-    "time-index",
-    "transaction-index",
-    "producer-snapshot",
-    "leader-epoch-checkpoint",
-    "partition-metadata",
-    "metadata-snapshot",
-    "quorum-state",
-    "offset-checkpoint",
-    "meta-properties",
-    "clean-shutdown",
-    "lock",
-    "directory",
-    "unknown",
-]
-FileState = Literal["live", "deleted", "swap", "cleaned", "temporary"]
-PartitionState = Literal["live", "delete", "future", "stray"]
-
-MAX_OFFSET = 2**63 - 1
-MAX_PARTITION = 2**31 - 1
+    from ottla.storage import Source
 
 # Directories between a given path and a log directory under it: /data → host → disk → kafka-logs.
 MAX_DEPTH = 3
-
-RECOVERY_POINTS = b"recovery-point-offset-checkpoint"
-LOG_START_OFFSETS = b"log-start-offset-checkpoint"
-HIGH_WATERMARKS = b"replication-offset-checkpoint"
-CLEANER_OFFSETS = b"cleaner-offset-checkpoint"
-META_PROPERTIES = b"meta.properties"
-CLEAN_SHUTDOWN = b".kafka_cleanshutdown"
-
-LEADER_EPOCHS = b"leader-epoch-checkpoint"
-PARTITION_METADATA = b"partition.metadata"
-
-_LOG_DIRECTORY_FILES: dict[bytes, FileKind] = {
-    META_PROPERTIES: "meta-properties",
-    CLEAN_SHUTDOWN: "clean-shutdown",
-    RECOVERY_POINTS: "offset-checkpoint",
-    LOG_START_OFFSETS: "offset-checkpoint",
-    HIGH_WATERMARKS: "offset-checkpoint",
-    CLEANER_OFFSETS: "offset-checkpoint",
-    b"bootstrap.checkpoint": "metadata-snapshot",
-    b".lock": "lock",
-}
-# A `.lock` alone says nothing: other programs leave such files too.
-_MARKS = frozenset(_LOG_DIRECTORY_FILES) - {b".lock"}
-_PARTITION_FILES: dict[bytes, FileKind] = {
-    LEADER_EPOCHS: "leader-epoch-checkpoint",
-    PARTITION_METADATA: "partition-metadata",
-    b"quorum-state": "quorum-state",
-}
-_SEGMENT_FILES: dict[bytes, FileKind] = {
-    b"log": "segment",
-    b"index": "offset-index",
-    b"timeindex": "time-index",
-    b"txnindex": "transaction-index",
-    b"snapshot": "producer-snapshot",
-}
-_SUFFIXES: dict[bytes, FileState] = {
-    b"": "live",
-    b".deleted": "deleted",
-    b".swap": "swap",
-    b".cleaned": "cleaned",
-    b".part": "temporary",
-}
-_SEGMENT_FILE = re.compile(
-    rb"(\d{1,20})\.(log|index|timeindex|txnindex|snapshot)(|\.deleted|\.swap|\.cleaned)", re.ASCII
-)
-_METADATA_SNAPSHOT = re.compile(rb"(\d{1,20})-\d{1,10}\.checkpoint(|\.deleted|\.part)", re.ASCII)
-# Kafka writes 20 digits and reads any number. A directory is known by the former: a `2024.log` is
-# nobody's segment.
-_AS_KAFKA_WRITES = re.compile(rb"\d{20}(-\d{10})?\.[a-z]", re.ASCII)
-_PARTITION_DIRECTORY = re.compile(
-    rb"(.+)-(\d{1,10})(?:\.[0-9a-f]{32}-(delete|future|stray))?", re.ASCII | re.DOTALL
-)
-_PARTITION_STATES: dict[bytes | None, PartitionState] = {
-    None: "live",
-    b"delete": "delete",
-    b"future": "future",
-    b"stray": "stray",
-}
-# In `-delete` and `-stray` names Kafka cuts the topic so that the whole fits 255 characters.
-
-
-class FileEntry(NamedTuple):
-    """One file: where it is, what its name says it is, and why it cannot be read if it cannot."""
-
-    directory: bytes
-    name: bytes
-    kind: FileKind
-    state: FileState = "live"
-    size: int = 0
-    base_offset: int | None = None
-    fault: str | None = None
-
-    @property
-    def path(self) -> bytes:
-        """What to open."""
-        return _join(self.directory, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """One directory of segments, or the segments of one that were asked for by name.
-
-    A broker has up to hundreds of thousands of them: what names tell is told anew when asked for.
-    """
-
-    directory: bytes
-    topic: str | None
-    partition: int | None
-    state: PartitionState
-    names: tuple[bytes, ...]
-    """Of the files, in their order."""
-    sizes: tuple[int, ...]
-    """Of the files, in bytes."""
-    odd_files: tuple[FileEntry, ...]
-    """Those of which name and size do not tell everything."""
-    live_base_offsets: tuple[int, ...]
-    """Of every live segment in the directory, asked for or not: a segment's neighbours."""
-    stopped_cleanly: bool
-    """Whether the broker left its mark of a clean stop in the directory above."""
-    log_directory: bytes | None = None
-    is_whole: bool = True
-    """False when only some files were asked for."""
-
-    @property
-    def files(self) -> tuple[FileEntry, ...]:
-        """The files: segments by offset, the rest by name."""
-        directory = self.directory
-        odd = {file.name: file for file in self.odd_files} if self.odd_files else None
-        return tuple(
-            odd[name] if odd and name in odd else _plain_file(directory, name, size)
-            for name, size in zip(self.names, self.sizes, strict=True)
-        )
-
-    @property
-    def segments(self) -> tuple[FileEntry, ...]:
-        """The live segments, in the order of their offsets."""
-        return tuple(f for f in self.files if f.kind == "segment" and f.state == "live")
-
-    def next_base_offset(self, segment: FileEntry) -> int | None:
-        """The base offset of the segment after this one, None for the active segment."""
-        if segment.base_offset is None:
-            return None
-        after = bisect_right(self.live_base_offsets, segment.base_offset)
-        return self.live_base_offsets[after] if after < len(self.live_base_offsets) else None
-
-
-@dataclass(frozen=True, slots=True)
-class LogDirectory:
-    """One of a broker's `log.dirs`: its own files, without the partitions'."""
-
-    path: bytes
-    files: tuple[FileEntry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Something asked for that cannot be audited, and why."""
-
-    path: bytes
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """All that was found, in the order of the sources; partitions by name within a directory."""
-
-    base: bytes
-    """The directory that displayed names are relative to; `/` when the sources share no other, and
-    empty when they are of several stores."""
-    log_directories: tuple[LogDirectory, ...]
-    partitions: tuple[Partition, ...]
-    unreadable: tuple[Unreadable, ...]
-    sources: tuple[tuple[bytes, str | None], ...] = ()
-    """The paths that were given, the longest first, and the replica each was said to be of."""
-    files: Files = field(default=ANYWHERE, compare=False)
-    """Where the paths are read."""
-
-    def source_of(self, path: bytes) -> tuple[bytes, str | None]:
-        """The given path under which another one lies, and the replica it was said to be of."""
-        for source, replica in self.sources:
-            if path == source or path.startswith(os.path.join(source, b"")):
-                return source, replica
-        # Reached through a link.
-        return self.base, None
-
-    def display(self, path: bytes) -> str:
-        """A path as shown to people: relative to the audited directory, printable."""
-        if self.base in (b"", b"/"):
-            return display(path)
-        return display(path.removeprefix(self.base + b"/"))
-
-
-def display(name: bytes) -> str:
-    r"""A file name as printable text: what is no UTF-8, or no printable character, as ``\xNN``.
-
-    >>> display(b"orders-0"), display(b"caf\xe9\n")
-    ('orders-0', 'caf\\xe9\\x0a')
-    """
-    text = name.decode("utf-8", "backslashreplace")
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else "".join(f"\\x{b:02x}" for b in c.encode()) for c in text
-    )
-
-
-def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
-    """Topic, partition and state that a directory name tells, None when it is no partition's.
-
-    >>> parse_partition_name(b"page-views-12")
-    ('page-views', 12, 'live')
-    >>> parse_partition_name(b"lost+found") is None
-    True
-    """
-    match = _PARTITION_DIRECTORY.fullmatch(name)
-    if match is None or int(match[2]) > MAX_PARTITION:
-        return None
-    # The partitions of a topic share its name.
-    return sys.intern(display(match[1])), int(match[2]), _PARTITION_STATES[match[3]]
-
-
-@lru_cache(maxsize=4096)
-def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
-    """Kind, state and base offset that a file name tells.
-
-    >>> classify(b"00000000000000000042.log.deleted")
-    ('segment', 'deleted', 42)
-    """
-    if (match := _SEGMENT_FILE.fullmatch(name)) and int(match[1]) <= MAX_OFFSET:
-        return _SEGMENT_FILES[match[2]], _SUFFIXES[match[3]], int(match[1])
-    if (match := _METADATA_SNAPSHOT.fullmatch(name)) and int(match[1]) <= MAX_OFFSET:
-        return "metadata-snapshot", _SUFFIXES[match[2]], int(match[1])
-    stem = name.removesuffix(b".tmp")
-    kind = _PARTITION_FILES.get(stem) or _LOG_DIRECTORY_FILES.get(stem) or "unknown"
-    return kind, "live" if stem == name else "temporary", None
 
 
 def take_inventory(
@@ -415,13 +182,13 @@ class _Listing:
 
     def _stat(self, directory: bytes, name: bytes) -> Entry:
         try:
-            return self.files.stat(_join(directory, name))
+            return self.files.stat(join(directory, name))
         except OSError as error:
             return Entry(name, is_directory=False, size=0, fault=reason_of(error))
 
     def _walk(self, path: bytes, children: Sequence[Entry], depth: int) -> None:
         """Lists a directory by what it holds: a partition, a log directory, or some of those."""
-        is_log_directory = any(c.name in _MARKS for c in children if not c.is_directory)
+        is_log_directory = any(is_mark(c.name) for c in children if not c.is_directory)
         if not is_log_directory and _holds_partition(children):
             self._add_partition(path, children, None)
             return
@@ -441,7 +208,7 @@ class _Listing:
         is_partition = parse_partition_name(child.name) is not None
         if child.identity in self.seen:
             return True
-        path = _join(parent, child.name)
+        path = join(parent, child.name)
         try:
             children = self.files.list(path)
         except OSError as error:
@@ -450,7 +217,7 @@ class _Listing:
                 return True
             return False
         self.seen.add(child.identity)
-        if any(c.name in _MARKS for c in children if not c.is_directory):
+        if any(is_mark(c.name) for c in children if not c.is_directory):
             self._walk(path, children, depth + 1)
         elif _holds_partition(children) or (is_log_directory and is_partition):
             self._add_partition(path, children, parent)
@@ -490,14 +257,14 @@ class _Listing:
     ) -> tuple[tuple[bytes, ...], tuple[int, ...], tuple[FileEntry, ...]]:
         """Names, sizes, and the files that these do not tell everything of."""
         names = tuple(file.name for file in files)
-        odd = tuple(f for f in files if f != _plain_file(f.directory, f.name, f.size))
+        odd = tuple(f for f in files if f != plain_file(f.directory, f.name, f.size))
         return self.names.setdefault(names, names), tuple(file.size for file in files), odd
 
     def _stopped_cleanly(self, partition_directory: bytes) -> bool:
         above = os.path.dirname(partition_directory)
         known = self.clean_stops.get(above)
         if known is None:
-            known = self.clean_stops[above] = self.files.exists(_join(above, CLEAN_SHUTDOWN))
+            known = self.clean_stops[above] = self.files.exists(join(above, CLEAN_SHUTDOWN))
         return known
 
     def _list(self, path: bytes, identity: Hashable) -> Sequence[Entry] | None:
@@ -522,11 +289,7 @@ def _file_entry(directory: bytes, child: Entry) -> FileEntry:
 
 
 def _holds_partition(children: Sequence[Entry]) -> bool:
-    return any(
-        child.name in _PARTITION_FILES or _AS_KAFKA_WRITES.match(child.name)
-        for child in children
-        if not child.is_directory
-    )
+    return any(is_of_partition(child.name) for child in children if not child.is_directory)
 
 
 def _in_order(files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
@@ -544,14 +307,3 @@ def _live_base_offsets(files: Sequence[FileEntry]) -> tuple[int, ...]:
             }
         )
     )
-
-
-def _plain_file(directory: bytes, name: bytes, size: int) -> FileEntry:
-    """A file of which name and size tell everything."""
-    kind, state, base_offset = classify(name)
-    return FileEntry(directory, name, kind, state, size, base_offset)
-
-
-def _join(directory: bytes, name: bytes) -> bytes:
-    """`os.path.join` of an absolute path and a name."""
-    return directory + name if directory == b"/" else directory + b"/" + name

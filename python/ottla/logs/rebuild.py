@@ -8,22 +8,20 @@ and files written. Nothing of a broker's is modified.
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.inventory import take_inventory
-from ottla.audit.plan import make_plan
-from ottla.audit.result import check_target, make_partial
-from ottla.audit.sidefiles import SideFileError, read_side_file
+from ottla.logs.listing import take_inventory
+from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.storage import AnyFiles
+from ottla.storage.directory import new_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ottla.audit.inventory import FileEntry, Partition, Source
-    from ottla.storage import Files, Place
+    from ottla.logs.inventory import FileEntry, Partition
+    from ottla.storage import Files, Place, Source
 
 DEFAULT_INDEX_INTERVAL_BYTES = 4096
 
@@ -86,13 +84,15 @@ def rebuild_side_files(
     inventory = take_inventory(sources, files=files)
     for unreadable in inventory.unreadable:
         raise ValueError(f"{inventory.display(unreadable.path)}: {unreadable.reason}")
-    plan = make_plan(inventory, tuple(topics or ()))
-    partitions = [p for p in plan.partitions if p.is_whole and p.state == "live" and p.segments]
+    patterns = tuple(topics or ())
+    partitions = [
+        p
+        for p in inventory.partitions
+        if p.is_of_topics(patterns) and p.is_whole and p.state == "live" and p.segments
+    ]
     target = os.path.abspath(os.fspath(directory))
-    check_target(target)
-    partial = make_partial(target)
-    try:
-        built = []
+    built = []
+    with new_directory(target) as partial:
         for partition in partitions:
             relative = inventory.display(partition.directory).lstrip("/")
             place = os.path.join(partial, relative)
@@ -100,10 +100,6 @@ def rebuild_side_files(
             names, fault = _rebuild(partition, files, place, index_interval_bytes)
             there = os.path.join(target, relative)
             built.append(RebuiltPartition(relative, there, tuple(names), fault))
-        os.rename(partial, target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
     return tuple(built)
 
 

@@ -12,20 +12,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.inventory import (
-    LOG_START_OFFSETS,
-    RECOVERY_POINTS,
-    display,
-    parse_partition_name,
-)
-from ottla.audit.sidefiles import read_offsets
+from ottla.logs.checkpoints import read_offsets
+from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
 from ottla.storage import ANYWHERE, AnyFiles, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ottla.audit.inventory import Source
-    from ottla.storage import Files
+    from ottla.storage import Files, Source
 
 
 @dataclass(frozen=True, slots=True)

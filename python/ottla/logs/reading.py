@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ottla import _engine
-from ottla.audit import sidefiles
-from ottla.audit.findings import severity_of
-from ottla.audit.inventory import LOG_START_OFFSETS, MAX_OFFSET, display, take_inventory
 from ottla.errors import DamageWarning, NotAPartitionError
+from ottla.logs.checkpoints import read_offsets
+from ottla.logs.listing import take_inventory
+from ottla.logs.names import LOG_START_OFFSETS, MAX_OFFSET, display
+from ottla.severity import severity_of
 from ottla.storage import AnyFiles, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.findings import Severity
-    from ottla.audit.inventory import FileEntry, Partition, Source
-    from ottla.storage import Files
+    from ottla.logs.inventory import FileEntry, Partition
+    from ottla.severity import Severity
+    from ottla.storage import Files, Source
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 """Which records: all, or those up to the last stable offset without aborted ones (KIP-98)."""
@@ -200,5 +201,5 @@ def _log_start_offset(partition: Partition, files: Files) -> int:
     if partition.topic is None or not partition.is_whole or partition.state != "live":
         return 0
     above = os.path.dirname(partition.directory)
-    starts = sidefiles.read_offsets(above, LOG_START_OFFSETS, files)
+    starts = read_offsets(above, LOG_START_OFFSETS, files)
     return starts.get((partition.topic, partition.partition or 0), 0)

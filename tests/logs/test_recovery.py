@@ -11,7 +11,7 @@ import ottla
 import pytest
 from crc32c import crc32c
 from logs import TIMESTAMP, batches, files_under, segment, segment_name, write_partition
-from ottla.audit.recovery import RecoveryPrediction, predict_start
+from ottla.logs.recovery import RecoveryPrediction, predict_start
 
 from benches.data import encode_batch
 

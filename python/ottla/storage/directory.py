@@ -1,0 +1,51 @@
+"""A directory of results, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def check_new_directory(directory: str | os.PathLike[str]) -> None:
+    """Raises FileExistsError when results cannot go there because something lies there."""
+    if os.path.isdir(directory) and not os.listdir(directory):
+        return
+    if os.path.lexists(directory):
+        raise FileExistsError(f"{os.fspath(directory)} exists: give a new or an empty directory")
+
+
+@contextmanager
+def new_directory(target: str) -> Iterator[str]:
+    """An empty directory to write into, which is the target once the block is through.
+
+    Raises:
+        FileExistsError: the target exists and is not empty.
+    """
+    check_new_directory(target)
+    partial = _make_partial(target)
+    try:
+        yield partial
+        os.rename(partial, target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _make_partial(target: str) -> str:
+    """An empty directory beside the target, of a name that says what it is."""
+    parent, name = os.path.split(target)
+    os.makedirs(parent, exist_ok=True)
+    numbers = itertools.count()
+    while True:
+        partial = os.path.join(parent, f".{name}.partial-{os.getpid()}-{next(numbers)}")
+        try:
+            os.mkdir(partial)
+        except FileExistsError:
+            continue
+        return partial
