@@ -1,4 +1,4 @@
-"""The numbered vectors: what Apache Kafka 4.1 decides, and what the strict profile does.
+"""The numbered vectors (`produce-validation.md` §13): what Kafka 4.1 and the strict profile decide.
 
 Unless a row says otherwise: one batch of magic 2 from a client in Produce 9, three records with
 deltas 0, 1, 2, key "k" and timestamps now, now + 1, now + 2, a topic without limits, the log at

@@ -2,7 +2,7 @@
 
     python tests/leader/verdict_pages.py > docs/verdicts.md
 
-What one request decides is a row of the specification's vectors, what takes a history a row of the
+What one request decides is a row of the numbered vectors, what takes a history a row of the
 producers' tests or a short story here. The answers are those of the engine.
 """
 

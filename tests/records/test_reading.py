@@ -191,7 +191,7 @@ def test_golden_bytes_have_a_story(path: Path) -> None:
     assert path.with_suffix(".md").read_text().startswith("# ")
 
 
-# The envelope (§1.1 of Kafka's in-memory reader).
+# The envelope, as Kafka's in-memory reader has it (`record-batch.md` §1.1).
 
 
 @pytest.mark.parametrize("size", range(1, 12))
@@ -284,7 +284,7 @@ def test_a_batch_that_fails_does_not_stop_the_walk() -> None:
     assert len(list(third.records())) == 2
 
 
-# Magic 0 and 1 (§2).
+# Magic 0 and 1 (`record-batch.md` §2).
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -346,7 +346,7 @@ def test_a_flipped_bit_of_a_legacy_record_is_a_wrong_checksum(magic: int) -> Non
     assert (type(refused), refused.kind) == (CorruptRecordBatchError, "crc-mismatch")
 
 
-# Wrappers (§2.1).
+# Wrappers (`record-batch.md` §2.1).
 
 
 def inner(magic: int, given_offsets: list[int]) -> bytes:
@@ -453,7 +453,7 @@ def test_a_key_of_a_wrapper_is_stepped_over() -> None:
     assert values(wrapper(1, "snappy", inner(1, [0]), offset=0, key=b"key")) == [b"value 0"]
 
 
-# Header flags of magic 2 (§3).
+# Header flags of magic 2 (`record-batch.md` §3).
 
 
 def test_log_append_time_is_the_time_of_every_record() -> None:
@@ -546,7 +546,7 @@ def test_a_negative_record_count_is_refused_when_records_are_asked_for(count: in
     assert (caught.value.kind, caught.value.error_code) == ("record-count-negative", 87)
 
 
-# Records of magic 2 (§4).
+# Records of magic 2 (`record-batch.md` §4).
 
 
 @given(batches_of_records(), compressions(), base_offsets())
@@ -664,7 +664,7 @@ def test_a_record_is_read_while_the_next_is_damaged() -> None:
     assert caught.value.record_index == 1
 
 
-# Codecs (§7).
+# Codecs (`record-batch.md` §7).
 
 
 def inflated_values(payload: bytes, codec: str) -> list[bytes | None]:
@@ -826,7 +826,7 @@ def test_payloads_of_more_than_one_block_are_read(codec: str) -> None:
     assert values(data)[399] == bytes([399 % 7]) * 997 + struct.pack(">i", 399)
 
 
-# Control records (§8).
+# Control records (`record-batch.md` §8).
 
 
 def marker(

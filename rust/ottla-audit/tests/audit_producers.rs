@@ -451,7 +451,7 @@ proptest! {
     }
 }
 
-// The vectors of the specification: what is said of each batch, and nothing else.
+// The vectors of `producer-state.md` §9.7: what is said of each batch, and nothing else.
 
 fn data(epoch: i16, first: i32, last: i32, offset: i64) -> Stored {
     let count = (i64::from(last) - i64::from(first)).rem_euclid(1 << 31);

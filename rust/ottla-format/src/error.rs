@@ -1,7 +1,7 @@
 //! What can be wrong with bytes: a kind with its values, and the position where it shows.
 //!
-//! A kind carries no free text. Its family tells how Kafka's own code answers (`record-batch.md`
-//! of the protocol guide calls them `CORRUPT_MESSAGE`, `INVALID_RECORD` and so on); its name is stable.
+//! A kind carries no free text. Its family says how Kafka's own code answers, `CORRUPT_MESSAGE`,
+//! `INVALID_RECORD` and so on (`record-batch.md` §10.5); its name is stable.
 
 use std::fmt;
 

@@ -2,8 +2,7 @@
 //! within a bound.
 //!
 //! Kafka's readers differ in what they forgive, and producers in many languages have come to rely
-//! on it. Each module says what its codec forgives; `record-batch.md` §7 of the protocol guide is
-//! the source.
+//! on it. Each module says what its codec forgives, after `record-batch.md` §7.
 //!
 //! | codec | after the end | a second stream | an empty payload |
 //! | --- | --- | --- | --- |
