@@ -27,9 +27,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from ottla.audit.context import Surroundings
+from ottla.audit.judge.context import Surroundings
+from ottla.audit.judge.gathered import Gathered
+from ottla.audit.plan import plan as planning
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.inventory import Inventory
+from ottla.logs.listing import take_inventory
 from ottla.spark.bins import Bins, make_bins, names_of
 from ottla.spark.tasks import JudgedGroup, judge_group
 from ottla.storage.files import Entry
@@ -51,9 +54,9 @@ _ROOT = b"/logs"
 _TEMPLATE_RANGE = 65_536
 _SHAPE = Shape(100, 10)
 
-# The modules, over which packages bind functions of their names.
-_AUDIT = importlib.import_module("ottla.audit")
+# The module, over which its package binds a function of its name.
 _ON_SPARK = importlib.import_module("ottla.spark.audit")
+_RUNNER = _ON_SPARK._ClusterRunner
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def template(directory: Path, *, is_large: bool) -> Template:
             for _ in range(repeats):
                 run, offset = renumbered(unit, offset)
                 file.write(run)
-    plan = _AUDIT.plan_audit(directory).split(_TEMPLATE_RANGE)
+    plan = planning.plan_audit(directory).split(_TEMPLATE_RANGE)
     bins = make_bins(plan, level="full", now_ms=0, bin_bytes=1 << 40)
     names = ("group", "log", "index", "number", "kind", "data")
     rows = [dict(zip(names, row, strict=True)) for row in tasks._scan_bin(*bins.load(0))]
@@ -171,7 +174,7 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
             template(Path(home) / "large", is_large=True),
             template(Path(home) / "small", is_large=False),
         )
-        take_inventory, listing = _AUDIT.take_inventory, Listing(partitions)
+        listing = Listing(partitions)
 
         def stock(sources: Any, replicas: Any, **_: Any) -> Inventory:
             taken: Inventory = take_inventory(sources, replicas, files=listing)
@@ -179,12 +182,13 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
 
         begin = time.perf_counter()
         for module, name, put in (
-            (_AUDIT, "take_inventory", clocked("inventory_s", stock)),
-            (_AUDIT, "make_plan", clocked("plan_s", _AUDIT.make_plan)),
+            (planning, "take_inventory", clocked("inventory_s", stock)),
+            (planning, "make_plan", clocked("plan_s", planning.make_plan)),
             (_ON_SPARK, "make_bins", clocked("bins_s", _ON_SPARK.make_bins)),
             (_ON_SPARK, "_bin_bytes", lambda *_: RANGE_BYTES),
             (_ON_SPARK, "_judged_groups", judged),
-            (_ON_SPARK, "_outcome", clocked("merge_s", _ON_SPARK._outcome)),
+            (_RUNNER, "scan", clocked("merge_s", _RUNNER.scan)),
+            (Gathered, "outcome", clocked("merge_s", Gathered.outcome)),
         ):
             stack.enter_context(patch.object(module, name, put))
         result = _ON_SPARK.audit(None, os.fsdecode(_ROOT), split_bytes=RANGE_BYTES)

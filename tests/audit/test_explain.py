@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from ottla.audit.explain import catalogue, commands, explain, findings_markdown
-from ottla.audit.findings import UNREADABLE
-from ottla.audit.tables import TABLES
+from ottla.audit.catalogue.explain import catalogue, commands, explain, findings_markdown
+from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.audit.result.columns import TABLES
 from ottla.severity import SEVERITIES
 
 # Findings about what lies around the segments, which are made in Python.

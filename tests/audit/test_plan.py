@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from logs import segment, segment_name, write_log_directory, write_partition
-from ottla.audit.plan import Plan, make_plan
+from ottla.audit.plan.plan import Plan, make_plan
 from ottla.logs.listing import take_inventory
 
 

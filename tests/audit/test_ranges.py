@@ -11,11 +11,11 @@ import ottla
 import pytest
 from logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
 from ottla._engine import Chunk, Segment
-from ottla.audit.internal_topics import with_coordinators
-from ottla.audit.judge import Outcome
-from ottla.audit.plan import ENDLESS, make_plan
-from ottla.audit.result import make_result
-from ottla.audit.run import run_plan
+from ottla.audit.judge.gathered import Outcome
+from ottla.audit.pipeline import carry_out
+from ottla.audit.plan.plan import ENDLESS, make_plan
+from ottla.audit.result.result import make_result
+from ottla.audit.run.threads import ThreadRunner
 from ottla.logs.listing import take_inventory
 
 from benches.data import encode_batch
@@ -33,7 +33,7 @@ def everything(result: ottla.AuditResult) -> dict[str, Any]:
 
 def run(path: Path, *, threads: int, split_bytes: int | None, **options: Any) -> Outcome:
     plan = make_plan(take_inventory([path]), split_bytes=split_bytes)
-    return run_plan(plan, level="full", threads=threads, **options)
+    return carry_out(ThreadRunner(plan, level="full", threads=threads, **options))
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_threads_and_cuts_change_nothing_in_logs_of_brokers(shared: Path, name: 
         assert everything(result) == expected
     # Far more cuts than anybody may ask for.
     plan = make_plan(take_inventory([shared / name]), split_bytes=3001)
-    outcome = with_coordinators(plan, run_plan(plan, level="full", threads=3))
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=3))
     result = make_result(plan, outcome, level="full", fail_on="error")
     assert everything(result) == expected
 
@@ -117,7 +117,7 @@ def test_ranges_are_held_to_the_bound_of_all_threads_together(large: Path) -> No
 def test_a_file_that_is_gone_is_unread_once(large: Path) -> None:
     plan = make_plan(take_inventory([large]), split_bytes=1 << 18)
     (large / segment_name(0)).unlink()
-    outcome = with_coordinators(plan, run_plan(plan, level="full", threads=3))
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=3))
     assert [finding.name for finding in outcome.findings] == ["unreadable"]
     assert list(outcome.reasons.values()) == ["no such file or directory"]
     assert not outcome.files
@@ -141,7 +141,7 @@ def test_a_file_cut_meanwhile_ends_where_it_ends(tmp_path: Path) -> None:
     path = write_partition(tmp_path / "orders-0", {0: data}) / segment_name(0)
     plan = make_plan(take_inventory([path.parent]), split_bytes=100_000)
     os.truncate(path, 250_000)
-    outcome = run_plan(plan, level="full", threads=2)
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=2))
     assert [finding.name for finding in outcome.findings] == ["truncated-tail"]
     assert outcome.files[os.fsencode(path)].size == 250_000
 

@@ -10,9 +10,9 @@ import ottla
 import pyarrow.parquet as pq
 import pytest
 from logs import segment_name, write_log_directory
-from ottla.audit import result as result_module
-from ottla.audit.result import SAVED_TABLES, save
-from ottla.audit.tables import TABLES
+from ottla.audit.result import save as save_module
+from ottla.audit.result.columns import TABLES
+from ottla.audit.result.result import SAVED_TABLES, save
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_row_group_is_more_than_what_is_read_at_once(
     result: ottla.AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result.save(tmp_path / "one", "parquet", records=True)
-    monkeypatch.setattr(result_module, "ROW_GROUP_BYTES", 1)
+    monkeypatch.setattr(save_module, "ROW_GROUP_BYTES", 1)
     result.save(tmp_path / "many", "parquet", records=True)
     groups = [
         pq.ParquetFile(tmp_path / name / "records.parquet").num_row_groups

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from logs import segment, segment_name, write_log_directory, write_partition
-from ottla.audit.judge import Outcome
-from ottla.audit.plan import Plan, make_plan
-from ottla.audit.run import default_threads, run_plan
+from ottla.audit.judge.gathered import Outcome
+from ottla.audit.pipeline import carry_out
+from ottla.audit.plan.plan import Plan, make_plan
+from ottla.audit.run.threads import ThreadRunner, default_threads
 from ottla.logs.listing import take_inventory
 
 WINDOW = 8 << 20
@@ -37,7 +38,7 @@ def test_any_number_of_threads_finds_the_same(tmp_path: Path, threads: int) -> N
     damaged = log_directory / "orders-1" / segment_name(12)
     data = damaged.read_bytes()
     damaged.write_bytes(data[: len(data) // 2 - 1] + b"!" + data[len(data) // 2 :])
-    outcome = run_plan(plan_of(log_directory), level="full", threads=threads)
+    outcome = carry_out(ThreadRunner(plan_of(log_directory), level="full", threads=threads))
     assert names(outcome) == [("crc-mismatch", "orders-1/00000000000000000012.log")]
     assert len(outcome.files) == 6
     assert sum(file.records for file in outcome.files.values()) == 3 * 24 - 3
@@ -46,7 +47,11 @@ def test_any_number_of_threads_finds_the_same(tmp_path: Path, threads: int) -> N
 def test_progress_grows_to_the_bytes_of_the_plan(large: Path) -> None:
     told: list[tuple[int, int]] = []
     plan = plan_of(large)
-    run_plan(plan, level="crc", threads=1, progress=lambda read, of: told.append((read, of)))
+    carry_out(
+        ThreadRunner(
+            plan, level="crc", threads=1, progress=lambda read, of: told.append((read, of))
+        )
+    )
     read = [done for done, _ in told]
     assert len(told) >= 3
     assert read == sorted(read)
@@ -58,7 +63,7 @@ def test_a_fault_in_the_callback_stops_the_run_and_is_raised(large: Path) -> Non
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        run_plan(plan_of(large), level="crc", threads=2, progress=fail)
+        carry_out(ThreadRunner(plan_of(large), level="crc", threads=2, progress=fail))
     assert not [t for t in threading.enumerate() if t.name.startswith("ottla-audit")]
 
 
@@ -67,7 +72,7 @@ def test_reading_is_held_to_the_bound_of_all_threads_together(tmp_path: Path) ->
         write_partition(tmp_path / f"orders-{partition}", {0: segment(1, value_size=100_000)})
     plan = plan_of(tmp_path)
     seconds = plan.byte_count / 4e6
-    outcome = run_plan(plan, level="crc", threads=4, max_mb_per_s=4.0)
+    outcome = carry_out(ThreadRunner(plan, level="crc", threads=4, max_mb_per_s=4.0))
     assert outcome.elapsed_s >= seconds
 
 
@@ -78,7 +83,7 @@ def test_a_segment_cut_while_it_is_read_ends_where_it_ends(large: Path) -> None:
         if read <= WINDOW:
             os.truncate(path, WINDOW + 1000)
 
-    outcome = run_plan(plan_of(large), level="full", threads=1, progress=cut)
+    outcome = carry_out(ThreadRunner(plan_of(large), level="full", threads=1, progress=cut))
     assert names(outcome) == [("truncated-tail", "orders-0/00000000000000000000.log")]
     assert outcome.files[bytes(path)].size < 2 * WINDOW
 
@@ -87,7 +92,7 @@ def test_a_segment_that_is_gone_when_its_turn_comes_is_said_to_be_unread(tmp_pat
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     plan = plan_of(log_directory)
     (log_directory / "orders-0" / segment_name(0)).unlink()
-    outcome = run_plan(plan, level="full", threads=1)
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=1))
     assert names(outcome) == [("unreadable", "orders-0/00000000000000000000.log")]
     (reason,) = outcome.reasons.values()
     assert reason == "no such file or directory"
@@ -101,7 +106,7 @@ def test_offsets_of_an_unread_segment_are_not_said_to_be_missing(tmp_path: Path)
     )
     (partition / segment_name(12)).unlink()
     (partition / segment_name(12)).symlink_to("moved-away")
-    outcome = run_plan(plan_of(partition), level="full", threads=1)
+    outcome = carry_out(ThreadRunner(plan_of(partition), level="full", threads=1))
     assert names(outcome) == [("unreadable", "orders-0/00000000000000000012.log")]
 
 
@@ -111,7 +116,9 @@ def test_the_threads_are_as_many_as_the_cores_of_this_process() -> None:
 
 def test_a_run_measures_its_time(tmp_path: Path) -> None:
     start = time.monotonic()
-    outcome = run_plan(plan_of(write_log_directory(tmp_path / "kafka")), level="crc", threads=1)
+    outcome = carry_out(
+        ThreadRunner(plan_of(write_log_directory(tmp_path / "kafka")), level="crc", threads=1)
+    )
     assert 0 < outcome.elapsed_s <= time.monotonic() - start
 
 
@@ -119,7 +126,7 @@ def test_damage_of_the_last_batch_is_one_finding_and_not_three(tmp_path: Path) -
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     last = log_directory / "orders-0" / segment_name(12)
     last.write_bytes(last.read_bytes()[:-1] + b"!")
-    outcome = run_plan(plan_of(log_directory), level="full", threads=1)
+    outcome = carry_out(ThreadRunner(plan_of(log_directory), level="full", threads=1))
     assert names(outcome) == [("crc-mismatch", "orders-0/00000000000000000012.log")]
 
 
@@ -127,7 +134,7 @@ def test_a_last_batch_that_is_gone_is_known_by_the_checkpoints(tmp_path: Path) -
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     last = log_directory / "orders-0" / segment_name(12)
     last.write_bytes(segment(3, base_offset=12))
-    outcome = run_plan(plan_of(log_directory), level="full", threads=1)
+    outcome = carry_out(ThreadRunner(plan_of(log_directory), level="full", threads=1))
     assert names(outcome) == [
         ("checkpoint-mismatch", "recovery-point-offset-checkpoint"),
         ("checkpoint-mismatch", "replication-offset-checkpoint"),

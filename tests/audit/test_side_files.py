@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
-from ottla.audit.side_files import (
+from ottla.audit.judge.side_files import (
     LogRange,
     check_log_directory,
     check_partition,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from logs import batches, segment, segment_name, write_partition
-from ottla.audit import audit, split
-from ottla.audit.findings import Finding
+from ottla.audit import audit
+from ottla.audit.catalogue.findings import Finding
+from ottla.audit.result import split
 
 from benches.data import Compression, encode_batch
 

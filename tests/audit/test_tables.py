@@ -8,16 +8,9 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
-from ottla.audit.findings import Finding
-from ottla.audit.tables import (
-    CHUNK_ROWS,
-    FILE_COLUMNS,
-    TABLES,
-    Table,
-    json_line,
-    jsonable,
-    tables_markdown,
-)
+from ottla.audit.catalogue.findings import Finding
+from ottla.audit.result.columns import FILE_COLUMNS, TABLES, tables_markdown
+from ottla.audit.result.tables import CHUNK_ROWS, Table, json_line, jsonable
 from ottla.errors import MissingDependencyError
 from ottla.logs.columns import Row
 

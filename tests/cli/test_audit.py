@@ -12,7 +12,7 @@ import ottla
 import pytest
 from commands import Run
 from logs import files_under, segment, segment_name, write_log_directory, write_partition
-from ottla.audit.result import SAVED_TABLES
+from ottla.audit.result.result import SAVED_TABLES
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 from commands import Run
-from ottla.audit.explain import catalogue, causes
+from ottla.audit.catalogue.explain import catalogue, causes
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

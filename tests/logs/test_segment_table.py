@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from logs import batches as plain_batches
 from logs import segment, write_log_directory
 from ottla import _engine
-from ottla.audit.tables import TABLES, Table, arrow_stream
+from ottla.audit.result.columns import TABLES
+from ottla.audit.result.tables import Table, arrow_stream
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Row
 from ottla.logs.segment import batch_chunks, record_chunks, segment_table
 from records.crafting import (

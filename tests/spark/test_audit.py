@@ -13,7 +13,7 @@ import ottla
 import ottla.spark
 import pytest
 from logs import segment_name, write_log_directory
-from ottla.audit.tables import TABLES
+from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from random_logs import write_random_log
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import ottla.spark
 import pytest
-from ottla.audit.tables import RECORDS
+from ottla.audit.result.columns import RECORDS
 from ottla.spark import CapturedColumn
 
 

@@ -10,7 +10,7 @@ import ottla.spark
 import pytest
 from clusters import Sessions
 from logs import segment_name, write_log_directory
-from ottla.audit.tables import TABLES
+from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from stores import Store, missing, s3_server
 

@@ -12,7 +12,7 @@ import ottla
 import pytest
 import stores
 from logs import batches, segment, segment_name, write_log_directory, write_partition
-from ottla.audit.tables import TABLES
+from ottla.audit.result.columns import TABLES
 from stores import Store
 
 from benches.data import encode_batch

@@ -12,11 +12,11 @@ import ottla
 import pytest
 from logs import segment, segment_name, write_log_directory, write_partition
 from ottla import _engine, cli
-from ottla.audit import plan_audit
-from ottla.audit.internal_topics import with_coordinators
-from ottla.audit.result import make_result
-from ottla.audit.run import run_plan
-from ottla.audit.tables import TABLES
+from ottla.audit.pipeline import carry_out
+from ottla.audit.plan.plan import plan_audit
+from ottla.audit.result.columns import TABLES
+from ottla.audit.result.result import make_result
+from ottla.audit.run.threads import ThreadRunner
 from ottla.storage import ANYWHERE, objects
 from stores import Store
 
@@ -215,7 +215,7 @@ def test_an_object_that_vanishes_is_a_finding_and_the_others_are_read(
     gone = f"orders-0/{segment_name(0)}"
     store.delete(f"{logs}/{gone}")
     store.delete(f"{logs}/orders-1/leader-epoch-checkpoint")
-    outcome = with_coordinators(plan, run_plan(plan, level="full", threads=2))
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=2))
     result = make_result(plan, outcome, level="full", fail_on="error")
     assert unread(result) == [f"{gone}: no such object"]
     assert result.exit_code == 3
@@ -259,7 +259,7 @@ def test_an_object_that_is_cut_while_it_is_read_ends_where_it_ends(
     uri = store.upload(directory, store.bucket() + "/logs")
     plan = plan_audit(uri).split(1 << 16)
     store.put(f"{uri}/orders-0/{segment_name(0)}", segment(10, value_size=500))
-    outcome = with_coordinators(plan, run_plan(plan, level="full", threads=2))
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=2))
     result = make_result(plan, outcome, level="full", fail_on="error")
     assert result.summary.batches == 10
 

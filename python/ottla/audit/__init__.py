@@ -1,33 +1,32 @@
 """The audit of logs on disk: is this log sound, and if not, what is wrong, where, and what to do.
 
-`inventory` says what lies there, `plan` what to scan, `run` scans it, `result` holds what was found
-and `explain` tells what it means. `reading` gives the records a consumer would get.
+`pipeline` has the order of the stages: `plan` says what to scan, `run` scans it, `judge` judges
+what was scanned, `result` holds it, and `catalogue` says what it means. What lies on disk is read
+by `ottla.logs`.
 """
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
-from ottla.audit.findings import Finding
-from ottla.audit.internal_topics import with_coordinators
-from ottla.audit.plan import LEAST_SPLIT_BYTES, SPLIT_BYTES, make_plan
-from ottla.audit.result import AuditResult, Summary, make_result
-from ottla.audit.run import Progress, default_threads, run_plan
-from ottla.audit.tables import Table
+from ottla.audit.catalogue.findings import Finding
+from ottla.audit.pipeline import Level, check_arguments, run_audit
+from ottla.audit.plan.plan import SPLIT_BYTES, plan_audit
+from ottla.audit.result.result import AuditResult, Summary
+from ottla.audit.result.tables import Table
+from ottla.audit.run.pace import Progress
+from ottla.audit.run.threads import ThreadRunner, default_threads
 from ottla.logs.columns import Column
-from ottla.logs.listing import take_inventory
 from ottla.logs.reading import Damage, Isolation, read_partition
 from ottla.logs.rebuild import RebuiltPartition, rebuild_side_files
 from ottla.logs.recovery import RecoveryPrediction, predict_recovery
 from ottla.records import decode_record
-from ottla.severity import SEVERITIES, Severity
-from ottla.storage import AnyFiles, Source
+from ottla.severity import Severity
+from ottla.storage import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.plan import Plan
 
 __all__ = [
     "AuditResult",
@@ -49,10 +48,6 @@ __all__ = [
     "read_partition",
     "rebuild_side_files",
 ]
-
-Level = Literal["crc", "decode", "full"]
-"""`crc` never looks inside a batch, `decode` inflates and reads its records, `full` holds them
-against every rule of the format."""
 
 
 def audit(
@@ -113,51 +108,13 @@ def audit(
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES
     plan = plan_audit(source, topics=topics, replicas=replicas, storage_options=storage_options)
-    plan = plan.split(split_bytes)
-    outcome = run_plan(
-        plan,
+    runner = ThreadRunner(
+        plan.split(split_bytes),
         level=level,
         threads=threads,
         max_mb_per_s=max_mb_per_s,
         progress=progress,
         topic_configs=topic_configs,
     )
-    outcome = with_coordinators(plan, outcome)
-    return make_result(plan, outcome, level=level, fail_on=fail_on)
-
-
-def check_arguments(*, level: str, fail_on: str, split_bytes: int | None) -> None:
-    """Raises ValueError for what no audit takes, wherever it runs."""
-    if level not in get_args(Level):
-        raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
-    if fail_on not in SEVERITIES:
-        raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
-    if split_bytes is not None and split_bytes < LEAST_SPLIT_BYTES:
-        raise ValueError(f"split_bytes is {split_bytes}, not at least {LEAST_SPLIT_BYTES}")
-
-
-def plan_audit(
-    source: Source | Sequence[Source] = (),
-    *,
-    topics: Sequence[str] | None = None,
-    replicas: Mapping[str, Source | Sequence[Source]] | None = None,
-    storage_options: Mapping[str, str] | None = None,
-) -> Plan:
-    """The plan of an audit, whoever carries it out; no file is cut yet.
-
-    Raises:
-        ValueError: there is nothing to audit.
-        StorageError: a URI leads to no store.
-    """
-    sources = _paths(source)
-    named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
-    if not sources and not named:
-        raise ValueError("there is no source and no replica to audit")
-    inventory = take_inventory(sources, named, files=AnyFiles(storage_options))
-    return make_plan(inventory, tuple(topics or ()))
-
-
-def _paths(source: Source | Sequence[Source]) -> list[Source]:
-    if isinstance(source, (str, bytes, os.PathLike)):
-        return [source]
-    return list(source)
+    _, result = run_audit(runner, level=level, fail_on=fail_on)
+    return result

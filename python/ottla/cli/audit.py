@@ -15,7 +15,7 @@ import click
 
 from ottla.audit import AuditResult, Level
 from ottla.audit import audit as audit_sources
-from ottla.audit.context import TopicConfigs, parse_topic_config
+from ottla.audit.judge.context import TopicConfigs, parse_topic_config
 from ottla.cli.options import storage_option
 
 if TYPE_CHECKING:
@@ -265,7 +265,8 @@ def _check_output(output: str) -> None:
 
 
 def _save(result: AuditResult, output: str, *, records: bool) -> None:
-    from ottla.audit.result import Format, check_parquet, save
+    from ottla.audit.result.result import save
+    from ottla.audit.result.save import Format, check_parquet
     from ottla.errors import MissingDependencyError
 
     formats: list[Format] = ["jsonl"]

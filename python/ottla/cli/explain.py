@@ -8,7 +8,7 @@ import textwrap
 
 import click
 
-from ottla.audit.explain import CauseExplanation, Explanation, catalogue, causes
+from ottla.audit.catalogue.explain import CauseExplanation, Explanation, catalogue, causes
 from ottla.records import profile_differences
 from ottla.severity import SEVERITIES
 

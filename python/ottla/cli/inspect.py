@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ottla.audit.tables import json_line
+from ottla.audit.result.tables import json_line
 from ottla.cli.options import storage_option
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
 from ottla.logs.names import classify, display

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from ottla.audit.tables import json_line, jsonable
+from ottla.audit.result.tables import json_line, jsonable
 from ottla.cli.inspect import record_line, time_text
 from ottla.cli.options import storage_option
 from ottla.errors import NotAPartitionError

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from ottla.audit.explain import catalogue, causes, commands
-from ottla.audit.findings import UNREADABLE
+from ottla.audit.catalogue.explain import catalogue, causes, commands
+from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
 

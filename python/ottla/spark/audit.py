@@ -10,18 +10,14 @@ from __future__ import annotations
 
 import pickle
 import time
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit import check_arguments, plan_audit
-from ottla.audit.context import Surroundings
-from ottla.audit.internal_topics import with_coordinators
-from ottla.audit.judge import Gathered, Outcome
-from ottla.audit.restarts import start_requests
-from ottla.audit.result import make_result
+from ottla.audit.judge.context import Surroundings
+from ottla.audit.pipeline import check_arguments, run_audit
+from ottla.audit.plan.plan import plan_audit
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.arrow import apply_in_arrow, map_in_arrow
 from ottla.spark.bins import make_bins, names_of
@@ -42,15 +38,16 @@ from ottla.spark.worker import run_in_worker, run_rows_in_worker, run_table_in_w
 from ottla.storage import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit import Level, Severity, Source
-    from ottla.audit.findings import Finding
-    from ottla.audit.internal_topics import ReadRequest
-    from ottla.audit.plan import Plan
-    from ottla.logs.inventory import Partition
+    from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
+    from ottla.audit.judge.gathered import Gathered
+    from ottla.audit.judge.restarts import StartRequest
+    from ottla.audit.plan.plan import Plan
+    from ottla.logs.columns import Row
     from ottla.spark.bins import Bins
 
 BIN_BYTES = 1 << 30
@@ -117,7 +114,6 @@ def audit(
         ValueError: an argument is out of its range.
         SparkError: a job failed; the message says why, and what to do.
     """
-    started = time.monotonic()
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
     plan = plan_audit(uri, topics=topics, replicas=replicas, storage_options=storage_options)
     bin_bytes = _bin_bytes(spark, plan.byte_count)
@@ -125,65 +121,51 @@ def audit(
     now_ms = time.time_ns() // 1_000_000
     bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
     context = Context(names_of(plan.inventory), topic_configs)
-    is_small = len(plan.logs) <= DRIVER_LOGS and _range_count(plan) <= DRIVER_RANGES
-    is_small = is_small and _is_near(plan)
+    runner = _ClusterRunner(spark, plan, bins, context)
     with job("the audit", spark):
-        groups = _judged_groups(spark, bins, context, is_small=is_small)
-        outcome = _outcome(plan, groups)
-        outcome = replace(outcome, recovery=_recovery(spark, plan, outcome))
-        outcome = with_coordinators(plan, outcome, partial(_coordinators, spark))
-    outcome = replace(outcome, elapsed_s=time.monotonic() - started)
-    collected = make_result(plan, outcome, level=level, fail_on=fail_on)
+        outcome, collected = run_audit(runner, level=level, fail_on=fail_on)
     return AuditResult(spark, plan, outcome, collected)
 
 
-def _outcome(plan: Plan, groups: Iterable[JudgedGroup]) -> Outcome:
-    """What all groups show, in the order of the embedded audit."""
-    gathered = Gathered(plan)
-    differences: list[tuple[bytes, Mapping[str, Any]]] = []
-    compared: list[Finding] = []
-    read_again = 0
-    for group in groups:
-        for index, judged in group.logs:
-            gathered.add(index, judged)
-        for path, reason in group.failures:
-            gathered.cannot_read(path, reason)
-        differences += group.differences
-        compared += group.findings
-        read_again += group.read_again
-    findings = gathered.findings(compared)
-    return Outcome(
-        files=gathered.files,
-        reasons=gathered.reasons,
-        findings=tuple(findings),
-        tables=gathered.tables | {"differences": _by_place(plan, differences)},
-        recovery=(),
-        elapsed_s=0.0,
-        read_again=read_again,
-    )
+@dataclass(frozen=True)
+class _ClusterRunner:
+    """Carries a plan out with tasks of a cluster, and on the driver what is too small for them."""
+
+    spark: SparkSession
+    plan: Plan
+    bins: Bins
+    context: Context
+
+    def scan(self, gathered: Gathered) -> None:
+        """See `ottla.audit.pipeline.Runner`."""
+        is_small = len(self.plan.logs) <= DRIVER_LOGS and _range_count(self.plan) <= DRIVER_RANGES
+        is_small = is_small and _is_near(self.plan)
+        for group in _judged_groups(self.spark, self.bins, self.context, is_small=is_small):
+            for index, judged in group.logs:
+                gathered.add(index, judged)
+            for path, reason in group.failures:
+                gathered.add_unreadable(path, reason)
+            gathered.add_compared(group.differences, group.findings)
+            gathered.add_read_again(group.read_again)
+
+    def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
+        """See `ottla.audit.pipeline.Runner`."""
+        files = self.plan.inventory.files
+        if _is_near(self.plan) and len(requests) <= DRIVER_STARTS:
+            checkpoints = Checkpoints(files)
+            return [request.rows(checkpoints, files) for request in requests]
+        return _carried_out(self.spark, "ottla.spark.tasks:start", files, requests)
+
+    def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
+        """See `ottla.audit.pipeline.Runner`."""
+        if sum(request.size for request in requests) <= DRIVER_BYTES:
+            return [request.rows() for request in requests]
+        return _carried_out(self.spark, "ottla.spark.tasks:read", None, requests)
 
 
-def _recovery(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[tuple[Any, ...], ...]:
-    """What the next start makes of each partition with a finding."""
-    requests = start_requests(plan, outcome.findings, outcome.tables)
-    files = plan.inventory.files
-    if _is_near(plan) and len(requests) <= DRIVER_STARTS:
-        checkpoints = Checkpoints(files)
-        told = [request.rows(checkpoints, files) for request in requests]
-    else:
-        told = _carried_out(spark, "ottla.spark.tasks:start", files, requests)
-    return tuple(row for rows in told for row in rows)
-
-
-def _coordinators(spark: SparkSession, requests: Sequence[ReadRequest]) -> list[Any]:
-    """What the records of coordinators' topics say."""
-    if sum(request.size for request in requests) <= DRIVER_BYTES:
-        return [request.rows() for request in requests]
-    told: list[Any] = _carried_out(spark, "ottla.spark.tasks:read", None, requests)
-    return told
-
-
-def _carried_out(spark: SparkSession, target: str, shared: Any, requests: Sequence[Any]) -> Any:
+def _carried_out(
+    spark: SparkSession, target: str, shared: Any, requests: Sequence[Any]
+) -> list[Any]:
     """What tasks answer to requests, in their order."""
     if not requests:
         return []
@@ -253,12 +235,3 @@ def _judged_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGrou
     for data in judged.toArrow().column("data"):
         # Made by a task of this job.
         yield pickle.loads(data.as_buffer())
-
-
-def _by_place(
-    plan: Plan, differences: Iterable[tuple[bytes, Mapping[str, Any]]]
-) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
-    """Rows of `differences` with their partitions, in the order of the embedded audit."""
-    partitions = {partition.directory: partition for partition in plan.partitions}
-    in_order = sorted(differences, key=lambda row: (row[0], row[1]["first_offset"]))
-    return tuple((partitions[directory], row) for directory, row in in_order)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ottla.audit.scan import ScanRequest, scan_request
+from ottla.audit.run.scan import ScanRequest, scan_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ottla.audit.plan import Log, Plan, ScanTask
-    from ottla.audit.replicas import Copies
+    from ottla.audit.plan.copies import Copies
+    from ottla.audit.plan.plan import Log, Plan, ScanTask
     from ottla.logs.inventory import Inventory
 
 MAX_FILES = 2_000

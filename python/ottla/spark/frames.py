@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.result import split_work
-from ottla.audit.split import split_file
-from ottla.audit.tables import DERIVED, TABLES, arrow_stream
+from ottla.audit.result.columns import DERIVED, TABLES
+from ottla.audit.result.result import split_work
+from ottla.audit.result.split import split_file
+from ottla.audit.result.tables import arrow_stream
 from ottla.logs.segment import segment_table
 from ottla.spark.work import frame_of_work, rows_of_work
 from ottla.storage import Place
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from ottla.audit.judge import Outcome
-    from ottla.audit.plan import Plan
-    from ottla.audit.tables import Table
+    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.tables import Table
     from ottla.logs.columns import ColumnType, Row
     from ottla.spark.work import Reader
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from ottla.audit.tables import TABLES
+from ottla.audit.result.columns import TABLES
 from ottla.spark.frames import SEGMENT_TABLES, SQL_TYPES
 from ottla.spark.session import require_pyspark
 from ottla.spark.work import frame_of_work, rows_of_work

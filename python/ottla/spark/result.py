@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.audit.result import SAVED_TABLES
-from ottla.audit.tables import TABLES
+from ottla.audit.result.columns import TABLES
+from ottla.audit.result.result import SAVED_TABLES
 from ottla.spark.frames import SEGMENT_TABLES, segment_frame, split_frames, table_frame
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from ottla.audit import AuditResult as Collected
     from ottla.audit import Severity, Summary
-    from ottla.audit.judge import Outcome
-    from ottla.audit.plan import Plan
+    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.plan.plan import Plan
 
 
 class AuditResult:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ottla.audit import Level, audit, plan_audit
-from ottla.audit.internal_topics import COORDINATOR_TABLES, with_coordinators
-from ottla.audit.plan import ENDLESS, Plan
-from ottla.audit.result import make_result
-from ottla.audit.run import run_plan
-from ottla.audit.tables import TABLES, arrow_stream
+from ottla.audit import Level, audit
+from ottla.audit.pipeline import run_part
+from ottla.audit.plan.plan import ENDLESS, Plan, plan_audit
+from ottla.audit.result.columns import TABLES
+from ottla.audit.result.tables import arrow_stream
+from ottla.audit.run.threads import ThreadRunner
 from ottla.errors import SparkError
 from ottla.logs.names import INTERNAL_TOPICS
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from ottla.audit.plan import Log
+    from ottla.audit.plan.plan import Log
     from ottla.logs.columns import Column, Row
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
@@ -565,13 +565,8 @@ class Logs:
 
     def rows(self, request: Request) -> Iterator[Any]:
         """Record batches of the table."""
-        outcome = run_plan(self.plan, level=request.level, threads=1)
-        if request.table == "transactions":
-            outcome = with_coordinators(self.plan, outcome)
-        else:
-            none = dict.fromkeys(COORDINATOR_TABLES, ())
-            outcome = replace(outcome, tables={**outcome.tables, **none})
-        result = make_result(self.plan, outcome, level=request.level, fail_on="error")
+        runner = ThreadRunner(self.plan, level=request.level, threads=1)
+        result = run_part(runner, level=request.level)
         for chunk in getattr(result, request.table).chunks():
             yield from arrow_batches(request, chunk)
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from ottla.audit.tables import FILE_COLUMNS, QUARANTINE, RECORDS, jsonable
+from ottla.audit.result.columns import FILE_COLUMNS, QUARANTINE, RECORDS
+from ottla.audit.result.tables import jsonable
 from ottla.errors import RecordBatchError
 from ottla.records import check_batches, read_batches
 from ottla.spark.arrow import map_in_arrow

@@ -11,10 +11,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.context import Surroundings
-from ottla.audit.judge import JudgedLog, judge_log
-from ottla.audit.replicas import Comparison
-from ottla.audit.scan import join_ranges, scan_range, scan_whole, unpacked_scan
+from ottla.audit.judge.comparison import Comparison
+from ottla.audit.judge.context import Surroundings
+from ottla.audit.pipeline import judge_scans
+from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, unpacked_scan
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work import rows_of_work
 from ottla.storage import reason_of
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ottla.audit.findings import Finding
-    from ottla.audit.plan import Log
-    from ottla.audit.scan import ScanRequest
+    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.judge.judge import JudgedLog
+    from ottla.audit.plan.plan import Log
+    from ottla.audit.run.scan import ScanRequest
     from ottla.logs.inventory import Inventory
     from ottla.spark.bins import Bins, LogItem, ScanItem
     from ottla.spark.work import Reader
@@ -163,15 +164,13 @@ def judge_group(
         files.take(by_log[index])
         failures += files.failures
         read_again += files.read_again
-        judged, merged = judge_log(item.value, files.scans, inventory, surroundings)
+        judged = judge_scans(item.value, files.scans, inventory, surroundings, comparison)
         logs.append((index, judged))
-        if item.copies is not None and item.value.partition is not None:
-            comparison.add(item.value.partition, item.value, merged)
     comparison.finish()
     return JudgedGroup(
         logs=tuple(logs),
         failures=tuple(failures),
-        differences=tuple((p.directory, row) for p, row in comparison.rows),
+        differences=tuple(comparison.rows),
         findings=tuple(comparison.findings),
         read_again=read_again,
     )

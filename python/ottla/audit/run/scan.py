@@ -13,7 +13,7 @@ from ottla import _engine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.plan import Log, ScanTask
+    from ottla.audit.plan.plan import Log, ScanTask
     from ottla.logs.inventory import FileEntry
     from ottla.logs.names import FileKind
     from ottla.storage import Files, Place

@@ -1,25 +1,29 @@
 """Which files to scan, in which order, and which of them make one log.
 
-The plan is data: threads (`run`) or executors of a cluster carry it out alike.
+The plan is data: threads or tasks of a cluster carry it out alike.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ottla.audit.replicas import find_copies
+from ottla.audit.plan.copies import find_copies
+from ottla.logs.listing import take_inventory
 from ottla.logs.names import CONSUMER_OFFSETS
+from ottla.storage import AnyFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ottla.audit.findings import Finding
-    from ottla.audit.replicas import Copies
+    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.plan.copies import Copies
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
     from ottla.logs.names import FileKind
+    from ottla.storage import Source
 
 ENDLESS = 2**63 - 1
 """The position behind every file."""
@@ -31,7 +35,7 @@ SPLIT_BYTES = 64 << 20
 """Files larger than this are cut into ranges of as many bytes where several threads can share them:
 small enough for threads to end together, and large beside what a cut costs."""
 
-LEAST_SPLIT_BYTES = 64 << 10
+MIN_SPLIT_BYTES = 64 << 10
 """Below this the few batches that are read on both sides of a cut would be most of the work."""
 
 
@@ -119,6 +123,27 @@ class Plan:
             return self
         tasks = tuple(replace(task, split_bytes=split_bytes) for task in self.tasks)
         return replace(self, tasks=tasks)
+
+
+def plan_audit(
+    source: Source | Sequence[Source] = (),
+    *,
+    topics: Sequence[str] | None = None,
+    replicas: Mapping[str, Source | Sequence[Source]] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan of an audit, whoever carries it out; no file is cut yet.
+
+    Raises:
+        ValueError: there is nothing to audit.
+        StorageError: a URI leads to no store.
+    """
+    sources = _paths(source)
+    named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
+    if not sources and not named:
+        raise ValueError("there is no source and no replica to audit")
+    inventory = take_inventory(sources, named, files=AnyFiles(storage_options))
+    return make_plan(inventory, tuple(topics or ()))
 
 
 def make_plan(
@@ -265,3 +290,9 @@ def _task(
         index=file_index,
         split_bytes=split_bytes,
     )
+
+
+def _paths(source: Source | Sequence[Source]) -> list[Source]:
+    if isinstance(source, (str, bytes, os.PathLike)):
+        return [source]
+    return list(source)

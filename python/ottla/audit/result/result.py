@@ -7,36 +7,32 @@ import os
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ottla.audit.explain import commands, transaction_commands
-from ottla.audit.findings import UNREADABLE, severity_counts
-from ottla.audit.internal_topics import COORDINATOR_TABLES
-from ottla.audit.judge import OUTCOME_TABLES
-from ottla.audit.split import condemns, split_file
-from ottla.audit.tables import FINDINGS, TABLES, Table, arrow_stream, json_line, missing
-from ottla.errors import FindingsError, MissingDependencyError
+from ottla.audit.catalogue.explain import commands, transaction_commands
+from ottla.audit.catalogue.findings import UNREADABLE, severity_counts
+from ottla.audit.judge.coordinators import COORDINATOR_TABLES
+from ottla.audit.judge.gathered import OUTCOME_TABLES
+from ottla.audit.result.columns import FINDINGS, TABLES
+from ottla.audit.result.save import Format, save_tables
+from ottla.audit.result.split import condemns, split_file
+from ottla.audit.result.tables import Table, json_line, missing
+from ottla.errors import FindingsError
 from ottla.logs.names import display
 from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.severity import SEVERITIES, Severity
-from ottla.storage.directory import check_new_directory, new_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla._engine import TableBatch
-    from ottla.audit.findings import Finding
-    from ottla.audit.judge import Outcome
-    from ottla.audit.kept import ScannedFile
-    from ottla.audit.plan import Plan
+    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.judge.packed import ScannedFile
+    from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.storage import Files, Place
-
-Format = Literal["jsonl", "parquet"]
-
-# A row group of Parquet: large enough to be read fast, small enough to be held.
-ROW_GROUP_BYTES = 32 << 20
 
 # Names of tables that are written out by `save` and `json_chunks` unasked.
 ROW_TABLES = (*OUTCOME_TABLES, "recovery", *COORDINATOR_TABLES)
@@ -246,31 +242,10 @@ def save(
     records: bool = False,
 ) -> None:
     """`AuditResult.save` in several formats side by side."""
-    target = os.path.abspath(directory)
-    check_new_directory(target)
-    if "parquet" in formats:
-        check_parquet()
     tables = [getattr(result, name) for name in SAVED_TABLES]
     if records:
         tables.append(result.records)
-    with new_directory(target) as partial:
-        for table in tables:
-            if "jsonl" in formats:
-                _write_jsonl(table, os.path.join(partial, f"{table.name}.jsonl"))
-            if "parquet" in formats:
-                _write_parquet(table, os.path.join(partial, f"{table.name}.parquet"))
-        with open(os.path.join(partial, "summary.json"), "w", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(result.summary), indent=2) + "\n")
-
-
-def check_parquet() -> None:
-    """Raises MissingDependencyError when Parquet cannot be written."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Parquet needs pyarrow: pip install 'ottla[arrow]', or write jsonl"
-        ) from error
+    save_tables(tables, asdict(result.summary), directory, formats)
 
 
 def _exit_code(counts: dict[Severity, int], not_read: int) -> int:
@@ -279,31 +254,6 @@ def _exit_code(counts: dict[Severity, int], not_read: int) -> int:
     if counts["error"]:
         return 2
     return 1 if counts["warning"] else 0
-
-
-def _write_jsonl(table: Table, path: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        for chunk in table.chunks():
-            file.writelines(json_line(table.columns, row) + "\n" for row in chunk)
-
-
-def _write_parquet(table: Table, path: str) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.table(arrow_stream(table.columns, [])).schema
-    with pq.ParquetWriter(path, schema) as writer:
-        pieces: list[Any] = []
-        size = 0
-        for batch in table.arrow_batches():
-            pieces.append(batch)
-            size += batch.nbytes
-            if size >= ROW_GROUP_BYTES:
-                writer.write_table(pa.Table.from_batches(pieces))
-                pieces.clear()
-                size = 0
-        if pieces:
-            writer.write_table(pa.Table.from_batches(pieces))
 
 
 def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:

@@ -21,7 +21,7 @@ from ottla.records import read_batches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ottla.audit.findings import Finding
+    from ottla.audit.catalogue.findings import Finding
     from ottla.logs.columns import Row
 
 CONDEMNING = frozenset(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ottla.audit.plan import Log
+    from ottla.audit.plan.plan import Log
     from ottla.logs.inventory import Partition
 
 Row = tuple[Any, ...]
@@ -66,7 +66,7 @@ def _unpacked(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
     return files, tables
 
 
-class KeptLogs:
+class PackedLogs:
     """Files and rows of the logs of a plan, each added once, in any order.
 
     One thread at a time may add; what was added is read in the order of the plan.
@@ -118,17 +118,17 @@ class KeptLogs:
                     yield log.partition, dict(zip(columns, row, strict=True))
 
 
-class KeptFiles:
+class ScannedFiles:
     """Every scanned file, by path."""
 
-    def __init__(self, logs: KeptLogs) -> None:
+    def __init__(self, logs: PackedLogs) -> None:
         self._logs = logs
 
     def __len__(self) -> int:
         return self._logs.file_count
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeptFiles) and list(self.items()) == list(other.items())
+        return isinstance(other, ScannedFiles) and list(self.items()) == list(other.items())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -149,10 +149,10 @@ class KeptFiles:
         return self._logs.files(index)
 
 
-class KeptRows:
+class PackedRows:
     """The rows of one table, each with its partition, in the order of the partitions."""
 
-    def __init__(self, logs: KeptLogs, table: str) -> None:
+    def __init__(self, logs: PackedLogs, table: str) -> None:
         self._logs = logs
         self._table = table
 
@@ -163,6 +163,6 @@ class KeptRows:
         return self._logs.rows(self._table)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeptRows) and list(self) == list(other)
+        return isinstance(other, PackedRows) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]

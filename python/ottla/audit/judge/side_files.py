@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla.audit.findings import Finding
+from ottla.audit.catalogue.findings import Finding
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
 from ottla.logs.metadata import cluster_id, parse_meta_properties, parse_partition_metadata
 from ottla.logs.names import (

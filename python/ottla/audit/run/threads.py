@@ -1,4 +1,4 @@
-"""Carries a plan out with threads: the only module of the audit with threads and a clock.
+"""Carries a plan out with threads of this process.
 
 Each thread takes the next file, or the next range of a large one, and lets the engine scan it
 without the interpreter's lock. Ranges are joined from the left as they come. What a file leaves
@@ -11,28 +11,30 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.context import Surroundings
-from ottla.audit.judge import Gathered, Outcome, judge_log
-from ottla.audit.replicas import Comparison
-from ottla.audit.restarts import start_requests
-from ottla.audit.scan import scan_request
+from ottla.audit.judge.comparison import Comparison
+from ottla.audit.judge.context import Surroundings
+from ottla.audit.pipeline import judge_scans
+from ottla.audit.run.pace import Pace
+from ottla.audit.run.scan import scan_request
 from ottla.errors import AuditCancelledError
 from ottla.logs.checkpoints import Checkpoints
 from ottla.storage import reason_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ottla import _engine
-    from ottla.audit.plan import Plan, ScanTask
-    from ottla.audit.restarts import StartRequest
+    from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
+    from ottla.audit.judge.gathered import Gathered
+    from ottla.audit.judge.restarts import StartRequest
+    from ottla.audit.plan.plan import Plan, ScanTask
+    from ottla.audit.run.pace import Progress
+    from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry
     from ottla.logs.names import FileKind
-
-Progress = Callable[[int, int], object]
-"""Called with the bytes read so far and the bytes to be read, by one thread at a time."""
 
 
 def default_threads() -> int:
@@ -40,32 +42,6 @@ def default_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def run_plan(
-    plan: Plan,
-    *,
-    level: str,
-    threads: int,
-    max_mb_per_s: float | None = None,
-    progress: Progress | None = None,
-    topic_configs: Mapping[str, Mapping[str, str]] | None = None,
-) -> Outcome:
-    """Scans every file of the plan.
-
-    Args:
-        plan: what to scan.
-        level: ``crc``, ``decode`` or ``full``.
-        threads: how many files and ranges are scanned at once.
-        max_mb_per_s: bound on the bytes read a second by all threads together, in 10⁶ bytes.
-        progress: told how far the run is, at least every 8 MiB a thread.
-        topic_configs: settings of topics, by pattern.
-
-    Raises:
-        KeyboardInterrupt: after Ctrl-C, as soon as each thread is through its current 8 MiB.
-    """
-    surroundings = Surroundings(Checkpoints(plan.inventory.files), topic_configs)
-    return _Run(plan, level, max_mb_per_s, progress, surroundings).outcome(threads)
 
 
 @dataclass(slots=True)
@@ -104,90 +80,96 @@ class _FileState:
             return True, self.chunks.pop(self.joined)
 
 
-class _Throttle:
-    """Lets bytes pass at a rate: each amount pushes the moment of the next one back."""
+class ThreadRunner:
+    """Carries a plan out with threads of this process.
 
-    def __init__(self, bytes_per_s: float) -> None:
-        self._bytes_per_s = bytes_per_s
-        self._lock = threading.Lock()
-        self._free_at = time.monotonic()
+    Args:
+        plan: what to scan.
+        level: ``crc``, ``decode`` or ``full``.
+        threads: how many files and ranges are scanned at once.
+        max_mb_per_s: bound on the bytes read a second by all threads together, in 10⁶ bytes.
+        progress: told how far the run is, at least every 8 MiB a thread.
+        topic_configs: settings of topics, by pattern.
 
-    def delay_s(self, size: int) -> float:
-        """How long to wait after having read so many bytes."""
-        with self._lock:
-            now = time.monotonic()
-            self._free_at = max(self._free_at, now) + size / self._bytes_per_s
-            return self._free_at - now
+    Every method raises KeyboardInterrupt after Ctrl-C, as soon as each thread is through its
+    current 8 MiB.
+    """
 
-
-class _Run:
     def __init__(
         self,
         plan: Plan,
+        *,
         level: str,
-        max_mb_per_s: float | None,
-        progress: Progress | None,
-        surroundings: Surroundings,
+        threads: int,
+        max_mb_per_s: float | None = None,
+        progress: Progress | None = None,
+        topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self._plan = plan
-        self._level = level
-        self._throttle = None if max_mb_per_s is None else _Throttle(max_mb_per_s * 1e6)
-        self._progress = progress
+        self.level = level
+        ranges = sum(len(task.ranges) for task in plan.tasks)
+        self.threads = min(threads, max(1, ranges))
+        self.pace = Pace(plan.byte_count, max_mb_per_s=max_mb_per_s, progress=progress)
+        self.surroundings = Surroundings(Checkpoints(plan.inventory.files), topic_configs)
+
+    @property
+    def plan(self) -> Plan:
+        """See `Runner`."""
+        return self._plan
+
+    def scan(self, gathered: Gathered) -> None:
+        """See `Runner`."""
+        _Scanning(self, gathered).run()
+
+    def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
+        """See `Runner`. Predicts some at once."""
+        if not requests:
+            return []
+        from concurrent.futures import ThreadPoolExecutor
+
+        checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="ottla-restart") as executor:
+            try:
+                rows = executor.map(
+                    lambda request: request.rows(checkpoints, files, self.pace.again()), requests
+                )
+                return list(rows)
+            finally:
+                self.pace.cancelled.set()
+
+    def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
+        """See `Runner`."""
+        return [request.rows() for request in requests]
+
+
+class _Scanning:
+    """The scan of a plan's files on its way."""
+
+    def __init__(self, runner: ThreadRunner, gathered: Gathered) -> None:
+        self._plan = plan = runner.plan
+        self._level = runner.level
+        self._threads = runner.threads
+        self._pace = runner.pace
+        self._surroundings = runner.surroundings
+        self._gathered = gathered
         self._now_ms = time.time_ns() // 1_000_000
         self._lock = threading.Lock()
-        self._progress_lock = threading.Lock()
-        self._cancelled = threading.Event()
         self._work_items = (
             (state, number, *span)
             for task in plan.tasks
             for state in [_FileState(task, len(task.ranges))]
             for number, span in enumerate(task.ranges)
         )
-        self._read_again = 0
-        self._read = 0
-        self._total = plan.byte_count
-        self._gathered = Gathered(plan)
-        self._surroundings = surroundings
         self._comparison = Comparison(
-            plan.inventory, plan.copies, surroundings.checkpoints, self._may_read
+            plan.inventory, plan.copies, runner.surroundings.checkpoints, runner.pace.may_read
         )
         self._logs: dict[int, _LogState] = {}
         """Those of which some files are scanned, or are being scanned."""
 
-    def outcome(self, threads: int) -> Outcome:
-        start = time.monotonic()
-        ranges = sum(len(task.ranges) for task in self._plan.tasks)
-        self._threads = min(threads, max(1, ranges))
+    def run(self) -> None:
         self._scan_all(self._threads)
-        gathered = self._gathered
         self._comparison.finish()
-        findings = gathered.findings(self._comparison.findings)
-        tables = gathered.tables
-        return Outcome(
-            files=gathered.files,
-            reasons=gathered.reasons,
-            findings=tuple(findings),
-            tables=tables | {"differences": self._comparison.sorted_rows()},
-            recovery=self._restarts(start_requests(self._plan, findings, tables)),
-            elapsed_s=time.monotonic() - start,
-            read_again=self._read_again,
-        )
-
-    def _restarts(self, requests: Sequence[StartRequest]) -> tuple[tuple[Any, ...], ...]:
-        """What the next start makes of each suspect, some at once."""
-        if not requests:
-            return ()
-        from concurrent.futures import ThreadPoolExecutor
-
-        checkpoints, files = self._surroundings.checkpoints, self._plan.inventory.files
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="ottla-restart") as executor:
-            try:
-                told = executor.map(
-                    lambda request: request.rows(checkpoints, files, self._throttled()), requests
-                )
-                return tuple(row for rows in told for row in rows)
-            finally:
-                self._cancelled.set()
+        self._gathered.add_compared(self._comparison.rows, self._comparison.findings)
 
     def _scan_all(self, threads: int) -> None:
         # Loaded here: it brings `logging`, a good part of what `import ottla` may cost.
@@ -199,25 +181,25 @@ class _Run:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
                 # Reached by Ctrl-C and by a fault in a thread: the others stop at the next window.
-                self._cancelled.set()
+                self._pace.cancelled.set()
         for future in futures:
             future.result()
         # What is read from here on can be stopped too.
-        self._cancelled.clear()
+        self._pace.cancelled.clear()
 
     def _work(self) -> None:
         try:
-            while not self._cancelled.is_set():
+            while not self._pace.cancelled.is_set():
                 with self._lock:
                     item = next(self._work_items, None)
                 if item is None:
                     return
                 self._scan(*item)
         except AuditCancelledError:
-            if not self._cancelled.is_set():
+            if not self._pace.cancelled.is_set():
                 raise
         except BaseException:
-            self._cancelled.set()
+            self._pace.cancelled.set()
             raise
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:
@@ -229,9 +211,9 @@ class _Run:
             nonlocal reported
             # A few bytes behind a range are read for it too.
             done = read if state.count == 1 else min(read, size)
-            self._advance(done - reported)
+            self._pace.advance(done - reported)
             reported = done
-            return not self._cancelled.is_set()
+            return not self._pace.cancelled.is_set()
 
         self._wait_for_room(state, number)
         scan = None
@@ -245,7 +227,7 @@ class _Run:
                 chunk = segment.scan_range(start, stop, progress=advance)
         except OSError as error:
             self._fail(state, error)
-        self._report(size - reported)
+        self._pace.report(size - reported)
         if state.count == 1:
             self._keep(state.task, scan)
         else:
@@ -254,7 +236,7 @@ class _Run:
     def _wait_for_room(self, state: _FileState, number: int) -> None:
         """Waits while too many ranges wait to be joined: what they show is held in memory."""
         with state.changed:
-            while number - state.joined > 2 * self._threads and not self._cancelled.is_set():
+            while number - state.joined > 2 * self._threads and not self._pace.cancelled.is_set():
                 state.changed.wait(0.1)
 
     def _open(self, state: _FileState) -> _engine.Segment:
@@ -269,7 +251,7 @@ class _Run:
                     self._plan.inventory.files,
                     level=self._level,
                     now_ms=self._now_ms,
-                    is_compared=log.is_whole and self._comparison.wants(log.partition),
+                    is_compared=self._comparison.wants(log),
                 ).open()
             return state.segment
 
@@ -284,7 +266,7 @@ class _Run:
 
     def _fail(self, state: _FileState, error: OSError) -> None:
         state.reason = reason_of(error)
-        self._gathered.cannot_read(state.task.file.path, state.reason)
+        self._gathered.add_unreadable(state.task.file.path, state.reason)
 
     def _join(self, state: _FileState, number: int, chunk: _engine.Chunk | None) -> None:
         """Joins the ranges that follow those joined before; the last one completes the file."""
@@ -313,10 +295,9 @@ class _Run:
         left = state.left.merge(right)
         if left.pieces == 1:
             return left
-        with self._lock:
-            self._read_again += 1
+        self._gathered.add_read_again(1)
         try:
-            return state.segment.resolve(left, progress=self._throttled())
+            return state.segment.resolve(left, progress=self._pace.again())
         except OSError as error:
             self._fail(state, error)
             return None
@@ -325,42 +306,10 @@ class _Run:
         if state.left is None or state.segment is None:
             return None
         try:
-            return state.segment.finish(state.left, progress=self._throttled())
+            return state.segment.finish(state.left, progress=self._pace.again())
         except OSError as error:
             self._fail(state, error)
             return None
-
-    def _throttled(self) -> Callable[[int], bool]:
-        """Counts what is read a second time for the bound on speed alone."""
-        known = 0
-
-        def advance(read: int) -> bool:
-            nonlocal known
-            self._slow_down(read - known)
-            known = read
-            return not self._cancelled.is_set()
-
-        return advance
-
-    def _advance(self, size: int) -> None:
-        """Counts bytes read, and waits where they came too fast."""
-        self._report(size)
-        self._slow_down(size)
-
-    def _slow_down(self, size: int) -> None:
-        if self._throttle is not None:
-            self._cancelled.wait(self._throttle.delay_s(size))
-
-    def _may_read(self, size: int) -> bool:
-        """Before bytes are read to compare copies: waits, and says whether to go on."""
-        self._slow_down(size)
-        return not self._cancelled.is_set()
-
-    def _report(self, size: int) -> None:
-        if self._progress is not None and size:
-            with self._progress_lock:
-                self._read += size
-                self._progress(self._read, self._total)
 
     def _keep(self, task: ScanTask, scan: Any | None) -> None:
         """Keeps the scan of a file until its log is complete, then judges the log."""
@@ -373,7 +322,7 @@ class _Run:
             if state.pending:
                 return
             del self._logs[task.log]
-        judged, merged = judge_log(log, state.scans, self._plan.inventory, self._surroundings)
+        judged = judge_scans(
+            log, state.scans, self._plan.inventory, self._surroundings, self._comparison
+        )
         self._gathered.add(task.log, judged)
-        if log.partition is not None and log.is_whole and self._comparison.wants(log.partition):
-            self._comparison.add(log.partition, log, merged)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.explain import HOST
-from ottla.audit.findings import Finding, by_place, from_engine
+from ottla.audit.catalogue.explain import HOST
+from ottla.audit.catalogue.findings import Finding, by_place, from_engine
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.judge import Outcome, TableRows
-    from ottla.audit.plan import Log, Plan
+    from ottla.audit.judge.gathered import Outcome, TableRows
+    from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import Partition
     from ottla.storage import Place
 
-    Read: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["tuple[Rows, LeftOut] | None"]]
+    Read: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["ReadAnswer | None"]]
     """Carries requests out."""
 
 COORDINATOR_TABLES = ("groups", "transactional_ids")
@@ -41,24 +41,31 @@ UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
 
 Rows = list[dict[str, Any]]
 LeftOut = tuple[int, tuple[int, str] | None, int]
+ReadAnswer = tuple[Rows, LeftOut]
+"""What the records of a partition say, and what of them cannot be told."""
 Cluster = str | bytes
 """The id of a cluster, or a log directory that does not tell its own."""
 
 Key = tuple[Cluster, str | None, int | None]
 
 
-def with_coordinators(plan: Plan, outcome: Outcome, read: Read | None = None) -> Outcome:
+def without_coordinators(outcome: Outcome) -> Outcome:
+    """The outcome where no topic of the coordinators is read."""
+    known = _WithStandings(outcome.tables["transactions"], lambda *_: UNKNOWN_TO_COORDINATORS)
+    tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
+    return replace(outcome, tables=tables)
+
+
+def with_coordinators(plan: Plan, outcome: Outcome, read: Read) -> Outcome:
     """The outcome with the tables and findings of the coordinators' topics, as far as audited.
 
-    `read` carries requests out, and gives their `rows` in order; by default this thread does.
+    `read` carries requests out, and gives their `rows` in order.
     """
     if not any(partition.topic in INTERNAL_TOPICS for partition in plan.partitions):
-        known = _WithStandings(outcome.tables["transactions"], lambda *_: UNKNOWN_TO_COORDINATORS)
-        tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
-        return replace(outcome, tables=tables)
+        return without_coordinators(outcome)
     where = _Where(plan, outcome)
     findings: list[Finding] = []
-    told = _read(plan, where, read or _read_here, findings)
+    told = _read(plan, where, read, findings)
     groups, ids = told[CONSUMER_OFFSETS], told[TRANSACTION_STATE]
     logs = _logs_of_groups(plan, outcome, where, {row["topic"] for _, row in groups})
     for partition, row in groups:
@@ -97,6 +104,11 @@ class _WithStandings:
     def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]:
         for partition, row in self._transactions:
             yield partition, {**row, **self._standing(partition, row)}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _WithStandings) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class _Where:
@@ -153,7 +165,7 @@ class ReadRequest:
     size: int
     """Bytes of all files."""
 
-    def rows(self) -> tuple[Rows, LeftOut] | None:
+    def rows(self) -> ReadAnswer | None:
         """What the records say, and what of them cannot be told; None if a file cannot be read."""
         try:
             return _ENGINES[self.topic](list(self.segments), self.log_start_offset)
@@ -162,14 +174,10 @@ class ReadRequest:
             return None
 
 
-_ENGINES: dict[str, Callable[..., tuple[Rows, LeftOut]]] = {
+_ENGINES: dict[str, Callable[..., ReadAnswer]] = {
     CONSUMER_OFFSETS: _engine.committed_offsets,
     TRANSACTION_STATE: _engine.transactional_ids,
 }
-
-
-def _read_here(requests: Sequence[ReadRequest]) -> list[tuple[Rows, LeftOut] | None]:
-    return [request.rows() for request in requests]
 
 
 def _read(

@@ -7,7 +7,7 @@ costs nothing here, and of a damaged one only what was not flushed is read again
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.logs.names import (
@@ -21,15 +21,19 @@ from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
-    from ottla.audit.findings import Finding
-    from ottla.audit.plan import Plan
+    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.plan.plan import Plan
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
     from ottla.storage import Files
 
     Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
+    Predict: TypeAlias = Callable[[Sequence["StartRequest"]], Iterable[Sequence[Row]]]
+    """Carries requests out."""
 
 Kind = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
 
@@ -122,6 +126,16 @@ class StartRequest:
         except OSError as error:
             return [(*place, *_unknown(error.strerror or str(error)))]
         return [(*place, *_row(restart)) for restart in restarts]
+
+
+def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
+    """The outcome with the table `recovery`.
+
+    `predict` carries requests out, and gives their `rows` in order.
+    """
+    requests = start_requests(plan, outcome.findings, outcome.tables)
+    rows = tuple(row for rows in predict(requests) for row in rows)
+    return replace(outcome, recovery=rows)
 
 
 def start_requests(plan: Plan, findings: Iterable[Finding], tables: Tables) -> list[StartRequest]:

@@ -14,7 +14,7 @@ from ottla.logs.names import CLEANER_OFFSETS, LOG_START_OFFSETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.audit.plan import Log
+    from ottla.audit.plan.plan import Log
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.inventory import FileEntry
 

@@ -1,0 +1,1 @@
+"""Findings and causes: what each means, how grave it is, and what to do."""

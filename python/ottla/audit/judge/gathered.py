@@ -1,0 +1,190 @@
+"""What all judged logs show, put in order. They are added in any order, by several threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.audit.catalogue.findings import UNREADABLE, Finding, by_place
+from ottla.audit.judge import side_files
+from ottla.audit.judge.judge import ENGINE_TABLES
+from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ottla.audit.judge.judge import JudgedLog
+    from ottla.audit.plan.plan import Plan
+    from ottla.logs.columns import Row
+    from ottla.logs.inventory import Inventory, Partition
+
+OUTCOME_TABLES = (*ENGINE_TABLES, "differences")
+"""Those, and what copies of partitions show together."""
+
+
+class TableRows(Protocol):
+    """Rows of a table, each with its partition."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the run of a plan has shown."""
+
+    files: ScannedFiles
+    """By path; a file that could not be read is not there."""
+    reasons: Mapping[bytes, str]
+    """Why a file could not be read, by path."""
+    findings: tuple[Finding, ...]
+    """By file and position."""
+    tables: Mapping[str, TableRows]
+    """Rows of `OUTCOME_TABLES`, each with its partition."""
+    recovery: tuple[Row, ...] = ()
+    """Rows of the table of that name."""
+    elapsed_s: float = 0.0
+    read_again: int = 0
+    """Ranges that did not fit to what is before them, and so were read twice."""
+
+
+class Gathered:
+    """What was judged so far, in any order; several threads may add."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._packed = PackedLogs(plan.logs, ENGINE_TABLES)
+        self._reasons: dict[bytes, str] = {}
+        self._findings: list[Finding] = []
+        self._compared: list[Finding] = []
+        self._differences: list[tuple[bytes, Mapping[str, Any]]] = []
+        self._read_again = 0
+        self._ranges: dict[bytes, side_files.LogRange] = {}
+        self._topic_ids: dict[bytes, str | None] = {}
+        """Of the partitions whose small files were looked at, by directory."""
+
+    def add_unreadable(self, path: bytes, reason: str) -> None:
+        """Takes why a file could not be read."""
+        with self._lock:
+            self._reasons[path] = reason
+
+    def add(self, index: int, judged: JudgedLog) -> None:
+        """Takes what a log of the plan shows."""
+        partition = self._plan.logs[index].partition
+        with self._lock:
+            self._packed.add(index, judged.packed)
+            self._findings += judged.findings
+            self._reasons |= judged.reasons
+            if partition is not None:
+                if judged.has_small_files:
+                    self._topic_ids[partition.directory] = judged.topic_id
+                if judged.extent is not None:
+                    self._ranges[partition.directory] = judged.extent
+
+    def add_compared(
+        self, differences: Iterable[tuple[bytes, Mapping[str, Any]]], findings: Iterable[Finding]
+    ) -> None:
+        """Takes what comparing copies shows: rows of `differences` by directory, and findings."""
+        with self._lock:
+            self._differences += differences
+            self._compared += findings
+
+    def add_read_again(self, count: int) -> None:
+        """Takes how many ranges were read twice."""
+        with self._lock:
+            self._read_again += count
+
+    def outcome(self) -> Outcome:
+        """What all logs show together, in order, once every one is added."""
+        self._findings += self._around_the_segments()
+        self._findings += self._compared
+        tables: dict[str, TableRows] = {
+            name: PackedRows(self._packed, name) for name in ENGINE_TABLES
+        }
+        return Outcome(
+            files=ScannedFiles(self._packed),
+            reasons=self._reasons,
+            findings=tuple(sorted(self._findings, key=by_place)),
+            tables=tables | {"differences": self._differences_in_order()},
+            read_again=self._read_again,
+        )
+
+    def _differences_in_order(self) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
+        """Rows of `differences` with their partitions, whatever the order they came in."""
+        if not self._differences:
+            return ()
+        partitions = {partition.directory: partition for partition in self._plan.partitions}
+        in_order = sorted(self._differences, key=lambda row: (row[0], row[1]["first_offset"]))
+        return tuple((partitions[directory], row) for directory, row in in_order)
+
+    def _around_the_segments(self) -> Iterable[Finding]:
+        """What the names and the small files tell, and what could not be read."""
+        plan = self._plan
+        yield from plan.findings
+        yield from _unread(plan, self._reasons)
+        for partition in plan.partitions:
+            # Those with a segment that was read are done.
+            if partition.is_whole and partition.directory not in self._topic_ids:
+                small = side_files.read_small_files(partition, plan.inventory)
+                self._topic_ids[partition.directory] = small.topic_id
+                yield from side_files.check_partition(partition, plan.inventory, None, small)
+        yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
+        ranges = self._ranges_with_sound_ends()
+        for directory in plan.log_directories:
+            yield from side_files.check_log_directory(directory, plan.inventory, ranges)
+
+    def _ranges_with_sound_ends(self) -> dict[bytes, side_files.LogRange]:
+        """Without the logs whose end damage took: a checkpoint beyond it is no second finding."""
+        lost: dict[str, list[tuple[int, int]]] = {}
+        for f in self._findings:
+            if f.severity == "error" and f.first_offset is not None and f.last_offset is not None:
+                place = os.path.dirname(f.file or "")
+                lost.setdefault(place, []).append((f.first_offset, f.last_offset))
+        if not lost:
+            return self._ranges
+        return {
+            path: log
+            for path, log in self._ranges.items()
+            if not any(
+                first <= log.end_offset <= last
+                for first, last in lost.get(self._plan.inventory.display(path), ())
+            )
+        }
+
+
+def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[Finding]:
+    inventory = plan.inventory
+    for unreadable in inventory.unreadable:
+        yield _unreadable(inventory, unreadable.path, unreadable.reason, None)
+    for log in plan.logs:
+        for file in log.files:
+            reason = file.fault or reasons.get(file.path)
+            if reason is not None:
+                yield _unreadable(inventory, file.path, reason, log.partition)
+    for pattern in plan.unmatched_topics:
+        yield Finding(
+            name=UNREADABLE,
+            severity="error",
+            file=None,
+            topic=pattern,
+            partition=None,
+            message=f"no topic matches {pattern!r}",
+        )
+
+
+def _unreadable(
+    inventory: Inventory, path: bytes, reason: str, partition: Partition | None
+) -> Finding:
+    name = inventory.display(path)
+    return Finding(
+        name=UNREADABLE,
+        severity="error",
+        file=name,
+        topic=partition.topic if partition else None,
+        partition=partition.partition if partition else None,
+        message=f"{name}: {reason}",
+    )

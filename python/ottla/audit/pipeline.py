@@ -1,0 +1,120 @@
+"""The stages of an audit in their one order, whoever carries them out.
+
+1. Plan: which files to scan (`plan`).
+2. Scan each file, whole or in ranges (`run.scan`).
+3. Judge each log as soon as its files are scanned, then compare it with its copies (`judge_scans`).
+4. Gather what all logs show, in order (`judge.gathered`).
+5. Predict the next start of each partition that has a finding (`judge.restarts`).
+6. Read the coordinators' topics: committed offsets, transactional ids (`judge.coordinators`).
+7. Put it into tables (`result`).
+
+A `Runner` does what reads files: with threads of this process (`run.threads`), or with tasks of a
+cluster (`ottla.spark`). Neither knows a rule.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
+from ottla.audit.judge.gathered import Gathered
+from ottla.audit.judge.judge import judge_log
+from ottla.audit.judge.restarts import with_restarts
+from ottla.audit.plan.plan import MIN_SPLIT_BYTES
+from ottla.audit.result.result import make_result
+from ottla.severity import SEVERITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ottla.audit.judge.comparison import Comparison
+    from ottla.audit.judge.context import Surroundings
+    from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
+    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.judge.judge import JudgedLog
+    from ottla.audit.judge.restarts import StartRequest
+    from ottla.audit.plan.plan import Log, Plan
+    from ottla.audit.result.result import AuditResult
+    from ottla.logs.columns import Row
+    from ottla.logs.inventory import Inventory
+    from ottla.severity import Severity
+
+Level = Literal["crc", "decode", "full"]
+"""`crc` never looks inside a batch, `decode` inflates and reads its records, `full` holds them
+against every rule of the format."""
+
+
+class Runner(Protocol):
+    """Carries a plan out."""
+
+    @property
+    def plan(self) -> Plan:
+        """What to read."""
+
+    def scan(self, gathered: Gathered) -> None:
+        """Scans every file of the plan, and adds what `judge_scans` makes of each log.
+
+        What cannot be read is added as unreadable, and never raised.
+        """
+
+    def predict_starts(self, requests: Sequence[StartRequest]) -> Iterable[Sequence[Row]]:
+        """The `rows` of each request, in order."""
+
+    def read_coordinators(self, requests: Sequence[ReadRequest]) -> Iterable[ReadAnswer | None]:
+        """The `rows` of each request, in order."""
+
+
+def check_arguments(*, level: str, fail_on: str, split_bytes: int | None) -> None:
+    """Raises ValueError for what no audit takes, wherever it runs."""
+    if level not in get_args(Level):
+        raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
+    if fail_on not in SEVERITIES:
+        raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
+    if split_bytes is not None and split_bytes < MIN_SPLIT_BYTES:
+        raise ValueError(f"split_bytes is {split_bytes}, not at least {MIN_SPLIT_BYTES}")
+
+
+def run_audit(runner: Runner, *, level: str, fail_on: Severity) -> tuple[Outcome, AuditResult]:
+    """Carries a plan out, and puts what it shows into tables."""
+    outcome = carry_out(runner)
+    return outcome, make_result(runner.plan, outcome, level=level, fail_on=fail_on)
+
+
+def run_part(runner: Runner, *, level: str) -> AuditResult:
+    """Carries out a part of a plan, for tables that each log fills for itself.
+
+    What takes all logs together is left out: restarts and the coordinators' topics.
+    """
+    outcome = without_coordinators(_scanned(runner))
+    return make_result(runner.plan, outcome, level=level, fail_on="error")
+
+
+def carry_out(runner: Runner) -> Outcome:
+    """Everything but the tables."""
+    started = time.monotonic()
+    outcome = _scanned(runner)
+    outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
+    outcome = with_coordinators(runner.plan, outcome, runner.read_coordinators)
+    return replace(outcome, elapsed_s=time.monotonic() - started)
+
+
+def judge_scans(
+    log: Log,
+    scans: Mapping[int, Any],
+    inventory: Inventory,
+    surroundings: Surroundings,
+    comparison: Comparison,
+) -> JudgedLog:
+    """Judges the scans of a log's files, by index; compares it once its last copy is judged."""
+    judged, merged = judge_log(log, scans, inventory, surroundings)
+    if comparison.wants(log):
+        comparison.add(log, merged)
+    return judged
+
+
+def _scanned(runner: Runner) -> Outcome:
+    gathered = Gathered(runner.plan)
+    runner.scan(gathered)
+    return gathered.outcome()

@@ -1,0 +1,82 @@
+"""Tables as files of a directory that appears whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from ottla.audit.result.tables import arrow_stream, json_line
+from ottla.errors import MissingDependencyError
+from ottla.storage.directory import check_new_directory, new_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ottla.audit.result.tables import Table
+
+Format = Literal["jsonl", "parquet"]
+
+# A row group of Parquet: large enough to be read fast, small enough to be held.
+ROW_GROUP_BYTES = 32 << 20
+
+
+def save_tables(
+    tables: Sequence[Table],
+    summary: Mapping[str, Any],
+    directory: str | os.PathLike[str],
+    formats: Sequence[Format],
+) -> None:
+    """Writes each table in each format, and `summary.json`.
+
+    Raises:
+        FileExistsError: the directory exists and is not empty.
+        MissingDependencyError: Parquet was asked for without pyarrow.
+    """
+    target = os.path.abspath(directory)
+    check_new_directory(target)
+    if "parquet" in formats:
+        check_parquet()
+    with new_directory(target) as partial:
+        for table in tables:
+            if "jsonl" in formats:
+                _write_jsonl(table, os.path.join(partial, f"{table.name}.jsonl"))
+            if "parquet" in formats:
+                _write_parquet(table, os.path.join(partial, f"{table.name}.parquet"))
+        with open(os.path.join(partial, "summary.json"), "w", encoding="utf-8") as file:
+            file.write(json.dumps(summary, indent=2) + "\n")
+
+
+def check_parquet() -> None:
+    """Raises MissingDependencyError when Parquet cannot be written."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Parquet needs pyarrow: pip install 'ottla[arrow]', or write jsonl"
+        ) from error
+
+
+def _write_jsonl(table: Table, path: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        for chunk in table.chunks():
+            file.writelines(json_line(table.columns, row) + "\n" for row in chunk)
+
+
+def _write_parquet(table: Table, path: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.table(arrow_stream(table.columns, [])).schema
+    with pq.ParquetWriter(path, schema) as writer:
+        pieces: list[Any] = []
+        size = 0
+        for batch in table.arrow_batches():
+            pieces.append(batch)
+            size += batch.nbytes
+            if size >= ROW_GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(pieces))
+                pieces.clear()
+                size = 0
+        if pieces:
+            writer.write_table(pa.Table.from_batches(pieces))

@@ -1,0 +1,219 @@
+"""A table of an audit, and the forms its rows take: dictionaries, JSON, Arrow.
+
+A table iterates as dictionaries, is read by Arrow libraries through `__arrow_c_stream__`, and needs
+none of them. `batches` and `records` hold nothing: they read the files again, piece by piece.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ottla import _engine
+from ottla.audit.result.columns import DERIVED, TABLES
+from ottla.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+
+    from ottla.logs.columns import Column, Row
+
+# Rows of a table in memory handed on at a time.
+CHUNK_ROWS = 16_384
+
+
+class Table:
+    """Rows with named, typed columns.
+
+    Iterating gives dictionaries. pyarrow, Polars, DuckDB and pandas read a table as it stands::
+
+        polars.DataFrame(result.findings)
+        pyarrow.table(result.findings)
+        findings = result.findings
+        duckdb.sql("select name, count(*) from findings group by name")
+    """
+
+    __slots__ = ("_batches", "_chunks", "_length", "columns", "name")
+
+    def __init__(
+        self,
+        name: str,
+        chunks: Callable[[], Iterable[Sequence[Row]]],
+        length: int | None = None,
+        batches: Callable[[Sequence[str] | None], Iterable[_engine.TableBatch]] | None = None,
+    ) -> None:
+        self.name = name
+        self.columns = TABLES.get(name) or DERIVED[name]
+        self._chunks = chunks
+        self._length = length
+        self._batches = batches
+
+    @classmethod
+    def of_rows(cls, name: str, rows: Sequence[Row]) -> Table:
+        """A table held in memory."""
+        return cls(name, lambda: _cut(rows), len(rows))
+
+    @classmethod
+    def of_segments(
+        cls,
+        name: str,
+        chunks: Callable[[], Iterable[Sequence[Row]]],
+        batches: Callable[[Sequence[str] | None], Iterable[_engine.TableBatch]],
+    ) -> Table:
+        """`batches` or `records`, read from files.
+
+        `batches` makes the rows of `chunks` as Arrow record batches of the columns asked for, which
+        is much faster.
+        """
+        return cls(name, chunks, None, batches)
+
+    @classmethod
+    def of_iterator(cls, name: str, rows: Callable[[], Iterator[Row]], count: int) -> Table:
+        """A table of so many rows that are made when they are read."""
+
+        def chunks() -> Iterator[Sequence[Row]]:
+            left = rows()
+            while chunk := tuple(islice(left, CHUNK_ROWS)):
+                yield chunk
+
+        return cls(name, chunks, count)
+
+    def __len__(self) -> int:
+        """Rows. Of `batches` and `records` they are counted by reading the files once."""
+        if self._length is None:
+            pieces: Iterable[Sized] = self._batches([]) if self._batches else self._chunks()
+            self._length = sum(map(len, pieces))
+        return self._length
+
+    def __bool__(self) -> bool:
+        return next(iter(self.rows()), None) is not None
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        names = [column.name for column in self.columns]
+        for row in self.rows():
+            yield dict(zip(names, row, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name}: {', '.join(column.name for column in self.columns)}>"
+
+    def rows(self) -> Iterator[Row]:
+        """The rows as tuples, in the order of `columns`."""
+        for chunk in self._chunks():
+            yield from chunk
+
+    def chunks(self) -> Iterator[Sequence[Row]]:
+        """The rows in pieces that fit in memory, none of them empty."""
+        for chunk in self._chunks():
+            if chunk:
+                yield chunk
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The whole table for an Arrow library (Arrow C Stream interface).
+
+        The files of `batches` and `records` are read while the stream is.
+        """
+        if self._batches:
+            stream = _engine.segment_stream(self.name, self._batches(None))
+            return stream.__arrow_c_stream__(requested_schema)
+        return arrow_stream(self.columns, list(self.rows())).__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table`.
+
+        Raises:
+            MissingDependencyError: pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise missing("pyarrow", "ottla[arrow]") from error
+        schema = pa.table(arrow_stream(self.columns, [])).schema
+        return pa.Table.from_batches(self.arrow_batches(), schema)
+
+    def arrow_batches(self) -> Iterator[Any]:
+        """The rows as `pyarrow.RecordBatch` objects that fit in memory, none of them empty."""
+        import pyarrow as pa
+
+        if self._batches:
+            yield from map(pa.record_batch, self._batches(None))
+            return
+        for chunk in self.chunks():
+            yield from pa.table(arrow_stream(self.columns, chunk)).to_batches()
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame`.
+
+        Raises:
+            MissingDependencyError: Polars is not installed.
+        """
+        try:
+            import polars as pl
+        except ImportError as error:
+            raise missing("polars", "ottla[polars]") from error
+        return pl.DataFrame(self)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame`, by way of pyarrow.
+
+        Raises:
+            MissingDependencyError: pandas or pyarrow is not installed.
+        """
+        try:
+            import pandas as pd  # noqa: F401
+        except ImportError as error:
+            raise missing("pandas", "ottla[arrow]' 'pandas") from error
+        return self.to_arrow().to_pandas()
+
+
+def arrow_stream(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
+    """Rows as an object with `__arrow_c_stream__`, one record batch."""
+    values: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+    values = values or [[] for _ in columns]
+    types = []
+    for index, column in enumerate(columns):
+        if column.type == "list":
+            values[index] = [
+                None if value is None else json.dumps(jsonable(value), ensure_ascii=False)
+                for value in values[index]
+            ]
+        types.append("string" if column.type == "list" else column.type)
+    return _engine.table_stream([column.name for column in columns], types, values)
+
+
+def jsonable(value: Any) -> Any:
+    r"""A value as JSON has it: bytes that are UTF-8 as text, others as ``{"base64": …}``.
+
+    >>> jsonable([b"price", b"12.50", None]), jsonable(b"\xff")
+    (['price', '12.50', None], {'base64': '/w=='})
+    """
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, dict):
+        return {name: jsonable(item) for name, item in value.items()}
+    return value
+
+
+def json_line(columns: Sequence[Column], row: Row) -> str:
+    """A row as one JSON object on one line."""
+    pairs = zip(columns, row, strict=True)
+    return json.dumps({column.name: jsonable(value) for column, value in pairs}, ensure_ascii=False)
+
+
+def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    for start in range(0, len(rows), CHUNK_ROWS):
+        yield rows[start : start + CHUNK_ROWS]
+
+
+def missing(package: str, what: str) -> MissingDependencyError:
+    """The error for a package that a form of a table needs."""
+    return MissingDependencyError(
+        f"{package} is not installed: pip install '{what}', or read the table through any"
+        " library that knows __arrow_c_stream__"
+    )

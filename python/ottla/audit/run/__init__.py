@@ -1,0 +1,1 @@
+"""Scanning: what one file takes, and how threads share the files of a plan."""

@@ -1,0 +1,80 @@
+"""How fast a run may read, how far it is, and whether it is to stop: shared by its threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+Progress = Callable[[int, int], object]
+"""Called with the bytes read so far and the bytes to be read, by one thread at a time."""
+
+
+class Pace:
+    """Counts what all threads read.
+
+    Args:
+        total: bytes to be read.
+        max_mb_per_s: bound on the bytes read a second, in 10⁶ bytes.
+        progress: told how far the run is.
+    """
+
+    def __init__(
+        self, total: int, *, max_mb_per_s: float | None = None, progress: Progress | None = None
+    ) -> None:
+        self.cancelled = threading.Event()
+        """Set when the threads are to stop at their next window."""
+        self._throttle = None if max_mb_per_s is None else _Throttle(max_mb_per_s * 1e6)
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._read = 0
+        self._total = total
+
+    def advance(self, size: int) -> None:
+        """Counts bytes read, and waits where they came too fast."""
+        self.report(size)
+        self._slow_down(size)
+
+    def report(self, size: int) -> None:
+        """Counts bytes for progress alone."""
+        if self._progress is not None and size:
+            with self._lock:
+                self._read += size
+                self._progress(self._read, self._total)
+
+    def may_read(self, size: int) -> bool:
+        """Before bytes are read a second time: waits, and says whether to go on."""
+        self._slow_down(size)
+        return not self.cancelled.is_set()
+
+    def again(self) -> Callable[[int], bool]:
+        """A callback for what is read a second time, which counts for the bound on speed alone."""
+        known = 0
+
+        def advance(read: int) -> bool:
+            nonlocal known
+            self._slow_down(read - known)
+            known = read
+            return not self.cancelled.is_set()
+
+        return advance
+
+    def _slow_down(self, size: int) -> None:
+        if self._throttle is not None:
+            self.cancelled.wait(self._throttle.delay_s(size))
+
+
+class _Throttle:
+    """Lets bytes pass at a rate: each amount pushes the moment of the next one back."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        self._bytes_per_s = bytes_per_s
+        self._lock = threading.Lock()
+        self._free_at = time.monotonic()
+
+    def delay_s(self, size: int) -> float:
+        """How long to wait after having read so many bytes."""
+        with self._lock:
+            now = time.monotonic()
+            self._free_at = max(self._free_at, now) + size / self._bytes_per_s
+            return self._free_at - now
