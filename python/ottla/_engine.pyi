@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 __all__ = [
-    "SEGMENT_BATCH_COLUMNS",
-    "SEGMENT_RECORD_COLUMNS",
     "AbortedTransaction",
     "BatchIterator",
     "Chunk",
@@ -58,6 +56,7 @@ __all__ = [
     "read_columns",
     "rebuild_side_files",
     "segment_batches",
+    "segment_columns",
     "segment_cuts",
     "segment_records",
     "segment_stream",
@@ -78,8 +77,6 @@ _Place: TypeAlias = bytes | _Object
 _Bytes: TypeAlias = bytes
 
 __version__: str
-SEGMENT_BATCH_COLUMNS: list[str]
-SEGMENT_RECORD_COLUMNS: list[str]
 
 _Level: TypeAlias = Literal["crc", "decode", "full"]
 _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -215,6 +212,9 @@ def rebuild_side_files(
     leader_epochs: bytes | None = None,
     index_interval_bytes: int = 4096,
 ) -> dict[str, Any]: ...
+def segment_columns(
+    table: Literal["place", "batches", "records"],
+) -> list[tuple[str, Any, str]]: ...
 def segment_batches(
     path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ottla
 import pytest
-from ottla.audit.explain import catalogue
+from ottla.audit.catalogue.explain import catalogue
 from support.finding_case import Case, Found
 
 NAMES = sorted(catalogue())

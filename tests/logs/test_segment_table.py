@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ottla
 import pyarrow as pa
@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from logs import batches as plain_batches
 from logs import segment, write_log_directory
-from ottla import _engine
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.tables import Table, arrow_stream
-from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Row
 from ottla.logs.segment import batch_chunks, record_chunks, segment_table
 from records.crafting import (
     COMPRESSED,
@@ -37,6 +35,9 @@ from records.crafting import (
 from strategies import batches_of_records
 
 from benches.data import CODECS, encode_batch
+
+if TYPE_CHECKING:
+    from ottla.logs.columns import Row
 
 SEGMENT_TABLES = ("batches", "records")
 PREFIX = ("orders-0/00000000000000000000.log", "orders", 0)
@@ -86,11 +87,6 @@ def test_the_engine_has_the_columns_of_the_table(log: Path, table: str) -> None:
     read = segment_table(bytes(log), table)
     assert pa.schema(read) == pa.table(arrow_stream(TABLES[table], [])).schema
     assert list(read) == []
-
-
-def test_the_engine_gives_tuples_of_the_same_columns() -> None:
-    assert {*_engine.SEGMENT_BATCH_COLUMNS} == {column.name for column in BATCH_COLUMNS}
-    assert {*_engine.SEGMENT_RECORD_COLUMNS} == {column.name for column in RECORD_COLUMNS}
 
 
 def test_the_demo_is_the_same_by_both(demo: Path) -> None:

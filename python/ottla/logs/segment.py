@@ -6,15 +6,15 @@ The audit keeps no batches and no records. The tables of them, and `ottla inspec
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from ottla.logs.columns import Column, Row
+    from ottla.logs.columns import Row
     from ottla.storage import Place
 
 segment_table = _engine.segment_table
@@ -28,21 +28,16 @@ BATCHES_AT_ONCE = 16_384
 RECORDS_AT_ONCE = 1_024
 
 
-def _in_order(columns: Sequence[Column], engine_columns: Sequence[str]) -> Any:
-    return itemgetter(*(engine_columns.index(column.name) for column in columns))
-
-
 def batch_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
     """The batches of a file from a position on, as rows of `BATCH_COLUMNS`; damage is skipped.
 
     Raises:
         OSError: the file cannot be read.
     """
-    in_order = _in_order(BATCH_COLUMNS, _engine.SEGMENT_BATCH_COLUMNS)
     following: int | None = position
     while following is not None:
         rows, following = _engine.segment_batches(place, following, BATCHES_AT_ONCE)
-        yield [in_order(row) for row in rows]
+        yield rows
 
 
 def record_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
@@ -51,11 +46,10 @@ def record_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
     Raises:
         OSError: the file cannot be read.
     """
-    in_order = _in_order(RECORD_COLUMNS, _engine.SEGMENT_RECORD_COLUMNS)
     following: int | None = position
     while following is not None:
         rows, following = _engine.segment_records(place, following, RECORDS_AT_ONCE)
-        yield [in_order(row) for row in rows]
+        yield rows
 
 
 def offset_of_timestamp(place: Place, position: int, timestamp: int) -> int | None:
@@ -66,9 +60,8 @@ def offset_of_timestamp(place: Place, position: int, timestamp: int) -> int | No
     """
     names = [column.name for column in RECORD_COLUMNS]
     batch, offset, time = (names.index(n) for n in ("batch_position", "offset", "timestamp"))
-    in_order = _in_order(RECORD_COLUMNS, _engine.SEGMENT_RECORD_COLUMNS)
     rows, _ = _engine.segment_records(place, position, 1)
-    for row in map(in_order, rows):
+    for row in rows:
         if row[batch] == position and row[time] == timestamp:
             return int(row[offset])
     return None
@@ -99,7 +92,7 @@ class FoundBatch(NamedTuple):
     is_valid: bool
 
 
-_found_batch = itemgetter(*map(_engine.SEGMENT_BATCH_COLUMNS.index, FoundBatch._fields))
+_found_batch = itemgetter(*map([column.name for column in BATCH_COLUMNS].index, FoundBatch._fields))
 
 
 def first_batch(place: Place, position: int) -> FoundBatch | None:

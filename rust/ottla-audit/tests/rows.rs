@@ -4,9 +4,7 @@
 mod logs;
 
 use logs::{Log, Random, TIME};
-use ottla_audit::rows::table::{
-    BatchReader, Piece, RecordParts, RecordReader, RowBounds, RowRange,
-};
+use ottla_audit::rows::{BatchReader, Piece, RecordParts, RecordReader, RowBounds, RowRange};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::{self, Payload, RecordCursor};
 use ottla_format::batches::Batches;
@@ -141,6 +139,7 @@ fn rows_in_pieces_of_any_size_are_those_of_the_batches_one_by_one() {
             found.extend(rows);
         }
         let wanted = Batches::new(&data, 0).map(|info| (info.expect("a sound log"), true));
+        let found: Vec<_> = found.iter().map(|row| (row.info, row.is_valid)).collect();
         assert!(found == wanted.collect::<Vec<_>>());
     }
 }

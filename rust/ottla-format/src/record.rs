@@ -11,7 +11,7 @@
 
 use crate::error::{Error, ErrorKind, Field, Result};
 use crate::limits::Limits;
-use crate::varint::{VarintFault, read_varint, read_varlong};
+use crate::varint::{VarintFault, read_varint, read_varlong, write_varint};
 
 /// Bytes of the smallest record: its length, attributes, two deltas, two lengths, header count.
 pub const MIN_RECORD_BYTES: usize = 7;
@@ -41,6 +41,12 @@ impl<'a> Headers<'a> {
         let (count, used) = read_varint(data).unwrap_or_default();
         let data = data.get(used..).unwrap_or_default();
         Self { data, count: u32::try_from(count).unwrap_or(0) }
+    }
+
+    /// Appends them as they stand in a record: their count, then key and value of each.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        write_varint(out, i32::try_from(self.count).unwrap_or(i32::MAX));
+        out.extend_from_slice(self.data);
     }
 
     /// How many.

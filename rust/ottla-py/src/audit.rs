@@ -2,18 +2,15 @@
 
 use crate::check::level_of;
 use crate::place::{Opened, Place, told_to_stop};
-use crate::read::iterate;
 use ottla_audit::segment::index_check::{Indexes, MAX_INDEX_BYTES};
 use ottla_audit::{Cause, ChunkError, Finding, FindingKind, Scanner, SegmentContext, SideFile};
 use ottla_format::attributes::Compression;
-use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
 use ottla_format::limits::Limits;
 use ottla_log::source::{Limited, Source, fill};
-use pyo3::BoundObject;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict};
 use std::cell::RefCell;
 use std::io;
 use std::sync::Mutex;
@@ -574,108 +571,6 @@ impl Chunk {
     }
 }
 
-/// Names of what :func:`segment_batches` gives of each batch.
-pub(crate) const BATCH_COLUMNS: [&str; 20] = [
-    "position",
-    "size",
-    "magic",
-    "base_offset",
-    "last_offset",
-    "record_count",
-    "compression",
-    "timestamp_type",
-    "base_timestamp",
-    "max_timestamp",
-    "partition_leader_epoch",
-    "producer_id",
-    "producer_epoch",
-    "base_sequence",
-    "last_sequence",
-    "is_transactional",
-    "is_control",
-    "delete_horizon_ms",
-    "crc",
-    "is_valid",
-];
-
-/// Names of what :func:`segment_records` gives of each record.
-pub(crate) const RECORD_COLUMNS: [&str; 8] =
-    ["batch_position", "offset", "timestamp", "key", "value", "headers", "sequence", "control"];
-
-fn batch_row<'py>(
-    py: Python<'py>,
-    info: &BatchInfo,
-    is_valid: bool,
-) -> PyResult<Bound<'py, PyTuple>> {
-    fn object<'py>(
-        py: Python<'py>,
-        value: impl IntoPyObject<'py, Error: Into<PyErr>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        value.into_pyobject(py).map(|value| value.into_any().into_bound()).map_err(Into::into)
-    }
-    let codec = info.compression().map_or("unknown", Compression::name);
-    PyTuple::new(
-        py,
-        [
-            object(py, info.position)?,
-            object(py, info.size)?,
-            object(py, info.magic)?,
-            object(py, info.base_offset)?,
-            object(py, info.last_offset)?,
-            object(py, info.record_count)?,
-            object(py, codec)?,
-            object(py, info.timestamp_type().name())?,
-            object(py, (info.magic >= 2).then_some(info.base_timestamp))?,
-            object(py, info.max_timestamp)?,
-            object(py, info.partition_leader_epoch)?,
-            object(py, info.producer_id)?,
-            object(py, info.producer_epoch)?,
-            object(py, info.base_sequence)?,
-            object(py, info.last_sequence())?,
-            object(py, info.is_transactional())?,
-            object(py, info.is_control())?,
-            object(py, info.delete_horizon_ms())?,
-            object(py, info.crc)?,
-            object(py, is_valid)?,
-        ],
-    )
-}
-
-fn list(
-    py: Python<'_>,
-    place: &Place,
-    source: &Opened,
-    position: u64,
-    limit: usize,
-) -> PyResult<ottla_audit::Listing> {
-    let context = SegmentContext::default();
-    py.detach(|| {
-        with_scanner(Level::Decode, |scanner| scanner.list(source, context, position, limit))
-    })
-    .map_err(|error| place.error(py, &error))
-}
-
-/// The batches of a file from the batch at a position on, damage left out.
-///
-/// Gives rows of ``SEGMENT_BATCH_COLUMNS``, at least ``limit`` of them where there are so many, and
-/// the position to go on from, ``None`` at the end.
-///
-/// Raises:
-///     OSError: the file cannot be read.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn segment_batches(
-    py: Python<'_>,
-    path: Place,
-    position: u64,
-    limit: usize,
-) -> PyResult<(Vec<Bound<'_, PyTuple>>, Option<u64>)> {
-    let source = path.open_detached(py)?;
-    let listing = list(py, &path, &source, position, limit)?;
-    let rows = listing.batches.iter().map(|(info, is_valid)| batch_row(py, info, *is_valid));
-    Ok((rows.collect::<PyResult<_>>()?, listing.next_position))
-}
-
 /// Positions of sound batches that the offset index of a segment names, and that the batches before
 /// them lead to: where it can be cut.
 ///
@@ -704,45 +599,4 @@ pub(crate) fn segment_cuts(
         with_scanner(Level::Decode, |scanner| scanner.cuts(&source, base_offset, index, apart))
     })
     .map_err(|error| path.error(py, &error))
-}
-
-/// The records of a file from the batch at a position on, damage left out; of a batch whose records
-/// cannot be read those before the fault.
-///
-/// Gives rows of ``SEGMENT_RECORD_COLUMNS``, whole batches until there are ``limit`` rows, and the
-/// position to go on from, ``None`` at the end.
-///
-/// Raises:
-///     OSError: the file cannot be read.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn segment_records(
-    py: Python<'_>,
-    path: Place,
-    position: u64,
-    limit: usize,
-) -> PyResult<(Vec<Bound<'_, PyTuple>>, Option<u64>)> {
-    let source = path.open_detached(py)?;
-    let listing = list(py, &path, &source, position, limit.div_ceil(16))?;
-    let mut rows = Vec::new();
-    for (info, is_valid) in &listing.batches {
-        if rows.len() >= limit {
-            return Ok((rows, Some(info.position)));
-        }
-        if !is_valid || info.size > Limits::default().batch_bytes {
-            continue;
-        }
-        let mut whole = vec![0; usize::try_from(info.size).unwrap_or(0)];
-        let filled = py.detach(|| fill(&source, info.position, &mut whole));
-        if filled.map_err(|error| path.error(py, &error))? < whole.len() {
-            return Ok((rows, None));
-        }
-        // What cannot be read further is a finding of the audit; here it ends the batch.
-        let whole = PyBytes::new(py, &whole);
-        let Ok(records) = iterate(py, info, &whole, info.position) else { continue };
-        while let Ok(Some(record)) = records.next_record(py) {
-            rows.push(record.row(py, info.position)?);
-        }
-    }
-    Ok((rows, listing.next_position))
 }

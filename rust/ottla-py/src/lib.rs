@@ -9,6 +9,7 @@ mod bytes;
 mod check;
 mod columns;
 mod errors;
+mod header_json;
 mod internal_topics;
 mod leader;
 mod partition;
@@ -18,6 +19,7 @@ mod read;
 mod reading;
 mod recovery;
 mod replicas;
+mod rows;
 mod segment_table;
 mod sidefiles;
 mod tables;
@@ -30,8 +32,7 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use crate::audit::{
-        Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_batches,
-        segment_cuts, segment_records,
+        Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_cuts,
     };
     #[pymodule_export]
     use crate::build::{
@@ -66,6 +67,9 @@ mod _engine {
     #[pymodule_export]
     use crate::replicas::{Copy, compare_copies};
     #[pymodule_export]
+    use crate::rows::{segment_batches, segment_columns, segment_records};
+
+    #[pymodule_export]
     use crate::segment_table::{
         SegmentStream, SegmentTable, TableBatch, segment_stream, segment_table,
     };
@@ -84,8 +88,6 @@ mod _engine {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::check::check_environment()?;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("SEGMENT_BATCH_COLUMNS", crate::audit::BATCH_COLUMNS.to_vec())?;
-        module.add("SEGMENT_RECORD_COLUMNS", crate::audit::RECORD_COLUMNS.to_vec())
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -3,6 +3,7 @@
 use crate::bytes::bytes_of;
 use crate::check::with_checker;
 use crate::errors::to_python;
+use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_format::batches::Batches;
 use ottla_format::check::{ControlRecord, Level};
@@ -380,23 +381,26 @@ impl Record {
         self.offset
     }
 
-    /// As a row of the audit's table of records.
+    /// Returns the record as a row of the table of records.
     pub(crate) fn row<'py>(
         &self,
         py: Python<'py>,
         batch_position: u64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        (
-            batch_position,
-            self.offset,
-            self.timestamp,
-            self.key(py),
-            self.value(py),
-            self.headers(py)?,
-            self.sequence,
-            self.control(),
-        )
-            .into_pyobject(py)
+        let object = |part| -> PyResult<Bound<'py, PyAny>> {
+            Ok(match part {
+                RecordPart::BatchPosition => batch_position.into_pyobject(py)?.into_any(),
+                RecordPart::Offset => self.offset.into_pyobject(py)?.into_any(),
+                RecordPart::Timestamp => self.timestamp.into_pyobject(py)?.into_any(),
+                RecordPart::Key => self.key(py).into_pyobject(py)?.into_any(),
+                RecordPart::Value => self.value(py).into_pyobject(py)?.into_any(),
+                RecordPart::Headers => self.headers(py)?.into_pyobject(py)?.into_any(),
+                RecordPart::Sequence => self.sequence.into_pyobject(py)?.into_any(),
+                RecordPart::Control => self.control().into_pyobject(py)?.into_any(),
+            })
+        };
+        let values = RECORD_COLUMNS.iter().map(|column| object(column.value));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
     }
 }
 

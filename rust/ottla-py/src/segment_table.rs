@@ -1,6 +1,7 @@
 //! The tables `batches` and `records` of a segment as Arrow record batches, without a Python object
 //! for any row.
 
+use crate::header_json::header_texts;
 use crate::place::{Opened, Place};
 use arrow_array::ffi::{FFI_ArrowSchema, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -10,11 +11,13 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use ottla_audit::rows::table::{
-    BatchReader, MAX_PIECE_BYTES, Piece, RecordParts, RecordReader, RecordRows, RowBounds, RowRange,
+use ottla_audit::rows::columns::{
+    BATCH_COLUMNS, BatchValue, PLACE_COLUMNS, PlacePart, RECORD_COLUMNS, RecordPart,
 };
-use ottla_format::attributes::Compression;
-use ottla_format::batch::BatchInfo;
+use ottla_audit::rows::{
+    BatchReader, BatchRow, MAX_PIECE_BYTES, Piece, RecordParts, RecordReader, RecordRows,
+    RowBounds, RowRange,
+};
 use ottla_format::limits::Limits;
 use ottla_kernels::copies::BinaryValues;
 use ottla_kernels::views::Nulls;
@@ -24,56 +27,68 @@ use pyo3::types::{PyCapsule, PyIterator};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-const FILE_COLUMNS: [(&str, DataType); 3] =
-    [("file", DataType::Utf8), ("topic", DataType::Utf8), ("partition", DataType::Int32)];
-
-/// What there is of each batch.
-const BATCH_COLUMNS: [(&str, DataType); 20] = [
-    ("position", DataType::Int64),
-    ("size", DataType::Int64),
-    ("magic", DataType::Int32),
-    ("base_offset", DataType::Int64),
-    ("last_offset", DataType::Int64),
-    ("record_count", DataType::Int32),
-    ("compression", DataType::Utf8),
-    ("timestamp_type", DataType::Utf8),
-    ("base_timestamp", DataType::Int64),
-    ("max_timestamp", DataType::Int64),
-    ("partition_leader_epoch", DataType::Int32),
-    ("producer_id", DataType::Int64),
-    ("producer_epoch", DataType::Int32),
-    ("base_sequence", DataType::Int32),
-    ("last_sequence", DataType::Int32),
-    ("is_transactional", DataType::Boolean),
-    ("is_control", DataType::Boolean),
-    ("delete_horizon_ms", DataType::Int64),
-    ("crc", DataType::Int64),
-    ("is_valid", DataType::Boolean),
-];
-
-/// What there is of each record.
-const RECORD_COLUMNS: [(&str, DataType); 8] = [
-    ("batch_position", DataType::Int64),
-    ("offset", DataType::Int64),
-    ("timestamp", DataType::Int64),
-    ("key", DataType::Binary),
-    ("value", DataType::Binary),
-    ("headers", DataType::Utf8),
-    ("sequence", DataType::Int32),
-    ("control", DataType::Utf8),
-];
-
 /// Bytes of the text of a record without headers.
 const NO_HEADERS: &str = "[]";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Table {
     Batches,
     Records,
 }
 
-impl Kind {
-    fn of(name: &str) -> PyResult<Self> {
+/// Where the values of a column come from.
+#[derive(Clone, Copy, Debug)]
+enum ColumnSource {
+    Place(PlacePart),
+    Batch(BatchValue),
+    Record(RecordPart),
+}
+
+impl ColumnSource {
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Batch(BatchValue::Int64(_))
+            | Self::Record(
+                RecordPart::BatchPosition | RecordPart::Offset | RecordPart::Timestamp,
+            ) => DataType::Int64,
+            Self::Place(PlacePart::Partition)
+            | Self::Batch(BatchValue::Int32(_))
+            | Self::Record(RecordPart::Sequence) => DataType::Int32,
+            Self::Batch(BatchValue::Boolean(_)) => DataType::Boolean,
+            Self::Record(RecordPart::Key | RecordPart::Value) => DataType::Binary,
+            Self::Place(PlacePart::File | PlacePart::Topic)
+            | Self::Batch(BatchValue::Text(_))
+            | Self::Record(RecordPart::Headers | RecordPart::Control) => DataType::Utf8,
+        }
+    }
+
+    /// Bytes that a row takes of the column, without what keys, values and headers hold.
+    fn row_bytes(self, prefix: &Prefix) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let fixed = match self.data_type() {
+            DataType::Int64 => 8,
+            DataType::Boolean => 1,
+            _ => 4,
+        };
+        fixed
+            + match self {
+                Self::Place(PlacePart::File) => text(&prefix.0),
+                Self::Place(PlacePart::Topic) => text(&prefix.1),
+                Self::Batch(BatchValue::Text(_)) => MAX_NAME_BYTES,
+                Self::Record(RecordPart::Headers) => NO_HEADERS.len(),
+                _ => 0,
+            }
+    }
+}
+
+/// Bytes of the longest name of a codec or timestamp type, about.
+const MAX_NAME_BYTES: usize = 12;
+
+/// Values of ``file``, ``topic`` and ``partition``.
+type Prefix = (Option<String>, Option<String>, Option<i32>);
+
+impl Table {
+    fn from_name(name: &str) -> PyResult<Self> {
         match name {
             "batches" => Ok(Self::Batches),
             "records" => Ok(Self::Records),
@@ -83,36 +98,64 @@ impl Kind {
         }
     }
 
-    fn columns(self) -> impl Iterator<Item = &'static (&'static str, DataType)> {
-        static FILE: [(&str, DataType); 3] = FILE_COLUMNS;
-        static BATCH: [(&str, DataType); 20] = BATCH_COLUMNS;
-        static RECORD: [(&str, DataType); 8] = RECORD_COLUMNS;
-        let rest: &'static [(&'static str, DataType)] = match self {
-            Self::Batches => &BATCH,
-            Self::Records => &RECORD,
-        };
-        FILE.iter().chain(rest)
+    fn columns(self) -> Vec<(&'static str, ColumnSource)> {
+        let place = PLACE_COLUMNS.iter().map(|c| (c.name, ColumnSource::Place(c.value)));
+        match self {
+            Self::Batches => {
+                let rest = BATCH_COLUMNS.iter().map(|c| (c.name, ColumnSource::Batch(c.value)));
+                place.chain(rest).collect()
+            }
+            Self::Records => {
+                let rest = RECORD_COLUMNS.iter().map(|c| (c.name, ColumnSource::Record(c.value)));
+                place.chain(rest).collect()
+            }
+        }
     }
 
-    /// The columns asked for, in the order asked for.
-    fn schema(self, columns: Option<&[String]>) -> PyResult<SchemaRef> {
-        let field =
-            |(name, data_type): &(&str, DataType)| Field::new(*name, data_type.clone(), true);
-        let Some(columns) = columns else {
-            return Ok(Arc::new(Schema::new(self.columns().map(field).collect::<Vec<_>>())));
-        };
-        let fields = columns.iter().enumerate().map(|(index, wanted)| {
-            if columns.iter().take(index).any(|other| other == wanted) {
-                return Err(PyValueError::new_err(format!("column '{wanted}' is asked for twice")));
+    /// Returns the columns asked for, in the order asked for; all where nothing is asked for.
+    fn select(self, wanted: Option<&[String]>) -> PyResult<Selection> {
+        let all = self.columns();
+        let Some(wanted) = wanted else { return Ok(Selection::new(all)) };
+        let chosen = wanted.iter().enumerate().map(|(index, name)| {
+            if wanted.iter().take(index).any(|other| other == name) {
+                return Err(PyValueError::new_err(format!("column '{name}' is asked for twice")));
             }
-            let found = self.columns().find(|(name, _)| name == wanted).map(field);
-            found.ok_or_else(|| {
-                let names: Vec<_> = self.columns().map(|(name, _)| *name).collect();
+            all.iter().find(|(known, _)| known == name).copied().ok_or_else(|| {
+                let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
                 let names = names.join(", ");
-                PyValueError::new_err(format!("there is no column '{wanted}', only {names}"))
+                PyValueError::new_err(format!("there is no column '{name}', only {names}"))
             })
         });
-        Ok(Arc::new(Schema::new(fields.collect::<PyResult<Vec<_>>>()?)))
+        Ok(Selection::new(chosen.collect::<PyResult<_>>()?))
+    }
+}
+
+/// The columns of a table that are asked for.
+struct Selection {
+    schema: SchemaRef,
+    sources: Vec<ColumnSource>,
+}
+
+impl Selection {
+    fn new(columns: Vec<(&'static str, ColumnSource)>) -> Self {
+        let field =
+            |(name, source): &(&str, ColumnSource)| Field::new(*name, source.data_type(), true);
+        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+        Self { schema, sources: columns.into_iter().map(|(_, source)| source).collect() }
+    }
+
+    fn has(&self, part: RecordPart) -> bool {
+        self.sources.iter().any(|s| matches!(s, ColumnSource::Record(has) if *has == part))
+    }
+
+    fn batch_of(
+        &self,
+        rows: usize,
+        column: impl FnMut(ColumnSource) -> Result<ArrayRef, ArrowError>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let columns = self.sources.iter().copied().map(column).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
     }
 }
 
@@ -175,6 +218,16 @@ struct Constants {
     no_control: Repeated<String>,
 }
 
+impl Constants {
+    fn place(&mut self, part: PlacePart, count: usize) -> ArrayRef {
+        match part {
+            PlacePart::File => self.file.text(count),
+            PlacePart::Topic => self.topic.text(count),
+            PlacePart::Partition => self.partition.number(count),
+        }
+    }
+}
+
 enum Reader {
     Batches(Box<BatchReader>),
     Records(Box<RecordReader>),
@@ -197,7 +250,7 @@ pub(crate) struct SegmentTable {
 
 struct Shared {
     place: Place,
-    schema: SchemaRef,
+    selection: Selection,
     state: Mutex<State>,
 }
 
@@ -238,7 +291,7 @@ pub(crate) fn segment_table(
     place: Place,
     table: &str,
     columns: Option<Vec<String>>,
-    prefix: (Option<String>, Option<String>, Option<i32>),
+    prefix: Prefix,
     start: u64,
     stop: Option<u64>,
     min_offset: Option<i64>,
@@ -248,8 +301,8 @@ pub(crate) fn segment_table(
     batch_bytes: usize,
 ) -> PyResult<SegmentTable> {
     tidy(py);
-    let kind = Kind::of(table)?;
-    let schema = kind.schema(columns.as_deref())?;
+    let table = Table::from_name(table)?;
+    let selection = table.select(columns.as_deref())?;
     if !(1..=MAX_PIECE_BYTES).contains(&batch_bytes) {
         let message = format!("batch_bytes is 1 to {MAX_PIECE_BYTES}, not {batch_bytes}");
         return Err(PyValueError::new_err(message));
@@ -265,14 +318,16 @@ pub(crate) fn segment_table(
             max_timestamp: max_timestamp.unwrap_or(everything.max_timestamp),
         },
         piece_bytes: batch_bytes,
-        row_bytes: row_bytes(&schema, &prefix),
+        row_bytes: selection.sources.iter().map(|source| source.row_bytes(&prefix)).sum(),
     };
-    let has = |name: &str| schema.index_of(name).is_ok();
-    let reader = match kind {
-        Kind::Batches => Reader::Batches(Box::new(BatchReader::new(range, Limits::default()))),
-        Kind::Records => {
-            let parts =
-                RecordParts { keys: has("key"), values: has("value"), headers: has("headers") };
+    let reader = match table {
+        Table::Batches => Reader::Batches(Box::new(BatchReader::new(range, Limits::default()))),
+        Table::Records => {
+            let parts = RecordParts {
+                keys: selection.has(RecordPart::Key),
+                values: selection.has(RecordPart::Value),
+                headers: selection.has(RecordPart::Headers),
+            };
             Reader::Records(Box::new(RecordReader::new(range, parts, Limits::default())))
         }
     };
@@ -285,29 +340,7 @@ pub(crate) fn segment_table(
         no_control: Repeated::new(None),
     };
     let state = Mutex::new(State { opened: Some(opened), reader, constants });
-    Ok(SegmentTable { shared: Arc::new(Shared { place, schema, state }) })
-}
-
-/// Bytes of a row, without what keys, values and headers hold.
-fn row_bytes(schema: &Schema, prefix: &(Option<String>, Option<String>, Option<i32>)) -> usize {
-    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let size = |field: &Arc<Field>| {
-        let fixed = match field.data_type() {
-            DataType::Int64 => 8,
-            DataType::Boolean => 1,
-            _ => 4,
-        };
-        fixed
-            + match field.name().as_str() {
-                "file" => text(&prefix.0),
-                "topic" => text(&prefix.1),
-                "headers" => NO_HEADERS.len(),
-                "compression" => 6,
-                "timestamp_type" => 12,
-                _ => 0,
-            }
-    };
-    schema.fields().iter().map(size).sum()
+    Ok(SegmentTable { shared: Arc::new(Shared { place, selection, state }) })
 }
 
 /// What reading one more piece came to.
@@ -330,12 +363,12 @@ impl Shared {
             let Some(source) = opened.as_ref() else { return Ok(None) };
             let piece = match reader {
                 Reader::Batches(reader) => reader.next(source).map(|piece| match piece {
-                    Piece::Rows(rows) => Piece::Rows(batches(&rows, &self.schema, constants)),
+                    Piece::Rows(rows) => Piece::Rows(batches(&rows, &self.selection, constants)),
                     Piece::Busy => Piece::Busy,
                     Piece::End => Piece::End,
                 }),
                 Reader::Records(reader) => reader.next(source).map(|piece| match piece {
-                    Piece::Rows(rows) => Piece::Rows(records(rows, &self.schema, constants)),
+                    Piece::Rows(rows) => Piece::Rows(records(rows, &self.selection, constants)),
                     Piece::Busy => Piece::Busy,
                     Piece::End => Piece::End,
                 }),
@@ -376,7 +409,7 @@ impl SegmentTable {
 
     /// The schema (Arrow PyCapsule interface).
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.shared.schema)
+        schema_capsule(py, &self.shared.selection.schema)
     }
 
     /// The rows that are left, read while they are asked for (Arrow PyCapsule interface).
@@ -389,7 +422,7 @@ impl SegmentTable {
         // The interface lets a producer ignore what it is asked for; consumers then cast.
         drop(requested_schema);
         let reader = LazyReader {
-            schema: Arc::clone(&self.shared.schema),
+            schema: Arc::clone(&self.shared.selection.schema),
             batches: Some(Batches::Segment(Arc::clone(&self.shared))),
         };
         stream_capsule(py, reader)
@@ -445,7 +478,7 @@ impl TableBatch {
 #[pyfunction]
 pub(crate) fn segment_stream(table: &str, batches: &Bound<'_, PyAny>) -> PyResult<SegmentStream> {
     tidy(batches.py());
-    let schema = Kind::of(table)?.schema(None)?;
+    let schema = Table::from_name(table)?.select(None)?.schema;
     let batches = Mutex::new(Some(batches.try_iter()?.unbind()));
     Ok(SegmentStream { schema, batches })
 }
@@ -575,45 +608,33 @@ fn value_error(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn batch_of(
-    schema: &SchemaRef,
-    rows: usize,
-    mut column: impl FnMut(&str) -> Result<ArrayRef, ArrowError>,
-) -> Result<RecordBatch, ArrowError> {
-    let columns = schema.fields().iter().map(|field| column(field.name()));
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-}
-
 fn records(
     mut rows: RecordRows,
-    schema: &SchemaRef,
+    selection: &Selection,
     constants: &mut Constants,
 ) -> Result<RecordBatch, ArrowError> {
     let count = rows.offsets.len();
-    batch_of(schema, count, |name| {
+    selection.batch_of(count, |source| {
+        let part = match source {
+            ColumnSource::Place(part) => return Ok(constants.place(part, count)),
+            ColumnSource::Record(part) => part,
+            ColumnSource::Batch(_) => return Err(foreign_column()),
+        };
         let long = |values: &mut Vec<i64>| -> ArrayRef {
             Arc::new(Int64Array::from(std::mem::take(values)))
         };
-        Ok(match name {
-            "file" => constants.file.text(count),
-            "topic" => constants.topic.text(count),
-            "partition" => constants.partition.number(count),
-            "batch_position" => long(&mut rows.batch_positions),
-            "offset" => long(&mut rows.offsets),
-            "timestamp" => long(&mut rows.timestamps),
-            "key" => binary(&mut rows.keys)?,
-            "value" => binary(&mut rows.values)?,
-            "sequence" => Arc::new(Int32Array::from(std::mem::take(&mut rows.sequences))),
-            "headers" => match rows.headers.take() {
+        Ok(match part {
+            RecordPart::BatchPosition => long(&mut rows.batch_positions),
+            RecordPart::Offset => long(&mut rows.offsets),
+            RecordPart::Timestamp => long(&mut rows.timestamps),
+            RecordPart::Key => binary(&mut rows.keys)?,
+            RecordPart::Value => binary(&mut rows.values)?,
+            RecordPart::Sequence => Arc::new(Int32Array::from(std::mem::take(&mut rows.sequences))),
+            RecordPart::Headers => match rows.headers.take() {
                 None => constants.no_headers.text(count),
-                Some(text) => {
-                    let ends = OffsetBuffer::new(ScalarBuffer::from(text.ends));
-                    Arc::new(StringArray::try_new(ends, Buffer::from_vec(text.data), None)?)
-                }
+                Some(headers) => Arc::new(header_texts(&headers)?),
             },
-            _ => match rows.controls.take() {
+            RecordPart::Control => match rows.controls.take() {
                 None => constants.no_control.text(count),
                 Some(controls) => Arc::new(StringArray::from(controls)),
             },
@@ -635,54 +656,31 @@ fn validity(nulls: &mut Nulls, rows: usize) -> Option<NullBuffer> {
 }
 
 fn batches(
-    rows: &[(BatchInfo, bool)],
-    schema: &SchemaRef,
+    rows: &[BatchRow],
+    selection: &Selection,
     constants: &mut Constants,
 ) -> Result<RecordBatch, ArrowError> {
-    fn all<T, A: FromIterator<T> + Array + 'static>(
-        rows: &[(BatchInfo, bool)],
-        value: impl Fn(&BatchInfo) -> T,
-    ) -> ArrayRef {
-        Arc::new(rows.iter().map(|(info, _)| value(info)).collect::<A>())
-    }
     let count = rows.len();
-    let long = |value: fn(&BatchInfo) -> i64| all::<_, Int64Array>(rows, |info| Some(value(info)));
-    let int = |value: fn(&BatchInfo) -> i32| all::<_, Int32Array>(rows, |info| Some(value(info)));
-    let truth =
-        |value: fn(&BatchInfo) -> bool| all::<_, BooleanArray>(rows, |info| Some(value(info)));
-    batch_of(schema, count, |name| {
-        Ok(match name {
-            "file" => constants.file.text(count),
-            "topic" => constants.topic.text(count),
-            "partition" => constants.partition.number(count),
-            "position" => long(|info| info.position as i64),
-            "size" => long(|info| info.size as i64),
-            "magic" => int(|info| i32::from(info.magic)),
-            "base_offset" => long(|info| info.base_offset),
-            "last_offset" => long(|info| info.last_offset),
-            "record_count" => all::<_, Int32Array>(rows, |info| info.record_count),
-            "compression" => all::<_, StringArray>(rows, |info| {
-                Some(info.compression().map_or("unknown", Compression::name))
-            }),
-            "timestamp_type" => {
-                all::<_, StringArray>(rows, |info| Some(info.timestamp_type().name()))
+    selection.batch_of(count, |source| {
+        let value = match source {
+            ColumnSource::Place(part) => return Ok(constants.place(part, count)),
+            ColumnSource::Batch(value) => value,
+            ColumnSource::Record(_) => return Err(foreign_column()),
+        };
+        Ok(match value {
+            BatchValue::Int64(value) => Arc::new(rows.iter().map(value).collect::<Int64Array>()),
+            BatchValue::Int32(value) => Arc::new(rows.iter().map(value).collect::<Int32Array>()),
+            BatchValue::Boolean(value) => {
+                Arc::new(rows.iter().map(|row| Some(value(row))).collect::<BooleanArray>())
             }
-            "base_timestamp" => {
-                all::<_, Int64Array>(rows, |info| (info.magic >= 2).then_some(info.base_timestamp))
-            }
-            "max_timestamp" => long(|info| info.max_timestamp),
-            "partition_leader_epoch" => int(|info| info.partition_leader_epoch),
-            "producer_id" => long(|info| info.producer_id),
-            "producer_epoch" => int(|info| i32::from(info.producer_epoch)),
-            "base_sequence" => int(|info| info.base_sequence),
-            "last_sequence" => int(BatchInfo::last_sequence),
-            "is_transactional" => truth(BatchInfo::is_transactional),
-            "is_control" => truth(BatchInfo::is_control),
-            "delete_horizon_ms" => all::<_, Int64Array>(rows, BatchInfo::delete_horizon_ms),
-            "crc" => long(|info| i64::from(info.crc)),
-            _ => {
-                Arc::new(rows.iter().map(|(_, is_valid)| Some(*is_valid)).collect::<BooleanArray>())
+            BatchValue::Text(value) => {
+                Arc::new(rows.iter().map(|row| Some(value(row))).collect::<StringArray>())
             }
         })
     })
+}
+
+/// A table has the columns of its own rows alone: see [`Table::columns`].
+fn foreign_column() -> ArrowError {
+    ArrowError::SchemaError("a column of another table".to_owned())
 }

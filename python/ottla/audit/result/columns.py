@@ -6,19 +6,13 @@ add a row here and give its value where the table is filled.
 
 from __future__ import annotations
 
-from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column
+from ottla.logs.columns import BATCH_COLUMNS, PLACE_COLUMNS, RECORD_COLUMNS, Column
 
-_FILE = (
-    Column("file", "string", "path relative to the audited directory"),
-    Column("topic", "string", "topic, by the name of the directory"),
-    Column("partition", "int32", "partition, by the name of the directory"),
-)
-
-FILE_COLUMNS = len(_FILE)
+FILE_COLUMNS = len(PLACE_COLUMNS)
 """How many columns name the place, at the start of `files`, `batches` and `records`."""
 
 FILES = (
-    *_FILE,
+    *PLACE_COLUMNS,
     Column("kind", "string", "what the name says it is: segment, offset-index, … unknown"),
     Column("state", "string", "live, deleted, swap, cleaned or temporary"),
     Column("partition_state", "string", "live, delete, future or stray"),
@@ -36,9 +30,9 @@ FILES = (
     Column("reason", "string", "why it could not be read"),
 )
 
-BATCHES = (*_FILE, *BATCH_COLUMNS)
+BATCHES = (*PLACE_COLUMNS, *BATCH_COLUMNS)
 
-RECORDS = (*_FILE, *RECORD_COLUMNS)
+RECORDS = (*PLACE_COLUMNS, *RECORD_COLUMNS)
 
 QUARANTINE = (
     *RECORDS,
@@ -52,7 +46,7 @@ QUARANTINE = (
 FINDINGS = (
     Column("name", "string", "stable name of the fault, see docs/findings.md"),
     Column("severity", "string", "error, warning or info"),
-    *_FILE,
+    *PLACE_COLUMNS,
     Column("position", "int64", "bytes from the start of the file"),
     Column("size", "int64", "bytes concerned"),
     Column("first_offset", "int64", "first offset concerned"),
@@ -96,7 +90,7 @@ TRANSACTIONS = (
 )
 
 GAPS = (
-    *_FILE,
+    *PLACE_COLUMNS,
     Column(
         "position", "int64", "bytes from the start of the file, where the gap has a place there"
     ),
@@ -120,7 +114,7 @@ EPOCHS = (
 )
 
 TIMELINE = (
-    *_FILE,
+    *PLACE_COLUMNS,
     Column("base_offset", "int64", "the number in the name of the segment"),
     Column("next_offset", "int64", "the last offset plus one"),
     Column("batches", "int64", "batches of the segment"),

@@ -1,9 +1,24 @@
-//! What can be read of a log.
+//! What can be read of a log: its batches and records as columns, and what a consumer would get.
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`table`] | the batches and records of a segment as columns |
+//! | [`columns`] | the columns of both tables, once |
+//! | [`range`] | what is asked for, and the pieces it comes in |
+//! | [`batches`], [`records`] | the readers |
+//! | `advance`, `open_batch`, [`sheet`], [`headers`] | the pass in pieces, and the columns that it fills |
 //! | `reading` | what a consumer would get of a partition |
 
+pub(crate) mod advance;
+pub mod batches;
+pub mod columns;
+pub mod headers;
+pub(crate) mod open_batch;
+pub mod range;
 pub(crate) mod reading;
-pub mod table;
+pub mod records;
+pub mod sheet;
+
+pub use batches::{BatchReader, BatchRow};
+pub use range::{MAX_PIECE_BYTES, Piece, RowBounds, RowRange};
+pub use records::RecordReader;
+pub use sheet::{RecordParts, RecordRows};
