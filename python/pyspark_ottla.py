@@ -5,7 +5,7 @@
     spark.read.format("ottla").option("table", "records").load("/var/lib/kafka")
 
 Spark imports every top-level module named `pyspark_…` that it finds beside its own Python. What is
-read, and how, is in `ottla.spark.source` and `ottla.spark.stream`.
+read, and how, is in `ottla.spark.source`.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> str:
         """The columns of the table that the options name."""
-        from ottla.spark.source import schema_of
+        from ottla.spark.source.options import schema_of
 
         return schema_of(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads a table once."""
-        from ottla.spark.source import make_reader
+        from ottla.spark.source.reader import make_reader
 
         return make_reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Follows logs as they grow."""
-        from ottla.spark.stream import make_stream_reader
+        from ottla.spark.source.stream import make_stream_reader
 
         return make_stream_reader(self.options, schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from ottla.spark.source import by_value
+        from ottla.spark.work.worker import by_value
 
         return by_value("pyspark_ottla:DefaultSource", (dict(self.options),))

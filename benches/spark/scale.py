@@ -13,7 +13,6 @@ executors.
 """
 
 import errno
-import importlib
 import json
 import os
 import pickle
@@ -33,8 +32,11 @@ from ottla.audit.plan import plan as planning
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.inventory import Inventory
 from ottla.logs.listing import take_inventory
-from ottla.spark.bins import Bins, make_bins, names_of
-from ottla.spark.tasks import JudgedGroup, judge_group
+from ottla.spark.audit import audit, runner, tasks
+from ottla.spark.audit.bins import Bins, make_bins, names_of
+from ottla.spark.audit.runner import ClusterRunner
+from ottla.spark.audit.tasks import JudgedGroup, judge_group
+from ottla.spark.work.packing import TaskSize
 from ottla.storage.files import Entry
 
 from benches.data import MIB, Shape, generate, renumbered
@@ -53,10 +55,6 @@ _ROOT = b"/logs"
 # Ranges of the template's large segment: its answer has as many chunks to join.
 _TEMPLATE_RANGE = 65_536
 _SHAPE = Shape(100, 10)
-
-# The module, over which its package binds a function of its name.
-_ON_SPARK = importlib.import_module("ottla.spark.audit")
-_RUNNER = _ON_SPARK._ClusterRunner
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,6 @@ class Template:
 
 def template(directory: Path, *, is_large: bool) -> Template:
     """Scan and judge one partition by the code of the tasks."""
-    tasks = importlib.import_module("ottla.spark.tasks")
     unit = generate(_SHAPE, SMALL_BYTES).batches
     folder = directory / f"template-{int(is_large)}"
     folder.mkdir(parents=True)
@@ -184,14 +181,14 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
         for module, name, put in (
             (planning, "take_inventory", clocked("inventory_s", stock)),
             (planning, "make_plan", clocked("plan_s", planning.make_plan)),
-            (_ON_SPARK, "make_bins", clocked("bins_s", _ON_SPARK.make_bins)),
-            (_ON_SPARK, "_bin_bytes", lambda *_: RANGE_BYTES),
-            (_ON_SPARK, "_judged_groups", judged),
-            (_RUNNER, "scan", clocked("merge_s", _RUNNER.scan)),
+            (runner, "make_bins", clocked("bins_s", make_bins)),
+            (TaskSize, "bytes_for", lambda *_: RANGE_BYTES),
+            (runner, "_judged_groups", judged),
+            (ClusterRunner, "scan", clocked("merge_s", ClusterRunner.scan)),
             (Gathered, "outcome", clocked("merge_s", Gathered.outcome)),
         ):
             stack.enter_context(patch.object(module, name, put))
-        result = _ON_SPARK.audit(None, os.fsdecode(_ROOT), split_bytes=RANGE_BYTES)
+        result = audit.audit(None, os.fsdecode(_ROOT), split_bytes=RANGE_BYTES)
         took = time.perf_counter() - begin
     summary = result.summary
     large = partitions // 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ottla.records import validate_column
-from ottla.spark.validate import VERDICT_COLUMNS, arrow_types
+from ottla.spark.captured.columns import VERDICT_COLUMNS, arrow_types
 
 NOW = 1_700_000_000_000
 PLAIN = ottla.build_batch([ottla.NewRecord(b"k", b"1", NOW), ottla.NewRecord(None, b"2", NOW)])

@@ -9,11 +9,11 @@ import pytest
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PROGRAM = """
-import importlib, sys
+import sys
 import ottla.spark
+from ottla.spark.audit import runner
 spark = ottla.spark.session("local[1]", spark__ui__enabled=False)
-audit = importlib.import_module("ottla.spark.audit")
-for audit.DRIVER_LOGS in (0, 2_000):
+for runner.DRIVER_LOGS in (0, 2_000):
     result = ottla.spark.audit(spark, sys.argv[1], topics=["orders"])
     print(result.records.count(), result.exit_code)
 """

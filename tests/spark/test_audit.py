@@ -1,10 +1,9 @@
 """The audit on Spark gives what the embedded one gives, wherever and however it runs."""
 
-import importlib
 import os
 import random
 import signal
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ import ottla
 import ottla.spark
 import pytest
 from logs import segment_name, write_log_directory
+from ottla.audit.plan.plan import plan_audit
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
+from ottla.spark.audit import audit, runner
 from random_logs import write_random_log
 
 pytestmark = pytest.mark.spark
-
-# The module, over which the package binds the function of its name.
-MODULE = importlib.import_module("ottla.spark.audit")
 
 LOGS = 500
 
@@ -50,7 +48,7 @@ def random_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is read on the driver that a task may read."""
     for bound in ("DRIVER_LOGS", "DRIVER_STARTS", "DRIVER_BYTES"):
-        monkeypatch.setattr(MODULE, bound, 0)
+        monkeypatch.setattr(runner, bound, 0)
 
 
 def test_the_demo_is_the_same_on_spark(everywhere: Any, demo: Path) -> None:
@@ -136,10 +134,10 @@ def test_what_cannot_be_read_is_a_finding_and_not_a_failed_job(spark: Any, tmp_p
 
 def test_a_file_that_vanishes_after_listing_is_a_finding(spark: Any, tmp_path: Path) -> None:
     root = write_log_directory(tmp_path / "kafka")
-    plan = MODULE.plan_audit(root)
+    plan = plan_audit(root)
     (root / "orders-0" / segment_name(12)).unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MODULE, "plan_audit", lambda *_, **__: plan)
+        patch.setattr(audit, "plan_audit", lambda *_, **__: plan)
         result = ottla.spark.audit(spark, root)
     assert result.exit_code == 3
     assert [row["message"] for row in result.collect().findings if row["name"] == "unreadable"] == [
@@ -209,9 +207,9 @@ def dies_once(function: Any, marker: str) -> Any:
 def test_bins_are_shipped_in_parts(
     spark: Any, demo: Path, monkeypatch: pytest.MonkeyPatch, driver_logs: int
 ) -> None:
-    monkeypatch.setattr(MODULE, "LEAST_BIN_BYTES", 4_096)
-    monkeypatch.setattr(MODULE, "PART_BINS", 2)
-    monkeypatch.setattr(MODULE, "DRIVER_LOGS", driver_logs)
+    monkeypatch.setattr(audit, "BIN_SIZE", replace(audit.BIN_SIZE, min_bytes=4_096))
+    monkeypatch.setattr(runner, "PART_BINS", 2)
+    monkeypatch.setattr(runner, "DRIVER_LOGS", driver_logs)
     assert_equal(ottla.spark.audit(spark, demo), ottla.audit(demo))
 
 
@@ -226,11 +224,11 @@ def test_a_lost_executor_changes_nothing(
     ottla.spark.ship(cluster)
     marker = tmp_path / "killed"
     for name in ("run_in_worker", "run_rows_in_worker"):
-        sound = getattr(MODULE, name)
+        sound = getattr(runner, name)
         dying = partial(dying_worker, sound, str(marker))
-        monkeypatch.setattr(MODULE, name, dying)
-    monkeypatch.setattr(MODULE, "LEAST_BIN_BYTES", 4_096)
-    monkeypatch.setattr(MODULE, "DRIVER_LOGS", driver_logs)
+        monkeypatch.setattr(runner, name, dying)
+    monkeypatch.setattr(audit, "BIN_SIZE", replace(audit.BIN_SIZE, min_bytes=4_096))
+    monkeypatch.setattr(runner, "DRIVER_LOGS", driver_logs)
     result = ottla.spark.audit(cluster, demo)
     assert marker.exists()
     assert_equal(result, ottla.audit(demo))

@@ -1,6 +1,5 @@
 """`ottla audit --engine spark`: for those who have no session."""
 
-import importlib
 import json
 import os
 import signal
@@ -16,6 +15,7 @@ from clusters import free_port
 from commands import Ran
 from logs import segment, segment_name
 from ottla.errors import SparkError
+from ottla.spark.setup import session
 
 PROGRAM = "from ottla.cli import main; main()"
 NO_PYSPARK = "import sys; sys.modules['pyspark'] = None\n"
@@ -141,7 +141,6 @@ def test_ctrl_c_ends_the_command_and_everything_it_started(
 @pytest.mark.spark
 def test_a_server_of_spark_connect_that_is_not_there_is_told_in_a_sentence() -> None:
     port = free_port()
-    session = importlib.import_module("ottla.spark.session")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "ANSWER_WITHIN_S", 1.0)
         with pytest.raises(SparkError, match=f"answers at 127.0.0.1:{port} within 1 s"):

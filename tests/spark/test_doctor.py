@@ -9,9 +9,10 @@ import ottla
 import ottla.spark
 import pytest
 from clusters import environ
-from ottla.spark.doctor import Report
-from ottla.spark.jobs import job
-from ottla.spark.worker import run_in_worker
+from ottla.spark.setup import doctor
+from ottla.spark.setup.doctor import Report
+from ottla.spark.setup.jobs import job
+from ottla.spark.work.worker import run_in_worker
 
 pytestmark = pytest.mark.spark
 
@@ -152,7 +153,7 @@ def test_another_version_on_the_workers_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ottla.spark.ship(cluster)
-    monkeypatch.setattr("ottla.spark.worker.__version__", "9.9.9")
+    monkeypatch.setattr("ottla.spark.work.worker.__version__", "9.9.9")
     function = run_in_worker("functools:partial", iter)
     with (
         pytest.raises(ottla.SparkError, match=r"the driver has 9\.9\.9") as raised,
@@ -165,7 +166,7 @@ def test_another_version_on_the_workers_is_refused(
 def test_a_session_that_does_not_answer_in_time_is_told_of(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["ottla.spark.doctor"], "ANSWER_WITHIN_S", 0.01)
+    monkeypatch.setattr(doctor, "ANSWER_WITHIN_S", 0.01)
     (failure,) = ottla.spark.doctor(spark).failures()
     assert failure.startswith("workers: no answer within 0.01 s; ")
 

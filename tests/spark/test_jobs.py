@@ -6,7 +6,7 @@ from typing import Any
 
 import ottla
 import pytest
-from ottla.spark.jobs import job
+from ottla.spark.setup.jobs import job
 
 pytestmark = pytest.mark.spark
 

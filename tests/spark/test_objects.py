@@ -1,6 +1,5 @@
 """Objects of a store are audited and read by tasks as the embedded audit reads them."""
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ from clusters import Sessions
 from logs import segment_name, write_log_directory
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
+from ottla.spark.audit import runner
+from ottla.spark.audit.bins import make_bins
 from stores import Store, missing, s3_server
 
 # The module, over which the package binds the function of its name.
-MODULE = importlib.import_module("ottla.spark.audit")
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -83,13 +83,12 @@ def test_an_object_that_vanishes_does_not_fail_the_job(
     spark: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uri = store.upload(write_log_directory(tmp_path / "logs"), store.bucket() + "/logs")
-    make_bins = MODULE.make_bins
 
     def after_listing(*arguments: Any, **options: Any) -> Any:
         store.delete(f"{uri}/orders-0/{segment_name(12)}")
         return make_bins(*arguments, **options)
 
-    monkeypatch.setattr(MODULE, "make_bins", after_listing)
+    monkeypatch.setattr(runner, "make_bins", after_listing)
     result = ottla.spark.audit(spark, uri, storage_options=store.options)
     assert result.exit_code == 3
     (said,) = [f["message"] for f in result.collect().findings if f["name"] == "unreadable"]

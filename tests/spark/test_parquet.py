@@ -1,6 +1,7 @@
 """Record sets in Parquet files that the tasks read themselves."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import ottla.spark
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ottla.spark import parquet
+from ottla.spark.captured import parquet
 from ottla.storage.objects import ObjectFile
 
 pytestmark = pytest.mark.spark
@@ -53,8 +54,8 @@ def same(everything: Any) -> list[Any]:
 def test_verdicts_are_those_on_the_frame_of_the_files(
     sessions: Any, kind: str, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "TASK_BYTES", 3_000)
-    monkeypatch.setattr(parquet, "LEAST_TASK_BYTES", 3_000)
+    size = replace(parquet.TASK_SIZE, max_bytes=3_000, min_bytes=3_000)
+    monkeypatch.setattr(parquet, "TASK_SIZE", size)
     spark = sessions.get(kind)
     if kind != "spark":
         ottla.spark.ship(spark)

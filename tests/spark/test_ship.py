@@ -7,7 +7,7 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
-from ottla.spark.worker import run_in_worker
+from ottla.spark.work.worker import run_in_worker
 
 pytestmark = pytest.mark.spark
 

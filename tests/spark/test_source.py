@@ -20,13 +20,9 @@ from benches.data import encode_batch
 pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import SparkError
-from ottla.spark.filters import Pushed
-from ottla.spark.source import (
-    FilteringReader,
-    TableReader,
-    parse_options,
-    schema_of,
-)
+from ottla.spark.source.filters import Pushed
+from ottla.spark.source.options import parse_options, schema_of
+from ottla.spark.source.reader import FilteringReader, TableReader
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f

@@ -12,14 +12,14 @@ import pytest
 import vectors
 from hypothesis import given
 from hypothesis import strategies as st
-from ottla.spark.split import (
+from ottla.spark.captured.options import Circumstances
+from ottla.spark.captured.split import (
     QUARANTINE_COLUMNS,
     RECORD_ERRORS,
     VALID_COLUMNS,
     Halves,
     split_set,
 )
-from ottla.spark.validate import Circumstances
 from strategies import DrawnRecord, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch

@@ -16,8 +16,8 @@ from logs import segment, segment_name
 pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import SparkError
-from ottla.spark.source import parse_options
-from ottla.spark.stream import ReadMaxBytes, advance_all, list_logs, make_stream_reader
+from ottla.spark.source.options import parse_options
+from ottla.spark.source.stream import ReadMaxBytes, advance_all, list_logs, make_stream_reader
 from pyspark.sql import SparkSession
 from pyspark.sql.types import (
     BinaryType,

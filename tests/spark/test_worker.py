@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from ottla.spark.worker import run_in_worker, run_rows_in_worker
+from ottla.spark.work.worker import run_in_worker, run_rows_in_worker
 
 pytestmark = pytest.mark.spark
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
 import sys
-import warnings
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import click
@@ -19,13 +13,7 @@ from ottla.audit.judge.context import TopicConfigs, parse_topic_config
 from ottla.cli.options import storage_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-LOG_SETTINGS = "log4j2.properties"
-"""Of the JVM of `--engine spark`, beside this module."""
-
-MASTERS = ("local", "spark://", "yarn", "k8s://", "sc://")
-"""How masters of Spark begin."""
+    from collections.abc import Sequence
 
 
 def _topic_configs(
@@ -43,7 +31,11 @@ def _topic_configs(
 
 def _master(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """A master as Spark knows them: of any other it says nothing but a trace."""
-    if value is not None and not value.startswith(MASTERS):
+    if value is None:
+        return None
+    from ottla.spark.setup.command import MASTERS
+
+    if not value.startswith(MASTERS):
         raise click.BadParameter(
             f"{value!r} is no master of Spark: local[N], spark://host:port, yarn, k8s://host:port,"
             " or sc://host:port of Spark Connect",
@@ -204,40 +196,10 @@ class _Wanted(TypedDict):
 
 def _audit_on_spark(master: str | None, paths: list[str], wanted: _Wanted) -> AuditResult:
     from ottla.spark import audit as audit_on_spark
+    from ottla.spark.setup.command import session_of_command
 
-    with _own_session(master) as spark:
+    with session_of_command(master, app_name="ottla audit") as spark:
         return audit_on_spark(spark, paths, **wanted).collect()
-
-
-@contextmanager
-def _own_session(master: str | None) -> Iterator[Any]:
-    """A Spark session that lives as long as the command, and tells no more than it has to."""
-    from ottla.spark.session import session, silence
-
-    # What the bridge to the JVM logs as traces, run() says in a line.
-    logging.getLogger().addHandler(logging.NullHandler())
-    # PySpark warns of versions of pandas, which nothing here uses.
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name(LOG_SETTINGS)))
-    settings = {}
-    if master is None or not master.startswith("sc://"):
-        # A server of Spark Connect has set its own.
-        settings = {
-            "spark.ui.enabled": False,
-            "spark.ui.showConsoleProgress": sys.stderr.isatty(),
-        }
-    spark = None
-    try:
-        spark = session(master, app_name="ottla audit", **settings)
-        # PySpark's own handler asks by a connection that already waits for an answer.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield spark
-    except KeyboardInterrupt:
-        silence()
-        raise
-    finally:
-        if spark is not None:
-            spark.stop()
 
 
 def _named(replicas: tuple[str, ...]) -> dict[str, list[str]]:

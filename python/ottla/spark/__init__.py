@@ -11,22 +11,18 @@
 PySpark is loaded when a function is called: importing this package is cheap and needs none.
 """
 
-# A function and its module share their name, so functions are bound here, once, over the modules.
-from ottla.spark.audit import audit
-from ottla.spark.doctor import doctor
-from ottla.spark.jobs import job
-from ottla.spark.parquet import validate_parquet
-from ottla.spark.read import read
-from ottla.spark.session import session
-from ottla.spark.ship import ship
-from ottla.spark.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
-from ottla.spark.validate import (
-    VERDICT_COLUMNS,
-    CapturedColumn,
-    validate,
-    validate_partition,
-    verdict_schema,
-)
+# The function and its package share their name, so the function is bound here, once, over it.
+from ottla.spark.audit.audit import audit
+from ottla.spark.captured.columns import VERDICT_COLUMNS, CapturedColumn, verdict_schema
+from ottla.spark.captured.parquet import validate_parquet
+from ottla.spark.captured.rows import validate_partition
+from ottla.spark.captured.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
+from ottla.spark.captured.validate import validate
+from ottla.spark.setup.doctor import doctor
+from ottla.spark.setup.jobs import job
+from ottla.spark.setup.session import session
+from ottla.spark.setup.ship import ship
+from ottla.spark.source.read import read
 
 __all__ = [
     "QUARANTINE_COLUMNS",

@@ -281,6 +281,15 @@ _DERIVED_BY = {
 }
 
 
+def columns_of(table: str) -> tuple[Column, ...]:
+    """The columns of a table.
+
+    Raises:
+        KeyError: there is no such table.
+    """
+    return TABLES.get(table) or DERIVED[table]
+
+
 def tables_markdown() -> str:
     """`docs/tables.md`."""
     lines = [

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.result.columns import DERIVED, TABLES
+from ottla.audit.result.columns import columns_of
 from ottla.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Table:
         batches: Callable[[Sequence[str] | None], Iterable[_engine.TableBatch]] | None = None,
     ) -> None:
         self.name = name
-        self.columns = TABLES.get(name) or DERIVED[name]
+        self.columns = columns_of(name)
         self._chunks = chunks
         self._length = length
         self._batches = batches

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from ottla.audit.result.columns import TABLES
-from ottla.spark.frames import SEGMENT_TABLES, SQL_TYPES
-from ottla.spark.session import require_pyspark
-from ottla.spark.work import frame_of_work, rows_of_work
+from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
+from ottla.spark.source.options import request_for
+from ottla.spark.source.pieces import task_pieces
+from ottla.spark.work.items import frame_of_work, rows_of_work
+from ottla.spark.work.kind import require_pyspark
+from ottla.spark.work.schema import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit import Source
-    from ottla.spark.source import Request
-    from ottla.spark.work import Reader
+    from ottla.spark.source.options import Request
+    from ottla.spark.work.items import Reader
 
 
 def read(
@@ -63,8 +65,6 @@ def read(
     require_pyspark()
     if table not in SEGMENT_TABLES:
         raise ValueError(f"table is {table!r}, not one of {', '.join(SEGMENT_TABLES)}")
-    from ottla.spark.source import request_for, task_pieces
-
     sources = [uri] if isinstance(uri, (str, bytes, os.PathLike)) else list(uri)
     request = request_for(
         tuple(os.fsdecode(source) for source in sources),
@@ -74,9 +74,9 @@ def read(
         partition_bytes=partition_bytes,
         storage_options=storage_options or {},
     )
-    schema = ", ".join(f"`{c.name}` {SQL_TYPES[c.type]}" for c in request.described)
+    schema = schema_of(request.described)
     pieces = task_pieces(request)
-    return frame_of_work(spark, "ottla.spark.read:read_pieces", request, pieces, schema)
+    return frame_of_work(spark, "ottla.spark.source.read:read_pieces", request, pieces, schema)
 
 
 def read_pieces(work: tuple[Request, Sequence[bytes]]) -> Reader:

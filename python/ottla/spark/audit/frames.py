@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.result.columns import DERIVED, TABLES
+from ottla.audit.result.columns import columns_of
 from ottla.audit.result.result import split_work
 from ottla.audit.result.split import split_file
 from ottla.audit.result.tables import arrow_stream
 from ottla.logs.segment import segment_table
-from ottla.spark.work import frame_of_work, rows_of_work
+from ottla.spark.work.items import frame_of_work, rows_of_work
+from ottla.spark.work.packing import packed
+from ottla.spark.work.schema import schema_of
 from ottla.storage import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -21,24 +24,11 @@ if TYPE_CHECKING:
     from ottla.audit.judge.gathered import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.tables import Table
-    from ottla.logs.columns import ColumnType, Row
-    from ottla.spark.work import Reader
+    from ottla.logs.columns import Row
+    from ottla.spark.work.items import Reader
 
     Work = tuple[str, list[bytes]]
     """Name of the table, and files by the number of the task, packed."""
-
-SQL_TYPES: Mapping[ColumnType, str] = {
-    "string": "string",
-    "int64": "bigint",
-    "int32": "int",
-    "bool": "boolean",
-    "binary": "binary",
-    "list": "string",
-}
-"""Spark's names of the types of columns. Lists are JSON text, as in Arrow."""
-
-SEGMENT_TABLES = ("batches", "records")
-"""Tables whose rows are read from the segments when they are used."""
 
 BIN_BYTES = 256 << 20
 """Bytes of files that one task reads, more where a single file is larger."""
@@ -50,20 +40,14 @@ SegmentFile = tuple[Place, str, str | None, int | None]
 """Where it is read, and what the columns `file`, `topic` and `partition` say of it."""
 
 
-def schema_of(table: str) -> str:
-    """Names and types of a table's columns, as Spark writes them."""
-    columns = TABLES.get(table) or DERIVED[table]
-    return ", ".join(f"`{c.name}` {SQL_TYPES[c.type]}" for c in columns)
-
-
 def table_frame(spark: SparkSession, table: Table) -> DataFrame:
     """A table that the driver holds."""
-    return spark.createDataFrame(table.to_arrow(), schema_of(table.name))
+    return spark.createDataFrame(table.to_arrow(), schema_of(table.columns))
 
 
 def segment_frame(spark: SparkSession, table: str, plan: Plan, outcome: Outcome) -> DataFrame:
     """`batches` or `records` of the files that were scanned, in the order of the plan."""
-    return _frame(spark, table, "ottla.spark.frames:read", _files(plan, outcome))
+    return _frame(spark, table, "ottla.spark.audit.frames:read", _files(plan, outcome))
 
 
 def split_frames(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[DataFrame, DataFrame]:
@@ -74,8 +58,8 @@ def split_frames(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[Dat
     ]
     hurt = [entry for entry in work if entry[0][-1]]
     return (
-        _frame(spark, "records", "ottla.spark.frames:read_valid", work),
-        _frame(spark, "quarantine", "ottla.spark.frames:read_quarantine", hurt),
+        _frame(spark, "records", "ottla.spark.audit.frames:read_valid", work),
+        _frame(spark, "quarantine", "ottla.spark.audit.frames:read_quarantine", hurt),
     )
 
 
@@ -83,7 +67,7 @@ def _frame(
     spark: SparkSession, table: str, target: str, files: Iterable[tuple[Any, int]]
 ) -> DataFrame:
     """Rows of a table that tasks read from files, each file given with its size."""
-    return frame_of_work(spark, target, table, _bins(files), schema_of(table))
+    return frame_of_work(spark, target, table, _bins(files), schema_of(columns_of(table)))
 
 
 def read(work: Work) -> Reader:
@@ -126,7 +110,7 @@ def _quarantine_rows(table: str, file: Any) -> Iterator[pa.RecordBatch]:
 def _arrow(table: str, chunks: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    columns = TABLES.get(table) or DERIVED[table]
+    columns = columns_of(table)
     for rows in chunks:
         yield from pa.table(arrow_stream(columns, rows)).to_batches()
 
@@ -139,17 +123,9 @@ def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
 
 
 def _bins(files: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
-    held: list[Any] = []
-    size = 0
-    for file, file_size in files:
-        if held and (size + file_size > BIN_BYTES or len(held) == MAX_FILES):
-            yield held
-            held = []
-            size = 0
-        held.append(file)
-        size += file_size
-    if held:
-        yield held
+    """Files of each task."""
+    groups = packed(files, itemgetter(1), max_bytes=BIN_BYTES, max_items=MAX_FILES)
+    return ([file for file, _ in group] for group in groups)
 
 
 def _files(plan: Plan, outcome: Outcome) -> Iterable[tuple[SegmentFile, int]]:

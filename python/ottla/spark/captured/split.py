@@ -17,17 +17,11 @@ from ottla.audit.result.columns import FILE_COLUMNS, QUARANTINE, RECORDS
 from ottla.audit.result.tables import jsonable
 from ottla.errors import RecordBatchError
 from ottla.records import check_batches, read_batches
-from ottla.spark.arrow import map_in_arrow
-from ottla.spark.validate import (
-    CapturedColumn,
-    Circumstances,
-    Config,
-    arrow_types,
-    captured,
-    prepare,
-    with_columns,
-)
-from ottla.spark.worker import run_in_worker
+from ottla.spark.captured.buffers import captured
+from ottla.spark.captured.columns import CapturedColumn, arrow_types, with_columns
+from ottla.spark.captured.options import Circumstances, Config, RequestOptions, prepare
+from ottla.spark.work.arrow import map_in_arrow
+from ottla.spark.work.worker import run_in_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,12 +131,12 @@ def split(
     >>> quarantine.select("value", "reason").first()  # doctest: +SKIP
     Row(value=bytearray(b'w'), reason='INVALID_RECORD')
     """
-    options = {
-        "now_ms": now_ms,
-        "api_version": api_version,
-        "origin": origin,
-        "transactional_id": transactional_id,
-    }
+    options = RequestOptions(
+        now_ms=now_ms,
+        api_version=api_version,
+        origin=origin,
+        transactional_id=transactional_id,
+    )
     frame, circumstances = prepare(df, column, config, options, profile=profile, topic=topic)
     there = df.schema.fields
     kept = [index for index, field in enumerate(there) if field.name != column]
@@ -151,7 +145,9 @@ def split(
         columns = VALID_COLUMNS if which == "valid" else QUARANTINE_COLUMNS
         schema = with_columns([there[index] for index in kept], columns, prefix)
         job = _Job(circumstances, tuple(kept), tuple(schema.names), which)
-        return map_in_arrow(frame, run_in_worker("ottla.spark.split:split_batches", job), schema)
+        return map_in_arrow(
+            frame, run_in_worker("ottla.spark.captured.split:split_batches", job), schema
+        )
 
     return half("valid"), half("quarantine")
 

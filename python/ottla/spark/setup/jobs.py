@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ottla.errors import SparkError
-from ottla.spark.causes import errors_of_spark, sentence_of
-from ottla.spark.doctor import doctor
-from ottla.spark.session import is_stopped, require_pyspark
+from ottla.spark.setup.causes import errors_of_spark, sentence_of
+from ottla.spark.setup.doctor import doctor
+from ottla.spark.work.kind import is_stopped, require_pyspark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ottla.audit.run.scan import ScanRequest, scan_request
+from ottla.spark.work.packing import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,31 +118,17 @@ class _Packer:
         self._beside = lru_cache(LOGS_HELD)(lambda index: plan.logs[index].beside)
 
     def bins(self, bin_bytes: int) -> Bins:
-        packed: list[tuple[int, bytes]] = []
+        bins: list[tuple[int, bytes]] = []
         described: set[int] = set()
-        logs: list[LogItem] = []
-        items: list[ScanItem] = []
-        size = 0
-
-        def close() -> None:
-            data = pickle.dumps((tuple(logs), tuple(items)), protocol=5)
-            packed.append((size, zlib.compress(data, 1)))
-            logs.clear()
-            items.clear()
-
-        for item in self._items(bin_bytes):
-            if items and (size + item.size > bin_bytes or len(items) >= MAX_FILES):
-                close()
-                size = 0
-            if item.log not in described:
-                described.add(item.log)
-                logs.append(self._log_item(item.log))
-            items.append(item)
-            size += item.size
-        if items:
-            close()
-        packed.sort(key=lambda entry: -entry[0])
-        return Bins(tuple(data for _, data in packed))
+        items = self._items(bin_bytes)
+        for group in packed(items, _size_of, max_bytes=bin_bytes, max_items=MAX_FILES):
+            new = dict.fromkeys(item.log for item in group if item.log not in described)
+            described.update(new)
+            logs = tuple(self._log_item(log) for log in new)
+            data = pickle.dumps((logs, tuple(group)), protocol=5)
+            bins.append((sum(map(_size_of, group)), zlib.compress(data, 1)))
+        bins.sort(key=lambda entry: -entry[0])
+        return Bins(tuple(data for _, data in bins))
 
     def _items(self, bin_bytes: int) -> Iterator[ScanItem]:
         large: list[ScanTask] = []
@@ -190,6 +177,10 @@ class _Packer:
 
     def _copies_of(self, log: Log) -> tuple[int, Copies] | None:
         return None if log.partition is None else self._copies.get(log.partition.directory)
+
+
+def _size_of(item: ScanItem) -> int:
+    return item.size
 
 
 def _longest(task: ScanTask) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.spark.session import is_connect
+from ottla.spark.work.kind import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla import __version__
-from ottla.spark.causes import errors_of_spark, sentence_of
-from ottla.spark.session import is_connect, is_stopped, spark_version
-from ottla.spark.worker import find_ottla
+from ottla.spark.setup.causes import errors_of_spark, sentence_of
+from ottla.spark.work.kind import is_connect, is_stopped, spark_version
+from ottla.spark.work.worker import find_ottla
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,73 +6,25 @@ import os
 import signal
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ottla.errors import MissingDependencyError, SparkError
+from ottla.errors import SparkError
+from ottla.spark.setup.jobs import job
+from ottla.spark.work.kind import require_pyspark, spark_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import ModuleType
 
     from pyspark.sql import SparkSession
 
-__all__ = ["is_connect", "is_stopped", "require_pyspark", "session", "silence", "spark_version"]
+__all__ = ["session"]
 
 ANSWER_WITHIN_S = 30.0
 """A server of Spark Connect that runs answers in less. PySpark itself asks for many minutes."""
 
 ARROW_BATCH_BYTES = 16 << 20
 """Spark's own bound is 64 MiB, and was 256 MiB in 4.0."""
-
-LOWEST = (4, 0)
-"""The first PySpark with Arrow readers, `applyInArrow` and `toArrow`."""
-
-
-def require_pyspark() -> ModuleType:
-    """Give the module `pyspark`.
-
-    Raises:
-        MissingDependencyError: it is not installed.
-        SparkError: it is older than 4.0.
-    """
-    try:
-        import pyspark
-    except ImportError as error:
-        raise MissingDependencyError(
-            "ottla.spark needs PySpark 4.0 or newer: pip install 'ottla[spark]' "
-            "(on a cluster that brings its own PySpark, plain ottla is enough)"
-        ) from error
-    if spark_version(pyspark.__version__) < LOWEST:
-        raise SparkError(
-            f"PySpark {pyspark.__version__} is too old: ottla.spark needs 4.0 or newer"
-        )
-    module: ModuleType = pyspark
-    return module
-
-
-def spark_version(text: str) -> tuple[int, int]:
-    """Give major and minor version of Spark's version text, which platforms add words to.
-
-    Example:
-        >>> spark_version("4.1.0-amzn-1")
-        (4, 1)
-    """
-    major, minor = text.split(".")[:2]
-    return int(major), int(minor)
-
-
-def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, which has neither RDDs nor a context."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
-
-
-def is_stopped(spark: SparkSession) -> bool:
-    """Whether the session, or the context under it, was stopped."""
-    if is_connect(spark):
-        stopped: bool = spark.is_stopped
-        return stopped
-    return spark.sparkContext._jsc is None  # noqa: SLF001 - PySpark asks the same of itself.
 
 
 def session(master: str | None = None, app_name: str = "ottla", **conf: object) -> SparkSession:
@@ -120,8 +72,6 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in settings.items()
     }
-    from ottla.spark.jobs import job
-
     # An address of Spark Connect may hold a token.
     where = f" at {master}" if master is not None and not remote else ""
     with job(f"starting Spark {pyspark.__version__}{where}"):
@@ -175,20 +125,6 @@ def _await_server(url: str) -> None:
                 f"no server of Spark Connect answers at {builder.endpoint} within"
                 f" {ANSWER_WITHIN_S:.0f} s: is it running, and is that its host and port?"
             ) from error
-
-
-def silence() -> None:
-    """Let the JVM of this process log no more, whatever it is at: the process is about to end."""
-    from pyspark import SparkContext
-
-    jvm = SparkContext._jvm  # noqa: SLF001 - There is no other way to a JVM without a session.
-    if jvm is None:
-        return
-    from py4j.protocol import Py4JError
-
-    with suppress(Py4JError, OSError):
-        log4j = jvm.org.apache.logging.log4j
-        log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)
 
 
 @contextmanager

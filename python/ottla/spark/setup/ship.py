@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 
 import ottla
 from ottla.errors import SparkError
-from ottla.spark.register import register_source
-from ottla.spark.session import is_connect, require_pyspark
-from ottla.spark.worker import remember_shipped
+from ottla.spark.setup.register import register_source
+from ottla.spark.work.kind import is_connect, require_pyspark
+from ottla.spark.work.worker import remember_shipped
 
 if TYPE_CHECKING:
     import os

@@ -16,7 +16,7 @@ from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
 from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, unpacked_scan
 from ottla.logs.checkpoints import Checkpoints
-from ottla.spark.work import rows_of_work
+from ottla.spark.work.items import rows_of_work
 from ottla.storage import reason_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ottla.audit.plan.plan import Log
     from ottla.audit.run.scan import ScanRequest
     from ottla.logs.inventory import Inventory
-    from ottla.spark.bins import Bins, LogItem, ScanItem
-    from ottla.spark.work import Reader
+    from ottla.spark.audit.bins import Bins, LogItem, ScanItem
+    from ottla.spark.work.items import Reader
     from ottla.storage import Files
 
 CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind string, data binary"

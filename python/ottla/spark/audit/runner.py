@@ -1,4 +1,4 @@
-"""The audit on Spark: the plan of the embedded one, carried out by tasks.
+"""Carries out the plan of an audit with tasks.
 
 The driver lists and plans. One job scans: each task a bin of ranges, of which it gives small
 summaries, the chunk table, which is used once. From it logs are judged: on the driver while they
@@ -10,21 +10,14 @@ from __future__ import annotations
 
 import pickle
 import time
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.context import Surroundings
-from ottla.audit.pipeline import check_arguments, run_audit
-from ottla.audit.plan.plan import plan_audit
 from ottla.logs.checkpoints import Checkpoints
-from ottla.spark.arrow import apply_in_arrow, map_in_arrow
-from ottla.spark.bins import make_bins, names_of
-from ottla.spark.jobs import job
-from ottla.spark.result import AuditResult
-from ottla.spark.session import is_connect
-from ottla.spark.tasks import (
+from ottla.spark.audit.bins import make_bins, names_of
+from ottla.spark.audit.tasks import (
     ANSWER_COLUMNS,
     CHUNK_COLUMNS,
     CHUNK_NAMES,
@@ -33,8 +26,10 @@ from ottla.spark.tasks import (
     JudgedGroup,
     judge_group,
 )
-from ottla.spark.work import frame_of_work
-from ottla.spark.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
+from ottla.spark.work.arrow import apply_in_arrow, map_in_arrow
+from ottla.spark.work.items import frame_of_work
+from ottla.spark.work.kind import is_connect
+from ottla.spark.work.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
 from ottla.storage import store_of
 
 if TYPE_CHECKING:
@@ -42,22 +37,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from ottla.audit import Level, Severity, Source
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
     from ottla.audit.judge.gathered import Gathered
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
-    from ottla.spark.bins import Bins
-
-BIN_BYTES = 1 << 30
-"""Bytes of a task. It costs some 30 ms whatever it does, and a core checks gigabytes a second."""
-
-LEAST_BIN_BYTES = 32 << 20
-"""Bytes of a task where there is little for each core: less is not worth a task."""
-
-TASKS_A_CORE = 4
-"""Tasks for each core where there is enough to do: cores then end together."""
+    from ottla.spark.audit.bins import Bins
 
 PART_BINS = 2_000
 """Bins shipped with a task, its own among them: those of a million files are tens of megabytes."""
@@ -75,72 +60,42 @@ DRIVER_BYTES = 64 << 20
 """Bytes of coordinators' topics that the driver reads."""
 
 
-def audit(
-    spark: SparkSession,
-    uri: Source | Sequence[Source],
-    *,
-    topics: Sequence[str] | None = None,
-    level: Level = "full",
-    split_bytes: int | None = None,
-    replicas: Mapping[str, Source | Sequence[Source]] | None = None,
-    topic_configs: Mapping[str, Mapping[str, str]] | None = None,
-    fail_on: Severity = "error",
-    storage_options: Mapping[str, str] | None = None,
-) -> AuditResult:
-    """Audits log directories, partitions or segments that the driver and the executors can read.
-
-    When this returns everything was scanned, once. The tables of the result are data frames of what
-    was found, but `batches` and `records` read the files when they are used. What cannot be read is
-    a finding (`unreadable`), not a failed job.
-
-        >>> import ottla.spark  # doctest: +SKIP
-        >>> result = ottla.spark.audit(ottla.spark.session(), "examples/data")  # doctest: +SKIP
-        >>> result.findings.groupBy("name").count().show()  # doctest: +SKIP
+class ClusterRunner:
+    """Carries a plan out with tasks of a cluster, and on the driver what is too small for them.
 
     Args:
-        spark: a session, classic or of Spark Connect; `ottla.spark.session` makes one.
-        uri: one path or several, as of `ottla.audit`.
-        topics: patterns as of the shell of the topics to audit; all by default.
-        level: how deep to look, as of `ottla.audit`.
-        split_bytes: files larger than this are cut into ranges of as many bytes, at least 65,536;
-            by default 1 GiB, or less where there is little for each core. The result does not
-            depend on it.
-        replicas: further paths by the name of the copy they are of.
-        topic_configs: settings by topic or pattern, as of `ottla.audit`.
-        fail_on: the severity from which `AuditResult.raise_for_findings` raises.
-        storage_options: settings of object stores, as of `ottla.audit`; the executors get them.
-
-    Raises:
-        ValueError: an argument is out of its range.
-        SparkError: a job failed; the message says why, and what to do.
+        spark: a session, classic or of Spark Connect.
+        plan: what to scan.
+        level: ``crc``, ``decode`` or ``full``.
+        bin_bytes: bytes of a task.
+        topic_configs: settings of topics, by pattern.
     """
-    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
-    plan = plan_audit(uri, topics=topics, replicas=replicas, storage_options=storage_options)
-    bin_bytes = _bin_bytes(spark, plan.byte_count)
-    plan = plan.split(split_bytes or bin_bytes)
-    now_ms = time.time_ns() // 1_000_000
-    bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
-    context = Context(names_of(plan.inventory), topic_configs)
-    runner = _ClusterRunner(spark, plan, bins, context)
-    with job("the audit", spark):
-        outcome, collected = run_audit(runner, level=level, fail_on=fail_on)
-    return AuditResult(spark, plan, outcome, collected)
 
+    def __init__(
+        self,
+        spark: SparkSession,
+        plan: Plan,
+        *,
+        level: str,
+        bin_bytes: int,
+        topic_configs: Mapping[str, Mapping[str, str]] | None,
+    ) -> None:
+        self._spark = spark
+        self._plan = plan
+        now_ms = time.time_ns() // 1_000_000
+        self._bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
+        self._context = Context(names_of(plan.inventory), topic_configs)
 
-@dataclass(frozen=True)
-class _ClusterRunner:
-    """Carries a plan out with tasks of a cluster, and on the driver what is too small for them."""
-
-    spark: SparkSession
-    plan: Plan
-    bins: Bins
-    context: Context
+    @property
+    def plan(self) -> Plan:
+        """See `Runner`."""
+        return self._plan
 
     def scan(self, gathered: Gathered) -> None:
-        """See `ottla.audit.pipeline.Runner`."""
-        is_small = len(self.plan.logs) <= DRIVER_LOGS and _range_count(self.plan) <= DRIVER_RANGES
-        is_small = is_small and _is_near(self.plan)
-        for group in _judged_groups(self.spark, self.bins, self.context, is_small=is_small):
+        """See `Runner`."""
+        is_small = len(self._plan.logs) <= DRIVER_LOGS and _range_count(self._plan) <= DRIVER_RANGES
+        is_small = is_small and _is_near(self._plan)
+        for group in _judged_groups(self._spark, self._bins, self._context, is_small=is_small):
             for index, judged in group.logs:
                 gathered.add(index, judged)
             for path, reason in group.failures:
@@ -149,18 +104,18 @@ class _ClusterRunner:
             gathered.add_read_again(group.read_again)
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
-        """See `ottla.audit.pipeline.Runner`."""
-        files = self.plan.inventory.files
-        if _is_near(self.plan) and len(requests) <= DRIVER_STARTS:
+        """See `Runner`."""
+        files = self._plan.inventory.files
+        if _is_near(self._plan) and len(requests) <= DRIVER_STARTS:
             checkpoints = Checkpoints(files)
             return [request.rows(checkpoints, files) for request in requests]
-        return _carried_out(self.spark, "ottla.spark.tasks:start", files, requests)
+        return _carried_out(self._spark, "ottla.spark.audit.tasks:start", files, requests)
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
-        """See `ottla.audit.pipeline.Runner`."""
+        """See `Runner`."""
         if sum(request.size for request in requests) <= DRIVER_BYTES:
             return [request.rows() for request in requests]
-        return _carried_out(self.spark, "ottla.spark.tasks:read", None, requests)
+        return _carried_out(self._spark, "ottla.spark.audit.tasks:read", None, requests)
 
 
 def _carried_out(
@@ -172,14 +127,6 @@ def _carried_out(
     told = frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS).toArrow()
     answers = dict(zip(*(told.column(name).to_pylist() for name in ("id", "data")), strict=True))
     return [pickle.loads(answers[number]) for number in range(len(requests))]
-
-
-def _bin_bytes(spark: SparkSession, byte_count: int) -> int:
-    """Bytes of a task: enough for it to be worth one, and something for every core."""
-    if is_connect(spark):
-        return BIN_BYTES
-    tasks: int = spark.sparkContext.defaultParallelism * TASKS_A_CORE
-    return min(BIN_BYTES, max(LEAST_BIN_BYTES, byte_count // tasks))
 
 
 def _is_near(plan: Plan) -> bool:
@@ -208,7 +155,7 @@ def _judged_groups(
 
 
 def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
-    scan = run_in_worker("ottla.spark.tasks:scan", bins)
+    scan = run_in_worker("ottla.spark.audit.tasks:scan", bins)
     return map_in_arrow(spark.range(0, len(bins), 1, len(bins)), scan, CHUNK_COLUMNS)
 
 
@@ -218,7 +165,9 @@ def _chunk_rows(spark: SparkSession, bins: Bins) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = _chunks(spark, bins).toArrow().to_pylist()
         return found
     numbers = spark.sparkContext.parallelize(range(len(bins)), len(bins))
-    rows = numbers.mapPartitions(run_rows_in_worker("ottla.spark.tasks:scan_rows", bins)).collect()
+    rows = numbers.mapPartitions(
+        run_rows_in_worker("ottla.spark.audit.tasks:scan_rows", bins)
+    ).collect()
     return [dict(zip(CHUNK_NAMES, row, strict=True)) for row in rows]
 
 
@@ -230,7 +179,7 @@ def _judged_here(rows: list[dict[str, Any]], context: Context) -> Iterator[Judge
 
 
 def _judged_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
-    judge = run_table_in_worker("ottla.spark.tasks:judge", context)
+    judge = run_table_in_worker("ottla.spark.audit.tasks:judge", context)
     judged = apply_in_arrow(chunks, "group", judge, JUDGED_COLUMNS)
     for data in judged.toArrow().column("data"):
         # Made by a task of this job.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "by_value",
     "find_ottla",
     "remember_shipped",
     "run_in_worker",
@@ -174,7 +175,7 @@ def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterato
 
     def run_over(items: Iterator[Any]) -> Iterator[Any]:
         function = load()
-        from ottla.spark.worker import where_it_is_missing
+        from ottla.spark.work.worker import where_it_is_missing
 
         with where_it_is_missing():
             yield from function(items)
@@ -183,6 +184,28 @@ def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterato
             pass
 
     return run_over
+
+
+def by_value(target: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What `__reduce__` gives for an object that is made anew where Ottla must be found first.
+
+    Args:
+        target: ``"module:class"``.
+        arguments: of the class; anything the standard pickle takes.
+    """
+    find = find_ottla()
+    pickled = pickle.dumps(arguments, protocol=5)
+
+    def make(target: str, pickled: bytes) -> Any:
+        import importlib
+        import pickle
+
+        find()
+        module, _, name = target.partition(":")
+        # Bytes of the driver's.
+        return getattr(importlib.import_module(module), name)(*pickle.loads(pickled))
+
+    return make, (target, pickled)
 
 
 def run_in_worker(
@@ -225,7 +248,7 @@ def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa
 
     def run_table(table: pa.Table) -> pa.Table:
         function = load()
-        from ottla.spark.worker import where_it_is_missing
+        from ottla.spark.work.worker import where_it_is_missing
 
         with where_it_is_missing():
             result: pa.Table = function(table)

@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ottla.errors import SparkError
-from ottla.spark.jobs import job
-from ottla.spark.session import is_connect, require_pyspark
-from ottla.spark.validate import (
-    VERDICT_COLUMNS,
-    Config,
-    Job,
-    is_column,
-    judge_batches,
-    prepare,
-    with_columns,
-)
-from ottla.spark.work import frame_of_work, rows_of_work
+from ottla.spark.captured.columns import VERDICT_COLUMNS, with_columns
+from ottla.spark.captured.options import Circumstances, Config, RequestOptions, is_column, prepare
+from ottla.spark.captured.validate import Job, judge_batches
+from ottla.spark.setup.jobs import job
+from ottla.spark.work.items import frame_of_work, rows_of_work
+from ottla.spark.work.kind import require_pyspark
+from ottla.spark.work.packing import TaskSize, packed
 from ottla.storage import files_of, full_path
 from ottla.storage.objects import ObjectFile
 
@@ -34,21 +29,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from ottla.spark.work import Reader
+    from ottla.spark.work.items import Reader
 
 __all__ = ["validate_parquet"]
 
-TASK_BYTES = 256 << 20
-"""Bytes of Parquet that a task reads at most, if a row group has no more."""
-
-LEAST_TASK_BYTES = 16 << 20
-"""Bytes of a task where there is little for each core: less is not worth a task."""
-
-TASKS_A_CORE = 2
-"""Tasks for each core where there is little to do."""
-
-# Spark Connect does not tell how many cores there are.
-CONNECT_TASKS = 64
+TASK_SIZE = TaskSize(max_bytes=256 << 20, min_bytes=16 << 20, tasks_per_core=2, tasks_on_connect=64)
+"""Bytes of Parquet that a task reads, if a row group has no more."""
 
 BATCH_BYTES = 8 << 20
 """About so many bytes of a row group are judged at a time."""
@@ -115,31 +101,26 @@ def validate_parquet(
     >>> validate_parquet(spark, "captures", now_ms="captured_ms").show()  # doctest: +SKIP
     """
     require_pyspark()
-    options = {"now_ms": now_ms, "api_version": api_version, "base_offset": base_offset}
-    options |= {
-        "leader_epoch": leader_epoch,
-        "origin": origin,
-        "transactional_id": transactional_id,
-    }
-    _refuse_expressions({**options, "topic": topic})
+    options = RequestOptions(
+        now_ms=now_ms,
+        api_version=api_version,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        origin=origin,
+        transactional_id=transactional_id,
+    )
+    _refuse_expressions({**options.by_name(), "topic": topic})
     listed = [paths] if isinstance(paths, str) else list(paths)
     with job(f"reading the schema of {', '.join(listed)}"):
         df = spark.read.parquet(*listed)
         fields = df.schema.fields
     _, circumstances = prepare(df, column, config, options, profile=profile, topic=topic)
     kept = _kept([field.name for field in fields], column, columns, keep_records=keep_records)
-    needed = sorted({circumstances.records, *kept, *circumstances.positions()})
     schema = with_columns([fields[index] for index in kept], VERDICT_COLUMNS, prefix)
-    judge = Job(
-        circumstances.moved({index: at for at, index in enumerate(needed)}),
-        tuple(needed.index(index) for index in kept),
-        tuple(schema.names),
-    )
-    read = _types([fields[index] for index in needed])
+    work = _work(fields, circumstances, kept, schema.names, storage_options)
     with job(f"listing {', '.join(listed)}"):
         reads = _reads(spark, df, listed, storage_options)
-    work = Work(judge, tuple(read), tuple(read.values()), dict(storage_options or {}))
-    return frame_of_work(spark, "ottla.spark.parquet:judge_files", work, reads, schema)
+    return frame_of_work(spark, "ottla.spark.captured.parquet:judge_files", work, reads, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +141,24 @@ class Work:
     names: tuple[str, ...]
     types: tuple[str, ...]
     storage_options: Mapping[str, str]
+
+
+def _work(
+    fields: Sequence[Any],
+    circumstances: Circumstances,
+    kept: Sequence[int],
+    names: Sequence[str],
+    storage_options: Mapping[str, str] | None,
+) -> Work:
+    """What tasks are told that read no more than the columns they need."""
+    needed = sorted({circumstances.records, *kept, *circumstances.positions()})
+    types = _types([fields[index] for index in needed])
+    judge = Job(
+        circumstances.moved({index: at for at, index in enumerate(needed)}),
+        tuple(needed.index(index) for index in kept),
+        tuple(names),
+    )
+    return Work(judge, tuple(types), tuple(types.values()), dict(storage_options or {}))
 
 
 def _refuse_expressions(options: Mapping[str, Any]) -> None:
@@ -201,7 +200,7 @@ def _reads(
     paths: Sequence[str],
     storage_options: Mapping[str, str] | None,
 ) -> list[tuple[Read, ...]]:
-    """Parts of the files for each task, about `TASK_BYTES`, in the order of their names."""
+    """Parts of the files for each task, in the order of their names."""
     wanted = {full_path(uri): uri for uri in df.inputFiles()}
     listing = (
         spark.read.format("binaryFile")
@@ -214,29 +213,14 @@ def _reads(
         (path, sizes[path] if path in sizes else files_of(path, storage_options).stat(path).size)
         for path in sorted(wanted)
     ]
-    most = _task_bytes(spark, sum(size for _, size in files))
-    tasks: list[tuple[Read, ...]] = []
-    held: list[Read] = []
-    room = most
-    for path, size in files:
-        for start in range(0, size, most):
-            stop = min(start + most, size)
-            if held and stop - start > room:
-                tasks.append(tuple(held))
-                held, room = [], most
-            held.append(Read(wanted[path], start, stop, size))
-            room -= stop - start
-    if held:
-        tasks.append(tuple(held))
-    return tasks
-
-
-def _task_bytes(spark: SparkSession, total: int) -> int:
-    """Bytes for a task, so that every core gets some."""
-    tasks = CONNECT_TASKS
-    if not is_connect(spark):
-        tasks = TASKS_A_CORE * spark.sparkContext.defaultParallelism
-    return min(TASK_BYTES, max(LEAST_TASK_BYTES, -(-total // tasks)))
+    task_bytes = TASK_SIZE.bytes_for(spark, sum(size for _, size in files))
+    reads = (
+        Read(wanted[path], start, min(start + task_bytes, size), size)
+        for path, size in files
+        for start in range(0, size, task_bytes)
+    )
+    tasks = packed(reads, lambda read: read.stop - read.start, max_bytes=task_bytes)
+    return [tuple(group) for group in tasks]
 
 
 def judge_files(work: tuple[Work, Sequence[bytes]]) -> Reader:

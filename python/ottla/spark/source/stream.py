@@ -18,19 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from ottla.audit.result.columns import SEGMENT_TABLES
 from ottla.errors import SparkError
 from ottla.logs.segment import find_offset, first_batch
-from ottla.spark.filters import Bounds
-from ottla.spark.source import (
-    ROW_BYTES_OF_A_TASK,
-    SCAN_TABLES,
-    Piece,
-    Pieces,
-    by_value,
-    cannot_read,
-    packed,
-    parse_options,
-)
+from ottla.spark.source.filters import Bounds
+from ottla.spark.source.options import parse_options
+from ottla.spark.source.pieces import TASK_BYTES, Piece, Pieces, cannot_read, grouped
+from ottla.spark.work.worker import by_value
 
 __all__ = ["LogStreamReader", "ReadMaxBytes", "advance_all", "list_logs", "make_stream_reader"]
 
@@ -53,7 +47,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from ottla.spark.source import Request
+    from ottla.spark.source.options import Request
     from ottla.storage import Files, Place
 
 HEAD = struct.Struct(">qi")
@@ -344,8 +338,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
             if reached != before.get(name)
             for piece in self._pieces(name, logs.get(name), before.get(name), reached)
         ]
-        size = self._request.partition_bytes or ROW_BYTES_OF_A_TASK
-        return [InputPartition(Pieces(group, Bounds())) for group in packed(pieces, size)]
+        size = self._request.partition_bytes or TASK_BYTES
+        return [InputPartition(Pieces(group, Bounds())) for group in grouped(pieces, size)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Record batches of one task."""
@@ -353,7 +347,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         return rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return by_value("ottla.spark.stream:LogStreamReader", (self._request,))
+        return by_value("ottla.spark.source.stream:LogStreamReader", (self._request,))
 
     def _pieces(
         self, name: str, log: GrowingLog | None, start: Reached | None, end: Reached
@@ -439,9 +433,9 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
         SparkError: as of `parse_options`, or a table is asked for that does not grow by rows.
     """
     request = parse_options(options, schema)
-    if request.table not in SCAN_TABLES:
+    if request.table not in SEGMENT_TABLES:
         raise SparkError(
-            f"table {request.table} takes whole logs: a stream has {' or '.join(SCAN_TABLES)}"
+            f"table {request.table} takes whole logs: a stream has {' or '.join(SEGMENT_TABLES)}"
         )
     if request.max_bytes_per_trigger is not None and ReadMaxBytes is None:
         raise SparkError("max_bytes_per_trigger needs PySpark 4.2 or newer")

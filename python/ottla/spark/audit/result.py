@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.audit.result.columns import TABLES
+from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
 from ottla.audit.result.result import SAVED_TABLES
-from ottla.spark.frames import SEGMENT_TABLES, segment_frame, split_frames, table_frame
+from ottla.spark.audit.frames import segment_frame, split_frames, table_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

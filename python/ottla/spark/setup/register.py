@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.spark.session import require_pyspark
-from ottla.spark.worker import find_ottla
+from ottla.spark.work.kind import require_pyspark
+from ottla.spark.work.worker import find_ottla
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ import pickle
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from ottla.spark.arrow import map_in_arrow
-from ottla.spark.worker import run_in_worker
+from ottla.spark.work.arrow import map_in_arrow
+from ottla.spark.work.worker import run_in_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

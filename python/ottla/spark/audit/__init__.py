@@ -1,0 +1,1 @@
+"""The audit on Spark: its plan as bins, what tasks do with them, and the result as frames."""

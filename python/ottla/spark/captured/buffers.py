@@ -1,0 +1,49 @@
+"""Record sets of a batch of Arrow rows, one by one, without a copy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from ottla.spark.captured.options import Circumstances
+
+
+def captured(
+    batch: pa.RecordBatch, circumstances: Circumstances
+) -> Iterator[tuple[memoryview | None, Callable[[Any], Any]]]:
+    """Each record set of a batch, with a function that gives the row's value of a column."""
+    values = {index: batch.column(index).to_pylist() for index in set(circumstances.positions())}
+    for number, records in enumerate(byte_views(batch.column(circumstances.records))):
+        yield records, lambda index, number=number: values[index][number]  # type: ignore[misc]
+
+
+def byte_views(array: pa.Array) -> Iterator[memoryview | None]:
+    """The values of a binary array, not copied; None for null."""
+    ends, data = bytes_and_ends(array)
+    view = data.data
+    valid = None if array.null_count == 0 else array.is_valid().to_pylist()
+    for index, (begin, end) in enumerate(pairwise(ends.tolist())):
+        yield view[begin:end] if valid is None or valid[index] else None
+
+
+def bytes_and_ends(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the values of a binary array end, from 0 on, and their bytes, not copied."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not (pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)):
+        array = array.cast(pa.large_binary())
+    width: Any = np.int64 if pa.types.is_large_binary(array.type) else np.int32
+    _, ends, data = array.buffers()
+    if ends is None or not len(array):
+        return np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8)
+    first = array.offset
+    bounds = np.frombuffer(ends, width)[first : first + len(array) + 1].astype(np.int64)
+    return bounds, np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)

@@ -1,0 +1,220 @@
+"""What a verdict depends on beside the bytes: options, a configuration, and their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from ottla.records import TopicConfig
+from ottla.records import validate as verdict_on
+from ottla.spark.work.kind import require_pyspark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from ottla.records import Verdict
+
+# Options of `ottla.validate` that may be told for each row, and Spark's types that fit.
+WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
+ROW_OPTIONS: dict[str, tuple[str, ...]] = {
+    "now_ms": WHOLE_NUMBERS,
+    "api_version": WHOLE_NUMBERS,
+    "base_offset": WHOLE_NUMBERS,
+    "leader_epoch": WHOLE_NUMBERS,
+    "origin": ("string",),
+    "transactional_id": ("string",),
+}
+# Of these a string is a value, and only a Column stands for a column.
+TEXTS = ("origin", "transactional_id")
+# Null in a column is a value of these, as None is.
+MAY_BE_NULL = ("api_version", "transactional_id")
+
+NO_RECORDS = "nothing to judge: the record set is null"
+
+
+def no_config(topic: str | None) -> str:
+    """Why a record set of a topic is not judged."""
+    return f"nothing was judged: there is no configuration for topic {topic!r}"
+
+
+Config = TopicConfig | Mapping[str, TopicConfig] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """Options of `ottla.validate`: each a value, the name of a column, or an expression."""
+
+    now_ms: Any
+    api_version: Any = 11
+    base_offset: Any = 0
+    leader_epoch: Any = 0
+    origin: Any = "client"
+    transactional_id: Any = None
+
+    def by_name(self) -> dict[str, Any]:
+        """What was given, by the name of the option."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def split(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Values, and names of columns; expressions are among the values."""
+        given = self.by_name()
+        named = {name: value for name, value in given.items() if _is_name(name, value)}
+        return {name: value for name, value in given.items() if name not in named}, named
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a verdict depends on beside the bytes; `columns` tells where a row has it.
+
+    Columns are named where rows are rows, and counted where they are Arrow.
+    """
+
+    records: Any
+    config: TopicConfig | dict[str, TopicConfig] | None
+    constants: Mapping[str, Any]
+    columns: Mapping[str, Any]
+    topic: Any
+    profile: str
+
+    def check(self) -> None:
+        """Raises ValueError or TypeError where no row could be judged."""
+        config = None if isinstance(self.config, dict) else self.config
+        verdict_on(b"", config, profile=self.profile, **{"now_ms": 0, **self.constants})
+
+    def positions(self) -> list[Any]:
+        """Columns that are asked for, beside that of the record sets."""
+        topic = [self.topic] if isinstance(self.config, dict) else []
+        return [*self.columns.values(), *topic]
+
+    def moved(self, positions: Mapping[Any, int]) -> Circumstances:
+        """The same where columns have other positions."""
+        columns = {name: positions[at] for name, at in self.columns.items()}
+        topic = positions.get(self.topic)
+        return replace(self, records=positions[self.records], columns=columns, topic=topic)
+
+    def option(self, name: str, row: Callable[[Any], Any]) -> Any:
+        """What is told of a row."""
+        return row(self.columns[name]) if name in self.columns else self.constants[name]
+
+    def judge(self, records: Any, row: Callable[[Any], Any]) -> Verdict | str:
+        """The verdict on a record set, or why there is none; `row` gives the value of a column."""
+        if records is None:
+            return NO_RECORDS
+        config = self.config
+        if isinstance(config, dict):
+            topic = row(self.topic)
+            config = config.get(topic)
+            if config is None:
+                return no_config(topic)
+        options = self.constants
+        if self.columns:
+            options = {**options, **{name: row(at) for name, at in self.columns.items()}}
+            for name in self.columns:
+                if options[name] is None and name not in MAY_BE_NULL:
+                    return f"nothing was judged: {name} is null"
+        try:
+            return verdict_on(records, config, profile=self.profile, **options)
+        except ValueError as error:
+            return f"nothing was judged: {error}"
+
+
+def prepare(
+    df: DataFrame,
+    column: str,
+    config: Config,
+    options: RequestOptions,
+    *,
+    profile: str,
+    topic: str | Column,
+) -> tuple[DataFrame, Circumstances]:
+    """Looks through what a call was given, against the columns there are.
+
+    Gives the frame, with a column at its end for each option that is an expression.
+
+    Raises:
+        ValueError, TypeError: as `validate`.
+    """
+    require_pyspark()
+    there = [(field.name, field.dataType.simpleString()) for field in df.schema.fields]
+    records = _find(there, column, ("binary",), "column")
+    wanted = options.by_name()
+    checked = checked_config(config)
+    if isinstance(checked, dict):
+        wanted["topic"] = topic
+    added: list[Column] = []
+    constants, columns = {}, {}
+    for name, given in wanted.items():
+        if is_column(given):
+            columns[name] = len(there) + len(added)
+            added.append(given.alias(f"__ottla_{name}"))
+        elif name == "topic" or _is_name(name, given):
+            columns[name] = _find(there, given, ROW_OPTIONS.get(name, ("string",)), name)
+        else:
+            constants[name] = given
+    topic_at = columns.pop("topic", None)
+    circumstances = Circumstances(records, checked, constants, columns, topic_at, profile)
+    circumstances.check()
+    if not added:
+        return df, circumstances
+    frame = df.select("*", *added)
+    made = frame.schema.fields[len(there) :]
+    for field in made:
+        name = field.name.removeprefix("__ottla_")
+        _check_type(field.dataType.simpleString(), ROW_OPTIONS.get(name, ("string",)), name)
+    return frame, circumstances
+
+
+def checked_config(config: object) -> TopicConfig | dict[str, TopicConfig] | None:
+    """A configuration, or several by topic.
+
+    Raises:
+        TypeError: anything else.
+    """
+    if config is None or isinstance(config, TopicConfig):
+        return config
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            if not isinstance(name, str) or not isinstance(value, TopicConfig):
+                raise TypeError(f"config of topic {name!r} is a TopicConfig, not {value!r}")
+        return dict(config)
+    found = type(config).__name__
+    raise TypeError(f"config is a TopicConfig, or one for each topic by name, not {found}")
+
+
+def is_column(given: object) -> bool:
+    """Whether something is an expression of Spark."""
+    from pyspark.sql import Column
+
+    return isinstance(given, Column)
+
+
+def _is_name(option: str, given: object) -> bool:
+    """Whether a string is the name of a column, rather than a value."""
+    return isinstance(given, str) and option not in TEXTS
+
+
+def _find(there: Sequence[tuple[str, str]], name: str, types: tuple[str, ...], what: str) -> int:
+    """Where the column of a name is, if it fits."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} is the name of a column, not {name!r}")
+    names = [field for field, _ in there]
+    if names.count(name) != 1:
+        near = get_close_matches(name, names, 1)
+        found = "twice" if name in names else "not there"
+        hint = f"; did you mean {near[0]!r}?" if near and name not in names else ""
+        raise ValueError(f"{what} {name!r} is {found} among the columns {names}{hint}")
+    at = names.index(name)
+    _check_type(there[at][1], types, f"{what} {name!r}")
+    return at
+
+
+def _check_type(found: str, types: tuple[str, ...], what: str) -> None:
+    if found in types:
+        return
+    hint = "; convert it with unix_millis" if found.startswith("timestamp") else ""
+    hint = "; unbase64 or unhex turn text into bytes" if types == ("binary",) else hint
+    raise ValueError(f"{what} is of type {found}, expected {' or '.join(types)}{hint}")

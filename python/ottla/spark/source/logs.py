@@ -1,0 +1,123 @@
+"""Tables that are made of whole logs: by a task for every few of them, or by one for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit import audit
+from ottla.audit.pipeline import run_part
+from ottla.audit.result.columns import TABLES
+from ottla.audit.result.tables import arrow_stream
+from ottla.audit.run.threads import ThreadRunner
+from ottla.logs.names import INTERNAL_TOPICS
+from ottla.spark.source.pieces import OPENING_BYTES
+from ottla.spark.work.packing import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ottla.audit.plan.plan import Plan
+    from ottla.logs.columns import Row
+    from ottla.logs.inventory import Partition
+    from ottla.spark.source.filters import Pushed
+    from ottla.spark.source.options import Request
+
+LOG_TABLES = ("files", "gaps", "transactions", "producers", "epochs", "timeline", "metrics")
+"""Each log fills its own rows. Transactions only where no coordinator's topic is read as well."""
+
+TASK_BYTES = 512 << 20
+"""Bytes of logs that a task audits."""
+
+
+def is_per_log(table: str, plan: Plan) -> bool:
+    """Whether each log fills its own rows of a table."""
+    if table == "transactions":
+        return not any(p.topic in INTERNAL_TOPICS for p in plan.partitions)
+    return table in LOG_TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Partitions that a task audits, each for itself."""
+
+    plan: Plan
+
+    def rows(self, request: Request) -> Iterator[Any]:
+        """Record batches of the table."""
+        runner = ThreadRunner(self.plan, level=request.level, threads=1)
+        result = run_part(runner, level=request.level)
+        for chunk in getattr(result, request.table).chunks():
+            yield from _arrow_batches(request, chunk)
+
+
+def plan_parts(plan: Plan, pushed: Pushed, task_bytes: int) -> Iterator[Plan]:
+    """The partitions of a plan in its order, as plans of their own."""
+    logs: dict[int, list[int]] = {}
+    for index, log in enumerate(plan.logs):
+        logs.setdefault(id(log.partition), []).append(index)
+    tasks: dict[int, list[int]] = {}
+    for number, task in enumerate(plan.tasks):
+        tasks.setdefault(task.log, []).append(number)
+
+    def part(partitions: Sequence[Partition], *, is_last: bool = False) -> Plan:
+        owners = [id(None)] if is_last else [id(p) for p in partitions]
+        indexes = [index for owner in owners for index in logs.get(owner, ())]
+        directories = plan.log_directories if is_last else ()
+        return replace(
+            plan,
+            inventory=replace(
+                plan.inventory,
+                log_directories=directories,
+                partitions=tuple(partitions),
+                unreadable=(),
+            ),
+            log_directories=directories,
+            partitions=tuple(partitions),
+            logs=tuple(plan.logs[index] for index in indexes),
+            tasks=tuple(
+                replace(plan.tasks[number], log=new)
+                for new, old in enumerate(indexes)
+                for number in tasks.get(old, ())
+            ),
+            unmatched_topics=(),
+            copies=(),
+            findings=(),
+        )
+
+    def cost(partition: Partition) -> int:
+        return sum(partition.sizes) + OPENING_BYTES * len(partition.names)
+
+    wanted = (p for p in plan.partitions if pushed.wants(topic=p.topic, partition=p.partition))
+    for group in packed(wanted, cost, max_bytes=task_bytes):
+        yield part(group)
+    if plan.log_directories and pushed.wants(topic=None, partition=None):
+        yield part((), is_last=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAudit:
+    """The audit of everything, in one task."""
+
+    def rows(self, request: Request) -> Iterator[Any]:
+        """Record batches of the table."""
+        result = audit(
+            request.paths,
+            topics=request.topics,
+            level=request.level,
+            storage_options=request.storage_options,
+        )
+        for chunk in getattr(result, request.table).chunks():
+            yield from _arrow_batches(request, chunk)
+
+
+def _arrow_batches(request: Request, rows: Sequence[Row]) -> Iterator[Any]:
+    """Rows of a table as record batches of the columns asked for."""
+    if not rows:
+        return
+    import pyarrow as pa
+
+    names = [column.name for column in TABLES[request.table]]
+    places = [names.index(name) for name in request.columns]
+    chosen = [tuple(row[place] for place in places) for row in rows]
+    yield from pa.table(arrow_stream(request.described, chosen)).to_batches()

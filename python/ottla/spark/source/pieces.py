@@ -1,0 +1,219 @@
+"""`batches` and `records` of segments, in pieces: large files are cut where an index helps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.audit.plan.plan import ENDLESS
+from ottla.errors import SparkError
+from ottla.logs.segment import first_batch, segment_cuts, segment_table
+from ottla.spark.source.filters import Bounds, Pushed
+from ottla.spark.source.options import refuse_absent
+from ottla.spark.work.packing import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ottla.audit.plan.plan import Log, Plan
+    from ottla.logs.inventory import FileEntry
+    from ottla.spark.source.options import Request
+    from ottla.storage import Files, Place
+
+POSITION_COLUMNS = {"batches": "position", "records": "batch_position"}
+"""Where the batch of a row lies."""
+
+TASK_BYTES = 128 << 20
+"""Bytes of files that a task reads."""
+
+# What it costs to open a file, in bytes that could have been read meanwhile.
+OPENING_BYTES = 1 << 20
+
+# Brokers write 10 MiB unless they are told to write more.
+MAX_INDEX_BYTES = 64 << 20
+
+MAX_CUTS = 256
+"""A cut costs some milliseconds while a query is planned, and this many make enough tasks."""
+
+
+class Piece(NamedTuple):
+    """Bytes of a file, from one batch to another."""
+
+    place: Place
+    file: str
+    topic: str | None
+    partition: int | None
+    start: int
+    stop: int
+    size: int
+    """Bytes to be read, by the listing."""
+    is_cut: bool = False
+    """Whether another piece of the file follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What a task reads of `batches` or `records`."""
+
+    pieces: tuple[Piece, ...]
+    bounds: Bounds
+
+    def rows(self, request: Request) -> Iterator[Any]:
+        """Record batches of all pieces.
+
+        Raises:
+            SparkError: a file cannot be read, unless that is to be overlooked.
+        """
+        for piece in self.pieces:
+            try:
+                yield from piece_rows(piece, request, self.bounds)
+            except OSError as error:
+                if request.fail_on_data_loss:
+                    raise cannot_read(piece.file, error) from error
+
+
+def cannot_read(file: str, error: OSError) -> SparkError:
+    """The error for a file that was listed and cannot be read."""
+    reason = error.strerror or str(error)
+    return SparkError(
+        f"{file}: {reason[:1].lower()}{reason[1:]}; with the option fail_on_data_loss=false what"
+        " cannot be read is left out"
+    )
+
+
+def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
+    """Record batches of a piece of a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        SparkError: the piece ends inside a batch.
+    """
+    import pyarrow as pa
+
+    at = POSITION_COLUMNS[request.table]
+    names = list(request.columns)
+    asked = [*names, at] if piece.is_cut and at not in names else names
+    last = piece.start
+    if not isinstance(piece.place, bytes):
+        piece.place.expect(piece.start, piece.stop)
+    for rows in segment_table(
+        piece.place,
+        request.table,
+        columns=asked,
+        prefix=(piece.file, piece.topic, piece.partition),
+        start=piece.start,
+        stop=piece.stop,
+        **bounds._asdict(),
+    ):
+        batch = pa.record_batch(rows)
+        if piece.is_cut and batch.num_rows:
+            last = batch.column(asked.index(at))[-1].as_py()
+        yield batch if asked is names else batch.select(names)
+    if piece.is_cut:
+        _check_end(piece, last)
+
+
+def _check_end(piece: Piece, position: int) -> None:
+    """Raises where the batches from a position on do not lead to the end of a piece.
+
+    Then the index that the file was cut by points into a batch, such as one whose value holds
+    batches, and the next piece is not what follows.
+    """
+    following = position
+    while following < piece.stop:
+        batch = first_batch(piece.place, following)
+        if batch is None or batch.position >= piece.stop:
+            return
+        following = batch.position + batch.size
+        if following > piece.stop:
+            raise SparkError(
+                f"{piece.file}: the offset index names byte {piece.stop}, which lies inside the"
+                f" batch at {batch.position}: read with a partition_bytes larger than the file"
+            )
+
+
+def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]:
+    """The files of a plan in its order, large ones cut where an index knows a batch."""
+    files = plan.inventory.files
+    piece_bytes = max(piece_bytes, plan.byte_count // MAX_CUTS)
+    for log in plan.logs:
+        partition = log.partition
+        topic, number = (partition.topic, partition.partition) if partition else (None, None)
+        for file in log.files:
+            if file.fault is not None or not _may_hold(log, file, pushed.bounds):
+                continue
+            name = plan.inventory.display(file.path)
+            if not pushed.wants(file=name, topic=topic, partition=number):
+                continue
+            place = files.place(file.path, file.size)
+            # Where rows are left out it cannot be told whether a piece ends where the next begins;
+            # and each look into an object takes as long as a task.
+            is_cut = pushed.bounds == Bounds() and isinstance(place, bytes)
+            cuts = [0, *(_cuts(log, file, files, piece_bytes) if is_cut else ()), ENDLESS]
+            for start, stop in pairwise(cuts):
+                size = min(stop, file.size) - start
+                is_last = stop == ENDLESS
+                yield Piece(place, name, topic, number, start, stop, size, is_cut=not is_last)
+
+
+def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
+    """Whether the offsets that names of segments promise touch the bounds."""
+    if not log.is_live or log.partition is None or file.base_offset is None:
+        return True
+    next_base = log.partition.next_base_offset(file)
+    if bounds.min_offset is not None and next_base is not None and next_base <= bounds.min_offset:
+        return False
+    return bounds.max_offset is None or file.base_offset <= bounds.max_offset
+
+
+def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int]:
+    """Positions of batches about so many bytes apart."""
+    if not log.is_live or log.partition is None or file.size < 2 * piece_bytes:
+        return []
+    index = next(
+        (
+            other
+            for other in log.partition.files
+            if other.kind == "offset-index"
+            and other.state == "live"
+            and other.base_offset == file.base_offset
+        ),
+        None,
+    )
+    if index is None:
+        return []
+    try:
+        return segment_cuts(
+            files.place(file.path, file.size),
+            files.read(index.path, MAX_INDEX_BYTES),
+            base_offset=file.base_offset or 0,
+            size=file.size,
+            apart=piece_bytes,
+        )
+    except OSError:
+        return []
+
+
+def pieces_of(request: Request, plan: Plan, pushed: Pushed) -> Iterator[Pieces]:
+    """What each task reads of `batches` or `records`."""
+    size = request.partition_bytes or TASK_BYTES
+    for pieces in grouped(plan_pieces(plan, pushed, size), size):
+        yield Pieces(pieces, pushed.bounds)
+
+
+def task_pieces(request: Request) -> Iterator[Pieces]:
+    """The same where nothing is pushed.
+
+    Raises:
+        SparkError: a path or pattern that was given is of nothing.
+    """
+    plan = request.plan()
+    refuse_absent(plan)
+    return pieces_of(request, plan, Pushed())
+
+
+def grouped(pieces: Iterable[Piece], task_bytes: int) -> Iterator[tuple[Piece, ...]]:
+    """Neighbours together until they make a task."""
+    for group in packed(pieces, lambda piece: piece.size + OPENING_BYTES, max_bytes=task_bytes):
+        yield tuple(group)

@@ -1,0 +1,60 @@
+"""How work is cut for tasks: what goes into one task, and how many bytes that should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ottla.spark.work.kind import is_connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+Item = TypeVar("Item")
+
+
+def packed(
+    items: Iterable[Item],
+    size_of: Callable[[Item], int],
+    *,
+    max_bytes: int,
+    max_items: int | None = None,
+) -> Iterator[list[Item]]:
+    """Neighbours together until they make a task; an item larger than a task is one by itself.
+
+    >>> list(packed([3, 3, 9, 1], lambda size: size, max_bytes=6))
+    [[3, 3], [9], [1]]
+    """
+    group: list[Item] = []
+    total = 0
+    for item in items:
+        size = size_of(item)
+        if group and (total + size > max_bytes or len(group) == max_items):
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += size
+    if group:
+        yield group
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSize:
+    """How many bytes make a task."""
+
+    max_bytes: int
+    min_bytes: int
+    """Where there is little for each core: less is not worth a task."""
+    tasks_per_core: int
+    """Where there is enough to do: cores then end together."""
+    tasks_on_connect: int = 1
+    """Spark Connect does not say how many cores there are."""
+
+    def bytes_for(self, spark: SparkSession, byte_count: int) -> int:
+        """Bytes of a task, of so many in all: enough to be worth one, and some for every core."""
+        tasks = self.tasks_on_connect
+        if not is_connect(spark):
+            tasks = spark.sparkContext.defaultParallelism * self.tasks_per_core
+        return min(self.max_bytes, max(self.min_bytes, -(-byte_count // tasks)))

@@ -1,0 +1,25 @@
+"""Types of columns as Spark names them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ottla.logs.columns import Column, ColumnType
+
+SQL_TYPES: Mapping[ColumnType, str] = {
+    "string": "string",
+    "int64": "bigint",
+    "int32": "int",
+    "bool": "boolean",
+    "binary": "binary",
+    "list": "string",
+}
+"""Spark's names of the types of columns. Lists are JSON text, as in Arrow."""
+
+
+def schema_of(columns: Iterable[Column]) -> str:
+    """Names and types of columns, as Spark's data definition language has them."""
+    return ", ".join(f"`{column.name}` {SQL_TYPES[column.type]}" for column in columns)
