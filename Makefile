@@ -52,7 +52,7 @@ test-spark: $(VENV)/.release $(SPARK_VENV)/.done ## tests/spark with another PyS
 	PYTHONPATH=python $(SPARK_VENV)/bin/python -m pytest -q -m "spark and not slow" tests/spark --durations 10
 
 vectors: $(VENV)/.release $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
-	$(BIN)/python tests/vectors.py $(DIR)
+	PYTHONPATH=tests $(BIN)/python -m support.vectors $(DIR)
 
 check: $(VENV)/.release $(VENV)/.dev ## formatters, linters, types, import rules, tidiness
 	cargo fmt --all --check

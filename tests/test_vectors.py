@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import vectors
+from support import vectors
 
 GOLDEN = Path(__file__).parent / "golden" / "histories.jsonl"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import ottla
 import pytest
-from logs import batches, files_under, segment, write_log_directory, write_partition
 from ottla.audit import Level
+from support.logs import batches, files_under, segment, write_log_directory, write_partition
 
 from benches.data import encode_batch
 

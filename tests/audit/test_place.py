@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from logs import segment, segment_name, write_partition
 from ottla import _engine
 from ottla.errors import AuditCancelledError
+from support.logs import segment, segment_name, write_partition
 
 NOW_MS = 1_700_000_000_000
 RANGE = 70_001

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from aiokafka.record import _crecords
 from hypothesis import given
-from strategies import DrawnRecord, batches_of_records, int64
+from support.strategies import DrawnRecord, batches_of_records, int64
 
 from benches.cases import CASES, JAVA_CASES, SMALL, Case, Outcome
 from benches.chart import Bar, draw

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from commands import Ran, Run
 from ottla import cli
+from support.commands import Ran, Run
 
 PROGRAM = "from ottla.cli import main; main()"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import ottla
 import pytest
-from commands import Run
-from logs import files_under, segment, segment_name, write_log_directory, write_partition
 from ottla.audit.result.result import SAVED_TABLES
+from support.commands import Run
+from support.logs import files_under, segment, segment_name, write_log_directory, write_partition
 
 
 @pytest.fixture

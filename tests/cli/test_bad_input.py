@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import Ran, Run
-from logs import batches, segment, segment_name, write_log_directory, write_partition
+from support.commands import Ran, Run
+from support.logs import batches, segment, segment_name, write_log_directory, write_partition
 
 PROGRAM = "from ottla.cli import main; main()"
 CAP_DAC_OVERRIDE = 1

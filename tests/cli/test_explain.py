@@ -1,8 +1,8 @@
 """`ottla explain`: the catalogue at a terminal."""
 
 import pytest
-from commands import Run
 from ottla.audit.catalogue.explain import catalogue, causes
+from support.commands import Run
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import Run
-from logs import TIMESTAMP, batches, segment, segment_name, write_partition
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
+from support.commands import Run
+from support.logs import TIMESTAMP, batches, segment, segment_name, write_partition
 
 from benches.data import encode_batch
 

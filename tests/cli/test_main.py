@@ -8,9 +8,9 @@ from pathlib import Path
 
 import ottla
 import pytest
-from commands import Run
-from logs import segment, segment_name, write_log_directory, write_partition
 from ottla import cli
+from support.commands import Run
+from support.logs import segment, segment_name, write_log_directory, write_partition
 
 
 def test_the_version_is_the_packages(run: Run) -> None:

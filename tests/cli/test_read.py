@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import Run
-from logs import TIMESTAMP, batches, segment, segment_name, write_partition
+from support.commands import Run
+from support.logs import TIMESTAMP, batches, segment, segment_name, write_partition
 
 from benches.data import encode_batch
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from logs import segment, write_log_directory, write_partition
 from ottla.cli import run
+from support.logs import segment, write_log_directory, write_partition
 
 
 def test_every_partition_gets_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

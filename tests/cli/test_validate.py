@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import ottla
 import pytest
-from commands import Run
 from ottla.records import profile_differences
 from records.crafting import entry, message
+from support.commands import Run
 
 NOW = 1_700_000_000_000
 # Some days after the broker of the examples wrote its log.

@@ -11,7 +11,7 @@ from aiokafka.record import memory_records as aiokafka_records
 from hypothesis import given, settings
 from kafka.record import default_records as kafka_batches
 from ottla import NewRecord
-from strategies import DrawnRecord, batches_of_records
+from support.strategies import DrawnRecord, batches_of_records
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 Row = tuple[int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from logs import segment_name
 from support.finding_case import Case, Found
+from support.logs import segment_name
 from support.small_log import PARTITION, SIZE, offset_index, write_orders
 
 INDEX = f"{PARTITION}/{segment_name(0, 'index')}"

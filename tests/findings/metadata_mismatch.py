@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from logs import TOPIC_ID, write_partition
 from support.finding_case import Case, Found
+from support.logs import TOPIC_ID, write_partition
 from support.small_log import batch, write_orders
 
 METADATA = "orders-2/partition.metadata"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from logs import META_PROPERTIES
 from support.finding_case import Case, Found
+from support.logs import META_PROPERTIES
 from support.small_log import FIRST_LOG, SIZE, batch, overwrite, write_orders
 
 CHANGED = f"broker-2/{FIRST_LOG}"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from logs import TIMESTAMP, segment_name
 from support.finding_case import Case, Found
+from support.logs import TIMESTAMP, segment_name
 from support.small_log import (
     PARTITION,
     SnapshotEntry,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from logs import TIMESTAMP
 from support.finding_case import Case, Found
+from support.logs import TIMESTAMP
 from support.small_log import FIRST, FIRST_LOG, SIZE, batch, write_orders
 
 

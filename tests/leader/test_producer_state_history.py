@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from histories import differences
+from support.histories import differences
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "histories.jsonl"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in GOLDEN.read_text().splitlines()]

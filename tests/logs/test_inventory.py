@@ -5,9 +5,15 @@ import socket
 from pathlib import Path
 
 import pytest
-from logs import META_PROPERTIES, segment, segment_name, write_log_directory, write_partition
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import classify, display, parse_partition_name
+from support.logs import (
+    META_PROPERTIES,
+    segment,
+    segment_name,
+    write_log_directory,
+    write_partition,
+)
 
 
 @pytest.mark.parametrize(

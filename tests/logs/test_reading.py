@@ -6,8 +6,8 @@ from pathlib import Path
 
 import ottla
 import pytest
-from logs import TIMESTAMP, batches, segment, segment_name, write_partition
 from ottla.logs.reading import Isolation
+from support.logs import TIMESTAMP, batches, segment, segment_name, write_partition
 
 from benches.data import encode_batch
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import ottla
 import pytest
-from logs import files_under, segment, segment_name, write_log_directory, write_partition
+from support.logs import files_under, segment, segment_name, write_log_directory, write_partition
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 

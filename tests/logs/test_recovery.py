@@ -10,8 +10,8 @@ from pathlib import Path
 import ottla
 import pytest
 from crc32c import crc32c
-from logs import TIMESTAMP, batches, files_under, segment, segment_name, write_partition
 from ottla.logs.recovery import RecoveryPrediction, predict_start
+from support.logs import TIMESTAMP, batches, files_under, segment, segment_name, write_partition
 
 from benches.data import encode_batch
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from logs import batches, segment
 from ottla.logs import segment as segment_module
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
 from ottla.logs.segment import batch_chunks, find_offset, record_chunks
+from support.logs import batches, segment
 
 NAMES = [column.name for column in BATCH_COLUMNS]
 

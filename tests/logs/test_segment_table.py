@@ -11,8 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import batches as plain_batches
-from logs import segment, write_log_directory
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.tables import Table, arrow_stream
 from ottla.logs.segment import batch_chunks, record_chunks, segment_table
@@ -32,7 +30,9 @@ from records.crafting import (
     varint,
     wrapper,
 )
-from strategies import batches_of_records
+from support.logs import batches as plain_batches
+from support.logs import segment, write_log_directory
+from support.strategies import batches_of_records
 
 from benches.data import CODECS, encode_batch
 

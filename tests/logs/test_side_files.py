@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from logs import TOPIC_ID, write_partition
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
 from ottla.logs.listing import take_inventory
 from ottla.logs.metadata import parse_meta_properties, parse_partition_metadata
 from ottla.logs.side_files import MAX_FILE_BYTES, SideFileError, read_side_file
+from support.logs import TOPIC_ID, write_partition
 
 
 def test_a_checkpoint_gives_offsets_by_partition() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ottla import NewRecord
 from records.crafting import CODECS, TIMESTAMP
-from strategies import DrawnRecord, base_offsets, batches_of_records, compressions
+from support.strategies import DrawnRecord, base_offsets, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch
 

@@ -44,7 +44,7 @@ from records.crafting import (
     varint,
     wrapper,
 )
-from strategies import DrawnRecord, base_offsets, batches_of_records, compressions
+from support.strategies import DrawnRecord, base_offsets, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch
 

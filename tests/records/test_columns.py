@@ -29,7 +29,7 @@ from records.crafting import (
     varint,
     wrapper,
 )
-from strategies import base_offsets, batches_of_records, compressions
+from support.strategies import base_offsets, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch
 

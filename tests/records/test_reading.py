@@ -43,7 +43,7 @@ from records.crafting import (
     xerial,
     xxh32,
 )
-from strategies import DrawnRecord, base_offsets, batches_of_records, compressions
+from support.strategies import DrawnRecord, base_offsets, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch
 

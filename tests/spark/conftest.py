@@ -1,11 +1,11 @@
-"""Sessions of Spark, one kind at a time; see `clusters`."""
+"""Sessions of Spark, one kind at a time; see `support.clusters`."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import ottla.spark
 import pytest
-from clusters import Sessions, what_is_missing
+from support.clusters import Sessions, what_is_missing
 
 KINDS = ("spark", "cluster", "connect")
 

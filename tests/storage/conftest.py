@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ottla.storage import ANYWHERE, objects
-from stores import Store, missing, s3_server
+from support.stores import Store, missing, s3_server
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ from typing import Any
 
 import ottla
 import pytest
-from logs import segment, segment_name, write_log_directory, write_partition
 from ottla import _engine, cli
 from ottla.audit.pipeline import carry_out
 from ottla.audit.plan.plan import plan_audit
@@ -18,7 +17,8 @@ from ottla.audit.result.columns import TABLES
 from ottla.audit.result.result import make_result
 from ottla.audit.run.threads import ThreadRunner
 from ottla.storage import ANYWHERE, objects
-from stores import Store
+from support.logs import segment, segment_name, write_log_directory, write_partition
+from support.stores import Store
 
 NOW_MS = 1_760_000_000_000
 MIB = 1 << 20

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from crc32c import crc32c
-from logs import META_PROPERTIES, TIMESTAMP, segment_name, write_partition
+from support.logs import META_PROPERTIES, TIMESTAMP, segment_name, write_partition
 
 from benches.data import encode_batch
 

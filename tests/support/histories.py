@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import ottla
-from broker_log import BrokerLog
+from support.broker_log import BrokerLog
 
 Answer = dict[str, Any]
 

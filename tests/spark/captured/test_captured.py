@@ -13,7 +13,7 @@ import ottla.spark
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import vectors
+from support import vectors
 
 pytestmark = pytest.mark.spark
 

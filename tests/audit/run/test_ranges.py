@@ -9,7 +9,6 @@ from typing import Any
 
 import ottla
 import pytest
-from logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
 from ottla._engine import Chunk, Segment
 from ottla.audit.judge.gathered import Outcome
 from ottla.audit.pipeline import carry_out
@@ -17,6 +16,7 @@ from ottla.audit.plan.plan import ENDLESS, make_plan
 from ottla.audit.result.result import make_result
 from ottla.audit.run.threads import ThreadRunner
 from ottla.logs.listing import take_inventory
+from support.logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
 
 from benches.data import encode_batch
 

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
-from logs import segment, segment_name, write_log_directory, write_partition
 from ottla.audit.judge.gathered import Outcome
 from ottla.audit.pipeline import carry_out
 from ottla.audit.plan.plan import Plan, make_plan
 from ottla.audit.run.threads import ThreadRunner, default_threads
 from ottla.logs.listing import take_inventory
+from support.logs import segment, segment_name, write_log_directory, write_partition
 
 WINDOW = 8 << 20
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import ottla
 import pytest
-import stores
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logs import segment, segment_name
+from support import stores
+from support.logs import segment, segment_name
 
 pytest.importorskip("pyspark", minversion="4.0")
 

@@ -23,7 +23,7 @@ KAFKA_CLIENTS_OF_SPARK = "3.9.1"
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 20
 
-_TARGET = Path(__file__).resolve().parents[1] / "target" / "kafka"
+_TARGET = Path(__file__).resolve().parents[2] / "target" / "kafka"
 _MAVEN_WITHIN_S = 300
 
 

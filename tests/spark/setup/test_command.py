@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from clusters import free_port
-from commands import Ran
-from logs import segment, segment_name
 from ottla.errors import SparkError
 from ottla.spark.setup import session
+from support.clusters import free_port
+from support.commands import Ran
+from support.logs import segment, segment_name
 
 PROGRAM = "from ottla.cli import main; main()"
 NO_PYSPARK = "import sys; sys.modules['pyspark'] = None\n"

@@ -9,7 +9,6 @@ from typing import Any
 
 import ottla
 import pytest
-import vectors
 from hypothesis import given
 from hypothesis import strategies as st
 from ottla.spark.captured.options import Circumstances
@@ -20,7 +19,8 @@ from ottla.spark.captured.split import (
     Halves,
     split_set,
 )
-from strategies import DrawnRecord, batches_of_records, compressions
+from support import vectors
+from support.strategies import DrawnRecord, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch
 

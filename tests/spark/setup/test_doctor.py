@@ -8,11 +8,11 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
-from clusters import environ
 from ottla.spark.setup import doctor
 from ottla.spark.setup.doctor import Report
 from ottla.spark.setup.jobs import job
 from ottla.spark.work.worker import run_in_worker
+from support.clusters import environ
 
 pytestmark = pytest.mark.spark
 

@@ -9,10 +9,10 @@ import crc32c
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logs import batches, segment, segment_name, write_partition
 from ottla.audit import audit
 from ottla.audit.catalogue.findings import Finding
 from ottla.audit.result import split
+from support.logs import batches, segment, segment_name, write_partition
 
 from benches.data import Compression, encode_batch
 

@@ -9,10 +9,10 @@ import duckdb
 import ottla
 import pyarrow.parquet as pq
 import pytest
-from logs import segment_name, write_log_directory
 from ottla.audit.result import save as save_module
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.result import SAVED_TABLES, save
+from support.logs import segment_name, write_log_directory
 
 
 @pytest.fixture

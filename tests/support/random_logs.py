@@ -4,8 +4,8 @@ import random
 from pathlib import Path
 
 import ottla
-from logs import TIMESTAMP, segment_name, write_partition
 from ottla.records import Compression
+from support.logs import TIMESTAMP, segment_name, write_partition
 
 CODECS: tuple[Compression, ...] = ("none", "none", "none", "gzip", "snappy", "lz4", "zstd")
 

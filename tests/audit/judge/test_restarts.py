@@ -6,11 +6,11 @@ from typing import Any
 
 import ottla
 import pytest
-from logs import segment, segment_name, write_log_directory, write_partition
 from ottla.audit.judge import restarts
 from ottla.audit.judge.restarts import predict_restarts
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import take_inventory
+from support.logs import segment, segment_name, write_log_directory, write_partition
 
 
 def rows_of(source: Path) -> list[dict[str, Any]]:

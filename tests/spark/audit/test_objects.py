@@ -7,13 +7,13 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
-from clusters import Sessions
-from logs import segment_name, write_log_directory
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from ottla.spark.audit import runner
 from ottla.spark.audit.bins import make_bins
-from stores import Store, missing, s3_server
+from support.clusters import Sessions
+from support.logs import segment_name, write_log_directory
+from support.stores import Store, missing, s3_server
 
 # The module, over which the package binds the function of its name.
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
 from ottla.audit.judge.side_files import (
     LogRange,
     check_log_directory,
@@ -12,6 +11,7 @@ from ottla.audit.judge.side_files import (
     read_small_files,
 )
 from ottla.logs.listing import take_inventory
+from support.logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
 
 
 def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str | None]]:

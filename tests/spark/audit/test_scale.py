@@ -15,7 +15,7 @@ from benches.spark.processes import jvm_of, peak_resident, python_workers
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PARTITIONS = 10_000
 
 

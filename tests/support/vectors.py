@@ -1,6 +1,6 @@
 """A directory of golden vectors against the engine, as a table by class.
 
-    python tests/vectors.py DIR
+    python -m support.vectors DIR
 
 Reads `read.jsonl.gz`, `decide.jsonl.gz` and `history.jsonl.gz`, those of them that are there; each
 line is a case with Apache Kafka's own answer. Status 1 on any difference, or where nothing is.
@@ -18,8 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import histories
 import ottla
+from support import histories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,5 +278,5 @@ def say(line: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python tests/vectors.py DIR")
+        sys.exit("usage: python -m support.vectors DIR")
     sys.exit(main(Path(sys.argv[1])))

@@ -10,10 +10,10 @@ from typing import Any
 
 import ottla
 import pytest
-import stores
-from logs import batches, segment, segment_name, write_log_directory, write_partition
 from ottla.audit.result.columns import TABLES
-from stores import Store
+from support import stores
+from support.logs import batches, segment, segment_name, write_log_directory, write_partition
+from support.stores import Store
 
 from benches.data import encode_batch
 

@@ -11,12 +11,12 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
-from logs import segment_name, write_log_directory
 from ottla.audit.plan.plan import plan_audit
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from ottla.spark.audit import audit, runner
-from random_logs import write_random_log
+from support.logs import segment_name, write_log_directory
+from support.random_logs import write_random_log
 
 pytestmark = pytest.mark.spark
 

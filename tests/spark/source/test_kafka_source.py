@@ -10,7 +10,7 @@ import ottla
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from kafka_broker import Broker, MissingError, broker, source_jars
+from support.kafka_broker import Broker, MissingError, broker, source_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from logs import segment, segment_name, write_log_directory, write_partition
 from ottla.audit.plan.plan import Plan, make_plan
 from ottla.logs.listing import take_inventory
+from support.logs import segment, segment_name, write_log_directory, write_partition
 
 
 def plan_of(*paths: Path, topics: tuple[str, ...] = ()) -> Plan:

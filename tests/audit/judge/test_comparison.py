@@ -7,7 +7,7 @@ from typing import Any
 
 import ottla
 import pytest
-from logs import batches, segment, segment_name, write_log_directory, write_partition
+from support.logs import batches, segment, segment_name, write_log_directory, write_partition
 
 SIZE = len(batches(1)[0])
 

@@ -12,7 +12,7 @@ import ottla
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import TIMESTAMP, segment, write_log_directory, write_partition
+from support.logs import TIMESTAMP, segment, write_log_directory, write_partition
 
 OFFSETS = "__consumer_offsets"
 TRANSACTIONS = "__transaction_state"
