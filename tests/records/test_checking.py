@@ -794,6 +794,40 @@ def test_all_kernels_give_the_same_results(root: Path) -> None:
     assert [name for name, got in others.items() if got not in {None, expected}] == []
 
 
+# What each level needs of a CPU, as Linux names it; a foreign architecture has none of them.
+FLAGS = {
+    "portable": set[str](),
+    "arm64": {"crc32"},
+    "sse42": {"sse4_2", "pclmulqdq"},
+    "bmi2": {"sse4_2", "pclmulqdq", "bmi1", "bmi2", "abm", "popcnt"},
+    "avx512": {"bmi2", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "vpclmulqdq"},
+}
+CPUINFO = Path("/proc/cpuinfo")
+
+
+@pytest.mark.skipif(not CPUINFO.exists(), reason="needs /proc/cpuinfo: Linux alone")
+@pytest.mark.parametrize("asked", FLAGS)
+def test_the_level_that_is_reported_is_one_that_this_cpu_runs(asked: str) -> None:
+    lines = [line.partition(":") for line in CPUINFO.read_text().splitlines()]
+    has = {
+        flag
+        for name, _, flags in lines
+        if name.strip() in {"flags", "Features"}
+        for flag in flags.split()
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", "from ottla._engine import kernel_level; print(kernel_level())"],
+        env={**os.environ, "OTTLA_KERNELS": asked, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    reported = done.stdout.strip()
+    assert has >= FLAGS[reported]
+    if has >= FLAGS[asked]:
+        assert reported == asked
+
+
 def test_a_kernel_that_does_not_exist_is_refused_on_import() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import ottla"],

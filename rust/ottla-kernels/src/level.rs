@@ -59,9 +59,16 @@ impl Level {
         }
     }
 
-    /// This level, or the nearest below it that the CPU has. Code for a level may run where this
-    /// returned it.
-    pub(crate) fn usable(self) -> Level {
+    /// This level, or the nearest below it that the CPU has: what runs where this one is asked for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use ottla_kernels::Level;
+    ///
+    /// assert!(Level::available().contains(&Level::Avx512.usable()));
+    /// ```
+    pub fn usable(self) -> Level {
         let level = self.min(highest());
         let foreign = if cfg!(target_arch = "aarch64") { Level::Sse42 } else { Level::Arm64 };
         if level == foreign { Level::Portable } else { level }

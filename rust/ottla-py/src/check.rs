@@ -13,12 +13,13 @@ use pyo3::types::PyBytes;
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-/// The kernels in use: the best this machine has, or those that `OTTLA_KERNELS` names.
+/// The kernels in use: the best this machine has, or those that `OTTLA_KERNELS` names, or where the
+/// machine lacks these the nearest below.
 pub(crate) fn kernels() -> ottla_kernels::Level {
     static LEVEL: OnceLock<ottla_kernels::Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
         let named = named_kernels().and_then(|name| name.parse().ok());
-        named.unwrap_or_else(ottla_kernels::Level::best)
+        named.map_or_else(ottla_kernels::Level::best, ottla_kernels::Level::usable)
     })
 }
 
@@ -110,7 +111,8 @@ fn check_all(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
     result.map_err(|error| to_python(py, &error))
 }
 
-/// The name of the kernels in use: ``portable``, ``arm64``, ``sse42``, ``bmi2`` or ``avx512``.
+/// Returns the name of the kernels that run: ``portable``, ``arm64``, ``sse42``, ``bmi2`` or
+/// ``avx512``. Where ``OTTLA_KERNELS`` names kernels that this CPU lacks, it is the nearest below.
 #[pyfunction]
 pub(crate) fn kernel_level() -> &'static str {
     kernels().name()
