@@ -2,7 +2,7 @@
 
 use std::alloc::System;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ottla_format::attributes::Compression::{self, Gzip, Lz4, Snappy, Zstd};
 use ottla_format::compression::{ARENA_KEPT_BYTES, Codecs};
@@ -24,25 +24,43 @@ fn zeros(codec: Compression, length: usize) -> Vec<u8> {
     Codecs::new(Limits::default()).compress(codec, None, 2, &zeros).expect("compresses")
 }
 
-/// Asserts that `payload` is refused for its size within the time and memory promised.
+/// Returns what a new set of codecs makes of a payload, and the seconds that it takes.
+fn timed(codec: Compression, payload: &[u8], limits: Limits) -> (Result<usize, ErrorKind>, f64) {
+    let mut codecs = Codecs::new(limits);
+    let start = Instant::now();
+    let outcome = codecs.decompress(codec, 2, payload).map(<[u8]>::len);
+    (outcome, start.elapsed().as_secs_f64())
+}
+
+/// Asserts that `payload` is refused for its size, in the memory promised and in no more time than
+/// an honest payload takes that inflates to the bound, or to a MiB: less is too short to time.
 fn assert_refused(name: &str, codec: Compression, payload: &[u8], limits: Limits) {
     let limit = limits.decompressed(payload.len());
-    let mut fastest = Duration::MAX;
-    for _ in 0..3 {
-        let mut codecs = Codecs::new(limits);
+    let honest_size = (limit as usize).max(MIB);
+    let honest = zeros(codec, honest_size);
+    let honest_limits = Limits {
+        decompressed_bytes: honest_size as u64,
+        decompressed_ratio: u64::MAX,
+        ..Limits::default()
+    };
+    let (mut fastest, mut base) = (f64::MAX, f64::MAX);
+    // In turn, and at the best of the rounds; more of them where the machine is busy.
+    for round in 0..20 {
         let region = Region::new(ALLOCATOR);
-        let start = Instant::now();
-        let outcome = codecs.decompress(codec, 2, payload).map(<[u8]>::len);
-        fastest = fastest.min(start.elapsed());
+        let (outcome, seconds) = timed(codec, payload, limits);
         // All that is ever asked for, which is at least what is held at any time.
         let taken = region.change().bytes_allocated as u64;
         assert_eq!(outcome, Err(ErrorKind::DecompressedTooLarge { limit }), "{name}");
         assert!(taken <= 4 * limit, "{name}: {taken} bytes for a bound of {limit}");
+        fastest = fastest.min(seconds);
+        let (outcome, seconds) = timed(codec, &honest, honest_limits);
+        assert_eq!(outcome, Ok(honest_size), "{name}: the honest payload");
+        base = base.min(seconds);
+        if round >= 2 && fastest < 2.0 * base {
+            break;
+        }
     }
-    // Unoptimised code is not what the promise is about.
-    if !cfg!(debug_assertions) {
-        assert!(fastest < Duration::from_millis(50), "{name}: {fastest:?}");
-    }
+    assert!(fastest < 2.0 * base, "{name}: {fastest} s, an honest payload {base} s");
 }
 
 fn alone() -> impl Drop {
@@ -74,7 +92,7 @@ fn snappy_of_large_blocks(blocks: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_bomb_is_refused_at_the_default_bound_within_50_ms_and_four_times_the_bound() {
+fn a_bomb_is_refused_at_the_default_bound_as_soon_as_an_honest_payload_is_inflated() {
     let _guard = alone();
     let limits = Limits::default();
     for (name, codec, payload) in [
