@@ -2,51 +2,19 @@
 
 import argparse
 import json
-import platform
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from benches.cases import CASES, JAVA_CASES, LARGE, Case, Outcome, run, run_beside_java
 from benches.chart import Bar, draw
+from benches.machine import machine
 from benches.peers import AIOKAFKA, JAVA, OURS, STORED, VALIDATE
 from benches.whole import Measure, measures
 from benches.worker import ROOT, WorkerError
 
 _VERDICT = {True: "yes", False: "**no**", None: ""}
-
-
-def machine() -> dict[str, str]:
-    """Tell what the figures hold for."""
-    from ottla import __version__
-    from ottla._engine import kernel_level
-
-    name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [
-            line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
-        ]
-        name = models[0].partition(":")[2].strip() if models else name
-    revision = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    return {
-        "cpu": name,
-        "level": kernel_level(),
-        "python": platform.python_version(),
-        "ottla": __version__,
-        "aiokafka": version("aiokafka"),
-        "revision": revision,
-    }
 
 
 def _of_peer(outcome: Outcome, peer: str) -> str:

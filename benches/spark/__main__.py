@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from benches.data import MIB, Shape
+from benches.machine import machine
 from benches.peers.maven import missing as missing_java
 from benches.spark.data import captured, segments, warm
 from benches.spark.pages import tables, write_pages
 from benches.spark.processes import jvm_of
-from benches.table import machine
 from benches.worker import ROOT
 
 if TYPE_CHECKING:
