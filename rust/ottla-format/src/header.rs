@@ -1,4 +1,4 @@
-//! The envelope all formats share, and the header of magic 2.
+//! The envelope that all formats share, and the header of magic 2.
 //!
 //! ```text
 //! 0           8      12        16   17    21    23        27         35        43        51    53       57     61
@@ -8,30 +8,29 @@
 //! ```
 //!
 //! `size` counts the bytes after itself. Magic 0 and 1 share the first 12 bytes and the place of
-//! the magic byte; bytes 12 to 16 hold their CRC-32.
+//! the magic byte; bytes 12 to 16 hold their CRC-32. Positions of fields are [`field`]'s, whose
+//! parser is [`ottla_kernels::BatchHeader::read`].
 
-use crate::attributes::{
-    CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType,
-};
+use crate::attributes::{CODEC_MASK, CONTROL, TRANSACTIONAL};
 use crate::error::{Error, ErrorKind, Result};
+use ottla_kernels::BatchHeader;
 
-/// Bytes before what `size` counts.
-pub const LOG_OVERHEAD: usize = 12;
-/// Bytes up to and with the magic byte.
-pub const HEADER_UP_TO_MAGIC: usize = 17;
+pub use crate::sequence::{decrement_sequence, increment_sequence};
+pub use ottla_kernels::header::{CRC_START, LOG_OVERHEAD, field};
+
+/// Bytes up to and including the magic byte.
+pub const HEADER_UP_TO_MAGIC: usize = field::MAGIC + 1;
 /// Bytes before the records of a magic 2 batch.
-pub const RECORD_BATCH_OVERHEAD: usize = 61;
-/// Where the CRC of a magic 2 batch begins to cover.
-pub const CRC_START: usize = 21;
+pub const RECORD_BATCH_OVERHEAD: usize = ottla_kernels::HEADER_BYTES;
 /// The smallest size field any format allows (a magic 0 record without key and value).
 pub const MIN_SIZE: i32 = 14;
 /// The smallest size field of magic 2.
 pub const MIN_SIZE_V2: i32 = (RECORD_BATCH_OVERHEAD - LOG_OVERHEAD) as i32;
 
-/// No producer id, epoch, sequence, timestamp or leader epoch.
+/// The value of a producer id, producer epoch, sequence, timestamp or leader epoch that is absent.
 pub const NONE: i64 = -1;
 
-/// What the first 17 bytes say.
+/// The fields in the first 17 bytes, which every format has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Magic 2: the base offset; below: the offset of the (last inner) record.
@@ -42,15 +41,15 @@ pub struct Envelope {
     pub magic: i8,
 }
 
-/// What stands at a position of a buffer, by the rules of Kafka's in-memory reader
-/// (`record-batch.md` §1.1).
+/// What begins at a position of a buffer, by the rules of Kafka's in-memory reader
+/// (`docs/kafka/record-batch.md` §1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing, or a batch that the buffer cuts: the bytes needed for it and the bytes left.
+    /// Nothing, or a batch that the end of the buffer truncates.
     End {
-        /// Bytes that are left, none of them a whole batch.
+        /// Bytes left in the buffer, which hold no whole batch.
         left: usize,
-        /// Bytes the batch needs, as far as is known.
+        /// Bytes the batch needs, as far as they are known.
         needed: usize,
     },
     /// A whole batch.
@@ -77,29 +76,29 @@ pub fn read_i16(data: &[u8], at: usize) -> Option<i16> {
 }
 
 impl Envelope {
-    /// Reads 17 bytes at `at`, judging nothing.
+    /// Reads the 17 bytes at `at` and judges none of them.
     pub fn read(data: &[u8], at: usize) -> Option<Self> {
         let head = data.get(at..)?.first_chunk::<HEADER_UP_TO_MAGIC>()?;
         Some(Self {
-            offset: read_i64(head, 0)?,
-            size: read_i32(head, 8)?,
-            magic: i8::from_be_bytes([head[16]]),
+            offset: read_i64(head, field::BASE_OFFSET)?,
+            size: read_i32(head, field::BATCH_LENGTH)?,
+            magic: i8::from_be_bytes([head[field::MAGIC]]),
         })
     }
 
     /// Bytes of the whole batch, envelope included.
     pub fn total(&self) -> usize {
-        LOG_OVERHEAD + usize::try_from(self.size).unwrap_or(0)
+        LOG_OVERHEAD.saturating_add(usize::try_from(self.size).unwrap_or(0))
     }
 
-    /// What stands at `at`, judged as Kafka judges a fetch response.
+    /// What begins at `at`, judged as Kafka's consumer judges a fetch response.
     ///
     /// # Errors
     /// [`ErrorKind::SizeTooSmall`], [`ErrorKind::UnknownMagic`] and [`ErrorKind::SizeTooLarge`],
-    /// in the order in which Kafka finds them.
+    /// in the order in which Kafka checks them.
     pub fn next(data: &[u8], at: usize) -> Result<Next> {
         let left = data.len().saturating_sub(at);
-        let Some(size) = read_i32(data, at.saturating_add(8)) else {
+        let Some(size) = read_i32(data, at.saturating_add(field::BATCH_LENGTH)) else {
             return Ok(Next::End { left, needed: LOG_OVERHEAD });
         };
         if size < MIN_SIZE {
@@ -145,49 +144,67 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads 61 bytes at `at`, judging nothing.
+    /// Reads the 61 bytes at `at` and judges none of them.
     #[inline]
     pub fn read(data: &[u8], at: usize) -> Option<Self> {
         let head = data.get(at..)?.first_chunk::<RECORD_BATCH_OVERHEAD>()?;
-        Some(Self {
-            base_offset: read_i64(head, 0)?,
-            batch_length: read_i32(head, 8)?,
-            partition_leader_epoch: read_i32(head, 12)?,
-            magic: i8::from_be_bytes([head[16]]),
-            crc: read_i32(head, 17)? as u32,
-            attributes: read_i16(head, 21)? as u16,
-            last_offset_delta: read_i32(head, 23)?,
-            base_timestamp: read_i64(head, 27)?,
-            max_timestamp: read_i64(head, 35)?,
-            producer_id: read_i64(head, 43)?,
-            producer_epoch: read_i16(head, 51)?,
-            base_sequence: read_i32(head, 53)?,
-            record_count: read_i32(head, 57)?,
-        })
+        let Envelope { size, magic, .. } = Envelope::read(head, 0)?;
+        Some(Self::from_fields(&BatchHeader::read(head, at, at), size, magic))
+    }
+
+    /// The header of a batch that a kernel has parsed.
+    #[inline]
+    pub fn from_kernel(header: &BatchHeader) -> Self {
+        let size = header.end.saturating_sub(header.position).saturating_sub(LOG_OVERHEAD);
+        Self::from_fields(header, size as i32, 2)
+    }
+
+    #[inline]
+    fn from_fields(fields: &BatchHeader, batch_length: i32, magic: i8) -> Self {
+        Self {
+            base_offset: fields.base_offset,
+            batch_length,
+            partition_leader_epoch: fields.partition_leader_epoch,
+            magic,
+            crc: fields.crc,
+            attributes: fields.attributes,
+            last_offset_delta: fields.last_offset_delta,
+            base_timestamp: fields.base_timestamp,
+            max_timestamp: fields.max_timestamp,
+            producer_id: fields.producer_id,
+            producer_epoch: fields.producer_epoch,
+            base_sequence: fields.base_sequence,
+            record_count: fields.record_count,
+        }
     }
 
     /// The 61 bytes.
     pub fn to_bytes(&self) -> [u8; RECORD_BATCH_OVERHEAD] {
         let mut out = [0; RECORD_BATCH_OVERHEAD];
-        out[0..8].copy_from_slice(&self.base_offset.to_be_bytes());
-        out[8..12].copy_from_slice(&self.batch_length.to_be_bytes());
-        out[12..16].copy_from_slice(&self.partition_leader_epoch.to_be_bytes());
-        out[16..17].copy_from_slice(&self.magic.to_be_bytes());
-        out[17..21].copy_from_slice(&self.crc.to_be_bytes());
-        out[21..23].copy_from_slice(&self.attributes.to_be_bytes());
-        out[23..27].copy_from_slice(&self.last_offset_delta.to_be_bytes());
-        out[27..35].copy_from_slice(&self.base_timestamp.to_be_bytes());
-        out[35..43].copy_from_slice(&self.max_timestamp.to_be_bytes());
-        out[43..51].copy_from_slice(&self.producer_id.to_be_bytes());
-        out[51..53].copy_from_slice(&self.producer_epoch.to_be_bytes());
-        out[53..57].copy_from_slice(&self.base_sequence.to_be_bytes());
-        out[57..61].copy_from_slice(&self.record_count.to_be_bytes());
+        out[field::BASE_OFFSET..field::BATCH_LENGTH]
+            .copy_from_slice(&self.base_offset.to_be_bytes());
+        out[field::BATCH_LENGTH..field::PARTITION_LEADER_EPOCH]
+            .copy_from_slice(&self.batch_length.to_be_bytes());
+        out[field::PARTITION_LEADER_EPOCH..field::MAGIC]
+            .copy_from_slice(&self.partition_leader_epoch.to_be_bytes());
+        out[field::MAGIC..field::CRC].copy_from_slice(&self.magic.to_be_bytes());
+        out[field::CRC..field::ATTRIBUTES].copy_from_slice(&self.crc.to_be_bytes());
+        out[field::ATTRIBUTES..field::LAST_OFFSET_DELTA]
+            .copy_from_slice(&self.attributes.to_be_bytes());
+        out[field::LAST_OFFSET_DELTA..field::BASE_TIMESTAMP]
+            .copy_from_slice(&self.last_offset_delta.to_be_bytes());
+        out[field::BASE_TIMESTAMP..field::MAX_TIMESTAMP]
+            .copy_from_slice(&self.base_timestamp.to_be_bytes());
+        out[field::MAX_TIMESTAMP..field::PRODUCER_ID]
+            .copy_from_slice(&self.max_timestamp.to_be_bytes());
+        out[field::PRODUCER_ID..field::PRODUCER_EPOCH]
+            .copy_from_slice(&self.producer_id.to_be_bytes());
+        out[field::PRODUCER_EPOCH..field::BASE_SEQUENCE]
+            .copy_from_slice(&self.producer_epoch.to_be_bytes());
+        out[field::BASE_SEQUENCE..field::RECORD_COUNT]
+            .copy_from_slice(&self.base_sequence.to_be_bytes());
+        out[field::RECORD_COUNT..].copy_from_slice(&self.record_count.to_be_bytes());
         out
-    }
-
-    /// Number of the codec; 5 to 7 do not exist.
-    pub fn codec(&self) -> u8 {
-        (self.attributes & CODEC_MASK) as u8
     }
 
     /// Base offset plus last offset delta, wrapping as in Kafka.
@@ -195,40 +212,22 @@ impl Header {
         self.base_offset.wrapping_add(i64::from(self.last_offset_delta))
     }
 
-    /// The last sequence number, or −1 where there is none.
-    pub fn last_sequence(&self) -> i32 {
-        if self.base_sequence == -1 {
-            -1
-        } else {
-            increment_sequence(self.base_sequence, self.last_offset_delta)
-        }
+    /// The number of the codec; 5 to 7 do not exist.
+    pub fn codec(&self) -> u8 {
+        (self.attributes & CODEC_MASK) as u8
     }
 
-    /// Who gave the timestamps.
-    pub fn timestamp_type(&self) -> TimestampType {
-        if self.attributes & LOG_APPEND_TIME == 0 {
-            TimestampType::CreateTime
-        } else {
-            TimestampType::LogAppendTime
-        }
-    }
-
-    /// Part of a transaction (KIP-98).
+    /// Whether the batch is part of a transaction (KIP-98).
     pub fn is_transactional(&self) -> bool {
         self.attributes & TRANSACTIONAL != 0
     }
 
-    /// Holds control records (KIP-98).
+    /// Whether the batch holds control records (KIP-98).
     pub fn is_control(&self) -> bool {
         self.attributes & CONTROL != 0
     }
 
-    /// When the cleaner may drop the batch's tombstones and markers (KIP-534).
-    pub fn delete_horizon_ms(&self) -> Option<i64> {
-        (self.attributes & DELETE_HORIZON != 0).then_some(self.base_timestamp)
-    }
-
-    /// Kafka counts a producer id of zero or more as one.
+    /// Whether there is a producer id: to Kafka, one of zero or more.
     pub fn has_producer_id(&self) -> bool {
         self.producer_id > NONE
     }
@@ -236,22 +235,3 @@ impl Header {
 
 /// Batches of one epoch that a partition knows again when they come twice (`ProducerStateEntry`).
 pub const REMEMBERED_BATCHES: usize = 5;
-
-/// The sequence `n` steps on: sequences wrap from 2^31−1 to 0 (KIP-98). Wrapping as Kafka's own
-/// arithmetic on hostile input.
-pub fn increment_sequence(sequence: i32, n: i32) -> i32 {
-    if sequence > i32::MAX.wrapping_sub(n) {
-        n.wrapping_sub(i32::MAX.wrapping_sub(sequence)).wrapping_sub(1)
-    } else {
-        sequence.wrapping_add(n)
-    }
-}
-
-/// The sequence `n` steps back, over 0 to 2^31−1: the other way of [`increment_sequence`].
-pub fn decrement_sequence(sequence: i32, n: i32) -> i32 {
-    if sequence < n {
-        i32::MAX.wrapping_sub(n.wrapping_sub(sequence)).wrapping_add(1)
-    } else {
-        sequence.wrapping_sub(n)
-    }
-}

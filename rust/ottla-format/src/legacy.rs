@@ -9,12 +9,38 @@
 //! A wrapper's value is a compressed message set. Inner offsets of magic 0 are absolute; those of
 //! magic 1 are relative, and the wrapper carries the absolute offset of the last one.
 
-use crate::attributes::{Compression, LOG_APPEND_TIME, TimestampType};
+use crate::attributes::{CODEC_MASK, Compression, LOG_APPEND_TIME, TimestampType};
 use crate::error::{Error, ErrorKind, Field, Result};
-use crate::header::{LOG_OVERHEAD, read_i32, read_i64};
+use crate::header::{LOG_OVERHEAD, MIN_SIZE, field, read_i32, read_i64};
 
-/// Bytes of the smallest body: magic 0 without key and value.
+/// Bytes of the smallest body of magic 0: no key and no value.
 pub const MIN_BODY: usize = 14;
+/// Bytes of the smallest body of magic 1: no key and no value.
+pub const MIN_BODY_V1: usize = 22;
+
+/// Where the CRC begins in a body.
+pub const CRC: usize = 0;
+/// Where the magic byte stands in a body; the CRC covers the body from here to its end.
+pub const MAGIC: usize = 4;
+/// Where the attributes byte stands in a body.
+pub const ATTRIBUTES: usize = 5;
+/// Where the timestamp begins in a body of magic 1.
+pub const TIMESTAMP: usize = 6;
+
+/// Where the key length begins in a body.
+pub fn key_position(magic: i8) -> usize {
+    if magic == 0 { TIMESTAMP } else { TIMESTAMP + size_of::<i64>() }
+}
+
+/// Bytes of the smallest body of a magic.
+pub fn min_body_bytes(magic: i8) -> usize {
+    if magic == 0 { MIN_BODY } else { MIN_BODY_V1 }
+}
+
+/// The magic byte of a body; 0 where the body is too short to have one.
+pub fn magic_of(body: &[u8]) -> i8 {
+    body.get(MAGIC).map_or(0, |&byte| i8::from_be_bytes([byte]))
+}
 
 /// Offset, size and body of one entry of a message set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +53,7 @@ pub struct Entry {
     pub end: usize,
 }
 
-/// The fields of one legacy record, borrowed from its body.
+/// The fields of one record of magic 0 or 1, borrowed from its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Kafka's own names
 pub struct LegacyRecord<'a> {
@@ -39,55 +65,75 @@ pub struct LegacyRecord<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-/// Stored and computed CRC-32 of a body (`magic` byte to the end).
+/// Stored and computed CRC-32 of a body; `None` where it is too short for them.
 pub fn checksums(body: &[u8]) -> Option<(u32, u32)> {
-    let stored = read_i32(body, 0)? as u32;
-    Some((stored, crc32fast::hash(body.get(4..)?)))
+    let stored = read_i32(body, CRC)? as u32;
+    Some((stored, crc32fast::hash(body.get(MAGIC..)?)))
 }
 
-/// A length at `at` and as many bytes behind it; any negative length is null.
+/// Refuses a body that is too short or whose stored checksum is not that of its bytes.
+///
+/// # Errors
+/// [`ErrorKind::LegacyTooShort`] and [`ErrorKind::CrcMismatch`], at position 0.
+pub fn verify_body(body: &[u8]) -> Result<()> {
+    let sums = checksums(body).filter(|_| body.len() >= MIN_BODY);
+    let (stored, computed) = sums.ok_or_else(|| too_short(body, MIN_BODY))?;
+    if stored == computed {
+        Ok(())
+    } else {
+        Err(Error::new(ErrorKind::CrcMismatch { stored, computed }, 0))
+    }
+}
+
+fn too_short(body: &[u8], minimum: usize) -> Error {
+    let (size, minimum) = (body.len() as u64, minimum as u64);
+    Error::new(ErrorKind::LegacyTooShort { size, minimum }, 0)
+}
+
+/// The bytes behind the length at `at`, and the position after them. Any negative length is null.
 fn sized(body: &[u8], at: usize, field: Field) -> Result<(Option<&[u8]>, usize)> {
-    let short = || {
-        Error::new(
-            ErrorKind::LegacyTooShort { size: body.len() as u64, minimum: (at + 4) as u64 },
-            at,
-        )
-    };
+    let start = at.saturating_add(size_of::<i32>());
+    let short = || Error { position: at as u64, ..too_short(body, start) };
     let declared = read_i32(body, at).ok_or_else(short)?;
-    let start = at + 4;
     let Ok(length) = usize::try_from(declared) else { return Ok((None, start)) };
-    let rest = body.get(start..).unwrap_or_default();
+    let rest = body.get(start..).ok_or_else(short)?;
     let bytes = rest.get(..length).ok_or_else(|| {
         let left = rest.len() as u64;
         Error::new(ErrorKind::LegacyOverrun { field, declared, left }, at)
     })?;
-    Ok((Some(bytes), start + length))
+    Ok((Some(bytes), start.saturating_add(length)))
 }
 
-/// Parses a body. Bytes behind the value are ignored, as Kafka does.
+/// The attributes and the timestamp of a body of this magic; −1 with magic 0.
+///
+/// # Errors
+/// [`ErrorKind::LegacyTooShort`], at position 0.
+pub fn attributes_and_timestamp(magic: i8, body: &[u8]) -> Result<(u8, i64)> {
+    let attributes = *body.get(ATTRIBUTES).ok_or_else(|| too_short(body, MIN_BODY))?;
+    let timestamp = if magic == 0 {
+        -1
+    } else {
+        read_i64(body, TIMESTAMP).ok_or_else(|| too_short(body, MIN_BODY_V1))?
+    };
+    Ok((attributes, timestamp))
+}
+
+/// Parses a body. Like Kafka, ignores bytes behind the value.
 ///
 /// # Errors
 /// [`ErrorKind::LegacyTooShort`] and [`ErrorKind::LegacyOverrun`]; positions count from the body.
 pub fn read_body(body: &[u8]) -> Result<LegacyRecord<'_>> {
-    let short = |minimum: usize| {
-        let size = body.len() as u64;
-        Error::new(ErrorKind::LegacyTooShort { size, minimum: minimum as u64 }, 0)
-    };
     if body.len() < MIN_BODY {
-        return Err(short(MIN_BODY));
+        return Err(too_short(body, MIN_BODY));
     }
-    let (Some(&magic), Some(&attributes)) = (body.get(4), body.get(5)) else {
-        return Err(short(MIN_BODY));
-    };
-    let magic = i8::from_be_bytes([magic]);
-    let (timestamp, key_at) =
-        if magic == 0 { (-1, 6) } else { (read_i64(body, 6).ok_or_else(|| short(22))?, 14) };
-    let (key, value_at) = sized(body, key_at, Field::Key)?;
+    let magic = magic_of(body);
+    let (attributes, timestamp) = attributes_and_timestamp(magic, body)?;
+    let (key, value_at) = sized(body, key_position(magic), Field::Key)?;
     let (value, _) = sized(body, value_at, Field::Value)?;
     Ok(LegacyRecord { magic, attributes, timestamp, key, value })
 }
 
-/// Who gave the timestamp of a record with this magic and these attributes.
+/// The timestamp type of a record of this magic with these attributes.
 pub fn timestamp_type(magic: i8, attributes: u8) -> TimestampType {
     if magic == 0 {
         TimestampType::None
@@ -98,33 +144,34 @@ pub fn timestamp_type(magic: i8, attributes: u8) -> TimestampType {
     }
 }
 
-/// The codec that attributes name.
+/// The codec in the attributes of a record of this magic.
 ///
 /// # Errors
-/// [`ErrorKind::UnknownCodec`]: magic 0 and 1 know none above lz4.
+/// [`ErrorKind::UnknownCodec`]: magic 0 and 1 have none above lz4.
 pub fn compression(magic: i8, attributes: u8) -> Result<Compression> {
-    let codec = attributes & 7;
+    let codec = attributes & CODEC_MASK as u8;
     match Compression::from_id(codec) {
         Some(known) if known != Compression::Zstd => Ok(known),
         _ => Err(Error::new(ErrorKind::UnknownCodec { codec, magic }, 0)),
     }
 }
 
-/// The entries of an inflated message set. A last entry that is cut is dropped silently, as Kafka
-/// does.
+/// The entries of an inflated message set. Like Kafka, drops a truncated last entry without a word.
 ///
 /// # Errors
-/// [`ErrorKind::SizeTooSmall`] for an entry below 14 bytes, [`ErrorKind::WrapperEmpty`] for none,
-/// [`ErrorKind::WrapperNested`] and [`ErrorKind::UnknownCodec`] for a compressed one.
+/// [`ErrorKind::SizeTooSmall`] for an entry below 14 bytes, [`ErrorKind::WrapperEmpty`] for a set
+/// without an entry.
 pub fn entries(set: &[u8]) -> Result<Vec<Entry>> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while let (Some(offset), Some(size)) = (read_i64(set, at), read_i32(set, at + 8)) {
-        let minimum = MIN_BODY as i32;
-        if size < minimum {
-            return Err(Error::new(ErrorKind::SizeTooSmall { declared: size, minimum }, at));
+    let mut at = 0usize;
+    while let (Some(offset), Some(size)) =
+        (read_i64(set, at), read_i32(set, at.saturating_add(field::BATCH_LENGTH)))
+    {
+        if size < MIN_SIZE {
+            let kind = ErrorKind::SizeTooSmall { declared: size, minimum: MIN_SIZE };
+            return Err(Error::new(kind, at));
         }
-        let start = at + LOG_OVERHEAD;
+        let start = at.saturating_add(LOG_OVERHEAD);
         let Some(end) = start.checked_add(size as usize).filter(|&end| end <= set.len()) else {
             break;
         };
@@ -137,7 +184,7 @@ pub fn entries(set: &[u8]) -> Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// The offset of the first inner record counts from this: absolute offset = base + stored offset.
+/// What stored offsets of a wrapper's entries count from: absolute offset = base + stored offset.
 ///
 /// # Errors
 /// [`ErrorKind::WrapperOffsetTooSmall`].

@@ -30,4 +30,5 @@ pub mod header;
 pub mod legacy;
 pub mod limits;
 pub mod record;
+pub mod sequence;
 pub mod varint;

@@ -5,6 +5,10 @@
 /// keeps a size field that lies from taking the machine.
 pub const MAX_BATCH_BYTES: u64 = 64 << 20;
 
+/// Bytes of a batch that is built: its size field has 31 bits, and Kafka's own arithmetic on the sum
+/// with the envelope must not overflow.
+pub const MAX_BUILT_BYTES: u64 = i32::MAX as u64;
+
 /// Bytes a compressed payload may inflate to. Equals the batch bound: what would be refused plain
 /// is refused compressed.
 pub const MAX_DECOMPRESSED_BYTES: u64 = 64 << 20;

@@ -87,7 +87,8 @@ fn unzigzag64(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-fn write_unsigned(out: &mut Vec<u8>, mut value: u64) {
+/// Appends the shortest unsigned varint of `value`.
+pub(crate) fn write_unsigned(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

@@ -1,16 +1,43 @@
-//! The 61 bytes before the records of a batch of magic 2, and which batches the kernels take.
+//! The 61 bytes before the records of a batch of magic 2, and which batches the kernels accept.
+//!
+//! ```text
+//! 0           8            12                     16    17    21         23
+//! │base_offset│batch_length│partition_leader_epoch│magic│ crc │attributes│last_offset_delta│ …
+//! 27             35            43          51             53            57           61
+//! │base_timestamp│max_timestamp│producer_id│producer_epoch│base_sequence│record_count│ records …
+//! ```
+//!
+//! `batch_length` counts the bytes after itself. The CRC covers the batch from `attributes` to its end.
+
+/// Where each field of the header begins, in bytes from the start of the batch.
+#[allow(missing_docs)] // Kafka's own names
+pub mod field {
+    pub const BASE_OFFSET: usize = 0;
+    pub const BATCH_LENGTH: usize = 8;
+    pub const PARTITION_LEADER_EPOCH: usize = 12;
+    pub const MAGIC: usize = 16;
+    pub const CRC: usize = 17;
+    pub const ATTRIBUTES: usize = 21;
+    pub const LAST_OFFSET_DELTA: usize = 23;
+    pub const BASE_TIMESTAMP: usize = 27;
+    pub const MAX_TIMESTAMP: usize = 35;
+    pub const PRODUCER_ID: usize = 43;
+    pub const PRODUCER_EPOCH: usize = 51;
+    pub const BASE_SEQUENCE: usize = 53;
+    pub const RECORD_COUNT: usize = 57;
+}
 
 /// Bytes before the records.
 pub const HEADER_BYTES: usize = 61;
 /// The CRC covers the batch from here to its end.
-pub(crate) const CRC_FROM: usize = 21;
+pub const CRC_START: usize = field::ATTRIBUTES;
 /// Bytes of `base_offset` and `batch_length`, which `batch_length` does not count.
-const LENGTH_FROM: usize = 12;
-/// The largest batch that is ordinary: what is larger than any broker takes is for the complete rules.
-const MAX_ORDINARY_BYTES: usize = 64 << 20;
-/// The shortest record: length, attributes, time delta, offset delta, null key, null value, no
+pub const LOG_OVERHEAD: usize = 12;
+/// The largest ordinary batch: larger ones, which few brokers accept, are left to the complete rules.
+pub const MAX_ORDINARY_BYTES: usize = 64 << 20;
+/// The shortest record: length, attributes, timestamp delta, offset delta, null key, null value, no
 /// headers.
-pub(crate) const MIN_RECORD_BYTES: usize = 7;
+pub const MIN_RECORD_BYTES: usize = 7;
 
 /// Bits of `attributes`.
 const CODEC: u16 = 7;
@@ -18,14 +45,6 @@ const LOG_APPEND_TIME: u16 = 8;
 const TRANSACTIONAL: u16 = 16;
 
 /// The fields of a batch header of magic 2, and where the batch lies in its buffer.
-///
-/// ```text
-/// 0          8        12            16    17    21         23          27           35
-/// │base_offset│length │leader epoch │magic│ crc │attributes│last offset│ base         │ max          │
-/// │           │       │             │  2  │     │          │ delta     │ timestamp    │ timestamp    │
-/// 43          51             53            57            61
-/// │producer_id│producer_epoch│base_sequence│record_count │ records …     CRC covers 21..end
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchHeader {
     /// Where the batch begins in its buffer.
@@ -72,28 +91,34 @@ impl BatchHeader {
     #[inline]
     pub fn parse(data: &[u8], position: usize) -> Option<BatchHeader> {
         let head = data.get(position..)?.first_chunk::<HEADER_BYTES>()?;
-        let batch_length = i32_at::<8>(head);
-        let fits = batch_length >= (HEADER_BYTES - LENGTH_FROM) as i32
-            && batch_length <= i32::MAX - LENGTH_FROM as i32
-            && batch_length as usize <= data.len() - position - LENGTH_FROM;
-        if head[16] != 2 || !fits {
+        let batch_length = i32_at::<{ field::BATCH_LENGTH }>(head);
+        let fits = batch_length >= (HEADER_BYTES - LOG_OVERHEAD) as i32
+            && batch_length <= i32::MAX - LOG_OVERHEAD as i32
+            && batch_length as usize <= data.len() - position - LOG_OVERHEAD;
+        if head[field::MAGIC] != 2 || !fits {
             return None;
         }
-        Some(BatchHeader {
+        Some(Self::read(head, position, position + LOG_OVERHEAD + batch_length as usize))
+    }
+
+    /// The fields as they stand in the header of a batch from `position` to `end`; none is judged.
+    #[inline]
+    pub fn read(head: &[u8; HEADER_BYTES], position: usize, end: usize) -> BatchHeader {
+        BatchHeader {
             position,
-            end: position + LENGTH_FROM + batch_length as usize,
-            base_offset: i64_at::<0>(head),
-            partition_leader_epoch: i32_at::<12>(head),
-            crc: i32_at::<17>(head) as u32,
-            attributes: u16::from_be_bytes([head[21], head[22]]),
-            last_offset_delta: i32_at::<23>(head),
-            base_timestamp: i64_at::<27>(head),
-            max_timestamp: i64_at::<35>(head),
-            producer_id: i64_at::<43>(head),
-            producer_epoch: i16::from_be_bytes([head[51], head[52]]),
-            base_sequence: i32_at::<53>(head),
-            record_count: i32_at::<57>(head),
-        })
+            end,
+            base_offset: i64_at::<{ field::BASE_OFFSET }>(head),
+            partition_leader_epoch: i32_at::<{ field::PARTITION_LEADER_EPOCH }>(head),
+            crc: i32_at::<{ field::CRC }>(head) as u32,
+            attributes: i16_at::<{ field::ATTRIBUTES }>(head) as u16,
+            last_offset_delta: i32_at::<{ field::LAST_OFFSET_DELTA }>(head),
+            base_timestamp: i64_at::<{ field::BASE_TIMESTAMP }>(head),
+            max_timestamp: i64_at::<{ field::MAX_TIMESTAMP }>(head),
+            producer_id: i64_at::<{ field::PRODUCER_ID }>(head),
+            producer_epoch: i16_at::<{ field::PRODUCER_EPOCH }>(head),
+            base_sequence: i32_at::<{ field::BASE_SEQUENCE }>(head),
+            record_count: i32_at::<{ field::RECORD_COUNT }>(head),
+        }
     }
 
     /// The header at `position`, if the batch there is whole and ordinary.
@@ -102,20 +127,20 @@ impl BatchHeader {
         Self::parse(data, position).filter(BatchHeader::is_ordinary)
     }
 
-    /// Whether the kernels take this batch: everything the header alone must say for the batch to
-    /// be right and plain.
+    /// Whether the kernels accept this batch: everything that the header alone must show for the
+    /// batch to be plain and correct.
     ///
-    /// At most 64 MiB, uncompressed, not a control batch, no delete horizon, no undefined attribute; offset deltas
-    /// that fit the record count, a count that fits the bytes; offsets of at least 0 without
-    /// overflow; a leader epoch of at least −1; no producer id and no transaction, or producer
-    /// fields of which none is negative; for `CreateTime`, timestamps of at least −1 and a maximum
-    /// not before the base.
+    /// At most 64 MiB, uncompressed, no control batch, no delete horizon, no undefined attribute;
+    /// offset deltas that fit the record count, and a count that fits the bytes; offsets of at least
+    /// 0 without overflow; a leader epoch of at least −1; no producer id and no transaction, or
+    /// producer fields of which none is negative; for `CreateTime`, timestamps of at least −1 and a
+    /// maximum not before the base.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let idempotent =
             self.producer_id >= 0 && self.producer_epoch >= 0 && self.base_sequence >= 0;
-        // Without a producer id the other two mean nothing: some clients leave a sequence of 0
-        // there.
+        // Without a producer id the other two fields mean nothing: some clients leave a sequence of
+        // 0 there.
         let anonymous = self.producer_id == -1 && self.attributes & TRANSACTIONAL == 0;
         let room = self.end - self.records_position();
         self.attributes & !(LOG_APPEND_TIME | TRANSACTIONAL) == 0
@@ -136,20 +161,20 @@ impl BatchHeader {
         self.position + HEADER_BYTES
     }
 
-    /// 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+    /// The codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
     #[inline]
     pub fn codec(&self) -> u8 {
         (self.attributes & CODEC) as u8
     }
 
-    /// Whether every record has the time of the append, `max_timestamp`.
+    /// Whether every record has the timestamp of the append, `max_timestamp`.
     #[inline]
     pub fn is_log_append_time(&self) -> bool {
         self.attributes & LOG_APPEND_TIME != 0
     }
 
-    /// The largest time delta a record may have; `None` where records could not be right or a sum
-    /// could overflow: the complete rules decide there.
+    /// The largest timestamp delta a record may have; `None` where no record could be correct or a
+    /// sum could overflow: the complete rules decide then.
     #[inline]
     pub(crate) fn max_delta(&self) -> Option<i64> {
         if self.is_log_append_time() {
@@ -161,16 +186,16 @@ impl BatchHeader {
         self.max_timestamp.checked_sub(self.base_timestamp).filter(|delta| *delta >= 0)
     }
 
-    /// What turns a time delta into a timestamp: `base + (delta & mask)`.
+    /// The base and mask that turn a timestamp delta into a timestamp: `base + (delta & mask)`.
     #[inline]
     pub(crate) fn timestamp_base_and_mask(&self) -> (i64, i64) {
         if self.is_log_append_time() { (self.max_timestamp, 0) } else { (self.base_timestamp, -1) }
     }
 }
 
-/// How many records a run of batches holds, scaled up from the headers of the first: where to begin
-/// with the size of columns. Never more than the bytes allow; a compressed batch counts as what its
-/// own bytes would allow.
+/// An estimate of the records in `data`, scaled up from the headers of its first batches, for the
+/// initial size of columns. Never more than the bytes allow; a compressed batch counts for what its
+/// compressed bytes would allow.
 pub(crate) fn estimate_records(data: &[u8]) -> usize {
     const SAMPLE: usize = 64;
     let (mut position, mut records) = (0, 0);
@@ -185,9 +210,14 @@ pub(crate) fn estimate_records(data: &[u8]) -> usize {
     if position == data.len() {
         return records;
     }
-    // 3 % more, so that a sample slightly below the mean does not cost a copy of everything.
+    // 3 % more, so that a sample slightly below the mean does not force a copy of everything.
     let scaled = records as u128 * data.len() as u128 * 103 / (position.max(1) as u128 * 100);
     (scaled as usize).min(data.len() / MIN_RECORD_BYTES)
+}
+
+#[inline(always)]
+fn i16_at<const AT: usize>(head: &[u8; HEADER_BYTES]) -> i16 {
+    i16::from_be_bytes([head[AT], head[AT + 1]])
 }
 
 #[inline(always)]

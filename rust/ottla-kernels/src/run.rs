@@ -4,7 +4,7 @@
 //! and target.
 
 use crate::crc32c;
-use crate::header::{BatchHeader, CRC_FROM};
+use crate::header::{BatchHeader, CRC_START};
 use crate::level::Level;
 use crate::walk::fast::{self, Shifts};
 use crate::walk::{Record, Shape, Sink};
@@ -244,7 +244,7 @@ pub fn walk_payload<T: Target>(
 /// The bytes under the CRC.
 #[inline(always)]
 fn body<'a>(data: &'a [u8], header: &BatchHeader) -> &'a [u8] {
-    &data[header.position + CRC_FROM..header.end]
+    &data[header.position + CRC_START..header.end]
 }
 
 /// The loop of every level. `is_right` gets the header of an ordinary batch, its shape, and the

@@ -3,7 +3,7 @@
 
 use super::{Shape, Sink, fast};
 use crate::crc32c::x86::Sum;
-use crate::header::{BatchHeader, CRC_FROM};
+use crate::header::{BatchHeader, CRC_START};
 
 /// Whether the records of a batch and its CRC are right. A step of the CRC is `N` blocks of 64
 /// bytes; before each record run as many steps as the batch has on average, so that both end
@@ -22,7 +22,7 @@ pub(crate) unsafe fn is_right<S: Sink, const N: usize, const ONE: bool>(
     shape: Shape,
     sink: S,
 ) -> bool {
-    let from = header.position + CRC_FROM;
+    let from = header.position + CRC_START;
     // SAFETY: the batch is inside `data`, and longer than its header.
     let mut sum = unsafe { Sum::<N>::begin(data.as_ptr().add(from), header.end - from) };
     let step = 64 * N;

@@ -1,0 +1,59 @@
+//! Where the records of a batch are.
+
+use super::BatchInfo;
+use crate::attributes::Compression;
+use crate::error::{Error, ErrorKind, Result};
+use crate::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
+use crate::legacy;
+
+/// Where the records of a batch are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload<'a> {
+    /// In the batch itself, from this position to its end.
+    Plain {
+        /// Bytes from the start of the batch.
+        start: usize,
+    },
+    /// Compressed.
+    Compressed {
+        /// The codec.
+        codec: Compression,
+        /// The compressed bytes.
+        bytes: &'a [u8],
+        /// Bytes from the start of the batch.
+        start: usize,
+    },
+}
+
+/// Finds the records section of one whole batch.
+///
+/// # Errors
+/// [`ErrorKind::UnknownCodec`], [`ErrorKind::WrapperWithoutValue`], and what is wrong with the fields
+/// of a wrapper.
+pub fn payload<'a>(info: &BatchInfo, batch: &'a [u8]) -> Result<Payload<'a>> {
+    let codec = info.compression()?;
+    if info.magic >= 2 {
+        let start = RECORD_BATCH_OVERHEAD;
+        return Ok(match codec {
+            Compression::None => Payload::Plain { start },
+            // For an emptied batch Kafka opens the decompressor and reads nothing. That of zstd does
+            // not look at the payload then.
+            Compression::Zstd if info.record_count == Some(0) => Payload::Plain { start },
+            // A batch of 43 to 60 bytes ends before its records.
+            codec => {
+                Payload::Compressed { codec, bytes: batch.get(start..).unwrap_or_default(), start }
+            }
+        });
+    }
+    if codec == Compression::None {
+        return Ok(Payload::Plain { start: LOG_OVERHEAD });
+    }
+    let body = batch.get(LOG_OVERHEAD..).unwrap_or_default();
+    let wrapper = legacy::read_body(body).map_err(|error| error.within(LOG_OVERHEAD))?;
+    let bytes =
+        wrapper.value.ok_or_else(|| Error::new(ErrorKind::WrapperWithoutValue, LOG_OVERHEAD))?;
+    let start = LOG_OVERHEAD
+        .saturating_add(legacy::min_body_bytes(info.magic))
+        .saturating_add(wrapper.key.map_or(0, <[u8]>::len));
+    Ok(Payload::Compressed { codec, bytes, start })
+}
