@@ -24,6 +24,7 @@ pub mod builder;
 pub mod check;
 pub mod columns;
 pub mod compression;
+pub mod control_record;
 pub mod error;
 pub mod error_code;
 pub mod header;

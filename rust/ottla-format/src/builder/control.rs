@@ -4,6 +4,7 @@ use super::BuildError;
 use super::fields::BatchFields;
 use super::records::{NewRecord, build_batch};
 use crate::compression::Codecs;
+use crate::control_record::control_type;
 use crate::header::NONE;
 use crate::varint::write_unsigned;
 
@@ -31,11 +32,15 @@ pub fn build_control_batch(
     record: NewControlRecord<'_>,
     codecs: &mut Codecs,
 ) -> Result<Vec<u8>, BuildError> {
-    let (kind, value): (i16, Vec<u8>) = match record {
-        NewControlRecord::Abort { coordinator_epoch } => (0, marker(coordinator_epoch)),
-        NewControlRecord::Commit { coordinator_epoch } => (1, marker(coordinator_epoch)),
+    let (kind, value) = match record {
+        NewControlRecord::Abort { coordinator_epoch } => {
+            (control_type::ABORT, marker(coordinator_epoch))
+        }
+        NewControlRecord::Commit { coordinator_epoch } => {
+            (control_type::COMMIT, marker(coordinator_epoch))
+        }
         NewControlRecord::LeaderChange { leader_id, voters, granting_voters } => {
-            (2, leader_change(leader_id, voters, granting_voters))
+            (control_type::LEADER_CHANGE, leader_change(leader_id, voters, granting_voters))
         }
     };
     let is_marker = !matches!(record, NewControlRecord::LeaderChange { .. });
