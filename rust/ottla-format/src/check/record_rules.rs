@@ -141,8 +141,8 @@ fn check_inner_records(info: &BatchInfo, set: &[u8], faults: &mut Vec<Error>) ->
         if magic != info.magic {
             let kind = ErrorKind::InnerMagicMismatch { index, magic, wrapper: info.magic };
             list.push(kind, LOG_OVERHEAD);
-        } else if let Some(previous) = previous.filter(|&previous| entry.offset <= previous) {
-            let (delta, previous) = (entry.offset as i32, previous as i32);
+        } else if let Some(before) = previous.filter(|&before| entry.offset <= before) {
+            let (delta, previous) = (entry.offset as i32, before as i32);
             let last = info.last_offset as i32;
             let kind = ErrorKind::OffsetDeltaOutOfOrder { index, delta, previous, last };
             list.push(kind, LOG_OVERHEAD);
