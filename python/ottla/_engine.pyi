@@ -7,6 +7,17 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 __all__ = [
+    "CLEANER_OFFSETS",
+    "CLEAN_SHUTDOWN",
+    "CLUSTER_METADATA",
+    "CONSUMER_OFFSETS",
+    "HIGH_WATERMARKS",
+    "LEADER_EPOCHS",
+    "LOG_START_OFFSETS",
+    "META_PROPERTIES",
+    "PARTITION_METADATA",
+    "RECOVERY_POINTS",
+    "TRANSACTION_STATE",
     "AbortedTransaction",
     "BatchIterator",
     "Chunk",
@@ -42,14 +53,18 @@ __all__ = [
     "committed_offsets",
     "compare_copies",
     "decode_record",
+    "directory_kind",
+    "file_name",
     "finding_catalogue",
     "judge_committed_offset",
     "judge_open_transaction",
     "kernel_level",
     "merge_partition",
+    "parse_file_name",
     "parse_leader_epochs",
     "parse_offset_checkpoint",
     "parse_partition_metadata",
+    "parse_partition_name",
     "predict_recovery",
     "profile_differences",
     "read_batches",
@@ -77,6 +92,17 @@ _Place: TypeAlias = bytes | _Object
 _Bytes: TypeAlias = bytes
 
 __version__: str
+RECOVERY_POINTS: bytes
+LOG_START_OFFSETS: bytes
+HIGH_WATERMARKS: bytes
+CLEANER_OFFSETS: bytes
+META_PROPERTIES: bytes
+CLEAN_SHUTDOWN: bytes
+LEADER_EPOCHS: bytes
+PARTITION_METADATA: bytes
+CONSUMER_OFFSETS: str
+TRANSACTION_STATE: str
+CLUSTER_METADATA: str
 
 _Level: TypeAlias = Literal["crc", "decode", "full"]
 _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -87,6 +113,24 @@ _Row: TypeAlias = tuple[
     Sequence[tuple[str | bytes, bytes | None]] | None,
     int | None,
 ]
+_FileKind: TypeAlias = Literal[
+    "segment",
+    "offset-index",
+    "time-index",
+    "transaction-index",
+    "producer-snapshot",
+    "leader-epoch-checkpoint",
+    "partition-metadata",
+    "metadata-snapshot",
+    "quorum-state",
+    "offset-checkpoint",
+    "meta-properties",
+    "clean-shutdown",
+    "lock",
+    "unknown",
+]
+_FileState: TypeAlias = Literal["live", "deleted", "swap", "cleaned", "temporary"]
+_PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _Column: TypeAlias = tuple[Any, ...] | None
 
 def check_batches(data: object, *, level: _Level | None = None) -> int: ...
@@ -187,6 +231,10 @@ def merge_partition(
     snapshots: Sequence[tuple[int, _Place]] = ...,
     transaction_indexes: Sequence[_Place | None] = ...,
 ) -> PartitionScan: ...
+def parse_file_name(name: bytes) -> tuple[_FileKind, _FileState, int | None]: ...
+def parse_partition_name(name: bytes) -> tuple[bytes, int, _PartitionState] | None: ...
+def directory_kind(names: Sequence[bytes]) -> Literal["log-directory", "partition", "unknown"]: ...
+def file_name(kind: str, offset: int) -> bytes: ...
 def parse_leader_epochs(
     data: bytes,
 ) -> tuple[list[tuple[int, int]], tuple[str, str, str] | None]: ...

@@ -21,8 +21,7 @@ from ottla.logs.inventory import (
 from ottla.logs.names import (
     CLEAN_SHUTDOWN,
     classify,
-    is_mark,
-    is_of_partition,
+    directory_kind,
     parse_partition_name,
 )
 from ottla.storage import ANYWHERE, Entry, Files, common_path, full_path, join, reason_of
@@ -188,10 +187,11 @@ class _Listing:
 
     def _walk(self, path: bytes, children: Sequence[Entry], depth: int) -> None:
         """Lists a directory by what it holds: a partition, a log directory, or some of those."""
-        is_log_directory = any(is_mark(c.name) for c in children if not c.is_directory)
-        if not is_log_directory and _holds_partition(children):
+        kind = _kind_of(children)
+        if kind == "partition":
             self._add_partition(path, children, None)
             return
+        is_log_directory = kind == "log-directory"
         partition_count = len(self.partitions)
         others = [
             child
@@ -217,9 +217,10 @@ class _Listing:
                 return True
             return False
         self.seen.add(child.identity)
-        if any(is_mark(c.name) for c in children if not c.is_directory):
+        kind = _kind_of(children)
+        if kind == "log-directory":
             self._walk(path, children, depth + 1)
-        elif _holds_partition(children) or (is_log_directory and is_partition):
+        elif kind == "partition" or (is_log_directory and is_partition):
             self._add_partition(path, children, parent)
         elif not is_log_directory and depth < MAX_DEPTH:
             self._walk(path, children, depth + 1)
@@ -288,8 +289,8 @@ def _file_entry(directory: bytes, child: Entry) -> FileEntry:
     return FileEntry(directory, child.name, kind, state, child.size, base_offset, child.fault)
 
 
-def _holds_partition(children: Sequence[Entry]) -> bool:
-    return any(is_of_partition(child.name) for child in children if not child.is_directory)
+def _kind_of(children: Sequence[Entry]) -> str:
+    return directory_kind([child.name for child in children if not child.is_directory])
 
 
 def _in_order(files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.logs.listing import take_inventory
+from ottla.logs.names import LEADER_EPOCHS, file_name
 from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.storage import AnyFiles
 from ottla.storage.directory import new_directory
@@ -109,36 +110,38 @@ def _rebuild(
     """Writes the files of one partition: their names, and why they end before the log does."""
     names: list[str] = []
 
-    def write(name: str, data: bytes) -> None:
-        with open(os.path.join(place, name), "xb") as file:
+    def write(name: bytes, data: bytes) -> None:
+        text = name.decode()
+        with open(os.path.join(place, text), "xb") as file:
             file.write(data)
-        names.append(name)
+        names.append(text)
 
     snapshot = _first_snapshot(partition, files)
     epochs: bytes | None = None
     fault: str | None = None
     for segment, next_base_offset in _segments(partition):
-        stem = f"{segment.base_offset:020}"
+        base_offset = segment.base_offset or 0
+        name = file_name("segment", base_offset).decode()
         try:
             log = files.place(segment.path, segment.size)
             built = _build(log, segment, snapshot, epochs, interval, is_first=not names)
         except ValueError as error:
-            fault = f"{stem}.log: {error}"
+            fault = f"{name}: {error}"
             break
-        write(f"{stem}.index", built["offset_index"])
-        write(f"{stem}.timeindex", built["time_index"])
+        write(file_name("offset-index", base_offset), built["offset_index"])
+        write(file_name("time-index", base_offset), built["time_index"])
         if built["transaction_index"]:
-            write(f"{stem}.txnindex", built["transaction_index"])
+            write(file_name("transaction-index", base_offset), built["transaction_index"])
         snapshot, epochs = built["snapshot"], built["leader_epochs"]
         if built["valid_bytes"] < segment.size:
             reason = built["fault"] or "no batch"
-            fault = f"{stem}.log, position {built['valid_bytes']}: {reason}"
+            fault = f"{name}, position {built['valid_bytes']}: {reason}"
         end = built["next_offset"] if fault or next_base_offset is None else next_base_offset
-        if end > (segment.base_offset or 0):
-            write(f"{end:020}.snapshot", built["snapshot"])
+        if end > base_offset:
+            write(file_name("producer-snapshot", end), built["snapshot"])
         if fault:
             break
-    write("leader-epoch-checkpoint", epochs or b"0\n0\n")
+    write(LEADER_EPOCHS, epochs or b"0\n0\n")
     return names, fault
 
 

@@ -5,6 +5,7 @@
 //!
 //! | module | subject |
 //! | --- | --- |
+//! | [`names`] | what files and directories are called, and what a name says |
 //! | [`source`] | files and buffers, seen through a window |
 //! | [`sidefiles`] | the files beside a segment: indexes, snapshots, checkpoints |
 //! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod internal_topics;
+pub mod names;
 pub mod producers;
 pub mod recovery;
 pub mod sidefiles;

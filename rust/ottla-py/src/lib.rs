@@ -12,6 +12,7 @@ mod errors;
 mod header_json;
 mod internal_topics;
 mod leader;
+mod names;
 mod partition;
 mod partition_leader;
 mod place;
@@ -49,6 +50,8 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::leader::{RecordError, TopicSettings, Verdict, profile_differences, validate};
+    #[pymodule_export]
+    use crate::names::{directory_kind, file_name, parse_file_name, parse_partition_name};
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
     #[pymodule_export]
@@ -88,6 +91,7 @@ mod _engine {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::check::check_environment()?;
+        crate::names::add_constants(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -10,13 +10,8 @@ pub mod consumer_offsets;
 pub mod schema;
 pub mod transaction_state;
 
+use crate::names::{CONSUMER_OFFSETS, TRANSACTION_STATE};
 use schema::{Fault, Value};
-
-/// Name of the topic of committed offsets.
-pub const CONSUMER_OFFSETS: &str = "__consumer_offsets";
-
-/// Name of the topic of transactional ids.
-pub const TRANSACTION_STATE: &str = "__transaction_state";
 
 /// The value of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]

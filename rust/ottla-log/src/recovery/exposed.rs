@@ -8,8 +8,8 @@ use super::Aborted;
 use super::files::Content;
 use super::loader::{Loader, Offsets};
 use super::rebuild::producer_batch;
-use super::segment::Names;
 use super::stop::Stop;
+use crate::names::SegmentNames;
 use crate::producers::{Appender, Pending, Producers};
 use crate::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
 use crate::source::fill;
@@ -41,7 +41,7 @@ pub(super) fn exposed(
     }
     let mut exposed = Vec::new();
     for (base_offset, transactions) in by_segment {
-        let names = Names::of(base_offset, "");
+        let names = SegmentNames::of(base_offset);
         let mut missing: BTreeMap<(i64, i64), AbortedTransaction> =
             transactions.into_iter().map(|t| ((t.last_offset, t.producer_id), t)).collect();
         strike_out(loader, &names, &mut missing)?;
@@ -53,7 +53,7 @@ pub(super) fn exposed(
 /// Strikes out the transactions that a segment's index has.
 fn strike_out(
     loader: &Loader<'_>,
-    names: &Names,
+    names: &SegmentNames,
     missing: &mut BTreeMap<(i64, i64), AbortedTransaction>,
 ) -> Result<(), Stop> {
     let Some(Content::Disk(origin)) = loader.reader.files.get(&names.transaction_index) else {

@@ -160,22 +160,3 @@ pub(super) fn read_part(source: &dyn Source, position: u64, size: usize) -> Resu
     data.truncate(filled);
     Ok(data)
 }
-
-/// The number before the first dot of a name, as Java reads it.
-pub(super) fn offset_of(name: &[u8]) -> Result<i64, Stop> {
-    let Some(end) = name.iter().position(|&byte| byte == b'.') else {
-        let message =
-            "Range [0, -1) out of bounds for length ".to_owned() + &name.len().to_string();
-        return Err(Stop::other("java.lang.StringIndexOutOfBoundsException", message));
-    };
-    let digits = String::from_utf8_lossy(name.get(..end).unwrap_or_default());
-    digits.parse().map_err(|_| {
-        Stop::other("java.lang.NumberFormatException", format!("For input string: \"{digits}\""))
-    })
-}
-
-/// The name of a segment's file.
-pub(super) fn name_of(base_offset: i64, suffix: &str) -> Vec<u8> {
-    let sign = if base_offset < 0 { "-" } else { "" };
-    format!("{sign}{:020}{suffix}", base_offset.unsigned_abs()).into_bytes()
-}

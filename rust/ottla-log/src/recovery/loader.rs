@@ -1,19 +1,20 @@
 //! The steps of a start, one after the other (`LogLoader`, and what `UnifiedLog` adds).
 
 use super::epochs::LeaderEpochs;
-use super::files::{Content, Files, Index, name_of, offset_of};
+use super::files::{Content, Files, Index};
 use super::producers::ProducerState;
 use super::rebuild::{Pass, Rebuilt};
-use super::segment::{Extent, Names, Reader, is_in_range};
+use super::segment::{Extent, Reader, is_in_range};
 use super::stop::Stop;
 use super::{RebuiltIndexes, Restart};
+use crate::names::{
+    CHECKPOINT, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, PARTITION_METADATA, PartitionState,
+    SWAP, SegmentNames, TIME_INDEX, TRANSACTION_INDEX, file_name, offset_of,
+};
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-const LEADER_EPOCHS: &[u8] = b"leader-epoch-checkpoint";
-const METADATA: &[u8] = b"partition.metadata";
 
 /// Bytes of a text file that is read.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -31,14 +32,14 @@ const KEPT_ABORTED: usize = 1 << 20;
 pub(super) struct Loader<'d> {
     pub(super) reader: Reader<'d>,
     restart: Restart,
-    pub(super) segments: BTreeMap<i64, Names>,
+    pub(super) segments: BTreeMap<i64, SegmentNames>,
     pub(super) epochs: LeaderEpochs,
     pub(super) state: ProducerState,
     /// What recovery has made of the indexes of segments.
     pub(super) rebuilt: BTreeMap<i64, RebuiltIndexes>,
     aborted: usize,
     /// The segment recovered last, whose index is kept entry by entry.
-    newest: Option<Names>,
+    newest: Option<SegmentNames>,
     splits: usize,
 }
 
@@ -68,14 +69,15 @@ impl<'d> Loader<'d> {
         self.state = ProducerState::new(&self.reader.files)?;
         self.finish_swaps()?;
         self.splitting(Self::load_segments)?;
-        let log_end_offset = if self.reader.partition.ends_with("-delete") {
-            if self.segments.is_empty() {
-                self.create_segment(0)?;
-            }
-            0
-        } else {
-            self.splitting(Self::recover_log)?
-        };
+        let log_end_offset =
+            if self.reader.partition.as_bytes().ends_with(PartitionState::Delete.suffix()) {
+                if self.segments.is_empty() {
+                    self.create_segment(0)?;
+                }
+                0
+            } else {
+                self.splitting(Self::recover_log)?
+            };
         self.epochs.truncate_from_end(log_end_offset);
         let checkpoint = self.restart.log_start_offset;
         let first = self.segments.first_key_value().map_or(checkpoint, |(&base, _)| base);
@@ -116,12 +118,12 @@ impl<'d> Loader<'d> {
         let mut cleaned = Vec::new();
         let mut lowest_cleaned = i64::MAX;
         for name in self.reader.files.names() {
-            if name.ends_with(b".deleted") && !name.ends_with(b".checkpoint.deleted") {
+            if name.ends_with(DELETED) && !is_deleted_checkpoint(&name) {
                 self.files().remove(&name);
-            } else if name.ends_with(b".cleaned") {
+            } else if name.ends_with(CLEANED) {
                 lowest_cleaned = lowest_cleaned.min(offset_of(&name)?);
                 cleaned.push(name);
-            } else if name.ends_with(b".swap") {
+            } else if name.ends_with(SWAP) {
                 swaps.push(name);
             }
         }
@@ -130,7 +132,7 @@ impl<'d> Loader<'d> {
             let base_offset = offset_of(&name)?;
             if base_offset >= lowest_cleaned {
                 self.files().remove(&name);
-            } else if name.ends_with(b".log.swap") {
+            } else if name.strip_suffix(SWAP).is_some_and(|name| name.ends_with(LOG)) {
                 let next_offset = self.swap_end(base_offset)?;
                 let (first, end) = replaced.unwrap_or((i64::MAX, i64::MIN));
                 replaced = Some((first.min(base_offset), end.max(next_offset)));
@@ -143,12 +145,12 @@ impl<'d> Loader<'d> {
             let is_replaced = replaced.is_some_and(|(first, end)| {
                 offset_of(&name).is_ok_and(|offset| (first..end).contains(&offset))
             });
-            if is_replaced && !name.ends_with(b".swap") {
+            if is_replaced && !name.ends_with(SWAP) {
                 self.files().remove(&name);
             }
         }
         for name in self.reader.files.names() {
-            if let Some(target) = name.strip_suffix(b".swap") {
+            if let Some(target) = name.strip_suffix(SWAP) {
                 self.files().rename(&name, target);
             }
         }
@@ -157,7 +159,7 @@ impl<'d> Loader<'d> {
 
     /// The offset after a segment that waits to be swapped in.
     fn swap_end(&mut self, base_offset: i64) -> Result<i64, Stop> {
-        let names = Names::of(base_offset, ".swap");
+        let names = SegmentNames::with_suffix(base_offset, SWAP);
         let had_index = self.reader.files.exists(&names.index);
         let next_offset = self.reader.next_offset(&names)?;
         if !had_index {
@@ -184,21 +186,20 @@ impl<'d> Loader<'d> {
     fn load_segments(&mut self) -> Result<(), Stop> {
         self.segments.clear();
         for name in self.reader.files.names() {
-            let is_index = [&b".index"[..], b".timeindex", b".txnindex"]
-                .iter()
-                .any(|suffix| name.ends_with(suffix));
+            let mut index_suffixes = [INDEX, TIME_INDEX, TRANSACTION_INDEX].iter();
+            let is_index = index_suffixes.any(|suffix| name.ends_with(suffix));
             if is_index {
-                if !self.reader.files.exists(&name_of(offset_of(&name)?, ".log")) {
+                if !self.reader.files.exists(&file_name(offset_of(&name)?, LOG)) {
                     self.files().remove(&name);
                 }
-            } else if name.ends_with(b".log") {
-                self.load_segment(&Names::of(offset_of(&name)?, ""))?;
+            } else if name.ends_with(LOG) {
+                self.load_segment(&SegmentNames::of(offset_of(&name)?))?;
             }
         }
         Ok(())
     }
 
-    fn load_segment(&mut self, names: &Names) -> Result<(), Stop> {
+    fn load_segment(&mut self, names: &SegmentNames) -> Result<(), Stop> {
         self.reader.extent(&names.log)?;
         let is_sound = if self.reader.files.exists(&names.index) {
             if !self.reader.files.exists(&names.time_index) {
@@ -216,7 +217,7 @@ impl<'d> Loader<'d> {
     }
 
     /// Whether no entry of a transaction index ends before its segment.
-    fn has_sound_transaction_index(&mut self, names: &Names) -> Result<bool, Stop> {
+    fn has_sound_transaction_index(&mut self, names: &SegmentNames) -> Result<bool, Stop> {
         let Some(Content::Disk(origin)) = self.reader.files.get(&names.transaction_index) else {
             return Ok(true);
         };
@@ -241,7 +242,7 @@ impl<'d> Loader<'d> {
     }
 
     /// Recovers one segment: how many bytes it cuts off.
-    fn recover_segment(&mut self, names: &Names) -> Result<u64, Stop> {
+    fn recover_segment(&mut self, names: &SegmentNames) -> Result<u64, Stop> {
         let mut state = ProducerState::new(&self.reader.files)?;
         let (start, base_offset) = (self.restart.log_start_offset, names.base_offset);
         state.rebuild(&mut self.reader, &self.segments, start, base_offset, false)?;
@@ -268,7 +269,7 @@ impl<'d> Loader<'d> {
     }
 
     /// Keeps what a recovery has made of a segment, the entries of its index until the next one.
-    fn keep(&mut self, names: &Names, rebuilt: Rebuilt) {
+    fn keep(&mut self, names: &SegmentNames, rebuilt: Rebuilt) {
         let mut summary = RebuiltIndexes {
             offset_entries: rebuilt.index.len() as u64,
             time_entries: rebuilt.time_index.len() as u64,
@@ -322,7 +323,7 @@ impl<'d> Loader<'d> {
             self.state.truncate_fully(checkpoint, &mut self.reader.files);
         }
         self.create_segment(checkpoint)?;
-        let names = Names::of(checkpoint, "");
+        let names = SegmentNames::of(checkpoint);
         self.reader.next_offset(&names)
     }
 
@@ -348,7 +349,7 @@ impl<'d> Loader<'d> {
     }
 
     /// Truncates a segment to its base offset: how many bytes that cuts off.
-    fn empty_segment(&mut self, names: &Names) -> Result<u64, Stop> {
+    fn empty_segment(&mut self, names: &SegmentNames) -> Result<u64, Stop> {
         let position = self.reader.translate(names, names.base_offset)?;
         let empty = Index::Entries(Rc::default());
         self.files().put(&names.index, Content::Index(empty));
@@ -382,7 +383,7 @@ impl<'d> Loader<'d> {
     }
 
     fn create_segment(&mut self, base_offset: i64) -> Result<(), Stop> {
-        let names = Names::of(base_offset, "");
+        let names = SegmentNames::of(base_offset);
         self.reader.extent(&names.log)?;
         for name in [&names.index, &names.time_index] {
             if !self.reader.files.exists(name) {
@@ -395,7 +396,7 @@ impl<'d> Loader<'d> {
 
     /// Splits a segment whose offsets are too far apart for its indexes.
     fn split(&mut self, base_offset: i64) -> Result<(), Stop> {
-        let names = Names::of(base_offset, "");
+        let names = SegmentNames::of(base_offset);
         let next_offset = self.reader.next_offset(&names)?;
         if next_offset <= base_offset || is_in_range(base_offset, next_offset.wrapping_sub(1)) {
             let path = self.reader.path(&names.log);
@@ -421,7 +422,7 @@ impl<'d> Loader<'d> {
             }
         }
         for part in parts {
-            let names = Names::of(part.base_offset, "");
+            let names = SegmentNames::of(part.base_offset);
             let extent = Extent {
                 origin: whole.origin.clone(),
                 start: whole.start + part.start,
@@ -437,7 +438,7 @@ impl<'d> Loader<'d> {
     }
 
     /// The batches from a position on that one segment can hold.
-    fn part_of_split(&mut self, names: &Names, start: u64) -> Result<Part, Stop> {
+    fn part_of_split(&mut self, names: &SegmentNames, start: u64) -> Result<Part, Stop> {
         let mut log = self.reader.log(&names.log)?;
         let Some(first) = log.next(start, log.size())? else {
             return Err(Stop::other("java.util.NoSuchElementException", "no batch to split at"));
@@ -497,10 +498,12 @@ impl<'d> Loader<'d> {
     }
 
     fn read_metadata(&mut self) -> Result<(), Stop> {
-        let Some(Content::Disk(origin)) = self.reader.files.get(METADATA) else { return Ok(()) };
+        let Some(Content::Disk(origin)) = self.reader.files.get(PARTITION_METADATA) else {
+            return Ok(());
+        };
         let data = self.reader.files.read(origin, MAX_TEXT_BYTES)?;
         if crate::sidefiles::metadata::read_partition_metadata(&data).is_err() {
-            let path = self.reader.path(METADATA);
+            let path = self.reader.path(PARTITION_METADATA);
             return Err(Stop::other(
                 "org.apache.kafka.common.errors.KafkaStorageException",
                 format!("Error while reading partition metadata file {path}"),
@@ -511,8 +514,13 @@ impl<'d> Loader<'d> {
 
     /// Whether the directory says to which topic it belongs.
     pub(super) fn has_metadata(&self) -> bool {
-        self.reader.files.exists(METADATA)
+        self.reader.files.exists(PARTITION_METADATA)
     }
+}
+
+/// Snapshots of KRaft are deleted by others.
+fn is_deleted_checkpoint(name: &[u8]) -> bool {
+    name.strip_suffix(DELETED).is_some_and(|name| name.ends_with(CHECKPOINT))
 }
 
 struct Part {

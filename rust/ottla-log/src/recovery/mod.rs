@@ -33,6 +33,7 @@ mod stop;
 pub use files::Directory;
 pub use rebuild::{Config, SideFiles, rebuild_side_files};
 
+use crate::names::{LOG, offset_of};
 use crate::producers::ProducerEntry;
 use crate::sidefiles::checkpoint::LeaderEpoch;
 use crate::sidefiles::transaction_index::AbortedTransaction;
@@ -202,8 +203,8 @@ fn segments_of(
 ) -> Result<Vec<SegmentOutcome>, stop::Stop> {
     let names: BTreeMap<i64, Vec<u8>> = if is_refused {
         let files = loader.reader.files.names();
-        let logs = files.into_iter().filter(|name| name.ends_with(b".log"));
-        logs.filter_map(|name| Some((files::offset_of(&name).ok()?, name))).collect()
+        let logs = files.into_iter().filter(|name| name.ends_with(LOG));
+        logs.filter_map(|name| Some((offset_of(&name).ok()?, name))).collect()
     } else {
         loader.segments.iter().map(|(&base, names)| (base, names.log.clone())).collect()
     };

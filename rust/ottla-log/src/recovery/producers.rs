@@ -1,11 +1,12 @@
 //! The producers of a partition while it is loaded, and the snapshots that lie in its directory
 //! (`ProducerStateManager`).
 
-use super::files::{Content, Files, name_of, offset_of};
+use super::files::{Content, Files};
 use super::log::Frame;
 use super::rebuild::{commit, judge, producer_batch};
-use super::segment::{Names, Reader};
+use super::segment::Reader;
 use super::stop::Stop;
+use crate::names::{SNAPSHOT, SegmentNames, file_name, offset_of};
 use crate::producers::{Pending, Producers};
 use crate::sidefiles::snapshot::SNAPSHOT_ENTRY_BYTES;
 use std::collections::BTreeMap;
@@ -40,7 +41,7 @@ impl ProducerState {
     pub(super) fn take_snapshot(&mut self, files: &mut Files<'_>) {
         let end_offset = self.producers.end_offset();
         if end_offset > self.last_snapshot_offset {
-            let name = name_of(end_offset, ".snapshot");
+            let name = file_name(end_offset, SNAPSHOT);
             files.put_snapshot(&name, self.producers.snapshot());
             self.snapshots.insert(end_offset, name);
             self.last_snapshot_offset = end_offset;
@@ -137,7 +138,7 @@ impl ProducerState {
     pub(super) fn rebuild(
         &mut self,
         reader: &mut Reader<'_>,
-        segments: &BTreeMap<i64, Names>,
+        segments: &BTreeMap<i64, SegmentNames>,
         log_start_offset: i64,
         last_offset: i64,
         stopped_cleanly: bool,
@@ -184,7 +185,7 @@ impl ProducerState {
     fn replay(
         &mut self,
         reader: &mut Reader<'_>,
-        names: &Names,
+        names: &SegmentNames,
         start: u64,
         end: u64,
     ) -> Result<(), Stop> {
@@ -221,7 +222,7 @@ impl ProducerState {
 
 fn list(files: &Files<'_>) -> Result<BTreeMap<i64, Vec<u8>>, Stop> {
     let mut snapshots = BTreeMap::new();
-    for name in files.iter().filter(|name| name.ends_with(b".snapshot")) {
+    for name in files.iter().filter(|name| name.ends_with(SNAPSHOT)) {
         snapshots.insert(offset_of(name)?, name.clone());
     }
     Ok(snapshots)

@@ -5,8 +5,9 @@
 
 use super::epochs::LeaderEpochs;
 use super::log::{Frame, Log};
-use super::segment::{Names, is_in_range};
+use super::segment::is_in_range;
 use super::stop::Stop;
+use crate::names::SegmentNames;
 use crate::producers::{
     Appender, Pending, ProducerBatch, ProducerRefusal, Producers, control_record,
 };
@@ -209,7 +210,7 @@ impl Pass<'_> {
 /// The entries of an offset index over a part of a segment that was read before.
 pub(super) fn rebuild_indexes(
     log: &mut Log<'_>,
-    names: &Names,
+    names: &SegmentNames,
     valid_bytes: u64,
     config: &Config,
 ) -> Result<Vec<OffsetEntry>, Stop> {

@@ -1,9 +1,10 @@
 //! One segment as the loader opens it: its log, its offset index, and how the two find an offset.
 
-use super::files::{Content, Files, Index, name_of};
+use super::files::{Content, Files, Index};
 use super::log::Log;
 use super::rebuild::{Config, rebuild_indexes};
 use super::stop::Stop;
+use crate::names::SegmentNames;
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::source::Source;
 use ottla_format::compression::Codecs;
@@ -14,33 +15,6 @@ const MAX_SEGMENT_BYTES: u64 = i32::MAX as u64;
 
 /// Entries at the end of an index that Kafka searches first.
 const WARM_ENTRIES: u64 = 8192 / OFFSET_ENTRY_BYTES as u64;
-
-/// A segment's files by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Names {
-    pub(super) base_offset: i64,
-    pub(super) log: Vec<u8>,
-    pub(super) index: Vec<u8>,
-    pub(super) time_index: Vec<u8>,
-    pub(super) transaction_index: Vec<u8>,
-}
-
-impl Names {
-    pub(super) fn of(base_offset: i64, suffix: &str) -> Self {
-        let name = |kind: &str| name_of(base_offset, &format!("{kind}{suffix}"));
-        Self {
-            base_offset,
-            log: name(".log"),
-            index: name(".index"),
-            time_index: name(".timeindex"),
-            transaction_index: name(".txnindex"),
-        }
-    }
-
-    pub(super) fn all(&self) -> [&Vec<u8>; 4] {
-        [&self.log, &self.index, &self.time_index, &self.transaction_index]
-    }
-}
 
 /// Where the batches of a segment are: in a part of a file on disk, or nowhere.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +79,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The offset index of a segment, opened; a missing one is made empty.
-    fn index(&mut self, names: &Names) -> Result<OpenIndex<'d>, Stop> {
+    fn index(&mut self, names: &SegmentNames) -> Result<OpenIndex<'d>, Stop> {
         let entries = match self.files.get(&names.index) {
             None => {
                 self.files.put(&names.index, Content::Index(Index::Entries(Rc::default())));
@@ -129,13 +103,17 @@ impl<'d> Reader<'d> {
     }
 
     /// Where the batch begins that holds an offset or the next above it.
-    pub(super) fn translate(&mut self, names: &Names, offset: i64) -> Result<Option<u64>, Stop> {
+    pub(super) fn translate(
+        &mut self,
+        names: &SegmentNames,
+        offset: i64,
+    ) -> Result<Option<u64>, Stop> {
         let position = self.index(names)?.lookup(offset)?;
         self.log(&names.log)?.search(offset, position, &mut self.codecs)
     }
 
     /// The offset that a record appended next would get.
-    pub(super) fn next_offset(&mut self, names: &Names) -> Result<i64, Stop> {
+    pub(super) fn next_offset(&mut self, names: &SegmentNames) -> Result<i64, Stop> {
         let last_offset = self.index(names)?.last_offset()?;
         match self.translate(names, last_offset)? {
             None => Ok(names.base_offset),

@@ -63,3 +63,9 @@ impl From<io::Error> for Stop {
         Self::Unreadable(error)
     }
 }
+
+impl From<crate::names::OffsetError> for Stop {
+    fn from(error: crate::names::OffsetError) -> Self {
+        Self::other(error.class(), error.to_string())
+    }
+}
