@@ -1,7 +1,7 @@
 //! Producers as a `.snapshot` file keeps them, and back: the format is
 //! [`sidefiles::snapshot`](crate::sidefiles::snapshot)'s.
 
-use super::{ProducerEntry, RememberedBatch};
+use super::entry::{ProducerEntry, RememberedBatch};
 use crate::sidefiles::snapshot::{self, SnapshotEntry};
 pub use crate::sidefiles::snapshot::{
     SNAPSHOT_ENTRY_BYTES, SNAPSHOT_OVERHEAD, SNAPSHOT_VERSION, SnapshotError,

@@ -1,0 +1,94 @@
+//! What a set of batches will do to the producers of a partition once it is in the log.
+//!
+//! A set is judged against copies of the entries it touches, and these are committed as a whole: what
+//! is refused leaves no trace.
+
+use super::batch::ProducerBatch;
+use super::entry::ProducerEntry;
+use super::java_table::JavaTable;
+use super::refusal::ProducerRefusal;
+use super::transactions::CompletedTransaction;
+use std::collections::HashMap;
+
+/// A copy of one producer's entry while a set of batches is judged.
+#[derive(Clone, Debug)]
+pub(super) struct Update {
+    pub(super) copy: ProducerEntry,
+    /// First offsets of the transactions that begin.
+    pub(super) begun: Vec<i64>,
+    /// Its number among the updates of the set.
+    number: u64,
+}
+
+impl Update {
+    /// Adds a batch of records.
+    pub(super) fn append(&mut self, batch: &ProducerBatch) -> Result<(), ProducerRefusal> {
+        self.copy.append(batch);
+        match self.copy.transaction_first_offset {
+            Some(first_offset) if !batch.is_transactional => {
+                let producer_id = batch.producer_id;
+                return Err(ProducerRefusal::PlainInTransaction { producer_id, first_offset });
+            }
+            None if batch.is_transactional => {
+                self.copy.transaction_first_offset = Some(batch.base_offset);
+                self.begun.push(batch.base_offset);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What a set of batches will do once it is in the log.
+#[derive(Clone, Debug, Default)]
+pub struct Pending {
+    /// The update of the last batch: sets of one producer, nearly all, need no table.
+    newest: Option<Update>,
+    others: HashMap<i64, Update>,
+    pub(super) completed: Vec<CompletedTransaction>,
+    /// Producers whose verifications are used up.
+    pub(super) verified: Vec<i64>,
+}
+
+impl Pending {
+    /// The transactions that its markers end.
+    pub fn completed(&self) -> &[CompletedTransaction] {
+        &self.completed
+    }
+
+    /// The update of a producer, of whose entry `before` is what the partition holds.
+    pub(super) fn update(
+        &mut self,
+        before: Option<&ProducerEntry>,
+        producer_id: i64,
+    ) -> &mut Update {
+        let is_newest =
+            self.newest.as_ref().is_some_and(|newest| newest.copy.producer_id == producer_id);
+        let number = self.others.len().saturating_add(usize::from(self.newest.is_some())) as u64;
+        let next = if is_newest { self.newest.take() } else { self.others.remove(&producer_id) };
+        let next = next.unwrap_or_else(|| {
+            let unknown = || ProducerEntry::unknown(producer_id);
+            let copy = before.map_or_else(unknown, ProducerEntry::without_batches);
+            Update { copy, begun: Vec::new(), number }
+        });
+        if let Some(last) = self.newest.take() {
+            self.others.insert(last.copy.producer_id, last);
+        }
+        self.newest.insert(next)
+    }
+
+    /// The updates, in the order in which Kafka's table of them holds them.
+    pub(super) fn take_updates(&mut self) -> impl Iterator<Item = Update> + use<> {
+        let alone = if self.others.is_empty() { self.newest.take() } else { None };
+        let others = self.others.drain().map(|(_, update)| update);
+        let mut updates: Vec<_> = others.chain(self.newest.take()).collect();
+        updates.sort_unstable_by_key(|update| update.number);
+        let mut table = JavaTable::default();
+        for (index, update) in updates.iter().enumerate() {
+            let before = updates.iter().take(index).map(|update| update.copy.producer_id);
+            table.add(update.copy.producer_id, before);
+        }
+        updates.sort_by_key(|update| table.bucket(update.copy.producer_id));
+        updates.into_iter().chain(alone)
+    }
+}
