@@ -17,8 +17,8 @@
 //! Source → Scanner::scan_range → Chunk ┘
 //! ```
 //!
-//! Whatever a scan takes down of each batch goes through `Tally::ordinary` (batches in their place,
-//! at full speed) or `Tally::sound` (all others) into a field of [`SegmentScan`], and from there
+//! Whatever a scan records of each batch goes through `Tally::on_plain_batch` (plain batches, at full
+//! speed) or `Tally::on_valid_batch` (all others) into a field of [`SegmentScan`], and from there
 //! through `SegmentScan::append` when ranges are joined: a new field needs a line in each.
 //!
 //! | module | subject |
@@ -50,8 +50,14 @@ pub use partition::timeline::RetentionEffect;
 pub use rows::reading::{
     Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step,
 };
-pub use segment::chunk::{Chunk, ChunkError};
+pub use segment::chunk::Chunk;
+pub use segment::context::SegmentContext;
+pub use segment::counters::Counters;
+pub use segment::encoding::ChunkError;
+pub use segment::epochs::EpochRun;
 pub use segment::fingerprint::{Fingerprint, LEAST_SHIFT, MAX_BLOCKS, Place};
+pub use segment::observation::OnBatch;
 pub use segment::resync::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use segment::scan::{Listing, Scanner};
-pub use segment::tally::{Counters, Dated, EpochRun, OnBatch, SegmentContext, SegmentScan};
+pub use segment::segment_scan::SegmentScan;
+pub use segment::timestamps::TimestampOffset;

@@ -1,7 +1,7 @@
 //! Offset and time indexes against batches: what is lawful, what is wrong, and that neither depends
 //! on where a segment is cut.
 
-use ottla_audit::segment::index_check::{IndexCheck, Indexed, Indexes, MAX_INDEX_BYTES};
+use ottla_audit::segment::index_check::{IndexCheck, IndexedBatch, Indexes, MAX_INDEX_BYTES};
 use ottla_audit::{Finding, FindingKind, SegmentContext, Severity, SideFile};
 use ottla_log::sidefiles::offset_index::OffsetEntry;
 use ottla_log::sidefiles::time_index::TimeEntry;
@@ -13,7 +13,7 @@ const SIZE: u64 = 100;
 /// What a pass over a segment sees.
 #[derive(Clone, Copy, Debug)]
 enum Seen {
-    Batch(Indexed),
+    Batch(IndexedBatch),
     /// A batch that is in no place in the log.
     Stray(u64),
     Lost,
@@ -31,7 +31,7 @@ fn second(index: u64) -> i64 {
 fn batch(index: u64, timestamp: Option<i64>) -> Seen {
     let position = index * SIZE;
     let base_offset = BASE + 10 * index as i64;
-    Seen::Batch(Indexed { position, end: position + SIZE, base_offset, timestamp })
+    Seen::Batch(IndexedBatch { position, end: position + SIZE, base_offset, timestamp })
 }
 
 /// The last offset of a batch and where it begins.
@@ -85,9 +85,12 @@ fn feed(indexes: &Indexes, seen: &[Seen]) -> IndexCheck {
 fn feed_on(check: &mut IndexCheck, indexes: &Indexes, seen: &[Seen]) {
     for seen in seen {
         match *seen {
-            Seen::Batch(Indexed { position, end, base_offset, timestamp: Some(timestamp) })
-                if !check.is_due(position, base_offset) =>
-            {
+            Seen::Batch(IndexedBatch {
+                position,
+                end,
+                base_offset,
+                timestamp: Some(timestamp),
+            }) if !check.is_due(position, base_offset) => {
                 check.pass(position, end, timestamp);
             }
             Seen::Batch(batch) => check.at(indexes, &batch),

@@ -16,9 +16,10 @@
 
 use crate::catalogue::findings::{Finding, FindingKind, Severity};
 use crate::partition::merge::{PartitionContext, PartitionScan};
+use crate::segment::context::SegmentContext;
 use crate::segment::fingerprint::{Fingerprint, Place, key};
 use crate::segment::scan::Scanner;
-use crate::segment::tally::{SegmentContext, SegmentScan};
+use crate::segment::segment_scan::SegmentScan;
 use ottla_format::batch::BatchInfo;
 use ottla_log::source::{Limited, Source};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,8 @@
 use crate::catalogue::findings::{Cause, Confidence, Finding, FindingKind, Severity};
 use crate::partition::gaps::{Gap, Gaps, RangeSum, Reader, span};
 use crate::partition::merge::{Epoch, PartitionContext, PartitionScan, PlacedFinding};
-use crate::segment::tally::{Counters, SegmentScan};
+use crate::segment::counters::Counters;
+use crate::segment::segment_scan::SegmentScan;
 use std::collections::BTreeMap;
 
 /// Lawful gaps of a segment that are findings each; more become one that counts them.

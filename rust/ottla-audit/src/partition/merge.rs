@@ -8,8 +8,11 @@ use crate::partition::producers::{ProducerState, Producers, Verdict};
 use crate::partition::side_check::{self, NoSideFiles, Proof, SideFiles};
 use crate::partition::transactions::{Ended, OpenTransaction};
 use crate::partition::verdicts;
+use crate::segment::counters::Counters;
 use crate::segment::fingerprint::Fingerprint;
-use crate::segment::tally::{Counters, SegmentScan, absorb, epoch_fault};
+use crate::segment::losses::UnboundedLoss;
+use crate::segment::producer_events::count_ended;
+use crate::segment::segment_scan::SegmentScan;
 use ottla_log::sidefiles::snapshot::{SnapshotEntry, read_snapshot};
 
 /// What is known about a partition beside its segments.
@@ -139,7 +142,7 @@ pub fn merge_partition_with(
         next: None,
         holes: 0,
         epoch: None,
-        waiting: Vec::new(),
+        unbounded_losses: Vec::new(),
         begun_below: Vec::new(),
         previous_was_empty: false,
         newest_timestamp: i64::MIN,
@@ -175,8 +178,8 @@ struct Merge<'a> {
     next: Option<i64>,
     holes: i64,
     epoch: Option<i32>,
-    /// Findings whose lost offsets end in a later segment, with the first offset lost.
-    waiting: Vec<(usize, bool, i64)>,
+    /// Findings whose lost offsets end in a later segment.
+    unbounded_losses: Vec<UnboundedLoss>,
     /// Of the newest snapshot: producers whose transaction began below the log.
     begun_below: Vec<SnapshotEntry>,
     previous_was_empty: bool,
@@ -204,9 +207,9 @@ impl Merge<'_> {
         let kept = std::mem::take(scan.findings.kept_mut());
         self.findings
             .extend(kept.into_iter().map(|finding| PlacedFinding { segment: index, finding }));
-        for waiting in std::mem::take(&mut scan.waiting) {
-            let place = known.saturating_add(waiting.finding);
-            self.waiting.push((place, waiting.has_offsets, waiting.lowest));
+        for loss in std::mem::take(&mut scan.unbounded_losses) {
+            let finding = known.saturating_add(loss.finding);
+            self.unbounded_losses.push(UnboundedLoss { finding, ..loss });
         }
         let producers = std::mem::take(&mut scan.producers);
         if is_repeated {
@@ -242,16 +245,9 @@ impl Merge<'_> {
 
     /// The next good offset of damage that reached the end of a file.
     fn settle_waiting(&mut self, offset: i64) {
-        for (place, has_offsets, lowest) in std::mem::take(&mut self.waiting) {
-            let Some(placed) = self.findings.get_mut(place) else { continue };
-            let finding = &mut placed.finding;
-            finding.next_good_offset = Some(offset);
-            if !(has_offsets && finding.last_offset.is_some_and(|last| last < offset)) {
-                (finding.first_offset, finding.last_offset) = (None, None);
-                if lowest < offset {
-                    finding.first_offset = Some(lowest);
-                    finding.last_offset = Some(offset - 1);
-                }
+        for loss in std::mem::take(&mut self.unbounded_losses) {
+            if let Some(placed) = self.findings.get_mut(loss.finding) {
+                loss.bound(&mut placed.finding, offset);
             }
         }
     }
@@ -359,7 +355,7 @@ impl Merge<'_> {
         if let (Some(before), Some(run)) = (self.epoch, scan.leader_epochs.first())
             && run.epoch < before
         {
-            let finding = epoch_fault(run, before);
+            let finding = run.fault(before);
             self.findings.push(PlacedFinding { segment: index, finding });
         }
         self.epoch = scan.leader_epochs.last().map(|run| run.epoch).or(self.epoch);
@@ -581,7 +577,7 @@ struct Sink<'a> {
 
 impl Sink<'_> {
     fn take(&mut self, producer_id: i64, verdict: &Verdict) {
-        absorb(producer_id, verdict, self.counters, self.ended);
+        count_ended(producer_id, verdict, self.counters, self.ended);
         if let Some((segment, finding)) =
             verdicts::finding(producer_id, verdict, self.is_consumer_offsets)
         {

@@ -5,7 +5,8 @@
 //! too young (`UnifiedLog.deletableSegments`): a timestamp in the future holds back its own segment
 //! and every later one.
 
-use crate::segment::tally::{FUTURE_MS, SegmentScan};
+use crate::segment::segment_scan::SegmentScan;
+use crate::segment::timestamps::TIMESTAMP_AFTER_MAX_MS;
 
 /// The year 2000: what lies before it is no time of a record, but seconds taken for milliseconds, or
 /// a clock that was never set.
@@ -37,7 +38,7 @@ impl RetentionEffect {
     /// The effect of a segment's timestamps; `None` is the ordinary one.
     pub fn of(scan: &SegmentScan) -> Option<Self> {
         let newest = scan.newest?.timestamp;
-        if newest > scan.context.now_ms.saturating_add(FUTURE_MS) {
+        if newest > scan.context.now_ms.saturating_add(TIMESTAMP_AFTER_MAX_MS) {
             Some(Self::HeldBack)
         } else if newest < 0 {
             Some(Self::ByFileTime)

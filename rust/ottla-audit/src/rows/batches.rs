@@ -45,13 +45,13 @@ impl BatchReader {
             let until = pass.position.saturating_add(BUSY_BYTES).min(stop);
             while rows.len() < most && pass.position < until.min(pass.window.end()) {
                 let is_full = Cell::new(false);
-                let on_batch = pass.tally.on_batch.take();
+                let on_batch = pass.tally.call_on_batch(None);
                 pass.run_kernels(until, &|| is_full.get(), |checker, data, base, tally| {
                     ottla_kernels::crc_only_run(checker.kernels(), data, 0, |header| {
                         is_full.set(rows.len() >= most);
                         let is_taken = header.is_ordinary() && !is_full.get();
                         if is_taken {
-                            tally.ordinary(header, base);
+                            tally.on_plain_batch(header, base);
                             let info = BatchInfo::walked(header, base);
                             if bounds.takes_batch(&info) {
                                 rows.push(BatchRow { info, is_valid: true });
@@ -60,7 +60,7 @@ impl BatchReader {
                         is_taken
                     })
                 });
-                pass.tally.on_batch = on_batch;
+                pass.tally.call_on_batch(on_batch);
                 if !is_full.get() && pass.position < until.min(pass.window.end()) {
                     pass.one_careful();
                     if let Some((info, is_valid)) = event.take()

@@ -9,8 +9,8 @@
 //! a log without one is read once.
 
 use crate::catalogue::findings::{Finding, FindingKind, Severity};
+use crate::segment::context::{MAX_RELATIVE_OFFSET, SegmentContext};
 use crate::segment::scan::Scanner;
-use crate::segment::tally::{MAX_RELATIVE_OFFSET, SegmentContext};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::{self, BatchInfo, Payload, Record, RecordCursor};
 use ottla_format::check::{Checked, ControlRecord, Level};

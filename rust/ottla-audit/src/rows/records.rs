@@ -52,13 +52,13 @@ impl RecordReader {
                     return true;
                 }
                 let is_full = Cell::new(false);
-                let on_batch = pass.tally.on_batch.take();
+                let on_batch = pass.tally.call_on_batch(None);
                 pass.run_kernels(until, &|| is_full.get(), |checker, data, base, tally| {
                     let run = sheet.run(checker, data, base, tally);
                     is_full.set(run.is_full);
                     Run { position: run.position, ..Run::default() }
                 });
-                pass.tally.on_batch = on_batch;
+                pass.tally.call_on_batch(on_batch);
                 if is_full.get() {
                     return true;
                 }

@@ -142,7 +142,7 @@ impl Sheet {
                 let alone = data.get(..header.end).unwrap_or(data);
                 let run = ottla_kernels::crc_only_run(kernels, alone, position, |_| true);
                 if run.position > position {
-                    tally.ordinary(&header, base);
+                    tally.on_plain_batch(&header, base);
                     position = run.position;
                     continue;
                 }
@@ -170,7 +170,7 @@ impl Sheet {
         let is_everything = bounds.is_everything();
         let mut only = None;
         let mut each = EachBatch::new(copies, |header: &BatchHeader, _: &Copies| {
-            tally.ordinary(header, base);
+            tally.on_plain_batch(header, base);
             if is_everything {
                 let position = (base + header.position as u64) as i64;
                 let rows = header.record_count as u32 as usize;

@@ -18,19 +18,15 @@
 //! batches, damage that goes on, a search cut short), the range on the right is walked again from the
 //! exit of the left one. So the result never depends on the cuts; only the time does.
 
+use crate::segment::context::SegmentContext;
+use crate::segment::encoding::{self, CHUNK_VERSION, ChunkError};
+use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
 use crate::segment::resync::Spending;
-use crate::segment::tally::{Growth, Memory, SegmentContext, SegmentScan, Tally};
+use crate::segment::segment_scan::SegmentScan;
+use crate::segment::tally::{Tally, TallyMemory};
 use ottla_format::check::Level;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// The first byte of a serialised chunk; other numbers are other formats.
-const CHUNK_VERSION: u8 = 2;
-
-/// The first byte of a serialised scan.
-const SCAN_VERSION: u8 = 130;
 
 /// Batches, one after the other, behind which a walk has forgotten where it began.
 const SETTLING: usize = 3;
@@ -73,7 +69,7 @@ pub(crate) struct State {
     pub(crate) failure: Option<String>,
     pub(crate) last_was_legacy: bool,
     pub(crate) recent: Recent,
-    pub(crate) memory: Memory,
+    pub(crate) memory: TallyMemory,
 }
 
 /// A walk from one state to another.
@@ -171,42 +167,6 @@ pub struct Chunk {
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// Why bytes are no chunk or scan, or two chunks do not follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkError {
-    /// The bytes are not those of [`Chunk::to_bytes`] or [`SegmentScan::to_bytes`], or of another
-    /// version of it.
-    Malformed,
-    /// The chunks are of segments that are not the same, or were scanned at different levels.
-    Foreign,
-    /// The right one does not begin where the left one ends.
-    NotAdjacent {
-        /// Where the left one ends.
-        stop: u64,
-        /// Where the right one begins.
-        start: u64,
-    },
-}
-
-impl fmt::Display for ChunkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed => {
-                f.write_str("these bytes are no chunk or scan of this version: scan again with it")
-            }
-            Self::Foreign => f.write_str(
-                "the chunks are of different segments, or were scanned at different levels",
-            ),
-            Self::NotAdjacent { stop, start } => write!(
-                f,
-                "the left chunk ends at position {stop}, the right one begins at {start}: give neighbours"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ChunkError {}
-
 impl Chunk {
     /// Where its range begins.
     pub fn start(&self) -> u64 {
@@ -266,7 +226,7 @@ impl Chunk {
 
     /// The chunk as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        serialized(self, CHUNK_VERSION)
+        encoding::to_bytes(self, CHUNK_VERSION)
     }
 
     /// The chunk of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never
@@ -275,7 +235,7 @@ impl Chunk {
     /// # Errors
     /// [`ChunkError::Malformed`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
-        let chunk: Self = deserialized(bytes, CHUNK_VERSION)?;
+        let chunk: Self = encoding::from_bytes(bytes, CHUNK_VERSION)?;
         let is_one = !chunk.pieces.is_empty()
             && chunk.pieces.iter().all(|piece| {
                 piece.start <= piece.stop && piece.walk.as_ref().is_none_or(|w| w.is_possible())
@@ -288,44 +248,6 @@ impl Chunk {
     }
 }
 
-impl SegmentScan {
-    /// The scan as bytes.
-    ///
-    /// # Examples
-    /// ```
-    /// use ottla_audit::SegmentScan;
-    ///
-    /// let scan = SegmentScan::default();
-    /// assert_eq!(SegmentScan::from_bytes(&scan.to_bytes()), Ok(scan));
-    /// ```
-    pub fn to_bytes(&self) -> Vec<u8> {
-        serialized(self, SCAN_VERSION)
-    }
-
-    /// The scan of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never more:
-    /// memory is bounded by their number.
-    ///
-    /// # Errors
-    /// [`ChunkError::Malformed`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
-        let scan: Self = deserialized(bytes, SCAN_VERSION)?;
-        if scan.is_possible() { Ok(scan) } else { Err(ChunkError::Malformed) }
-    }
-}
-
-fn serialized(value: &impl Serialize, version: u8) -> Vec<u8> {
-    // Serialising to memory fails for types without a length alone, and there is none here.
-    postcard::to_extend(value, vec![version]).unwrap_or_default()
-}
-
-fn deserialized<T: DeserializeOwned>(bytes: &[u8], version: u8) -> Result<T, ChunkError> {
-    let Some((first, rest)) = bytes.split_first() else { return Err(ChunkError::Malformed) };
-    match postcard::take_from_bytes(rest) {
-        Ok((value, [])) if *first == version => Ok(value),
-        _ => Err(ChunkError::Malformed),
-    }
-}
-
 /// What a walk through a whole source shows.
 pub(crate) fn finish(walk: Walk, indexes: &Indexes) -> SegmentScan {
     let Walk { exit, mut scan, growth, .. } = walk;
@@ -333,7 +255,7 @@ pub(crate) fn finish(walk: Walk, indexes: &Indexes) -> SegmentScan {
     scan.valid_bytes = scan.valid_bytes.min(exit.position);
     let mut tally = Tally::resume(scan, exit.memory, growth, indexes);
     if let Some(failure) = &exit.failure {
-        tally.unreadable(exit.end, failure);
+        tally.on_read_failure(exit.end, failure);
     }
     let mut scan = tally.finish();
     scan.judge_indexes(indexes);

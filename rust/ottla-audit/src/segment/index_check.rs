@@ -15,7 +15,7 @@
 //! timestamps, but its index has those of the clock. What damage took may have held anything.
 
 use crate::catalogue::findings::{Finding, FindingKind, Severity, SideFile};
-use crate::segment::tally::SegmentContext;
+use crate::segment::context::SegmentContext;
 use ottla_log::sidefiles::offset_index::{self, OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{self, TIME_ENTRY_BYTES, TimeEntry};
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ impl Indexes {
 
 /// A batch as the indexes see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Indexed {
+pub struct IndexedBatch {
     /// Where it begins.
     pub position: u64,
     /// Where it ends.
@@ -437,7 +437,7 @@ impl IndexCheck {
     }
 
     /// The next sound batch.
-    pub fn at(&mut self, indexes: &Indexes, batch: &Indexed) {
+    pub fn at(&mut self, indexes: &Indexes, batch: &IndexedBatch) {
         self.offsets.at(indexes, batch.position, batch.end, Some(batch.base_offset));
         self.times.at(indexes, batch.base_offset, batch.timestamp);
         self.aim(indexes);

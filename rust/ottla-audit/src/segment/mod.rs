@@ -11,9 +11,20 @@
 //! | `fingerprint` | what copies of a log are compared by |
 
 pub(crate) mod chunk;
+pub(crate) mod context;
+pub(crate) mod counters;
 pub(crate) mod cuts;
+pub(crate) mod encoding;
+pub(crate) mod epochs;
 pub(crate) mod fingerprint;
+pub(crate) mod growth;
 pub mod index_check;
+pub(crate) mod losses;
+pub(crate) mod observation;
+pub(crate) mod order;
+pub(crate) mod producer_events;
 pub(crate) mod resync;
 pub(crate) mod scan;
+pub(crate) mod segment_scan;
 pub(crate) mod tally;
+pub(crate) mod timestamps;

@@ -3,11 +3,15 @@
 
 use crate::catalogue::findings::{Cause, Finding, FindingKind, Severity};
 use crate::segment::chunk::{self, Chunk, Piece, Recent, State, Walk};
+use crate::segment::context::SegmentContext;
+use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
+use crate::segment::observation::{BatchObservation, OnBatch};
 use crate::segment::resync::{
     self, BUDGET_AT_START, BUDGET_PER_BYTE, Bounds, Plausible, Search, Spending, Suspect,
 };
-use crate::segment::tally::{Growth, Memory, OnBatch, Seen, SegmentContext, SegmentScan, Tally};
+use crate::segment::segment_scan::SegmentScan;
+use crate::segment::tally::{Tally, TallyMemory};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::{Checker, Level, reaches_maximum};
@@ -276,7 +280,7 @@ impl Scanner {
         let Paused { position, window, memory, spending, last_was_legacy } = paused;
         let scan = SegmentScan { context: context_of_pieces(), ..SegmentScan::default() };
         let mut tally = Tally::resume(scan, memory, Growth::default(), Indexes::NONE);
-        tally.on_batch = Some(on_batch);
+        tally.call_on_batch(Some(on_batch));
         Pass {
             window: Window::again(source, window, progress),
             checker: &mut self.checker,
@@ -334,9 +338,8 @@ impl Scanner {
         let mut pass = self.pass(source, u64::MAX, &mut progress, tally)?;
         pass.position = position;
         pass.walk_until(u64::MAX, &|| count.get() >= limit);
-        let Pass { buffer, mut window, mut tally, position, .. } = pass;
-        let findings = std::mem::take(tally.scan.findings.kept_mut());
-        drop(tally);
+        let Pass { buffer, mut window, tally, position, .. } = pass;
+        let findings = tally.into_findings();
         let next_position = (position < window.end()).then_some(position);
         if let Some(error) = window.take_failure() {
             return Err(error);
@@ -373,7 +376,7 @@ fn context_of_pieces() -> SegmentContext {
 pub(crate) struct Paused {
     pub(crate) position: u64,
     window: Kept,
-    memory: Memory,
+    memory: TallyMemory,
     spending: Spending,
     last_was_legacy: bool,
 }
@@ -468,7 +471,7 @@ impl Pass<'_, '_> {
         self.search.is_lost() || self.window.has_more_zeros()
     }
 
-    fn state(&self, memory: Memory) -> State {
+    fn state(&self, memory: TallyMemory) -> State {
         State {
             position: self.position,
             end: self.window.end(),
@@ -526,9 +529,11 @@ impl Pass<'_, '_> {
                 let mut target = Timestamps::default();
                 let mut each =
                     EachBatch::new(&mut target, |header: &BatchHeader, timestamps: &_| {
-                        tally.ordinary(header, base);
+                        tally.on_plain_batch(header, base);
                         if !reaches_maximum(header, timestamps) {
-                            tally.maximum_unreached(&Seen::of_header(header, base).info);
+                            tally.on_unreached_max_timestamp(
+                                &BatchObservation::of_header(header, base).info,
+                            );
                         }
                     });
                 ottla_kernels::run(kernels, data, 0, &mut each)
@@ -536,14 +541,15 @@ impl Pass<'_, '_> {
                 ottla_kernels::crc_only_run(kernels, data, 0, |header| {
                     let is_plain = header.is_ordinary();
                     if is_plain {
-                        tally.ordinary(header, base);
+                        tally.on_plain_batch(header, base);
                     }
                     is_plain
                 })
             } else {
                 let mut target = Nothing;
-                let mut each =
-                    EachBatch::new(&mut target, |header: &_, _: &_| tally.ordinary(header, base));
+                let mut each = EachBatch::new(&mut target, |header: &_, _: &_| {
+                    tally.on_plain_batch(header, base)
+                });
                 ottla_kernels::run(kernels, data, 0, &mut each)
             }
         });
@@ -562,13 +568,13 @@ impl Pass<'_, '_> {
             let held = self.window.hold(base, RECORD_BATCH_OVERHEAD);
             let data = begun_within(held, stop.saturating_sub(base));
             let is_part = data.len() < held.len();
-            self.tally.requiet();
+            self.tally.arm_fast_path();
             let run = run(self.checker, data, base, &mut self.tally);
-            self.tally.unquiet();
+            self.tally.flush_fast_counts();
             self.position += run.position as u64;
             if run.position > 0 {
                 self.last_was_legacy = false;
-                self.tally.scan.valid_bytes = self.position;
+                self.tally.on_valid_bytes(self.position);
                 if is_part && self.position < stop && !is_enough() {
                     continue;
                 }
@@ -645,20 +651,20 @@ impl Pass<'_, '_> {
         if let Some(base) = checked.base_offset.filter(|&base| base <= info.last_offset) {
             info.base_offset = base;
         }
-        let seen = Seen {
+        let seen = BatchObservation {
             info,
             records: checked.records,
             control: checked.control,
-            has_base: !is_wrapper || checked.base_offset.is_some(),
-            is_sound: self.faults.is_empty(),
+            has_base_offset: !is_wrapper || checked.base_offset.is_some(),
+            is_readable: self.faults.is_empty(),
         };
         self.last_was_legacy = info.magic < 2;
         self.recent.push(self.position, info.partition_leader_epoch);
         self.position += total as u64;
-        self.tally.scan.valid_bytes = self.position;
-        self.tally.sound(seen);
+        self.tally.on_valid_bytes(self.position);
+        self.tally.on_valid_batch(seen);
         if checked.maximum_unreached && self.faults.is_empty() {
-            self.tally.maximum_unreached(&info);
+            self.tally.on_unreached_max_timestamp(&info);
         }
         for fault in &self.faults {
             // The base offset is judged by its neighbours.
@@ -670,8 +676,8 @@ impl Pass<'_, '_> {
 
     fn bounds(&self) -> Bounds {
         Bounds {
-            lowest: self.tally.lowest_unseen().max(0),
-            highest: self.tally.highest(),
+            lowest: self.tally.order().first_unseen().max(0),
+            highest: self.tally.order().last_possible(),
             batch_bytes: self.checker.limits().batch_bytes,
             allows_legacy: self.last_was_legacy,
         }
@@ -700,12 +706,12 @@ impl Pass<'_, '_> {
             "the batch at position {} has {total} bytes, more than {limit}: it was not looked into",
             self.position
         );
-        self.tally.sound(Seen {
+        self.tally.on_valid_batch(BatchObservation {
             info,
             records: 0,
             control: None,
-            has_base: info.magic == 2,
-            is_sound: false,
+            has_base_offset: info.magic == 2,
+            is_readable: false,
         });
         self.tally.push(
             Finding::new(FindingKind::LimitExceeded, message)
@@ -715,7 +721,7 @@ impl Pass<'_, '_> {
         );
         self.recent.clear();
         self.position = end;
-        self.tally.scan.valid_bytes = end;
+        self.tally.on_valid_bytes(end);
     }
 
     /// Where the zeros at the end of the source begin.
@@ -815,10 +821,16 @@ impl Pass<'_, '_> {
             .offsets(info.base_offset, info.last_offset)
             .values(2, found);
         self.position += info.size;
-        self.tally.scan.valid_bytes = self.position;
+        self.tally.on_valid_bytes(self.position);
         self.last_was_legacy = false;
         let records = u64::try_from(header.record_count).unwrap_or(0);
-        self.tally.sound(Seen { info, records, control: None, has_base: true, is_sound: true });
+        self.tally.on_valid_batch(BatchObservation {
+            info,
+            records,
+            control: None,
+            has_base_offset: true,
+            is_readable: true,
+        });
         self.tally.push(finding);
         true
     }
@@ -826,9 +838,8 @@ impl Pass<'_, '_> {
     /// One batch with a wrong checksum, behind which framing goes on.
     fn bad_batch(&mut self, info: &BatchInfo, fault: &Error, header: Option<&Plausible>) {
         let end = info.position + info.size;
-        self.tally.scan.counters.bad_batches += 1;
-        self.tally.scan.counters.damaged_bytes += info.size;
-        let context = self.tally.scan.context;
+        self.tally.count_bad_batch(info.size);
+        let context = *self.tally.context();
         let is_torn = context.is_active
             && !context.stopped_cleanly
             && self.zeros_from().next_multiple_of(SECTOR) + SECTOR_ZEROS <= end;
@@ -846,7 +857,8 @@ impl Pass<'_, '_> {
                     format!("{} bytes", self.zeros_from() - info.position),
                 )
                 .graded(Severity::Info);
-            self.tally.lost(finding, header.map(|header| (header.base_offset, header.last_offset)));
+            self.tally
+                .on_damage(finding, header.map(|header| (header.base_offset, header.last_offset)));
             return;
         }
         let (expected, found) = fault.kind.expected_and_found();
@@ -860,11 +872,8 @@ impl Pass<'_, '_> {
         let offsets = header
             .filter(|_| info.magic == 2)
             .map(|header| (header.base_offset, header.last_offset));
-        if let Some(on_batch) = &mut self.tally.on_batch {
-            on_batch(info, false);
-        }
-        self.tally.stray(info);
-        self.tally.lost(finding, offsets);
+        self.tally.on_bad_batch(info);
+        self.tally.on_damage(finding, offsets);
         self.position = end;
     }
 
@@ -872,7 +881,7 @@ impl Pass<'_, '_> {
     fn damaged_range(&mut self, end: u64, header: Option<Plausible>, is_whole: bool) {
         let start = self.position;
         let size = end - start;
-        self.tally.scan.counters.damaged_bytes += size;
+        self.tally.count_damaged_bytes(size);
         let declared = self
             .window
             .hold(start, LOG_OVERHEAD)
@@ -901,7 +910,7 @@ impl Pass<'_, '_> {
         let finding = Finding { cause: Some(Cause::Damage), ..finding };
         let offsets =
             header.filter(|_| is_whole).map(|header| (header.base_offset, header.last_offset));
-        self.tally.lost(finding, offsets);
+        self.tally.on_damage(finding, offsets);
         self.position = end;
     }
 
@@ -909,8 +918,8 @@ impl Pass<'_, '_> {
     /// should follow.
     fn may_be_an_offset(&self) -> bool {
         let size = self.window.end() - self.position;
-        let expected = self.tally.lowest_unseen();
-        let next = self.tally.scan.context.next_base_offset;
+        let expected = self.tally.order().first_unseen();
+        let next = self.tally.order().next_segment;
         size < 8
             && u64::from(expected.leading_zeros()) >= size * 8
             && next.is_none_or(|next| next > expected)
@@ -918,9 +927,9 @@ impl Pass<'_, '_> {
 
     fn zero_tail(&mut self) {
         let (start, end) = (self.position, self.window.end());
-        let context = self.tally.scan.context;
+        let context = *self.tally.context();
         let size = end - start;
-        self.tally.scan.counters.damaged_bytes += size;
+        self.tally.count_damaged_bytes(size);
         self.position = end;
         let place = if context.is_active { "active" } else { "closed" };
         let message = format!("{size} zeros after the last batch of this {place} segment");
@@ -940,12 +949,12 @@ impl Pass<'_, '_> {
     fn tail(&mut self, header: Option<Plausible>, bounds: &Bounds) {
         let (start, end) = (self.position, self.window.end());
         let size = end - start;
-        let context = self.tally.scan.context;
+        let context = *self.tally.context();
         let head = self.window.hold(start, RECORD_BATCH_OVERHEAD);
         let is_cut = header.is_some()
             || (head.len() < RECORD_BATCH_OVERHEAD && resync::is_beginning(head, bounds));
         let needed = Envelope::read(head, 0).map(|envelope| envelope.total() as u64);
-        self.tally.scan.counters.damaged_bytes += size;
+        self.tally.count_damaged_bytes(size);
         self.position = end;
         let (kind, message, expected) = match (is_cut, needed) {
             (true, Some(needed)) => (
@@ -977,7 +986,7 @@ impl Pass<'_, '_> {
             .graded(severity);
         if is_cut {
             let offsets = header.map(|header| (header.base_offset, header.last_offset));
-            self.tally.lost(finding, offsets);
+            self.tally.on_damage(finding, offsets);
         } else {
             self.tally.push(finding);
         }

@@ -1,0 +1,105 @@
+//! What a batch shows of its producer, and what is made of it within a segment.
+
+use crate::catalogue::findings::{Finding, FindingKind, FirstFindings};
+use crate::partition::producers::Verdict;
+use crate::partition::sequences::{EventKind, ProducerEvent};
+use crate::partition::transactions::{Ended, TransactionVerdict};
+use crate::partition::verdicts;
+use crate::segment::counters::Counters;
+use crate::segment::observation::BatchObservation;
+use ottla_format::batch::BatchInfo;
+use ottla_format::check::ControlRecord;
+
+/// Returns the event of a batch with a producer id; `None` for a control batch without a readable
+/// record: the cleaner has emptied it, or its fault has been reported. `holes` are the offsets
+/// missing before it.
+///
+/// # Errors
+/// A control record that ends no transaction.
+pub(crate) fn producer_event(
+    seen: &BatchObservation,
+    holes: i64,
+) -> Result<Option<ProducerEvent>, ControlRecord> {
+    let info = &seen.info;
+    let kind = if info.is_control() {
+        match seen.control {
+            Some(ControlRecord::Abort { coordinator_epoch }) => {
+                EventKind::Marker { coordinator_epoch, is_commit: false }
+            }
+            Some(ControlRecord::Commit { coordinator_epoch }) => {
+                EventKind::Marker { coordinator_epoch, is_commit: true }
+            }
+            Some(other) => return Err(other),
+            None => return Ok(None),
+        }
+    } else {
+        let sequences = if info.base_sequence >= 0 && info.last_offset >= info.base_offset {
+            (info.base_sequence, info.last_sequence())
+        } else {
+            (-1, -1)
+        };
+        EventKind::Data { sequences, is_transactional: info.is_transactional() }
+    };
+    Ok(Some(ProducerEvent {
+        segment: 0,
+        position: info.position,
+        size: info.size,
+        offset: info.base_offset,
+        last_offset: info.last_offset,
+        records: seen.records,
+        holes,
+        timestamp: info.max_timestamp,
+        previous_timestamp: None,
+        epoch: info.producer_epoch,
+        kind,
+    }))
+}
+
+/// The finding of a control batch with a producer id that ends no transaction.
+pub(crate) fn unknown_marker(info: &BatchInfo, control: ControlRecord) -> Finding {
+    let message = format!(
+        "the control batch of producer {} at offset {} is neither ABORT nor COMMIT but {}",
+        info.producer_id,
+        info.base_offset,
+        control.name()
+    );
+    Finding::new(FindingKind::TransactionFault, message)
+        .at(info.position, info.size)
+        .offsets(info.base_offset, info.last_offset)
+        .producer(info.producer_id)
+        .values("ABORT or COMMIT", control.name())
+}
+
+/// Takes the verdicts about producers in one segment.
+pub(crate) struct VerdictSink<'a> {
+    pub(crate) is_consumer_offsets: bool,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) producer_findings: &'a mut FirstFindings,
+    pub(crate) ended: &'a mut Ended,
+}
+
+impl VerdictSink<'_> {
+    pub(crate) fn take(&mut self, producer_id: i64, verdict: &Verdict) {
+        count_ended(producer_id, verdict, self.counters, self.ended);
+        if let Some((_, finding)) =
+            verdicts::finding(producer_id, verdict, self.is_consumer_offsets)
+        {
+            self.producer_findings.push(finding);
+        }
+    }
+}
+
+/// Counts and lists a transaction, if the verdict is that one has ended.
+pub(crate) fn count_ended(
+    producer_id: i64,
+    verdict: &Verdict,
+    counters: &mut Counters,
+    ended: &mut Ended,
+) {
+    if let Verdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
+        let count =
+            if completed.is_commit { &mut counters.committed } else { &mut counters.aborted };
+        *count = count.saturating_add(1);
+        ended.push(producer_id, *completed);
+    }
+}
