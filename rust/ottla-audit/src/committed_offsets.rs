@@ -14,14 +14,6 @@ pub struct LogRange {
     pub lost: Vec<(i64, i64, Option<i64>)>,
 }
 
-/// Whether a kind of finding says that the records of its offsets cannot be read.
-pub fn is_damage(kind: FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::CrcMismatch | FindingKind::DamagedRange | FindingKind::TruncatedTail
-    )
-}
-
 /// Holds a committed offset against the log it is of.
 pub fn judge(committer: &Committer, offset: i64, log: &LogRange) -> Option<Finding> {
     let (group, topic, partition) = committer;

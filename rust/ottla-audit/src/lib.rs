@@ -38,10 +38,12 @@ pub mod partition;
 pub mod rows;
 pub mod segment;
 
-pub use catalogue::findings::{
-    Cause, CauseRow, Confidence, Finding, FindingKind, Findings, MAX_FINDINGS_PER_KIND, Row,
-    Severity, SideFile,
-};
+pub use catalogue::causes::{Cause, CauseRow, Confidence};
+pub use catalogue::finding::{Finding, SideFile};
+pub use catalogue::kinds::FindingKind;
+pub use catalogue::list::{Findings, MAX_FINDINGS_PER_KIND};
+pub use catalogue::row::{ByteState, ConsumerEffect, RecordState, Row};
+pub use catalogue::severity::Severity;
 pub use partition::gaps::{Gap, Reader};
 pub use partition::merge::{
     Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition, merge_partition_with,

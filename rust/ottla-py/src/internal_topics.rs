@@ -2,8 +2,8 @@
 
 use crate::audit::{finding_row, with_scanner};
 use crate::place::Place;
-use ottla_audit::committed_offsets::{LogRange, is_damage, judge};
-use ottla_audit::{FindingKind, Isolation, PartitionReader, ReadOptions};
+use ottla_audit::committed_offsets::{LogRange, judge};
+use ottla_audit::{FindingKind, Isolation, PartitionReader, ReadOptions, RecordState};
 use ottla_format::batch::Record as CoreRecord;
 use ottla_format::check::Level;
 use ottla_log::internal_topics::consumer_offsets::CommittedOffsets;
@@ -142,6 +142,7 @@ pub(crate) fn judge_committed_offset(
     log_end_offset: i64,
     findings: Vec<(String, i64, i64, Option<i64>)>,
 ) -> PyResult<Option<Bound<'_, PyDict>>> {
+    let is_damage = |kind: FindingKind| kind.row().records == RecordState::Unreadable;
     let damage = findings
         .into_iter()
         .filter(|(name, ..)| FindingKind::from_name(name).is_some_and(is_damage));

@@ -2,6 +2,16 @@
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`findings`] | the catalogue, and a finding |
+//! | [`kinds`] | the kinds of findings, one row each |
+//! | [`row`] | what the catalogue says about a kind |
+//! | [`causes`] | why offsets are missing, one row for each cause |
+//! | [`severity`] | how grave a finding is |
+//! | [`finding`] | one thing found |
+//! | [`list`] | findings of one segment, in bounded memory |
 
-pub mod findings;
+pub mod causes;
+pub mod finding;
+pub mod kinds;
+pub mod list;
+pub mod row;
+pub mod severity;

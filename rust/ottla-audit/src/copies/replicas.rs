@@ -14,7 +14,10 @@
 //!                                      there
 //! ```
 
-use crate::catalogue::findings::{Finding, FindingKind, Severity};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::row::{ByteState, RecordState, Row};
+use crate::catalogue::severity::Severity;
 use crate::partition::merge::{PartitionContext, PartitionScan};
 use crate::segment::context::SegmentContext;
 use crate::segment::fingerprint::{Fingerprint, Place, key};
@@ -360,11 +363,12 @@ impl Copy {
             let position = finding.position.unwrap_or(0);
             let place = Place { segment: placed.segment as u32, position };
             let size = finding.size.unwrap_or(0);
-            if is_misplaced(finding.kind) {
+            let traits = finding.kind.row();
+            if is_left_out(traits) {
                 copy.misplaced.push((place, size));
             }
             if let (true, Some(first), Some(last)) =
-                (is_lost(finding.kind), finding.first_offset, finding.last_offset)
+                (is_lost(traits), finding.first_offset, finding.last_offset)
                 && finding.severity > Severity::Info
             {
                 copy.lost.push(Loss { first, last, place, size });
@@ -404,26 +408,16 @@ impl Copy {
 }
 
 /// Whether records of these offsets cannot be had from this copy, or not as they were written.
-fn is_lost(kind: FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::CrcMismatch
-            | FindingKind::DamagedRange
-            | FindingKind::TruncatedTail
-            | FindingKind::MagicFault
-            | FindingKind::BaseOffsetWrong
-    )
+fn is_lost(traits: &Row) -> bool {
+    match traits.records {
+        RecordState::Unreadable | RecordState::Altered => true,
+        RecordState::AsWritten | RecordState::Missing | RecordState::Unknown => false,
+    }
 }
 
 /// Whether the batch at the place of such a finding is to be left out of the comparison.
-fn is_misplaced(kind: FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::BaseOffsetWrong
-            | FindingKind::MagicFault
-            | FindingKind::OffsetRepeat
-            | FindingKind::OutOfSegment
-    )
+fn is_left_out(traits: &Row) -> bool {
+    traits.bytes == ByteState::MisplacedBatch || traits.records == RecordState::Altered
 }
 
 /// What the comparison of copies has shown.

@@ -1,7 +1,11 @@
 //! Why offsets are missing: the findings of a partition get their causes, and every range that
 //! consumers do not get becomes a [`Gap`].
 
-use crate::catalogue::findings::{Cause, Confidence, Finding, FindingKind, Severity};
+use crate::catalogue::causes::{Cause, Confidence};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::row::RecordState;
+use crate::catalogue::severity::Severity;
 use crate::partition::gaps::{Gap, Gaps, RangeSum, Reader, span};
 use crate::partition::merge::{Epoch, PartitionContext, PartitionScan, PlacedFinding};
 use crate::segment::counters::Counters;
@@ -281,8 +285,7 @@ fn traces(counters: &Counters) -> String {
 
 /// Writes the cause into a finding, and makes a lawful gap milder.
 fn apply(finding: &mut Finding, verdict: &Verdict) {
-    let is_gap = matches!(finding.kind, FindingKind::OffsetGap | FindingKind::MissingSegment);
-    if !is_gap {
+    if finding.kind.row().records != RecordState::Missing {
         return;
     }
     let was_told = finding.severity == Severity::Info;

@@ -12,7 +12,7 @@
 //! batches there │ control-records for everybody, aborted-data for read_committed
 //! ```
 
-use crate::catalogue::findings::{Cause, Confidence};
+use crate::catalogue::causes::{Cause, Confidence};
 use serde::{Deserialize, Serialize};
 
 /// Ranges of one segment that are listed one by one; the others are summed up.

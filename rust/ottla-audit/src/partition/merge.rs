@@ -1,7 +1,11 @@
 //! The segments of one partition put together: what only shows between files, and what a producer or
 //! a transaction does across them.
 
-use crate::catalogue::findings::{Cause, Finding, FindingKind, Severity, SideFile};
+use crate::catalogue::causes::Cause;
+use crate::catalogue::finding::{Finding, SideFile};
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::row::{ByteState, RecordState};
+use crate::catalogue::severity::Severity;
 use crate::partition::causes;
 use crate::partition::gaps::Gap;
 use crate::partition::producers::{ProducerState, Producers, Verdict};
@@ -319,14 +323,15 @@ impl Merge<'_> {
     /// could not be read may hold anything.
     fn is_lost(&self, scan: &SegmentScan, offset: i64) -> bool {
         let explains = |finding: &Finding| {
-            is_loss(finding.kind)
+            finding.kind.row().loses_records()
                 && finding.first_offset.is_some_and(|first| first <= offset)
                 && finding.last_offset.is_some_and(|last| last >= offset)
         };
         let before = self.findings.get(self.before..).unwrap_or_default();
         scan.findings.kept().iter().any(explains)
             || before.iter().any(|placed| {
-                placed.finding.kind == FindingKind::Unreadable || explains(&placed.finding)
+                let records = placed.finding.kind.row().records;
+                records == RecordState::Unknown || explains(&placed.finding)
             })
     }
 
@@ -365,17 +370,15 @@ impl Merge<'_> {
     fn proof(&self) -> Proof {
         let is_compacted = self.counters.shows_compaction();
         let is_damaged = self.findings.iter().any(|placed| {
-            let kind = placed.finding.kind;
-            let is_misplaced = matches!(
-                kind,
-                FindingKind::OffsetRepeat
-                    | FindingKind::OutOfSegment
-                    | FindingKind::BaseOffsetWrong
-                    | FindingKind::Unreadable
-            );
-            let is_gap = matches!(kind, FindingKind::OffsetGap | FindingKind::MissingSegment);
-            let is_lost = is_loss(kind) && placed.finding.severity > Severity::Info;
-            is_misplaced || (is_lost && !(is_gap && is_compacted))
+            let traits = placed.finding.kind.row();
+            let is_grave = placed.finding.severity > Severity::Info;
+            traits.bytes == ByteState::MisplacedBatch
+                || match traits.records {
+                    RecordState::Unknown => true,
+                    RecordState::Unreadable => is_grave,
+                    RecordState::Missing => is_grave && !is_compacted,
+                    RecordState::AsWritten | RecordState::Altered => false,
+                }
         });
         Proof { first: self.first.or(self.base).unwrap_or(0), is_compacted, is_damaged }
     }
@@ -477,7 +480,8 @@ fn open_transactions(out: &mut PartitionScan, begun_below: Vec<SnapshotEntry>) {
     for placed in &out.findings {
         let finding = &placed.finding;
         let is_lawful = finding.cause == Some(Cause::Compaction);
-        if (is_loss(finding.kind) && !is_lawful) || finding.kind == FindingKind::Unreadable {
+        let traits = finding.kind.row();
+        if (traits.loses_records() && !is_lawful) || traits.records == RecordState::Unknown {
             // What was lost at the end of the log has no last offset.
             let last = finding.last_offset.unwrap_or(i64::MAX);
             out.last_lost_offset = out.last_lost_offset.max(Some(last));
@@ -554,18 +558,6 @@ fn epochs(segments: &[SegmentScan], checkpoint: &[(i32, i64)]) -> Vec<Epoch> {
         }
     }
     epochs
-}
-
-/// Whether a finding of this kind says that the records of its offsets cannot be read.
-fn is_loss(kind: FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::CrcMismatch
-            | FindingKind::DamagedRange
-            | FindingKind::TruncatedTail
-            | FindingKind::MissingSegment
-            | FindingKind::OffsetGap
-    )
 }
 
 struct Sink<'a> {

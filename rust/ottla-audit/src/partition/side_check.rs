@@ -12,7 +12,9 @@
 //! | compacted | a snapshot may know more than the log, never less |
 //! | damaged | whether the file can be read, and names nothing behind its offset |
 
-use crate::catalogue::findings::{Finding, FindingKind, Severity, SideFile};
+use crate::catalogue::finding::{Finding, SideFile};
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::partition::merge::PartitionScan;
 use crate::partition::producers::{KnownProducer, Producers};
 use crate::partition::transactions::CompletedTransaction;

@@ -1,6 +1,8 @@
 //! What a verdict about a producer says to a reader: verdict in, finding out.
 
-use crate::catalogue::findings::{Finding, FindingKind, Severity};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::partition::producers::Verdict;
 use crate::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict};

@@ -8,7 +8,9 @@
 //! first data the log no longer holds. The pass for markers begins with the first transactional batch;
 //! a log without one is read once.
 
-use crate::catalogue::findings::{Finding, FindingKind, Severity};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::segment::context::{MAX_RELATIVE_OFFSET, SegmentContext};
 use crate::segment::scan::Scanner;
 use ottla_format::attributes::Compression;
@@ -450,7 +452,8 @@ impl PartitionReader {
         let listing = scanner.list(source, self.context(self.segment), position, 1)?;
         self.batches.extend(listing.batches);
         self.findings.retain(|finding| finding.position >= Some(self.covered));
-        self.findings.extend(listing.findings.into_iter().filter(|found| tells_damage(found.kind)));
+        self.findings
+            .extend(listing.findings.into_iter().filter(|found| found.kind.row().has_no_batch()));
         self.next_position = listing.next_position;
         self.size = source.size()?;
         Ok(())
@@ -687,15 +690,4 @@ fn look_inside(
     let inside = checker.check(&whole, 0, &envelope, &mut Vec::new());
     checker.set_level(level);
     Ok(Some(inside))
-}
-
-/// Whether a finding of this kind is about bytes that are no batch.
-fn tells_damage(kind: FindingKind) -> bool {
-    matches!(
-        kind,
-        FindingKind::DamagedRange
-            | FindingKind::TruncatedTail
-            | FindingKind::GarbageTail
-            | FindingKind::ZeroTail
-    )
 }

@@ -1,6 +1,7 @@
 //! The leader epochs of a segment, in the order of its batches. They never go back.
 
-use crate::catalogue::findings::{Finding, FindingKind};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
 use ottla_format::batch::BatchInfo;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,9 @@
 //! Findings about consecutive batches that have the same fault: one finding that grows with each of
 //! them, also across the edges of the parts that a segment is scanned in.
 
-use crate::catalogue::findings::{Finding, FindingKind, Findings};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::list::Findings;
 use ottla_format::batch::BatchInfo;
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,9 @@
 //! they append, later ones the last; a follower appends several batches at once; magic 0 has no
 //! timestamps, but its index has those of the clock. What damage took may have held anything.
 
-use crate::catalogue::findings::{Finding, FindingKind, Severity, SideFile};
+use crate::catalogue::finding::{Finding, SideFile};
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::segment::context::SegmentContext;
 use ottla_log::sidefiles::offset_index::{self, OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{self, TIME_ENTRY_BYTES, TimeEntry};

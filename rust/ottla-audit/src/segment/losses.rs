@@ -1,6 +1,6 @@
 //! Findings of lost bytes, whose lost offsets end where the next valid batch begins.
 
-use crate::catalogue::findings::Finding;
+use crate::catalogue::finding::Finding;
 use serde::{Deserialize, Serialize};
 
 /// A finding whose last lost offset is not known yet.

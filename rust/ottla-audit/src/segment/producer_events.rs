@@ -1,6 +1,8 @@
 //! What a batch shows of its producer, and what is made of it within a segment.
 
-use crate::catalogue::findings::{Finding, FindingKind, FirstFindings};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::list::FirstFindings;
 use crate::partition::producers::Verdict;
 use crate::partition::sequences::{EventKind, ProducerEvent};
 use crate::partition::transactions::{Ended, TransactionVerdict};

@@ -1,7 +1,10 @@
 //! One pass over one segment, or over a range of it: batches as long as framing holds, and what to
 //! make of the bytes where it does not.
 
-use crate::catalogue::findings::{Cause, Finding, FindingKind, Severity};
+use crate::catalogue::causes::Cause;
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::segment::chunk::{self, Chunk, Piece, Recent, State, Walk};
 use crate::segment::context::SegmentContext;
 use crate::segment::growth::Growth;

@@ -1,6 +1,6 @@
 //! What a scan has found in a segment or in a part of one, in a form that joins.
 
-use crate::catalogue::findings::{Findings, FirstFindings};
+use crate::catalogue::list::{Findings, FirstFindings};
 use crate::partition::gaps::Ranges;
 use crate::partition::producers::Producers;
 use crate::partition::transactions::Ended;
@@ -185,7 +185,8 @@ impl SegmentScan {
 #[allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
-    use crate::catalogue::findings::{Finding, FindingKind};
+    use crate::catalogue::finding::Finding;
+    use crate::catalogue::kinds::FindingKind;
     use crate::{PartitionContext, merge_partition};
 
     /// A scan with the largest numbers that are accepted from bytes.

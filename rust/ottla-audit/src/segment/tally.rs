@@ -10,7 +10,9 @@
 //! | [`Tally::on_misplaced_batch`] | framed, but with no place in the log |
 //! | [`Tally::on_damage`] | bytes that are none |
 
-use crate::catalogue::findings::{Finding, FindingKind, Severity};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::partition::gaps::OffsetRange;
 use crate::partition::producers::MAX_PRODUCERS;
 use crate::segment::context::SegmentContext;

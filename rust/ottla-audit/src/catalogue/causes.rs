@@ -1,0 +1,180 @@
+//! The catalogue of causes: why a consumer does not get some offsets.
+
+use serde::{Deserialize, Serialize};
+
+/// One row of the catalogue of causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CauseRow {
+    /// Its stable name.
+    pub name: &'static str,
+    /// Whether it is normal that these offsets are missing.
+    pub is_lawful: bool,
+    /// What it says, in one sentence.
+    pub meaning: &'static str,
+    /// How it comes about, and what speaks for it.
+    pub causes: &'static str,
+    /// What to do.
+    pub action: &'static str,
+    /// The class or KIP of Kafka that knows about it.
+    pub kafka: &'static str,
+}
+
+macro_rules! causes {
+    ($(
+        $cause:ident {
+            name: $name:literal,
+            is_lawful: $is_lawful:literal,
+            meaning: $meaning:literal,
+            causes: $causes:literal,
+            action: $action:literal,
+            kafka: $kafka:literal,
+        }
+    )*) => {
+        /// Why a consumer does not get some offsets.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        pub enum Cause {
+            $(#[doc = $meaning] $cause,)*
+        }
+
+        impl Cause {
+            /// Every cause, in the order of the catalogue.
+            pub const ALL: &'static [Self] = &[$(Self::$cause,)*];
+
+            /// The row of this cause.
+            pub fn row(self) -> &'static CauseRow {
+                match self {
+                    $(Self::$cause => &CauseRow {
+                        name: $name,
+                        is_lawful: $is_lawful,
+                        meaning: $meaning,
+                        causes: $causes,
+                        action: $action,
+                        kafka: $kafka,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+causes! {
+    Compaction {
+        name: "compaction",
+        is_lawful: true,
+        meaning: "The cleaner removed records that newer ones of the same key replaced.",
+        causes: "cleanup.policy=compact. The first dirty offset of cleaner-offset-checkpoint lies above the gap, or batches around it have fewer records than offsets, or carry a delete horizon.",
+        action: "Nothing: this is normal. Consumers skip the offsets without noticing.",
+        kafka: "LogCleaner, Cleaner.cleanInto; KIP-534",
+    }
+    ControlRecords {
+        name: "control-records",
+        is_lawful: true,
+        meaning: "The offsets hold control records, such as the end markers of transactions, which no consumer gets.",
+        causes: "Transactions: each commit or abort takes one offset in every partition it touched. In __cluster_metadata also leader changes and snapshots.",
+        action: "Nothing: this is normal. Never count records by subtracting offsets.",
+        kafka: "KIP-98; ControlRecordType, CompletedFetch.nextFetchedRecord",
+    }
+    AbortedData {
+        name: "aborted-data",
+        is_lawful: true,
+        meaning: "The records belong to transactions that were aborted; consumers that read committed data only skip them.",
+        causes: "The producer aborted, failed, or exceeded transaction.timeout.ms, and the coordinator wrote an ABORT marker.",
+        action: "Nothing if the application aborts on purpose; else look for errors and timeouts of the transactional producer.",
+        kafka: "KIP-98; TransactionIndex, CompletedFetch.isBatchAborted",
+    }
+    Retention {
+        name: "retention",
+        is_lawful: true,
+        meaning: "Retention deleted whole segments from the head of the log.",
+        causes: "retention.ms or retention.bytes, or DeleteRecords past whole segments: the name of the first file is the log start offset.",
+        action: "Nothing: this is normal. A consumer below the log start offset gets OFFSET_OUT_OF_RANGE and goes where auto.offset.reset sends it.",
+        kafka: "UnifiedLog.deleteOldSegments",
+    }
+    DeleteRecords {
+        name: "delete-records",
+        is_lawful: true,
+        meaning: "The log start offset lies behind the first batch: the records before it are on disk still, but nobody gets them.",
+        causes: "kafka-delete-records.sh or AdminClient.deleteRecords (Kafka Streams does so for its repartition topics); on a follower also the retention of its leader.",
+        action: "Nothing: this is normal. The files go when a whole segment lies below the log start offset.",
+        kafka: "KIP-107; UnifiedLog.maybeIncrementLogStartOffset",
+    }
+    TierBoundary {
+        name: "tier-boundary",
+        is_lawful: true,
+        meaning: "The offsets lie in tiered storage: the broker has deleted its local copy.",
+        causes: "remote.storage.enable=true: log-start-offset-checkpoint names an offset below the first local file.",
+        action: "Nothing: brokers fetch these records from remote storage. Without tiered storage the checkpoint is older than the files, and the cause is retention.",
+        kafka: "KIP-405; RemoteLogManager, UnifiedLog.localLogStartOffset",
+    }
+    Damage {
+        name: "damage",
+        is_lawful: false,
+        meaning: "Bytes that cannot be read lie where the offsets should be.",
+        causes: "The finding beside it, such as crc-mismatch or damaged-range, tells which bytes.",
+        action: "Restore the partition from another replica. Without one let the consumers seek to the next good offset.",
+        kafka: "CorruptRecordException; FetchCollector.initialize",
+    }
+    TruncatedTail {
+        name: "truncated-tail",
+        is_lawful: false,
+        meaning: "The file that held the offsets was cut short.",
+        causes: "A full disk, an unsynced write before a power loss, or a copy that did not end.",
+        action: "Restore the segment from another replica before the broker restarts: recovery would delete every later segment too.",
+        kafka: "LogSegment.recover, LogLoader.recoverLog",
+    }
+    MissingFile {
+        name: "missing-file",
+        is_lawful: false,
+        meaning: "The segment file that held the offsets is not there.",
+        causes: "It was deleted by hand or not copied; index files without their segment, or the names of the files around the gap, show it.",
+        action: "Look for the file in backups, lost+found and the other replicas. Consumers skip the offsets silently.",
+        kafka: "LogSegments; no class of Kafka checks it",
+    }
+    EpochChange {
+        name: "epoch-change",
+        is_lawful: false,
+        meaning: "The gap lies exactly where the leader changed.",
+        causes: "An unclean leader election, or a replica restored from an old copy and truncated by epoch: records of the old leader were never copied, and the new leader went on behind them.",
+        action: "Compare with the other replicas, also those out of sync: the records may exist on the old leader. Keep unclean.leader.election.enable off.",
+        kafka: "KIP-101, KIP-279; LeaderEpochFileCache, UnifiedLog.truncateTo",
+    }
+    Unexplained {
+        name: "unexplained",
+        is_lawful: false,
+        meaning: "Nothing in the directory explains the gap: brokers give out offsets without gaps, so batches were taken out or lost.",
+        causes: "Damage repaired by hand, a tool that rewrote the file, a bug. Or compaction whose traces are gone: name the topic's configuration (--topic-config) to have that considered.",
+        action: "Compare with another replica. If none has the records, they are lost.",
+        kafka: "LogValidator assigns consecutive offsets",
+    }
+}
+
+impl Cause {
+    /// Stable kebab-case name.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// Something speaks for it, and nothing against it.
+    Possible,
+    /// It is the usual explanation of what is seen.
+    Likely,
+    /// The bytes leave no other explanation.
+    Certain,
+}
+
+impl Confidence {
+    /// `possible`, `likely` or `certain`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Certain => "certain",
+        }
+    }
+}
