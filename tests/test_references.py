@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 import pytest
-from test_tidy import DATA, FILES, ROOT, name_of
+from support.sources import DATA, FILES, ROOT, name_of
 
 NAMES = frozenset(name_of(path) for path in FILES)
 FOLDERS = frozenset(str(folder) for name in NAMES for folder in PurePosixPath(name).parents)

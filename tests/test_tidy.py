@@ -2,40 +2,17 @@
 
 import ast
 import re
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from support.sources import DATA, FILES, ROOT, name_of, python_trees, rust_sources
 
-ROOT = Path(__file__).resolve().parents[1]
-
-# Bytes of a broker or a fuzzer, kept as they are.
-DATA = ("examples/data/", "fuzz/seeds/")
 # Written by a tool, which names its registry in it.
 LOCKS = ("Cargo.lock",)
 
 
-def tracked() -> list[Path]:
-    """Files of the repository: those git has and those it would add."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    ).stdout.decode()
-    names = sorted(set(listed.split("\0")) - {""})
-    return [ROOT / name for name in names if (ROOT / name).is_file()]
-
-
-FILES = tracked()
-
 # The engine's crates of safe code, lowest first: each may use those before it.
 ENGINE = ("ottla-format", "ottla-log", "ottla-leader", "ottla-audit")
-
-
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -77,16 +54,6 @@ def code_of(text: str) -> Iterator[tuple[int, str]]:
             yield number, code
 
 
-def rust_sources(*crates: str) -> list[Path]:
-    return [
-        path
-        for path in FILES
-        if path.suffix == ".rs"
-        and any(name_of(path).startswith(f"rust/{crate}/src/") for crate in crates)
-        and path.name != "tests.rs"
-    ]
-
-
 def matches_in_rust(pattern: str, *crates: str) -> list[str]:
     expression = re.compile(pattern)
     return [
@@ -95,13 +62,6 @@ def matches_in_rust(pattern: str, *crates: str) -> list[str]:
         for number, line in code_of(path.read_text(encoding="utf-8"))
         if expression.search(line)
     ]
-
-
-def python_trees(under: str) -> Iterator[tuple[str, ast.Module]]:
-    for path in FILES:
-        name = name_of(path)
-        if name.startswith(under) and path.suffix == ".py":
-            yield name, ast.parse(path.read_text(encoding="utf-8"), name)
 
 
 def test_the_rules_look_at_real_files() -> None:
@@ -227,19 +187,6 @@ def test_a_crate_depends_only_on_those_below_it(crate: str) -> None:
 def test_the_modules_of_a_log_depend_downwards_only(folder: str, forbidden: str) -> None:
     places = matches_in_rust(rf"\bcrate::({forbidden})\b", "ottla-log")
     assert [place for place in places if f"/src/{folder}/" in place] == []
-
-
-def test_functions_fit_a_screen() -> None:
-    long = [
-        f"{name}:{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines"
-        for under in ("python/ottla/", "benches/", "examples/")
-        for name, tree in python_trees(under)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.end_lineno is not None
-        and node.end_lineno - node.lineno >= 70
-    ]
-    assert long == []
 
 
 @pytest.mark.parametrize("under", ["tests/", "benches/"])
