@@ -43,7 +43,7 @@ test: $(VENV)/.release $(VENV)/.dev ## the fast tests of both languages
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
 	cargo test --quiet --locked --workspace --exclude ottla-py -- --include-ignored
 	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-leader --test leader_history
-	$(BIN)/pytest -q -m "" --durations 10
+	$(BIN)/pytest -q -m "" --durations 10 -rs
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
 
 # Another PySpark than the pinned one has an environment of its own; the engine serves any Python.
@@ -92,7 +92,8 @@ fuzz: ## one fuzz target for a while: TARGET=read SECONDS=60
 	@mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS)
 
-ci: ## what .ci/run calls
+ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls
+	@$(BIN)/python -m benches.machine
 	$(MAKE) check
 	$(MAKE) test-all
 	$(MAKE) bench-guard
@@ -142,7 +143,7 @@ $(SPARK_VENV)/.done: constraints.txt | prerequisites
 	@touch $@
 
 $(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
-	@echo "Engine: optimised build (the first takes a minute or two)"
+	@echo "Engine: optimised build (the first takes about three minutes)"
 	@$(MATURIN) develop --release --locked --quiet
 	@rm -f $(VENV)/.debug
 	@touch $@
