@@ -68,6 +68,7 @@ impl Level {
     ///
     /// assert!(Level::available().contains(&Level::Avx512.usable()));
     /// ```
+    #[must_use]
     pub fn usable(self) -> Level {
         let level = self.min(highest());
         let foreign = if cfg!(target_arch = "aarch64") { Level::Sse42 } else { Level::Arm64 };

@@ -133,19 +133,19 @@ impl RecordRules {
 /// Inner records have the magic of their wrapper, which a conversion bug of old brokers broke
 /// (KAFKA-4298), and increasing offsets.
 fn check_inner_records(info: &BatchInfo, set: &[u8], faults: &mut Vec<Error>) -> Result<()> {
-    let mut list = FaultList { known: faults.len(), faults };
+    let mut found = FaultList { known: faults.len(), faults };
     let mut previous = None;
     for (index, entry) in legacy::entries(set)?.iter().enumerate() {
         let index = index as u32;
         let magic = legacy::magic_of(set.get(entry.start..).unwrap_or_default());
         if magic != info.magic {
             let kind = ErrorKind::InnerMagicMismatch { index, magic, wrapper: info.magic };
-            list.push(kind, LOG_OVERHEAD);
+            found.push(kind, LOG_OVERHEAD);
         } else if let Some(before) = previous.filter(|&before| entry.offset <= before) {
             let (delta, previous) = (entry.offset as i32, before as i32);
             let last = info.last_offset as i32;
             let kind = ErrorKind::OffsetDeltaOutOfOrder { index, delta, previous, last };
-            list.push(kind, LOG_OVERHEAD);
+            found.push(kind, LOG_OVERHEAD);
         }
         previous = Some(entry.offset);
     }
