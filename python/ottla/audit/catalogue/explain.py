@@ -1,6 +1,6 @@
 """The catalogues of findings and causes as people read them: what one means, and what to do.
 
-The catalogues themselves are the engine's (`rust/ottla-audit/src/catalogue/findings.rs`). Here they
+The catalogues themselves are the engine's (`rust/ottla-audit/src/catalogue/kinds.rs`). Here they
 become the answers of `ottla explain` and `docs/findings.md`, and a finding becomes the commands to
 look further, or to mend it.
 """
