@@ -44,10 +44,10 @@ pub use catalogue::kinds::FindingKind;
 pub use catalogue::list::{Findings, MAX_FINDINGS_PER_KIND};
 pub use catalogue::row::{ByteState, ConsumerEffect, RecordState, Row};
 pub use catalogue::severity::Severity;
+pub use partition::epochs::Epoch;
 pub use partition::gaps::{Gap, Reader};
-pub use partition::merge::{
-    Epoch, PartitionContext, PartitionScan, PlacedFinding, merge_partition, merge_partition_with,
-};
+pub use partition::merge::{merge_partition, merge_partition_with};
+pub use partition::scan::{PartitionContext, PartitionScan, PlacedFinding};
 pub use partition::timeline::RetentionEffect;
 pub use rows::reading::{
     Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step,

@@ -1,6 +1,6 @@
 //! The mergeable summary of producers against a plain checker that sees the whole log at once.
 
-use ottla_audit::partition::producers::{ProducerState, Producers, Verdict};
+use ottla_audit::partition::producers::{ProducerState, ProducerVerdict, Producers};
 use ottla_audit::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
 use ottla_audit::partition::transactions::TransactionVerdict;
 use proptest::prelude::*;
@@ -234,18 +234,18 @@ fn words(verdict: SequenceVerdict) -> String {
 }
 
 /// Adds what is not fine.
-fn say(said: &mut Vec<Said>, producer_id: i64, verdict: &Verdict) {
-    if !matches!(verdict, Verdict::Sequence(_, SequenceVerdict::Fine)) {
+fn say(said: &mut Vec<Said>, producer_id: i64, verdict: &ProducerVerdict) {
+    if !matches!(verdict, ProducerVerdict::Sequence(_, SequenceVerdict::Fine)) {
         said.push(as_said(producer_id, verdict));
     }
 }
 
-fn as_said(producer_id: i64, verdict: &Verdict) -> Said {
+fn as_said(producer_id: i64, verdict: &ProducerVerdict) -> Said {
     match verdict {
-        Verdict::Sequence(event, verdict) => {
+        ProducerVerdict::Sequence(event, verdict) => {
             sequence(producer_id, event.offset, &words(*verdict), event.previous_timestamp)
         }
-        Verdict::Transaction(TransactionVerdict::Completed(done)) => Said::Completed {
+        ProducerVerdict::Transaction(TransactionVerdict::Completed(done)) => Said::Completed {
             first: done.first_offset,
             producer_id,
             last: done.last_offset,
@@ -253,7 +253,7 @@ fn as_said(producer_id: i64, verdict: &Verdict) -> Said {
             is_commit: done.is_commit,
             batches: done.batches,
         },
-        Verdict::Transaction(TransactionVerdict::PlainInside { plain, first_offset }) => {
+        ProducerVerdict::Transaction(TransactionVerdict::PlainInside { plain, first_offset }) => {
             Said::PlainInside {
                 first: plain.first_offset,
                 producer_id,
@@ -262,7 +262,7 @@ fn as_said(producer_id: i64, verdict: &Verdict) -> Said {
                 transaction: *first_offset,
             }
         }
-        Verdict::Transaction(TransactionVerdict::CoordinatorEpochRegression {
+        ProducerVerdict::Transaction(TransactionVerdict::CoordinatorEpochRegression {
             marker,
             previous,
             found,

@@ -18,7 +18,7 @@ use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::row::{ByteState, RecordState, Row};
 use crate::catalogue::severity::Severity;
-use crate::partition::merge::{PartitionContext, PartitionScan};
+use crate::partition::scan::{PartitionContext, PartitionScan};
 use crate::segment::context::SegmentContext;
 use crate::segment::fingerprint::{Fingerprint, Place, key};
 use crate::segment::scan::Scanner;

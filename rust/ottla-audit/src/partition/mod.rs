@@ -2,22 +2,36 @@
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | `merge` | the segments of a partition put together |
-//! | `causes` | why offsets are missing |
-//! | [`gaps`] | offsets that consumers do not get |
+//! | `scan` | what is known about a partition, and what its segments show together |
+//! | `merge` | the segments put together |
+//! | `border` | where a segment begins, compared with where the one before ends |
+//! | `epochs` | the leader epochs |
 //! | [`producers`] | what producers did, in a form that merges |
-//! | [`sequences`] | sequences of one producer |
-//! | [`transactions`] | transactions, in a form that merges |
-//! | `verdicts` | findings about producers and transactions |
-//! | [`side_check`] | snapshots, transaction indexes and leader epochs against the log |
+//! | [`sequences`] | the sequences of one producer |
+//! | [`transactions`] | the transactions of one producer |
+//! | `producer_findings` | findings about producers and transactions |
+//! | `open_transactions` | transactions that are open at the end of the log |
+//! | [`gaps`] | offsets that consumers do not get |
+//! | `gap_list` | all of them, and the causes of those that are findings |
+//! | `gap_causes` | why offsets are missing |
+//! | `gap_sources` | gaps that are no findings |
+//! | `gap_totals` | many gaps in one finding |
+//! | [`side_check`] | the files beside the segments, compared with the log |
 //! | `timeline` | timestamps and retention |
 
-pub(crate) mod causes;
+mod border;
+pub(crate) mod epochs;
+mod gap_causes;
+mod gap_list;
+mod gap_sources;
+mod gap_totals;
 pub mod gaps;
 pub(crate) mod merge;
+mod open_transactions;
+pub(crate) mod producer_findings;
 pub mod producers;
+pub(crate) mod scan;
 pub mod sequences;
 pub mod side_check;
 pub(crate) mod timeline;
 pub mod transactions;
-pub(crate) mod verdicts;

@@ -15,7 +15,7 @@ pub const MAX_PRODUCERS: usize = 1 << 16;
 
 /// What a batch of a producer, or the end of a transaction, shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ProducerVerdict {
     /// About sequences and epochs.
     Sequence(ProducerEvent, SequenceVerdict),
     /// About transactions.
@@ -23,7 +23,7 @@ pub enum Verdict {
 }
 
 /// Takes verdicts with the id of their producer.
-pub type Out<'a> = dyn FnMut(i64, Verdict) + 'a;
+pub type Out<'a> = dyn FnMut(i64, ProducerVerdict) + 'a;
 
 /// What is known of a producer at the end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,10 +142,10 @@ impl Producers {
             producer.last_data = Some((event.offset, event.last_offset));
         }
         producer.sequences.observe(event, &mut |event, verdict| {
-            out(id, Verdict::Sequence(*event, verdict));
+            out(id, ProducerVerdict::Sequence(*event, verdict));
         });
         producer.transactions.observe(&event, &mut |verdict| {
-            out(id, Verdict::Transaction(verdict));
+            out(id, ProducerVerdict::Transaction(verdict));
         });
     }
 
@@ -162,10 +162,10 @@ impl Producers {
             left.last_data = producer.last_data.or(left.last_data);
             left.newest_offset = left.newest_offset.max(producer.newest_offset);
             left.sequences.append(&producer.sequences, &mut |event, verdict| {
-                out(id, Verdict::Sequence(*event, verdict));
+                out(id, ProducerVerdict::Sequence(*event, verdict));
             });
             left.transactions.append(&producer.transactions, &mut |verdict| {
-                out(id, Verdict::Transaction(verdict));
+                out(id, ProducerVerdict::Transaction(verdict));
             });
         }
     }
@@ -178,10 +178,11 @@ impl Producers {
             let id = producer.id;
             producer.sequences.shift(holes, 0, None);
             let state: Option<SequenceState> = producer.sequences.finish(&mut |event, verdict| {
-                out(id, Verdict::Sequence(*event, verdict));
+                out(id, ProducerVerdict::Sequence(*event, verdict));
             });
-            let (coordinator_epoch, open_transaction) =
-                producer.transactions.finish(&mut |verdict| out(id, Verdict::Transaction(verdict)));
+            let (coordinator_epoch, open_transaction) = producer
+                .transactions
+                .finish(&mut |verdict| out(id, ProducerVerdict::Transaction(verdict)));
             let (first, last) = producer.last_data.unwrap_or((-1, -1));
             states.push(ProducerState {
                 producer_id: id,

@@ -14,9 +14,12 @@ pub const MAX_COMMITTED: usize = 1 << 10;
 /// the bound is only one on hostile data.
 pub const MAX_ABORTED: usize = 1 << 16;
 
+/// The longest transaction a broker allows by default (`transaction.max.timeout.ms`).
+const MAX_TRANSACTION_MS: i64 = 900_000;
+
 /// Where a batch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct BatchPlace {
     /// Which segment of the partition, from 0.
     pub segment: u32,
     /// Bytes from the start of its file.
@@ -29,7 +32,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlainRun {
     /// Where the first of them is.
-    pub place: Place,
+    pub place: BatchPlace,
     /// How many.
     pub batches: u64,
     /// First offset of the first.
@@ -42,7 +45,7 @@ pub struct PlainRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTransaction {
     /// Where its first batch is.
-    pub place: Place,
+    pub place: BatchPlace,
     /// Producer epoch of its first batch.
     pub producer_epoch: i16,
     /// First offset of its data.
@@ -67,7 +70,7 @@ pub struct OpenTransaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletedTransaction {
     /// Where its first batch is.
-    pub place: Place,
+    pub place: BatchPlace,
     /// Producer epoch of its first batch.
     pub producer_epoch: i16,
     /// Epoch of the coordinator that wrote its end marker.
@@ -184,7 +187,7 @@ pub struct Transactions {
     open: Option<OpenTransaction>,
 }
 
-impl Place {
+impl BatchPlace {
     fn of(event: &ProducerEvent) -> Self {
         Self { segment: event.segment, position: event.position, size: event.size }
     }
@@ -193,7 +196,7 @@ impl Place {
 impl PlainRun {
     fn one(event: &ProducerEvent) -> Self {
         let (first_offset, last_offset) = (event.offset, event.last_offset);
-        Self { place: Place::of(event), batches: 1, first_offset, last_offset }
+        Self { place: BatchPlace::of(event), batches: 1, first_offset, last_offset }
     }
 
     fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
@@ -211,7 +214,7 @@ impl PlainRun {
 impl OpenTransaction {
     fn one(event: &ProducerEvent) -> Self {
         Self {
-            place: Place::of(event),
+            place: BatchPlace::of(event),
             producer_epoch: event.epoch,
             first_offset: event.offset,
             last_offset: event.last_offset,
@@ -237,6 +240,12 @@ impl OpenTransaction {
             }),
             (left, right) => left.or(right),
         }
+    }
+
+    /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become:
+    /// nobody will end it any more.
+    pub(crate) fn is_hanging(&self, log_timestamp: i64) -> bool {
+        log_timestamp.saturating_sub(self.first_timestamp) > MAX_TRANSACTION_MS
     }
 
     fn add_plain(&mut self, plain: Option<PlainRun>) {

@@ -3,10 +3,10 @@
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::list::FirstFindings;
-use crate::partition::producers::Verdict;
+use crate::partition::producer_findings;
+use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent};
 use crate::partition::transactions::{Ended, TransactionVerdict};
-use crate::partition::verdicts;
 use crate::segment::counters::Counters;
 use crate::segment::observation::BatchObservation;
 use ottla_format::batch::BatchInfo;
@@ -81,10 +81,10 @@ pub(crate) struct VerdictSink<'a> {
 }
 
 impl VerdictSink<'_> {
-    pub(crate) fn take(&mut self, producer_id: i64, verdict: &Verdict) {
+    pub(crate) fn take(&mut self, producer_id: i64, verdict: &ProducerVerdict) {
         count_ended(producer_id, verdict, self.counters, self.ended);
         if let Some((_, finding)) =
-            verdicts::finding(producer_id, verdict, self.is_consumer_offsets)
+            producer_findings::finding(producer_id, verdict, self.is_consumer_offsets)
         {
             self.producer_findings.push(finding);
         }
@@ -94,11 +94,11 @@ impl VerdictSink<'_> {
 /// Counts and lists a transaction, if the verdict is that one has ended.
 pub(crate) fn count_ended(
     producer_id: i64,
-    verdict: &Verdict,
+    verdict: &ProducerVerdict,
     counters: &mut Counters,
     ended: &mut Ended,
 ) {
-    if let Verdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
+    if let ProducerVerdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
         let count =
             if completed.is_commit { &mut counters.committed } else { &mut counters.aborted };
         *count = count.saturating_add(1);

@@ -3,16 +3,13 @@
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
-use crate::partition::producers::Verdict;
+use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 
 /// After this long a broker may have forgotten a producer (`producer.id.expiration.ms`).
 const EXPIRATION_MS: i64 = 86_400_000;
-
-/// The longest transaction a broker allows by default (`transaction.max.timeout.ms`).
-const MAX_TRANSACTION_MS: i64 = 900_000;
 
 /// A number and what it counts.
 fn counted(count: u64, one: &str, more: &str) -> String {
@@ -55,15 +52,15 @@ fn lasting(time_ms: i64) -> String {
 /// coordinator writes transactional offsets with sequence 0 every time.
 pub(crate) fn finding(
     producer_id: i64,
-    verdict: &Verdict,
+    verdict: &ProducerVerdict,
     is_consumer_offsets: bool,
 ) -> Option<(u32, Finding)> {
     match verdict {
-        Verdict::Sequence(event, verdict) => {
+        ProducerVerdict::Sequence(event, verdict) => {
             let found = sequence(producer_id, event, *verdict, is_consumer_offsets)?;
             Some((event.segment, found))
         }
-        Verdict::Transaction(verdict) => transaction(producer_id, verdict),
+        ProducerVerdict::Transaction(verdict) => transaction(producer_id, verdict),
     }
 }
 
@@ -184,12 +181,6 @@ fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, F
     }
 }
 
-/// Whether an open transaction is older, by the newest timestamp of its log, than a coordinator lets
-/// one become: nobody will end it any more.
-pub(crate) fn is_hanging(open: &OpenTransaction, log_timestamp: i64) -> bool {
-    log_timestamp.saturating_sub(open.first_timestamp) > MAX_TRANSACTION_MS
-}
-
 /// The finding of a transaction that has no end marker when the log ends, whose newest timestamp is
 /// `log_timestamp`. `damage`: offsets were lost behind its beginning, among them perhaps its marker.
 pub(crate) fn open_transaction(
@@ -201,7 +192,7 @@ pub(crate) fn open_transaction(
 ) -> Finding {
     let first_offset = open.first_offset;
     let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
-    let is_old = is_hanging(open, log_timestamp) && !damage;
+    let is_old = open.is_hanging(log_timestamp) && !damage;
     let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
     let message = format!(
         "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",

@@ -1,0 +1,108 @@
+//! Where a segment begins, compared with where the one before ends.
+
+use crate::catalogue::causes::Cause;
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::row::RecordState;
+use crate::catalogue::severity::Severity;
+use crate::partition::scan::{PartitionContext, PlacedFinding};
+use crate::segment::segment_scan::SegmentScan;
+
+/// The beginning of a segment.
+pub(crate) struct Border<'a> {
+    /// The segment.
+    pub(crate) scan: &'a SegmentScan,
+    /// What is known about the partition.
+    pub(crate) context: &'a PartitionContext,
+    /// Offset of its first batch.
+    pub(crate) first_offset: i64,
+    /// Findings of the segment before.
+    pub(crate) previous_findings: &'a [PlacedFinding],
+    /// Whether the segment before has no batch.
+    pub(crate) previous_was_empty: bool,
+}
+
+impl Border<'_> {
+    /// Returns the finding about a segment before which the log ends at `next`.
+    pub(crate) fn after(&self, next: i64) -> Option<Finding> {
+        let first = self.first_offset;
+        if first < next {
+            return Some(self.repeat(next));
+        }
+        if first == next || self.is_lost(next) {
+            return None;
+        }
+        let last = first.saturating_sub(1);
+        let is_file = self.scan.context.base_offset.is_none_or(|base| base > next);
+        let (kind, message) = if self.previous_was_empty {
+            (
+                FindingKind::MissingSegment,
+                format!("the file before this one is empty: offsets {next} to {last} are missing"),
+            )
+        } else if is_file {
+            (
+                FindingKind::MissingSegment,
+                format!(
+                    "offsets {next} to {last} are missing between the file before and this one"
+                ),
+            )
+        } else {
+            (
+                FindingKind::OffsetGap,
+                format!("offsets {next} to {last} are missing at the beginning of the file"),
+            )
+        };
+        let is_orphan = self.context.orphans.iter().any(|base| (next..first).contains(base));
+        Some(Finding {
+            next_good_offset: Some(first),
+            cause: is_orphan.then_some(Cause::MissingFile),
+            ..Finding::new(kind, message).at(0, 0).offsets(next, last).values(next, first)
+        })
+    }
+
+    fn repeat(&self, next: i64) -> Finding {
+        let first = self.first_offset;
+        let last = self.scan.next_offset.map_or(first, |end| end.saturating_sub(1));
+        let last = last.min(next.saturating_sub(1));
+        let message =
+            format!("offsets {first} to {last} of this file are in the files before it already");
+        Finding::new(FindingKind::OffsetRepeat, message)
+            .at(0, self.scan.valid_bytes)
+            .offsets(first, last)
+            .values(format!("at least {next}"), first)
+    }
+
+    /// Returns the finding about offsets that are missing at the head of the first segment.
+    pub(crate) fn at_head(&self) -> Option<Finding> {
+        let first = self.first_offset;
+        let base = self.scan.context.base_offset.filter(|&base| base < first)?;
+        let was_deleted = self.context.log_start_offset.is_some_and(|start| start >= first);
+        if was_deleted || self.is_lost(base) {
+            return None;
+        }
+        let message = format!(
+            "the first file is named for offset {base} and begins with {first}; no log start offset says why"
+        );
+        let finding = Finding::new(FindingKind::OffsetGap, message)
+            .at(0, 0)
+            .offsets(base, first.saturating_sub(1))
+            .values(base, first)
+            .graded(Severity::Info);
+        Some(Finding { next_good_offset: Some(first), ..finding })
+    }
+
+    /// Whether damage in this segment, or in the one before, explains that `offset` is missing; what
+    /// could not be read may hold anything.
+    fn is_lost(&self, offset: i64) -> bool {
+        let explains = |finding: &Finding| {
+            finding.kind.row().loses_records()
+                && finding.first_offset.is_some_and(|first| first <= offset)
+                && finding.last_offset.is_some_and(|last| last >= offset)
+        };
+        self.scan.findings.kept().iter().any(explains)
+            || self.previous_findings.iter().any(|placed| {
+                let records = placed.finding.kind.row().records;
+                records == RecordState::Unknown || explains(&placed.finding)
+            })
+    }
+}

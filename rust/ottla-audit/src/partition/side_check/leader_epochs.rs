@@ -1,0 +1,73 @@
+//! `leader-epoch-checkpoint` compared with the epochs of the batches.
+
+use crate::catalogue::finding::{Finding, SideFile};
+use crate::catalogue::kinds::FindingKind;
+use crate::partition::scan::PartitionScan;
+use crate::partition::side_check::proof::Proof;
+
+/// Holds `leader-epoch-checkpoint` against the epochs of the batches: findings, those about a batch
+/// with the index of its segment.
+pub(crate) fn compare(
+    scan: &PartitionScan,
+    entries: &[(i32, i64)],
+    proof: Proof,
+) -> Vec<(usize, Finding)> {
+    let runs: Vec<_> = scan
+        .segments
+        .iter()
+        .enumerate()
+        .flat_map(|(index, segment)| segment.leader_epochs.iter().map(move |run| (index, run)))
+        .collect();
+    let stopped_cleanly = scan.segments.last().is_some_and(|s| s.context.stopped_cleanly);
+    let mut findings = Vec::new();
+    for (place, (index, run)) in runs.iter().enumerate() {
+        let following =
+            runs.get(place + 1).map_or(scan.log_end_offset, |(_, run)| run.start_offset);
+        let covering = entries.partition_point(|&(_, start)| start <= run.start_offset);
+        let entry = covering.checked_sub(1).and_then(|last| entries.get(last));
+        let Some(&(epoch, start)) = entry else {
+            // A broker forgets the epochs of what it deletes, and those from before it kept any.
+            continue;
+        };
+        if epoch != run.epoch {
+            let is_listed = entries.iter().any(|&(listed, _)| listed == run.epoch);
+            let is_newer = run.epoch > epoch && covering == entries.len();
+            if is_newer && !stopped_cleanly {
+                continue;
+            }
+            let message = format!(
+                "the batches from offset {} on have leader epoch {}, but leader-epoch-checkpoint says that epoch {epoch}, which began at {start}, goes on there",
+                run.start_offset, run.epoch
+            );
+            let finding = if run.batches == 1 && !is_listed {
+                Finding::new(FindingKind::LeaderEpochFault, message).at(run.position, run.size)
+            } else {
+                contradicts(&message).offsets(run.start_offset, run.start_offset)
+            };
+            findings.push((*index, finding.values(epoch, run.epoch)));
+            continue;
+        }
+        // Inside a log without holes every offset has a batch, and so an epoch.
+        let inside = entries.get(covering).filter(|&&(_, start)| start < following);
+        if let Some(&(epoch, start)) = inside
+            && !proof.is_compacted
+            && !proof.is_damaged
+            && scan.holes == 0
+        {
+            let message = format!(
+                "leader-epoch-checkpoint says that epoch {epoch} begins at offset {start}, but the batches up to offset {} have epoch {}",
+                following.saturating_sub(1),
+                run.epoch
+            );
+            let finding = contradicts(&message).offsets(start, following.saturating_sub(1));
+            findings.push((*index, finding.values(run.epoch, epoch)));
+        }
+    }
+    findings
+}
+
+fn contradicts(message: &str) -> Finding {
+    let then = "a follower that asks for the end of an epoch would cut its log at a wrong offset";
+    Finding::new(FindingKind::EpochCheckpointMismatch, format!("{message}; {then}"))
+        .beside(SideFile::LeaderEpochs)
+}
