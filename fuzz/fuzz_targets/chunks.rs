@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use ottla_audit::segment::index_check::Indexes;
-use ottla_audit::copies::replicas::{Copy, compare};
+use ottla_audit::copies::compare::compare;
+use ottla_audit::copies::copy::Copy;
 use ottla_audit::{Chunk, PartitionContext, RetentionEffect, Scanner, SegmentContext, SegmentScan, merge_partition};
 use ottla_log::source::{Source};
 use ottla_format::check::Level;

@@ -4,7 +4,7 @@
 mod logs;
 
 use logs::{Log, NOW, Random, TIME, active, closed};
-use ottla_audit::copies::replicas::Copy;
+use ottla_audit::copies::copy::Copy;
 use ottla_audit::segment::index_check::Indexes;
 use ottla_audit::{
     Chunk, ChunkError, PartitionContext, Scanner, SegmentContext, SegmentScan, merge_partition,

@@ -4,7 +4,9 @@
 mod logs;
 
 use logs::{Log, NOW, Random};
-use ottla_audit::copies::replicas::{Comparison, Copy, Difference, DifferenceKind, compare};
+use ottla_audit::copies::compare::compare;
+use ottla_audit::copies::copy::Copy;
+use ottla_audit::copies::difference::{Comparison, Difference, DifferenceKind};
 use ottla_audit::{
     FindingKind, Fingerprint, LEAST_SHIFT, MAX_BLOCKS, PartitionContext, PartitionScan, Scanner,
     SegmentContext, SegmentScan, Severity, merge_partition,
@@ -347,11 +349,11 @@ fn an_unclean_election_loses_what_the_lower_epoch_holds_up_to_its_end() {
     assert_eq!((difference.first_offset, difference.last_offset), (parted_at, old_end - 1));
     assert_eq!(difference.good, BTreeSet::from([0, 2]));
     assert_eq!(difference.bad, BTreeSet::from([1]));
-    assert_eq!(difference.extents[1].leader_epoch, Some(0));
-    assert_eq!(difference.extents[0].leader_epoch, Some(2));
-    assert_eq!(difference.extents[1].batches, 9);
-    assert_eq!(difference.extents[1].records, (old_end - parted_at) as u64);
-    assert_eq!(difference.extents[0].batches, 2);
+    assert_eq!(difference.spans[1].leader_epoch, Some(0));
+    assert_eq!(difference.spans[0].leader_epoch, Some(2));
+    assert_eq!(difference.spans[1].batches, 9);
+    assert_eq!(difference.spans[1].records, (old_end - parted_at) as u64);
+    assert_eq!(difference.spans[0].batches, 2);
     assert_eq!(difference.only_copy(), Some(1));
 }
 

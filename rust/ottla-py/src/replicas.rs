@@ -3,7 +3,8 @@
 use crate::audit::{finding_row, with_scanner};
 use crate::partition::PartitionScan;
 use crate::place::{Place, os_error};
-use ottla_audit::copies::replicas::{Difference, compare};
+use ottla_audit::copies::compare::compare;
+use ottla_audit::copies::difference::Difference;
 use ottla_audit::{Finding, FindingKind, Severity};
 use ottla_format::check::Level;
 use ottla_log::source::Source;
@@ -15,7 +16,7 @@ use std::io;
 /// What the scan of a partition leaves behind to be compared with other copies.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct Copy {
-    inner: ottla_audit::copies::replicas::Copy,
+    inner: ottla_audit::copies::copy::Copy,
     /// Of such batches only the records tell where they begin.
     has_old_formats: bool,
 }
@@ -32,11 +33,7 @@ impl Copy {
     fn new(scan: &PartitionScan, high_watermark: Option<i64>) -> Self {
         let [magic_0, magic_1, _] = scan.inner.counters.magics;
         Self {
-            inner: ottla_audit::copies::replicas::Copy::of(
-                &scan.inner,
-                &scan.context,
-                high_watermark,
-            ),
+            inner: ottla_audit::copies::copy::Copy::of(&scan.inner, &scan.context, high_watermark),
             has_old_formats: magic_0 > 0 || magic_1 > 0,
         }
     }
@@ -120,8 +117,8 @@ pub(crate) fn compare_copies(
     let mut findings = Vec::new();
     for (number, difference) in comparison.differences.iter().enumerate() {
         let row = PyDict::new(py);
-        let extents = &difference.extents;
-        let placed = |extent: &ottla_audit::copies::replicas::Extent| extent.place.is_some();
+        let extents = &difference.spans;
+        let placed = |extent: &ottla_audit::copies::difference::ReplicaSpan| extent.place.is_some();
         row.set_item("kind", difference.kind.name())?;
         row.set_item("severity", difference.severity.name())?;
         row.set_item("first_offset", difference.first_offset)?;
