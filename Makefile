@@ -63,7 +63,7 @@ check: $(VENV)/.release $(VENV)/.dev ## formatters, linters, types, import rules
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml ottla._engine
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q tests/test_tidy.py
+	$(BIN)/pytest -q tests/test_tidy.py tests/test_structure.py
 
 build: $(VENV)/.release ## the extension in place, optimised
 

@@ -16,7 +16,7 @@ from ottla.audit.plan.plan import plan_audit
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.result import make_result
 from ottla.audit.run.threads import ThreadRunner
-from ottla.storage import ANYWHERE, objects
+from ottla.storage import ANYWHERE, readahead
 from support.logs import segment, segment_name, write_log_directory, write_partition
 from support.stores import Store
 
@@ -78,7 +78,7 @@ def test_cuts_and_threads_change_nothing(
     threads: int,
     split_bytes: int | None,
 ) -> None:
-    monkeypatch.setattr(objects, "PIECE_BYTES", 300_007)
+    monkeypatch.setattr(readahead, "PIECE_BYTES", 300_007)
     directory = hurt_partition(tmp_path / "logs")
     uri = put_all(memory, directory)
     found = told(ottla.audit(uri, threads=threads, split_bytes=split_bytes))

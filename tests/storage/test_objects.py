@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ottla.errors import MissingDependencyError, StorageError
-from ottla.storage import ANYWHERE, AnyFiles, Entry, Files, objects
-from ottla.storage.objects import MAX_PIECES, ObjectFiles, ObjectPlace, _Reader
+from ottla.storage import ANYWHERE, AnyFiles, Entry, Files, objects, readahead
+from ottla.storage.objects import ObjectFiles, ObjectPlace
+from ottla.storage.readahead import MAX_PIECES, ReadAhead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,18 +35,18 @@ class Told:
             self.asked.append((start, stop))
         return memoryview(self.data[start:stop])
 
-    def reader(self) -> _Reader:
-        return _Reader(self.get, len(DATA))
+    def reader(self) -> ReadAhead:
+        return ReadAhead(self.get, len(DATA))
 
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "PIECE_BYTES", PIECE)
-    monkeypatch.setattr(objects, "BULK_BYTES", 200)
-    monkeypatch.setattr(objects, "MARGIN_BYTES", 50)
+    monkeypatch.setattr(readahead, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(readahead, "BULK_BYTES", 200)
+    monkeypatch.setattr(readahead, "MARGIN_BYTES", 50)
 
 
-def read_through(reader: _Reader, start: int, stop: int, step: int) -> bytes:
+def read_through(reader: ReadAhead, start: int, stop: int, step: int) -> bytes:
     parts = [
         bytes(reader.read(position, min(position + step, stop)))
         for position in range(start, stop, step)
@@ -69,7 +70,7 @@ def test_what_is_told_to_be_read_is_all_that_is_asked_for() -> None:
     reader = told.reader()
     reader.expect(5_300)
     assert read_through(reader, 2_000, 5_300, 250) == DATA[2_000:5_300]
-    assert max(stop for _, stop in told.asked) <= 5_300 + objects.MARGIN_BYTES
+    assert max(stop for _, stop in told.asked) <= 5_300 + readahead.MARGIN_BYTES
     # Whoever reads on all the same gets what is there.
     assert read_through(reader, 5_300, 9_000, 250) == DATA[5_300:9_000]
 
@@ -108,7 +109,7 @@ def test_any_reads_give_the_bytes_that_are_there(reads: list[tuple[int, int, boo
         position = end if goes_on and end < len(DATA) else anywhere
         end = min(position + size, len(DATA))
         assert reader.read(position, end) == DATA[position:end]
-        assert len(reader._pieces) <= MAX_PIECES + size // PIECE
+        assert reader.piece_count <= MAX_PIECES + size // PIECE
 
 
 def test_an_object_that_has_become_shorter_ends_there() -> None:
@@ -131,9 +132,10 @@ def place_of(memory: Any, data: bytes, key: str = "a.log") -> ObjectPlace:
 def test_a_thread_holds_pieces_of_the_object_it_reads_alone(memory: Any) -> None:
     first, second = (place_of(memory, DATA, key) for key in ("a.log", "b.log"))
     first.read_at(0, 500)
-    assert first._reader()._pieces
+    reader = first.reader()
+    assert reader.piece_count
     second.read_at(0, 500)
-    assert not first._readers.reader._pieces
+    assert not reader.piece_count
     assert first.read_at(500, 500) == DATA[500:1_000]
 
 
