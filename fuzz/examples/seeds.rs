@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::{fs, io};
 
-use ottla_format::attributes::Compression;
 use ottla_audit::Scanner;
+use ottla_format::attributes::Compression;
 use ottla_format::builder::{
     BatchFields, LegacyFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
     build_legacy,

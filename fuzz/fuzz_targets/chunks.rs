@@ -3,13 +3,15 @@
 //! the same through bytes again, and that can be merged, finished, judged and compared within bounds.
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
-use ottla_audit::segment::index_check::Indexes;
 use ottla_audit::copies::compare::compare;
 use ottla_audit::copies::copy::Copy;
-use ottla_audit::{Chunk, PartitionContext, RetentionEffect, Scanner, SegmentContext, SegmentScan, merge_partition};
-use ottla_log::source::{Source};
+use ottla_audit::segment::index_check::Indexes;
+use ottla_audit::{
+    Chunk, PartitionContext, RetentionEffect, Scanner, SegmentContext, SegmentScan, merge_partition,
+};
 use ottla_format::check::Level;
 use ottla_fuzz::{bounded, limits, pair, segment, unpair};
+use ottla_log::source::Source;
 use std::sync::LazyLock;
 
 /// What the seeds are of.

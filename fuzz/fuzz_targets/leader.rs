@@ -7,14 +7,12 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{BatchFields, NewRecord, build_batch};
-use ottla_leader::log::{
-    AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer,
-};
-use ottla_log::producers::{Guard, ProducerEntry};
-use ottla_log::producers::snapshot::read_snapshot;
+use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
+use ottla_leader::log::{AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer};
 use ottla_leader::state::{Offsets, Replay, Source};
 use ottla_leader::{Origin, Profile, Validator};
-use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
+use ottla_log::producers::snapshot::read_snapshot;
+use ottla_log::producers::{Guard, ProducerEntry};
 
 #[derive(Arbitrary, Debug)]
 struct History<'a> {

@@ -6,8 +6,8 @@
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use ottla_format::check::{Checker, Level};
-use ottla_leader::{ErrorCode, Origin, Profile, Request, Validator, Verdict, validate};
 use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
+use ottla_leader::{ErrorCode, Origin, Profile, Request, Validator, Verdict, validate};
 
 #[derive(Arbitrary, Debug)]
 struct Setup {

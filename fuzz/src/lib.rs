@@ -2,9 +2,9 @@
 //! reading of a buffer, and a segment with everything in it.
 
 use cpu_time::ThreadTime;
-use ottla_format::attributes::Compression;
 use ottla_audit::SegmentContext;
 use ottla_audit::segment::index_check::Indexes;
+use ottla_format::attributes::Compression;
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_format::batches::{Batches, is_zero_tail};
 use ottla_format::builder::{
@@ -13,9 +13,12 @@ use ottla_format::builder::{
 use ottla_format::compression::Codecs;
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
-use ottla_leader::TopicConfig;
 use ottla_format::limits::Limits;
+use ottla_kernels::Level;
+use ottla_leader::TopicConfig;
 use peak_alloc::PeakAlloc;
+use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Counts what Rust allocates. The contexts that the codecs' own libraries make do not depend on
@@ -31,17 +34,27 @@ pub fn limits() -> Limits {
     Limits { batch_bytes, decompressed_bytes, culprits: MIB as u32 >> 6, ..Limits::default() }
 }
 
-/// Time that a MiB of work may take; work is the input and what it may inflate to.
-const TIME_PER_MIB: Duration = Duration::from_millis(100);
-/// How much slower than a release the engine may be here: sanitizer, coverage, debug assertions.
-const SLOWER: u32 = if cfg!(debug_assertions) { 3 } else { 1 };
+/// How many times the yardstick a MiB of work may take; work is the input and what it may inflate to.
+const YARDSTICKS_PER_MIB: f64 = 240.0;
 
-/// Does work on an input of so many bytes, which keeps its promises: 100 ms a MiB and four times
-/// the memory that the bounds allow. Time is that of this thread's CPU, and only what is too long
-/// three times running counts: a neighbour's noise does not repeat, a slow input does.
+/// The CPU time of the portable checksum of a MiB in this very build: a slow machine, a sanitizer,
+/// coverage and debug assertions slow it down as they do the work.
+fn yardstick() -> Duration {
+    static TIME: OnceLock<Duration> = OnceLock::new();
+    let time = || {
+        let start = ThreadTime::now();
+        black_box(ottla_kernels::crc32c_at(Level::Portable, black_box(&vec![1; MIB])));
+        start.elapsed()
+    };
+    *TIME.get_or_init(|| (0..5).map(|_| time()).min().unwrap_or_default())
+}
+
+/// Does work on an input of so many bytes, which keeps its promises: a time in proportion to it and
+/// four times the memory that the bounds allow. Time is that of this thread's CPU, and only what is
+/// too long three times running counts: a neighbour's noise does not repeat, a slow input does.
 pub fn bounded<T>(input_bytes: usize, mut work: impl FnMut() -> T) -> T {
     let work_bytes = input_bytes + MIB;
-    let longest = TIME_PER_MIB.mul_f64(work_bytes as f64 / MIB as f64) * SLOWER;
+    let longest = yardstick().mul_f64(YARDSTICKS_PER_MIB * work_bytes as f64 / MIB as f64);
     let mut tries = 0;
     loop {
         let before = ALLOCATOR.current_usage();
