@@ -8,11 +8,12 @@ use libfuzzer_sys::fuzz_target;
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{BatchFields, NewRecord, build_batch};
 use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
-use ottla_leader::log::{AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer};
-use ottla_leader::state::{Offsets, Replay, Source};
-use ottla_leader::{Origin, Profile, Validator};
+use ottla_leader::{
+    AppendRequest, EndTransaction, Leader, LeaderSettings, LogOffsets, Profile, Replay,
+    ReplaySource, StoredLog, UnknownProducer, Validator,
+};
 use ottla_log::producers::snapshot::read_snapshot;
-use ottla_log::producers::{Guard, ProducerEntry};
+use ottla_log::producers::{Guard, Origin, ProducerEntry};
 
 #[derive(Arbitrary, Debug)]
 struct History<'a> {
@@ -143,7 +144,7 @@ impl Run {
                 self.leader.advance_high_watermark(offset.into());
             }
             &Step::Truncate { offset } => {
-                let source = Source {
+                let source = ReplaySource {
                     snapshot: None,
                     snapshot_offset: offset.into(),
                     sets: &[],
@@ -224,13 +225,13 @@ impl Run {
 
     fn restored(&mut self, replay: Replay) -> Leader {
         let state = self.leader.state();
-        let offsets = Offsets {
+        let offsets = LogOffsets {
             log_start_offset: state.log_start_offset(),
             log_start_batch_offset: None,
             high_watermark: Some(state.high_watermark()),
             log_end_offset: Some(state.log_end_offset()),
         };
-        let source = Source {
+        let source = ReplaySource {
             snapshot: Some(&state.snapshot()),
             snapshot_offset: state.log_end_offset(),
             sets: &[],
@@ -238,8 +239,8 @@ impl Run {
             now_ms: self.now_ms,
         };
         let aborted = state.aborted_transactions().to_vec();
-        let codecs = self.validator.codecs();
-        Leader::restore(self.settings.clone(), offsets, aborted, &source, codecs)
+        let log = StoredLog { offsets, aborted, source };
+        Leader::restore(self.settings.clone(), log, self.validator.codecs())
             .expect("an own snapshot can be read")
     }
 

@@ -6,8 +6,10 @@
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use ottla_format::check::{Checker, Level};
+use ottla_format::error_code::ErrorCode;
 use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
-use ottla_leader::{ErrorCode, Origin, Profile, Request, Validator, Verdict, validate};
+use ottla_leader::{Profile, Request, Validator, Verdict, validate};
+use ottla_log::producers::Origin;
 
 #[derive(Arbitrary, Debug)]
 struct Setup {

@@ -23,6 +23,7 @@ __all__ = [
     "Chunk",
     "Columns",
     "Copy",
+    "ErrorCode",
     "Leader",
     "PartitionRecords",
     "PartitionScan",
@@ -36,6 +37,7 @@ __all__ = [
     "SegmentScan",
     "SegmentStream",
     "SegmentTable",
+    "SetPart",
     "TableBatch",
     "TableStream",
     "TopicSettings",
@@ -54,11 +56,13 @@ __all__ = [
     "compare_copies",
     "decode_record",
     "directory_kind",
+    "error_codes",
     "file_name",
     "finding_catalogue",
     "judge_committed_offset",
     "judge_open_transaction",
     "kernel_level",
+    "leader_error_codes",
     "merge_partition",
     "parse_file_name",
     "parse_leader_epochs",
@@ -80,6 +84,8 @@ __all__ = [
     "transactional_ids",
     "validate",
     "validate_column",
+    "validate_each",
+    "validate_stored",
 ]
 
 class _Object(Protocol):
@@ -199,6 +205,28 @@ def validate(
     transactional_id: str | None = None,
     profile: str = "strict",
 ) -> Verdict: ...
+def validate_each(
+    records: object,
+    config: object = None,
+    *,
+    now_ms: int,
+    api_version: int | None = 11,
+    base_offset: int = 0,
+    leader_epoch: int = 0,
+    origin: str = "client",
+    transactional_id: str | None = None,
+    profile: str = "strict",
+) -> list[SetPart]: ...
+def validate_stored(
+    batch: object,
+    config: object = None,
+    *,
+    now_ms: int,
+    base_offset: int,
+    profile: str = "strict",
+) -> Verdict: ...
+def error_codes() -> list[ErrorCode]: ...
+def leader_error_codes() -> list[ErrorCode]: ...
 def validate_column(
     ends: NDArray[np.int64],
     data: NDArray[np.uint8],
@@ -716,6 +744,41 @@ class RecordError:
     def message(self) -> str: ...
     @property
     def error(self) -> int: ...
+    @property
+    def error_name(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class SetPart:
+    @property
+    def position(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_refused(self) -> bool: ...
+    @property
+    def error(self) -> int | None: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def message(self) -> str | None: ...
+    @property
+    def record_index(self) -> int | None: ...
+    @property
+    def record_errors(self) -> tuple[RecordError, ...]: ...
+    def records(self) -> RecordIterator | None: ...
+
+@final
+class ErrorCode:
+    @property
+    def code(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def is_retriable(self) -> bool: ...
+    @property
+    def refreshes_metadata(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -1,12 +1,12 @@
 """The page on verdicts says what the engine decides today, of every code."""
 
-import re
 from pathlib import Path
 
 import ottla
 import pytest
 from leader.test_vectors_of_the_specification import NOW
 from leader.verdict_pages import MEANINGS, codes, example, verdicts_markdown
+from ottla.records import error_codes, leader_error_codes
 
 
 def test_the_page_on_verdicts_is_current(root: Path) -> None:
@@ -20,11 +20,17 @@ def test_every_code_that_the_tests_expect_has_an_example() -> None:
     assert codes() == set(MEANINGS)
 
 
-def test_every_code_that_the_engine_knows_has_an_example(root: Path) -> None:
-    source = root / "rust" / "ottla-format" / "src" / "error_code.rs"
-    known = re.findall(r'^    \w+ = (-?\d+), "', source.read_text(encoding="utf-8"), re.MULTILINE)
-    # An offset that is asked for is no record set, and has its error elsewhere.
-    assert {*map(int, known), 1} == set(MEANINGS)
+def test_every_code_that_a_leader_answers_with_has_an_example() -> None:
+    assert {error.code for error in leader_error_codes()} == set(MEANINGS)
+
+
+def test_every_code_has_the_name_that_verdicts_give_it() -> None:
+    names = {error.code: error.name for error in error_codes()}
+    for code in MEANINGS:
+        _, found = example(code)
+        assert names[code] == (
+            found.error_name if isinstance(found, ottla.Verdict) else found.error
+        )
 
 
 @pytest.mark.parametrize("code", sorted(MEANINGS))

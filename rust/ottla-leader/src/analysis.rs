@@ -1,62 +1,64 @@
-//! The look at a record set before the log's lock is taken: framing, size, checksum, codec.
+//! The look at a record set before the log's lock is taken: framing, size, checksum, codec
+//! (docs/kafka/produce-validation.md §4).
 
 use crate::config::TopicConfig;
-use crate::gate::envelope;
-use crate::metrics::Metrics;
+use crate::framing::envelope;
+use crate::metrics::{Metrics, count};
 use crate::profiles::Difference;
-use crate::validate::{Origin, Request};
-use crate::verdict::{Decision, Reason, Refusal};
+use crate::reason::Reason;
+use crate::refusal::{Decision, Refusal};
+use crate::request::Request;
 use ottla_format::attributes::{CODEC_MASK, Compression};
 use ottla_format::batch;
 use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
-use ottla_format::header::{Envelope, LOG_OVERHEAD, MIN_SIZE_V2, read_i16, read_i32};
+use ottla_format::header::{Envelope, LOG_OVERHEAD, MIN_SIZE_V2, read_i16, read_i32, read_i64};
+use ottla_log::producers::Origin;
 
-/// What is known of a record set whose batches are whole and sound on the outside.
+/// What is known of a record set whose batches are whole and have the right checksums.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Analysis {
-    /// Bytes of whole batches; what follows is cut off.
-    pub(super) valid_bytes: usize,
+pub(crate) struct Analysis<'a> {
+    /// The whole batches; what follows is cut off.
+    pub(crate) batches: &'a [u8],
     /// Codec of the last compressed batch.
-    pub(super) source: Compression,
-    /// Offset of the first record, or of the last one of the first batch where it is of magic 0 or
-    /// 1, as they are.
-    pub(super) first_offset: i64,
-    /// Offset of the last record, as it is.
-    pub(super) last_offset: i64,
-    /// The largest timestamp the headers name, and the last offset of that batch.
-    pub(super) max_timestamp: (i64, i64),
+    pub(crate) source: Compression,
+    /// Offset of the first record as it was sent; of a first batch of magic 0 or 1, that of its
+    /// last record.
+    pub(crate) first_offset: i64,
+    /// Offset of the last record as it was sent.
+    pub(crate) last_offset: i64,
+    /// The largest timestamp that a header names, and the last offset of that batch.
+    pub(crate) max_timestamp: (i64, i64),
 }
 
 /// Looks at every batch in turn; the first fault decides.
-pub(super) fn analyze(
-    records: &[u8],
+pub(crate) fn analyze<'a>(
+    records: &'a [u8],
     config: &TopicConfig,
     request: &Request,
     metrics: &mut Metrics,
-) -> Decision<Analysis> {
+) -> Decision<Analysis<'a>> {
     let mut found = Analysis {
-        valid_bytes: 0,
+        batches: &[],
         source: Compression::None,
         first_offset: -1,
         last_offset: -1,
         max_timestamp: (-1, -1),
     };
-    while let Some(envelope) = envelope(records, found.valid_bytes, request)? {
-        let end = found.valid_bytes.saturating_add(envelope.total());
-        let whole = records.get(found.valid_bytes..end).unwrap_or_default();
-        let replicated = request.origin == Origin::Replication;
-        if replicated && leader_epoch(whole, &envelope) > request.leader_epoch {
-            // The leader that wrote it is not the one asked: KAFKA-18723.
+    let mut rest = records;
+    while let Some(envelope) = envelope(rest, 0, request)? {
+        let Some(whole) = rest.split_off(..envelope.total()) else { break };
+        let is_replicated = request.origin == Origin::Replication;
+        if is_replicated && leader_epoch(whole, &envelope) > request.leader_epoch {
+            // Another leader than the one asked has written it: KAFKA-18723.
             break;
         }
-        let is_first = found.valid_bytes == 0;
-        let last_offset = batch(whole, &envelope, config, request, records.len(), metrics)?;
-        if replicated && found.last_offset >= last_offset {
+        let last_offset = judge_batch(whole, &envelope, config, request, records.len(), metrics)?;
+        if is_replicated && found.last_offset >= last_offset {
             let reason = Reason::ReplicaOffsets { previous: found.last_offset, last_offset };
             return Err(Refusal::leak(request.profile, Difference::ReplicaOffsets, reason));
         }
-        if is_first {
+        if found.batches.is_empty() {
             found.first_offset = if envelope.magic >= 2 { envelope.offset } else { last_offset };
         }
         let codec = codec(whole, &envelope, request)?;
@@ -68,13 +70,14 @@ pub(super) fn analyze(
             found.max_timestamp = (timestamp, last_offset);
         }
         found.last_offset = last_offset;
-        found.valid_bytes = end;
+        let end = records.len().saturating_sub(rest.len());
+        found.batches = records.get(..end).unwrap_or(records);
     }
     Ok(found)
 }
 
-/// The last offset of one batch whose size and checksum are right.
-fn batch(
+/// Judges one batch by its offset, its size and its checksum. Returns its last offset.
+fn judge_batch(
     whole: &[u8],
     envelope: &Envelope,
     config: &TopicConfig,
@@ -95,19 +98,19 @@ fn batch(
     };
     let (size, limit) = (whole.len() as u64, config.max_message_bytes);
     if request.origin != Origin::Replication && size > u64::from(limit.unsigned_abs()) {
-        metrics.bytes_rejected += set_bytes as u64;
+        count(&mut metrics.bytes_rejected, set_bytes as u64);
         let reason = Reason::BatchTooLarge { size, limit };
         return Err(Refusal::new(ErrorCode::MessageTooLarge, reason));
     }
     batch::verify(whole).map_err(|error| {
-        metrics.invalid_message_crc_records += 1;
+        count(&mut metrics.invalid_message_crc_records, 1);
         Refusal::corrupt(error.kind)
     })?;
-    if !is_v2 && envelope.magic > 0 && whole.len() < LOG_OVERHEAD + LEGACY_TIMESTAMP_END {
-        let size = (whole.len() - LOG_OVERHEAD) as u64;
-        let kind = ErrorKind::LegacyTooShort { size, minimum: LEGACY_TIMESTAMP_END as u64 };
-        let row = Difference::LegacyLengths;
-        return Err(Refusal::leak(request.profile, row, Reason::Format(kind)));
+    let body_bytes = whole.len().saturating_sub(LOG_OVERHEAD);
+    if !is_v2 && envelope.magic > 0 && body_bytes < LEGACY_TIMESTAMP_END {
+        let (size, minimum) = (body_bytes as u64, LEGACY_TIMESTAMP_END as u64);
+        let reason = Reason::Format(ErrorKind::LegacyTooShort { size, minimum });
+        return Err(Refusal::leak(request.profile, Difference::LegacyLengths, reason));
     }
     Ok(envelope.offset.wrapping_add(i64::from(delta)))
 }
@@ -117,7 +120,8 @@ const LEADER_EPOCH: usize = 12;
 const ATTRIBUTES: usize = 21;
 const LAST_OFFSET_DELTA: usize = 23;
 const MAX_TIMESTAMP: usize = 35;
-/// Where attributes and timestamp of a magic 0 or 1 body stand.
+/// Where attributes and timestamp of a magic 0 or 1 entry stand, and where in its body the
+/// timestamp ends.
 const LEGACY_ATTRIBUTES: usize = LOG_OVERHEAD + 5;
 const LEGACY_TIMESTAMP: usize = LOG_OVERHEAD + 6;
 const LEGACY_TIMESTAMP_END: usize = 14;
@@ -127,12 +131,12 @@ fn leader_epoch(whole: &[u8], envelope: &Envelope) -> i32 {
 }
 
 fn max_timestamp(whole: &[u8], envelope: &Envelope) -> i64 {
-    let at = match envelope.magic {
+    let position = match envelope.magic {
         0 => return -1,
         1 => LEGACY_TIMESTAMP,
         _ => MAX_TIMESTAMP,
     };
-    ottla_format::header::read_i64(whole, at).unwrap_or(-1)
+    read_i64(whole, position).unwrap_or(-1)
 }
 
 fn codec(whole: &[u8], envelope: &Envelope, request: &Request) -> Decision<Compression> {

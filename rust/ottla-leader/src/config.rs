@@ -36,6 +36,14 @@ impl CompressionType {
     }
 }
 
+/// How a batch is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TargetCompression {
+    pub(crate) codec: Compression,
+    /// The codec's default without one.
+    pub(crate) level: Option<i32>,
+}
+
 /// A topic's configuration, as far as it decides over a produce request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicConfig {
@@ -124,7 +132,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// Every key, by Kafka's name.
-pub const KEYS: [&str; 12] = [
+const KEYS: [&str; 12] = [
     "cleanup.policy",
     "compression.type",
     "compression.gzip.level",
@@ -203,25 +211,23 @@ impl TopicConfig {
         Ok(())
     }
 
-    /// Codec and level of the stored batch, for batches that came with `source`.
-    pub(super) fn target(&self, source: Compression) -> (Compression, Option<i32>) {
-        let (codec, is_asked_for) = match self.compression_type {
-            CompressionType::Producer => (source, false),
-            CompressionType::Codec(codec) => (codec, true),
+    /// The compression of the stored batch, for batches that were sent with `source`.
+    pub(crate) fn target(&self, source: Compression) -> TargetCompression {
+        let CompressionType::Codec(codec) = self.compression_type else {
+            // A producer's codec is kept at its default level.
+            return TargetCompression { codec: source, level: None };
         };
         let level = match codec {
-            // A producer's codec is kept at its default level.
-            _ if !is_asked_for => None,
             Compression::Gzip => Some(self.compression_gzip_level).filter(|&level| level != -1),
             Compression::Lz4 => Some(self.compression_lz4_level),
             Compression::Zstd => Some(self.compression_zstd_level),
             Compression::None | Compression::Snappy => None,
         };
-        (codec, level)
+        TargetCompression { codec, level }
     }
 
     /// The time of the append, where the topic stamps it.
-    pub(super) fn log_append_time(&self, now_ms: i64) -> Option<i64> {
+    pub(crate) fn log_append_time(&self, now_ms: i64) -> Option<i64> {
         (self.message_timestamp_type == TimestampType::LogAppendTime).then_some(now_ms)
     }
 }

@@ -1,10 +1,14 @@
-//! A batch written anew from its records: for another codec or format, or with offsets in order.
+//! A set written anew from its records: with another codec, in another format, or with offsets in
+//! order.
 
-use crate::config::TopicConfig;
+use crate::config::{TargetCompression, TopicConfig};
 use crate::profiles::Difference;
-use crate::validate::Request;
-use crate::verdict::{Culprits, Decision, Reason, RecordError, Refusal};
-use ottla_format::attributes::Compression;
+use crate::reason::Reason;
+use crate::refusal::{Decision, RecordError, RecordErrors, Refusal};
+use crate::request::Request;
+use crate::summary::Summary;
+use crate::validation::Validation;
+use crate::verdict::Accepted;
 use ottla_format::batch::BatchInfo;
 use ottla_format::builder::{
     BatchFields, BuildError, LegacyFields, MessageSetWriter, NewRecord, RecordsWriter,
@@ -13,158 +17,141 @@ use ottla_format::compression::Codecs;
 use ottla_format::error_code::ErrorCode;
 use ottla_format::limits::Limits;
 
-/// Records that will be one batch of magic 2 or one message set, with consecutive offsets. They
-/// are written as they come, and nothing is kept of where they came from.
+/// Writes records into one batch of magic 2 or one message set, with consecutive offsets. They are
+/// written as they come, and nothing is kept of where they came from.
 #[derive(Debug)]
-pub(super) struct Records<'c> {
+pub(crate) struct SetWriter<'c> {
     config: &'c TopicConfig,
     request: &'c Request,
     limits: Limits,
-    /// Codec and level.
-    compression: (Compression, Option<i32>),
-    target: Target,
+    compression: TargetCompression,
+    format: FormatWriter,
     /// Records that cannot be written, in the strict profile.
-    refused: Culprits,
-    count: u32,
-    max_timestamp: i64,
-    index_of_max: u32,
+    refused: RecordErrors,
+    written: Summary,
 }
 
 #[derive(Debug)]
-enum Target {
+enum FormatWriter {
     Batch(RecordsWriter),
     MessageSet(MessageSetWriter),
 }
 
-/// A record set written anew.
-#[derive(Debug)]
-pub(super) struct Rebuilt {
-    pub(super) bytes: Vec<u8>,
-    pub(super) count: u32,
-    /// The largest timestamp of the records, and which one has it.
-    pub(super) max_timestamp: i64,
-    pub(super) index_of_max: u32,
-}
-
-impl<'c> Records<'c> {
-    /// `records_bytes` is about what the records take.
-    pub(super) fn new(
-        config: &'c TopicConfig,
-        request: &'c Request,
-        limits: Limits,
-        compression: (Compression, Option<i32>),
+impl<'c> SetWriter<'c> {
+    /// A writer for the records of a set that take about so many bytes.
+    pub(crate) fn new(
+        validation: &Validation<'c>,
+        compression: TargetCompression,
         records_bytes: usize,
     ) -> Self {
+        let Validation { config, request, limits, .. } = *validation;
         // Offsets in order may take a few bytes more than those that were sent.
         let room = records_bytes.saturating_add(records_bytes / 2);
-        let target = if config.message_format >= 2 {
-            Target::Batch(RecordsWriter::new(room, limits.batch_bytes))
+        let format = if config.message_format >= 2 {
+            FormatWriter::Batch(RecordsWriter::new(room, limits.batch_bytes))
         } else {
             let fields = LegacyFields {
                 magic: config.message_format,
                 base_offset: request.base_offset,
                 log_append_time_ms: config.log_append_time(request.now_ms),
-                compression: compression.0,
-                compression_level: compression.1,
+                compression: compression.codec,
+                compression_level: compression.level,
             };
-            Target::MessageSet(MessageSetWriter::new(fields, room, limits.batch_bytes))
+            FormatWriter::MessageSet(MessageSetWriter::new(fields, room, limits.batch_bytes))
         };
-        let (refused, max_timestamp) = (Culprits::default(), -1);
-        Self {
-            config,
-            request,
-            limits,
-            compression,
-            target,
-            refused,
-            count: 0,
-            max_timestamp,
-            index_of_max: 0,
-        }
+        let (refused, written) = (RecordErrors::default(), Summary::default());
+        Self { config, request, limits, compression, format, refused, written }
     }
 
-    /// Adds a record. What Kafka's builder does not take is an internal error of Kafka's broker;
+    /// Adds a record. One that Kafka's builder refuses is an internal error of Kafka's broker;
     /// strict goes on, to name every such record.
-    pub(super) fn push(&mut self, record: &NewRecord<'_>) -> Decision<()> {
+    pub(crate) fn push(&mut self, record: &NewRecord<'_>) -> Decision<()> {
         let (timestamp, magic) = (record.timestamp, self.config.message_format);
         if timestamp < -1 {
             self.refuse(Difference::NegativeTimestamp, Reason::TimestampNegative { timestamp })?;
         } else if magic < 2 && !record.headers.is_empty() {
             self.refuse(Difference::FormatDowngrade, Reason::HeadersInOldFormat { magic })?;
         } else {
-            let is_kept = self.request.profile.is_strict(Difference::HeaderKeys);
-            let pushed = match &mut self.target {
-                Target::Batch(writer) if is_kept || header_keys(record).all(is_text) => {
+            let keeps_keys = self.request.is_strict(Difference::HeaderKeys);
+            let pushed = match &mut self.format {
+                FormatWriter::Batch(writer) if keeps_keys || header_keys(record).all(is_text) => {
                     writer.push(record)
                 }
-                Target::Batch(writer) => push_as_text(writer, record),
-                Target::MessageSet(writer) => writer.push(record, self.count as i32),
+                FormatWriter::Batch(writer) => push_as_text(writer, record),
+                FormatWriter::MessageSet(writer) => writer.push(record, self.written.count as i32),
             };
             pushed.map_err(|error| refusal(self.config, self.request, error))?;
         }
-        if timestamp > self.max_timestamp {
-            (self.max_timestamp, self.index_of_max) = (timestamp, self.count);
-        }
-        self.count = self.count.saturating_add(1);
+        self.written.add(timestamp, true);
         Ok(())
     }
 
     fn refuse(&mut self, row: Difference, reason: Reason) -> Decision<()> {
         let refusal = Refusal::leak(self.request.profile, row, reason);
-        if !self.request.profile.is_strict(row) {
+        if !self.request.is_strict(row) {
             return Err(refusal);
         }
-        let culprit = RecordError { batch_index: self.count, error: refusal.error, reason };
-        self.refused.push(culprit, &self.limits);
+        let batch_index = self.written.count as u32;
+        self.refused.push(RecordError { batch_index, error: refusal.error, reason }, &self.limits);
         Ok(())
     }
 
-    /// Writes the set. `first` is the batch whose producer it keeps.
-    pub(super) fn finish(mut self, first: &BatchInfo, codecs: &mut Codecs) -> Decision<Rebuilt> {
-        if !self.refused.is_empty() {
-            return Err(Refusal::records(std::mem::take(&mut self.refused)));
+    /// Writes the set. It keeps the producer of `first`.
+    pub(crate) fn finish(
+        self,
+        first: &BatchInfo,
+        codecs: &mut Codecs,
+    ) -> Decision<Accepted<'static>> {
+        let Self { config, request, compression, format, refused, written, .. } = self;
+        if !refused.is_empty() {
+            return Err(Refusal::records(refused));
         }
-        let log_append_time_ms = self.config.log_append_time(self.request.now_ms);
-        let (compression, compression_level) = self.compression;
-        let error = |error| refusal(self.config, self.request, error);
-        let bytes = match self.target {
-            Target::Batch(writer) => {
-                let fields = BatchFields {
-                    base_offset: self.request.base_offset,
-                    partition_leader_epoch: self.request.leader_epoch,
-                    log_append_time_ms,
-                    producer_id: first.producer_id,
-                    producer_epoch: first.producer_epoch,
-                    base_sequence: first.base_sequence,
-                    is_transactional: first.is_transactional(),
-                    // Kafka forgets here that it was one.
-                    is_control: false,
-                    compression,
-                    compression_level,
-                    delete_horizon_ms: None,
-                };
-                let is_kafka = !self.request.profile.is_strict(Difference::Encoders);
-                writer.finish(&fields, |records| {
+        let bytes = match format {
+            FormatWriter::Batch(writer) => {
+                let is_kafka = !request.is_strict(Difference::Encoders);
+                let TargetCompression { codec, level } = compression;
+                writer.finish(&batch_fields(config, request, compression, first), |records| {
                     if is_kafka {
-                        codecs.compress_as_kafka(compression, compression_level, 2, records)
+                        codecs.compress_as_kafka(codec, level, 2, records)
                     } else {
-                        codecs.compress(compression, compression_level, 2, records)
+                        codecs.compress(codec, level, 2, records)
                     }
                 })
             }
-            Target::MessageSet(writer) => writer.finish(codecs),
+            FormatWriter::MessageSet(writer) => writer.finish(codecs),
         };
         let bytes = match bytes {
             // Without records Kafka writes no batch, and goes on with an empty set.
             Err(BuildError::NoRecords) => Vec::new(),
-            bytes => bytes.map_err(error)?,
+            bytes => bytes.map_err(|error| refusal(config, request, error))?,
         };
-        let Self { count, max_timestamp, index_of_max, .. } = self;
-        Ok(Rebuilt { bytes, count, max_timestamp, index_of_max })
+        Ok(written.rebuilt(config, request, bytes))
     }
 }
 
-/// What the builder does not take.
+fn batch_fields(
+    config: &TopicConfig,
+    request: &Request,
+    compression: TargetCompression,
+    first: &BatchInfo,
+) -> BatchFields {
+    BatchFields {
+        base_offset: request.base_offset,
+        partition_leader_epoch: request.leader_epoch,
+        log_append_time_ms: config.log_append_time(request.now_ms),
+        producer_id: first.producer_id,
+        producer_epoch: first.producer_epoch,
+        base_sequence: first.base_sequence,
+        is_transactional: first.is_transactional(),
+        // Kafka forgets here that it was one.
+        is_control: false,
+        compression: compression.codec,
+        compression_level: compression.level,
+        delete_horizon_ms: None,
+    }
+}
+
+/// The refusal of what the builder refuses.
 fn refusal(config: &TopicConfig, request: &Request, error: BuildError) -> Box<Refusal> {
     let magic = config.message_format;
     let (row, reason) = match error {

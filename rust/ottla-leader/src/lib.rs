@@ -1,40 +1,66 @@
 //! The leader: what a broker does with the record set of one partition of a Produce request.
 //!
-//! [`validate`](mod@validate) decides over bytes alone, for a partition that knows no producer;
-//! [`log::Leader`] decides over time, with [`ottla_log::producers`]. Nothing here reads a clock.
+//! [`validate`] decides over bytes alone, for a partition that knows no producer; [`Leader`] decides
+//! over time, with [`ottla_log::producers`]. Nothing here reads a clock.
 //!
 //! | module | subject |
 //! | --- | --- |
-//! | [`config`] | what the topic's configuration says |
+//! | `config`, `request`, `profiles` | what a verdict depends on beside the bytes |
+//! | `reason`, `refusal`, `stored`, `verdict`, `metrics` | what a verdict says |
+//! | `validator` | the stages, in their order |
+//! | `proof` | the quick way past them |
 //! | `gate` | what the request as such must keep |
-//! | `analysis` | framing, size and checksum of every batch |
-//! | [`validate`](mod@validate) | the three ways through the validator, record by record |
+//! | `framing`, `analysis` | framing, size and checksum of every batch |
+//! | `record_set`, `batch_set`, `legacy_set` | the ways of a set: as it is, or written anew |
+//! | `batch_rules`, `record_rules`, `record_walk` | what a batch must keep, and each record |
+//! | `validation`, `summary` | what is found on the way, what the records come to |
 //! | `rewrite`, `convert` | the bytes to store: a new header, or a new batch |
-//! | [`verdict`] | decision, reasons, records to blame |
-//! | [`profiles`] | where the strict profile differs from Kafka |
-//! | [`metrics`] | what is counted |
-//! | [`state`], [`log`] | a partition over time: [`log::Leader`] |
+//! | `validate`, `split` | the verdict for a partition that knows no producer, on a set or its parts |
+//! | `state`, `leader` | a partition over time |
 
 // A refusal is large and rare: in a box, the accepted way stays small.
 #![allow(clippy::unnecessary_box_returns)]
 #![forbid(unsafe_code)]
 
 mod analysis;
-pub mod config;
+mod batch_rules;
+mod batch_set;
+mod config;
 mod convert;
+mod framing;
 mod gate;
-pub mod log;
-pub mod metrics;
-pub mod profiles;
-mod records;
+mod leader;
+mod legacy_set;
+mod metrics;
+mod profiles;
+mod proof;
+mod reason;
+mod record_rules;
+mod record_set;
+mod record_walk;
+mod refusal;
+mod request;
 mod rewrite;
-pub mod state;
-pub mod validate;
-pub mod verdict;
+mod split;
+mod state;
+mod stored;
+mod summary;
+mod validate;
+mod validation;
+mod validator;
+mod verdict;
 
-pub use config::{ConfigError, TopicConfig};
+pub use config::{CompressionType, ConfigError, TopicConfig};
+pub use leader::{AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer};
 pub use metrics::Metrics;
-pub use ottla_format::error_code::ErrorCode;
 pub use profiles::{Difference, Profile};
-pub use validate::{Origin, Request, Validator, validate};
-pub use verdict::{Accepted, Patch, Reason, RecordError, Refusal, Stored, Verdict};
+pub use reason::Reason;
+pub use refusal::{LEADER_ERRORS, RecordError, Refusal};
+pub use request::Request;
+pub use split::{PartRefusal, PartVerdict, SetPart, validate_each};
+pub use state::restore::{LogOffsets, Replay, ReplaySource, RestoreError, StoredLog};
+pub use state::{AppendOutcome, OffsetOutOfRange, PartitionState};
+pub use stored::{Patch, Stored};
+pub use validate::{validate, validate_stored};
+pub use validator::Validator;
+pub use verdict::{Accepted, Verdict};

@@ -2,21 +2,21 @@
 
 use std::ops::AddAssign;
 
-/// Counters of one decision, or of many added up. Kafka's meters are their rates.
+/// Counters of one decision, or of many. Kafka's meters are their rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// `NoKeyCompactedTopicRecordsPerSec`: records without a key for a compacted topic.
     pub no_key_compacted_topic_records: u64,
-    /// `InvalidMagicNumberRecordsPerSec`: records, or batches, whose magic differs from what they
-    /// are in.
+    /// `InvalidMagicNumberRecordsPerSec`: records whose magic differs from that of their batch, and
+    /// batches whose magic differs from that of the first.
     pub invalid_magic_number_records: u64,
     /// `InvalidMessageCrcRecordsPerSec`: batches, or inner records, with a wrong checksum.
     pub invalid_message_crc_records: u64,
     /// `InvalidOffsetOrSequenceRecordsPerSec`: batches with an impossible offset range, count or
     /// sequence, and control batches of clients.
     pub invalid_offset_or_sequence_records: u64,
-    /// `NonIncreasingOffsetRecordsPerSec`, the meter's first name: those of them that are about
-    /// offsets.
+    /// `NonIncreasingOffsetRecordsPerSec`, the first name of that meter: those of them that have an
+    /// impossible offset range or count.
     pub non_increasing_offset_records: u64,
     /// `ProduceMessageConversionsPerSec`: records of rebuilt batches.
     pub produce_message_conversions: u64,
@@ -34,7 +34,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Those of a set that is taken: its bytes, its records, and how many of them were rebuilt.
+    /// The counters of a set that is accepted: its bytes, its records, and those rebuilt of them.
     #[inline]
     pub fn accepted(set_bytes: usize, messages: u64, converted: u64) -> Self {
         Self {
@@ -67,16 +67,35 @@ impl Metrics {
 impl AddAssign for Metrics {
     #[inline]
     fn add_assign(&mut self, other: Self) {
-        self.no_key_compacted_topic_records += other.no_key_compacted_topic_records;
-        self.invalid_magic_number_records += other.invalid_magic_number_records;
-        self.invalid_message_crc_records += other.invalid_message_crc_records;
-        self.invalid_offset_or_sequence_records += other.invalid_offset_or_sequence_records;
-        self.non_increasing_offset_records += other.non_increasing_offset_records;
-        self.produce_message_conversions += other.produce_message_conversions;
-        self.total_produce_requests += other.total_produce_requests;
-        self.failed_produce_requests += other.failed_produce_requests;
-        self.bytes_in += other.bytes_in;
-        self.messages_in += other.messages_in;
-        self.bytes_rejected += other.bytes_rejected;
+        let Self {
+            no_key_compacted_topic_records,
+            invalid_magic_number_records,
+            invalid_message_crc_records,
+            invalid_offset_or_sequence_records,
+            non_increasing_offset_records,
+            produce_message_conversions,
+            total_produce_requests,
+            failed_produce_requests,
+            bytes_in,
+            messages_in,
+            bytes_rejected,
+        } = other;
+        count(&mut self.no_key_compacted_topic_records, no_key_compacted_topic_records);
+        count(&mut self.invalid_magic_number_records, invalid_magic_number_records);
+        count(&mut self.invalid_message_crc_records, invalid_message_crc_records);
+        count(&mut self.invalid_offset_or_sequence_records, invalid_offset_or_sequence_records);
+        count(&mut self.non_increasing_offset_records, non_increasing_offset_records);
+        count(&mut self.produce_message_conversions, produce_message_conversions);
+        count(&mut self.total_produce_requests, total_produce_requests);
+        count(&mut self.failed_produce_requests, failed_produce_requests);
+        count(&mut self.bytes_in, bytes_in);
+        count(&mut self.messages_in, messages_in);
+        count(&mut self.bytes_rejected, bytes_rejected);
     }
+}
+
+/// Adds to a counter.
+#[inline]
+pub(crate) fn count(counter: &mut u64, by: u64) {
+    *counter = counter.saturating_add(by);
 }

@@ -4,7 +4,7 @@
 //! timestamp do not; the new CRC follows from the old one, without the records, because a CRC is
 //! linear: both differ by the CRC of the changed bytes, moved past the bytes behind them.
 
-use crate::verdict::{Patch, Stored};
+use crate::stored::{Patch, Stored};
 use ottla_format::attributes::{
     CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType,
 };
@@ -22,16 +22,16 @@ const SHORT_BATCH: usize = 4096;
 
 /// What a batch gets.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamp {
-    pub(super) last_offset: i64,
-    pub(super) leader_epoch: i32,
-    pub(super) timestamp_type: TimestampType,
-    pub(super) max_timestamp: i64,
+pub(crate) struct Stamp {
+    pub(crate) last_offset: i64,
+    pub(crate) leader_epoch: i32,
+    pub(crate) timestamp_type: TimestampType,
+    pub(crate) max_timestamp: i64,
 }
 
 /// One batch of magic 2 with its new header.
 #[inline]
-pub(super) fn patched<'a>(batch: &'a [u8], header: &BatchHeader, stamp: &Stamp) -> Stored<'a> {
+pub(crate) fn patched<'a>(batch: &'a [u8], header: &BatchHeader, stamp: &Stamp) -> Stored<'a> {
     let mut patch = Patch {
         base_offset: stamp.last_offset.wrapping_sub(i64::from(header.last_offset_delta)),
         partition_leader_epoch: stamp.leader_epoch,
@@ -105,7 +105,7 @@ fn past_zeros(difference: u32, count: u64) -> u32 {
 }
 
 /// Stamps one entry of magic 0 or 1, a plain record or a wrapper.
-pub(super) fn stamp_legacy(entry: &mut [u8], stamp: &Stamp) {
+pub(crate) fn stamp_legacy(entry: &mut [u8], stamp: &Stamp) {
     const CRC: usize = LOG_OVERHEAD;
     const MAGIC: usize = LOG_OVERHEAD + 4;
     const ATTRIBUTES: usize = LOG_OVERHEAD + 5;

@@ -2,9 +2,10 @@
 
 use ottla_format::attributes::Compression;
 use ottla_format::compression::Codecs;
+use ottla_format::error_code::ErrorCode;
 use ottla_format::header::CRC_START;
 use ottla_format::limits::Limits;
-use ottla_leader::{ErrorCode, Profile, Reason, Request, TopicConfig, Validator, validate};
+use ottla_leader::{Profile, Reason, Request, TopicConfig, Validator, validate};
 use peak_alloc::PeakAlloc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

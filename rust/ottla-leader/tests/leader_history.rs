@@ -4,9 +4,11 @@ use ottla_format::builder::{BatchFields, NewRecord, build_batch};
 use ottla_format::compression::Codecs;
 use ottla_format::header::increment_sequence;
 use ottla_format::limits::Limits;
-use ottla_leader::log::{AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer};
-use ottla_leader::state::{Offsets, Replay, RestoreError, Source};
-use ottla_leader::{Origin, Profile, TopicConfig, Validator};
+use ottla_leader::{
+    AppendRequest, EndTransaction, Leader, LeaderSettings, LogOffsets, Profile, Replay,
+    ReplaySource, RestoreError, StoredLog, TopicConfig, UnknownProducer, Validator,
+};
+use ottla_log::producers::Origin;
 use ottla_log::producers::snapshot::{SnapshotError, read_snapshot, write_snapshot};
 use ottla_log::producers::{ProducerEntry, RememberedBatch};
 use proptest::prelude::*;
@@ -495,7 +497,7 @@ proptest! {
             if index == restored_at {
                 let (bytes, snapshot_offset, from) = &snapshot;
                 let sets: Vec<&[u8]> = live.stored[*from..].iter().map(Vec::as_slice).collect();
-                let source = Source {
+                let source = ReplaySource {
                     snapshot: Some(bytes),
                     snapshot_offset: *snapshot_offset,
                     sets: &sets,
@@ -506,16 +508,15 @@ proptest! {
                 let known = state.aborted_transactions().iter();
                 let aborted =
                     known.filter(|entry| entry.last_offset < *snapshot_offset).copied().collect();
-                let offsets = Offsets {
+                let offsets = LogOffsets {
                     log_start_offset: state.log_start_offset(),
                     high_watermark: Some(state.high_watermark()),
-                    ..Offsets::default()
+                    ..LogOffsets::default()
                 };
                 let mut validator = Validator::default();
-                let codecs = validator.codecs();
-                let leader =
-                    Leader::restore(settings(i64::MAX), offsets, aborted, &source, codecs)
-                        .expect("a log that was written right");
+                let log = StoredLog { offsets, aborted, source };
+                let leader = Leader::restore(settings(i64::MAX), log, validator.codecs())
+                    .expect("a log that was written right");
                 again = Some(Driven { leader, validator, stored: Vec::new() });
             }
             let asked = model.asked(op);
@@ -629,15 +630,15 @@ fn a_log_whose_transaction_ends_twice_is_not_loaded() {
     driven.produce(&asked, START_MS).expect("taken");
     driven.end(&end).expect("taken");
     let twice = driven.stored.concat().repeat(2);
-    let source = Source {
+    let source = ReplaySource {
         snapshot: None,
         snapshot_offset: 0,
         sets: &[&twice],
         replay: Replay::Load,
         now_ms: START_MS,
     };
+    let log = StoredLog { offsets: LogOffsets::default(), aborted: Vec::new(), source };
     let mut codecs = Codecs::new(Limits::default());
-    let restored =
-        Leader::restore(settings(i64::MAX), Offsets::default(), Vec::new(), &source, &mut codecs);
+    let restored = Leader::restore(settings(i64::MAX), log, &mut codecs);
     assert!(matches!(restored.map(|_| ()), Err(RestoreError::Producer { base_offset: 1, .. })));
 }

@@ -1,8 +1,9 @@
 //! What the strict profile takes of magic 0 and 1, every reader can read.
 
 use ottla_format::builder::{LegacyFields, NewRecord, build_legacy};
+use ottla_format::error_code::ErrorCode;
 use ottla_format::header::LOG_OVERHEAD;
-use ottla_leader::{ErrorCode, Profile, Request, TopicConfig, Validator, validate};
+use ottla_leader::{Profile, Request, TopicConfig, Validator, validate};
 
 const KEY_LENGTH: usize = LOG_OVERHEAD + 6;
 

@@ -1,578 +1,518 @@
-//! What a leader decides, for Python.
+//! `Leader`: the decisions of one partition's leader over time.
 
-use crate::bytes::{DETACH_BYTES, bytes_of};
-use crate::check::kernels;
-use ottla_format::header::RECORD_BATCH_OVERHEAD;
-use ottla_format::limits::Limits;
+use crate::bytes::bytes_of;
+use crate::leader_options::{Keywords, LeaderOptions, StoredLogOptions};
+use crate::producer_state::{AbortedTransaction, ProducerState, VerificationGuard};
+use crate::request_options::{Integer, OriginName};
+use crate::validator::{is_short, with_validator};
+use crate::verdict::Verdict;
+use ottla_format::error_code::ErrorCode;
 use ottla_leader::{
-    self, ErrorCode, Metrics, Origin, Patch, Profile, Refusal, Request, Stored, TopicConfig,
-    Validator,
+    AppendRequest, EndTransaction, Leader as Engine, OffsetOutOfRange, Replay, ReplaySource,
+    RestoreError, StoredLog, Validator,
 };
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use ottla_log::producers::{Origin, ProducerRefusal};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple};
-use std::cell::RefCell;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString, PyTuple, PyType};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-thread_local! {
-    static VALIDATOR: RefCell<Validator> =
-        RefCell::new(Validator::new(Limits::default(), kernels()));
-}
-
-/// Works with this thread's validator.
-pub(crate) fn with_validator<T>(work: impl FnOnce(&mut Validator) -> T) -> T {
-    VALIDATOR.with_borrow_mut(work)
-}
-
-/// Whether a decision takes less than a microsecond, and the GIL is better kept: few bytes, and not
-/// many more of them inside.
-pub(crate) fn is_short(records: &[u8]) -> bool {
-    const PLAIN_BYTES: usize = 16 << 10;
-    const CODEC: u8 = 7;
-    let is_plain = || records.get(22).is_some_and(|attributes| attributes & CODEC == 0);
-    records.len() < DETACH_BYTES || records.len() < PLAIN_BYTES && is_plain()
-}
-
-/// A topic's configuration, read once: what ``ottla.TopicConfig`` holds for the engine.
-#[pyclass(frozen, module = "ottla._engine")]
-pub(crate) struct TopicSettings {
-    config: TopicConfig,
-}
-
-impl TopicSettings {
-    pub(crate) fn config(&self) -> &TopicConfig {
-        &self.config
+fn kafka_error(py: Python<'_>, error: ErrorCode, message: String) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match CLASS.import(py, "ottla.errors", "KafkaError") {
+        Ok(class) => PyErr::from_type(class.clone(), (message, error.code(), error.name())),
+        Err(error) => error,
     }
 }
 
-#[pymethods]
-impl TopicSettings {
-    /// From pairs of Kafka's names and the texts of their values.
-    #[new]
-    fn new(settings: Vec<(String, String)>) -> PyResult<Self> {
-        let mut config = TopicConfig::default();
-        for (key, value) in settings {
-            config.set(&key, &value).map_err(|error| PyValueError::new_err(error.to_string()))?;
+fn refused(py: Python<'_>, refusal: &ProducerRefusal) -> PyErr {
+    kafka_error(py, refusal.error(), refusal.to_string())
+}
+
+fn out_of_range(py: Python<'_>, error: &OffsetOutOfRange) -> PyErr {
+    kafka_error(py, ErrorCode::OffsetOutOfRange, error.to_string())
+}
+
+fn not_restored(py: Python<'_>, error: &RestoreError) -> PyErr {
+    static SNAPSHOT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match error {
+        RestoreError::Snapshot(snapshot) => {
+            match SNAPSHOT.import(py, "ottla.errors", "ProducerSnapshotError") {
+                Ok(class) => {
+                    PyErr::from_type(class.clone(), (snapshot.to_string(), snapshot.name()))
+                }
+                Err(error) => error,
+            }
         }
-        Ok(Self { config })
-    }
-}
-
-/// The settings of a ``TopicConfig``, or Kafka's defaults.
-pub(crate) fn settings_of(
-    py: Python<'_>,
-    config: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Py<TopicSettings>> {
-    static DEFAULT: PyOnceLock<Py<TopicSettings>> = PyOnceLock::new();
-    let Some(config) = config else {
-        let default = DEFAULT.get_or_try_init(py, || {
-            Py::new(py, TopicSettings { config: TopicConfig::default() })
-        })?;
-        return Ok(default.clone_ref(py));
-    };
-    let settings = config.getattr(pyo3::intern!(py, "_settings")).ok();
-    if let Some(settings) = settings.and_then(|settings| settings.cast_into().ok()) {
-        return Ok(settings.unbind());
-    }
-    let found = config.get_type().qualname()?;
-    Err(PyTypeError::new_err(format!("config is a TopicConfig, not {found}")))
-}
-
-/// A whole number that Python gave, in 64 bits or not.
-#[derive(Clone, Copy)]
-pub(crate) enum Whole {
-    /// This one.
-    Of(i64),
-    /// One that 64 bits do not hold.
-    TooLarge,
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
-    type Error = PyErr;
-
-    fn extract(value: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match value.extract::<i64>() {
-            Ok(number) => Ok(Self::Of(number)),
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self::TooLarge),
-            Err(error) => Err(error),
+        RestoreError::Batch(batch) => crate::errors::to_python(py, batch),
+        RestoreError::Producer { refusal, .. } => {
+            kafka_error(py, refusal.error(), error.to_string())
         }
+        RestoreError::Offsets { .. } => PyValueError::new_err(error.to_string()),
     }
 }
 
-impl Whole {
-    /// The number, if it lies within bounds.
-    pub(crate) fn within(self, name: &str, minimum: i64, maximum: i64) -> PyResult<i64> {
-        let refused = |found: &dyn std::fmt::Display| {
-            PyValueError::new_err(format!("{name} is {found}, expected {minimum} to {maximum}"))
-        };
-        match self {
-            Self::Of(number) if (minimum..=maximum).contains(&number) => Ok(number),
-            Self::Of(number) => Err(refused(&number)),
-            Self::TooLarge => Err(refused(&"beyond 64 bits")),
-        }
+/// The bytes of one bytes-like object, or of several.
+fn sets_of<'py>(batches: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let Some(batches) = batches else { return Ok(Vec::new()) };
+    if batches.is_instance_of::<PyBytes>() {
+        return Ok(vec![bytes_of(batches)?]);
     }
-
-    /// A broker's clock, in ms since 1970.
-    pub(crate) fn clock(self) -> PyResult<i64> {
-        self.within("now_ms", 0, i64::MAX)
+    if batches.is_instance_of::<PyString>() {
+        bytes_of(batches)?;
     }
-
-    /// A Produce version.
-    pub(crate) fn api_version(self) -> PyResult<i16> {
-        self.within("api_version", 0, 13).map(|version| version as i16)
+    match bytes_of(batches) {
+        Ok(bytes) => Ok(vec![bytes]),
+        Err(_) => batches.try_iter()?.map(|set| bytes_of(&set?)).collect(),
     }
 }
 
-/// An origin, by its name.
-#[derive(Clone, Copy)]
-pub(crate) struct OriginName(pub(crate) Origin);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for OriginName {
-    type Error = PyErr;
-
-    fn extract(name: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        origin_of(name.extract()?).map(Self)
-    }
-}
-
-/// The origin of a name.
-pub(crate) fn origin_of(name: &str) -> PyResult<Origin> {
-    Origin::from_name(name).ok_or_else(|| {
-        let names = "'client', 'coordinator' or 'replication'";
-        PyValueError::new_err(format!("origin is {names}, not '{name}'"))
-    })
-}
-
-/// The profile of a name.
-pub(crate) fn profile_of(name: &str) -> PyResult<Profile> {
-    Profile::from_name(name).ok_or_else(|| {
-        PyValueError::new_err(format!("profile is 'strict' or 'kafka', not '{name}'"))
-    })
-}
-
-/// What :func:`validate` is told beside bytes and configuration.
-pub(crate) struct RequestOptions<'a> {
-    pub(crate) now_ms: Whole,
-    pub(crate) api_version: Option<Whole>,
-    pub(crate) base_offset: Whole,
-    pub(crate) leader_epoch: Whole,
-    pub(crate) origin: Origin,
-    pub(crate) has_transactional_id: bool,
-    pub(crate) profile: &'a str,
-}
-
-impl RequestOptions<'_> {
-    /// The same within the bounds of the engine.
-    pub(crate) fn request(&self) -> PyResult<Request> {
-        Ok(Request {
-            now_ms: self.now_ms.clock()?,
-            api_version: self.api_version.map(Whole::api_version).transpose()?,
-            base_offset: self.base_offset.within("base_offset", 0, i64::MAX)?,
-            log_start_offset: 0,
-            leader_epoch: self.leader_epoch.within("leader_epoch", 0, i32::MAX.into())? as i32,
-            origin: self.origin,
-            has_transactional_id: self.has_transactional_id,
-            profile: profile_of(self.profile)?,
-        })
-    }
-}
-
-/// Decides over the record set of one partition of a Produce request, as its leader would.
+/// A partition's leader: every decision of a Kafka broker about what is appended to it.
 ///
-/// The partition knows no producer; :class:`Leader` remembers them.
+/// It keeps the epochs, sequences and transactions of producers (KIP-98, KIP-360, KIP-890) and the
+/// offsets that follow from them; it holds no records. Whoever owns the log stores
+/// ``verdict.stored``, and brings a leader back with :meth:`restore` from a snapshot and the batches
+/// behind it. What is refused leaves it as it was, and so does every error.
 ///
 /// Args:
-///     records: any bytes-like object; ``bytes`` is not copied.
-///     config: the topic's configuration; Kafka's defaults where there is none.
-///     now_ms: the broker's clock, ms since 1970.
-///     api_version: Produce version, 0 to 13 (Kafka 4 serves 3 and newer); ``None`` goes by the
-///         request gate, as what a broker itself writes does.
-///     base_offset: the offset that the first record gets.
-///     leader_epoch: stored with the batch.
-///     origin: ``"client"``, ``"coordinator"`` or ``"replication"``.
-///     transactional_id: of the request; one that may be written with.
+///     config: the topic's configuration; Kafka's defaults without one.
+///     topic: the topic's name, for messages.
+///     partition: the partition's number, for messages.
+///     leader_epoch: stored with every batch.
+///     next_offset: the offset that the first record gets.
+///     log_start_offset: the first offset that may be read.
 ///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
-///
-/// Raises:
-///     ValueError: a number out of range, or an unknown name.
-///     TypeError: records that are no bytes-like object, a config that is no TopicConfig.
+///     unknown_producer: what happens to a producer of which nothing is known and whose sequence is
+///         not 0. ``"unknown"``: refused with UNKNOWN_PRODUCER_ID (59) and the log start offset.
+///         ``"accept"``: taken, as Kafka does since 2.5. ``"auto"``: what the profile says; strict
+///         refuses from Produce 8 on, whose clients recover, and takes it below.
+///     transaction_verification: a transaction begins with a guard
+///         (``transaction.partition.verification.enable``).
 ///
 /// >>> import ottla
-/// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"hello", timestamp=5)])
-/// >>> verdict = ottla.validate(batch, now_ms=5, base_offset=42)
-/// >>> verdict.accepted, verdict.base_offset
-/// (True, 42)
-#[pyfunction]
-#[pyo3(signature = (
-    records, config=None, *, now_ms, api_version=Some(Whole::Of(11)), base_offset=Whole::Of(0),
-    leader_epoch=Whole::Of(0), origin=OriginName(Origin::Client), transactional_id=None, profile="strict"
-), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
-    leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
-#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
-pub(crate) fn validate(
-    py: Python<'_>,
-    records: &Bound<'_, PyAny>,
-    config: Option<&Bound<'_, PyAny>>,
-    now_ms: Whole,
-    api_version: Option<Whole>,
-    base_offset: Whole,
-    leader_epoch: Whole,
-    origin: OriginName,
-    transactional_id: Option<&str>,
-    profile: &str,
-) -> PyResult<Verdict> {
-    let data = bytes_of(records)?;
-    let settings = settings_of(py, config)?;
-    let request = RequestOptions {
-        now_ms,
-        api_version,
-        base_offset,
-        leader_epoch,
-        origin: origin.0,
-        has_transactional_id: transactional_id.is_some(),
-        profile,
-    }
-    .request()?;
-    let (bytes, config) = (data.as_bytes(), settings.get().config());
-    let decide =
-        || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
-    let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
-    Ok(Verdict::new(py, data.clone(), verdict))
-}
-
-/// From here on joining parts is faster than copying into bytes that are zeroed first.
-const JOINED_BYTES: usize = 32 << 10;
-
-/// What is appended: where its bytes are.
-enum Kept {
-    /// The received bytes up to here.
-    AsReceived(usize),
-    /// One batch, the received bytes up to here, with another header.
-    Patched(Patch, usize),
-    /// Other bytes.
-    Owned(Py<PyBytes>),
-}
-
-/// What is appended: what :class:`Verdict` tells of it.
-struct Appended {
-    kept: Kept,
-    base_offset: i64,
-    last_offset: i64,
-    max_timestamp_ms: i64,
-    offset_of_max_timestamp: i64,
-    log_append_time_ms: i64,
-    message_count: u64,
-    converted: u64,
-    is_rebuilt: bool,
-    is_duplicate: bool,
-}
-
-/// A leader's decision on the record set of one partition.
-///
-/// Where the set is refused, ``error`` is Kafka's error code, ``error_message`` says what was found
-/// and expected, and ``record_errors`` names the records to blame, ascending; nothing is appended.
+/// >>> leader = ottla.Leader()
+/// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")], producer_id=7, producer_epoch=0,
+/// ...                           base_sequence=0)
+/// >>> leader.append(batch, now_ms=0).base_offset
+/// 0
+/// >>> leader.append(batch, now_ms=0).is_duplicate
+/// True
 #[pyclass(frozen, module = "ottla")]
-pub(crate) struct Verdict {
-    outcome: Result<Appended, Box<Refusal>>,
-    log_start_offset: i64,
-    set_bytes: usize,
-    data: Py<PyBytes>,
-    stored: PyOnceLock<Py<PyBytes>>,
+pub(crate) struct Leader {
+    engine: Mutex<Engine>,
+    #[pyo3(get)]
+    topic: String,
+    #[pyo3(get)]
+    partition: i32,
 }
 
-impl Verdict {
-    /// A verdict on `data`.
-    #[inline]
-    pub(crate) fn new(
-        py: Python<'_>,
-        data: Bound<'_, PyBytes>,
-        verdict: ottla_leader::Verdict<'_>,
-    ) -> Self {
-        let ottla_leader::Verdict { outcome, log_start_offset, set_bytes } = verdict;
-        let outcome = outcome.map(|accepted| Appended {
-            message_count: accepted.message_count(),
-            kept: match accepted.stored {
-                Stored::Nothing => Kept::AsReceived(0),
-                Stored::AsReceived(bytes) => Kept::AsReceived(bytes.len()),
-                Stored::Patched { batch, patch } => Kept::Patched(patch, batch.len()),
-                Stored::Owned(bytes) => Kept::Owned(PyBytes::new(py, &bytes).unbind()),
-            },
-            base_offset: accepted.base_offset,
-            last_offset: accepted.last_offset,
-            max_timestamp_ms: accepted.max_timestamp_ms,
-            offset_of_max_timestamp: accepted.offset_of_max_timestamp,
-            log_append_time_ms: accepted.log_append_time_ms,
-            converted: accepted.converted,
-            is_rebuilt: accepted.is_rebuilt,
-            is_duplicate: accepted.is_duplicate,
-        });
-        Self {
-            outcome,
-            log_start_offset,
-            set_bytes,
-            data: data.unbind(),
-            stored: PyOnceLock::new(),
-        }
+impl Leader {
+    fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A field of what is appended, −1 where nothing is.
-    fn field(&self, field: impl FnOnce(&Appended) -> i64) -> i64 {
-        self.outcome.as_ref().map_or(-1, field)
-    }
-
-    fn code(&self) -> ErrorCode {
-        self.outcome.as_ref().map_or_else(|refusal| refusal.error, |_| ErrorCode::None)
-    }
-
-    /// The received bytes up to `end` with another header, copied.
-    fn patched(&self, py: Python<'_>, patch: &Patch, end: usize) -> PyResult<Py<PyBytes>> {
-        let received = self.data.as_bytes(py).get(..end).unwrap_or_default();
-        let stored = PyBytes::new_with(py, received.len(), |to| {
-            to.copy_from_slice(received);
-            if let (Some(head), Some(header)) = (to.first_chunk_mut(), patch.header_of(received)) {
-                *head = header.to_bytes();
-            }
-            Ok(())
-        })?;
-        Ok(stored.unbind())
-    }
-
-    /// The received bytes from `start` up to `end`, not copied.
-    fn received<'py>(
+    fn judge<'py>(
         &self,
         py: Python<'py>,
-        start: usize,
-        end: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        // Nearly every slice is this one.
-        static RECORDS: PyOnceLock<Py<PySlice>> = PyOnceLock::new();
-        let slice = |start: usize, end: isize| PySlice::new(py, start as isize, end, 1);
-        let data = self.data.bind(py);
-        let is_to_end = end == data.as_bytes().len();
-        if start == 0 && is_to_end {
-            return Ok(data.clone().into_any());
-        }
-        let view = PyMemoryView::from(data)?;
-        if start == RECORD_BATCH_OVERHEAD && is_to_end {
-            return view.get_item(RECORDS.get_or_init(py, || slice(start, isize::MAX).unbind()));
-        }
-        view.get_item(slice(start, end as isize))
+        records: &Bound<'py, PyAny>,
+        append: impl for<'a> Fn(&mut Engine, &'a [u8], &mut Validator) -> ottla_leader::Verdict<'a>
+        + Sync
+        + Send,
+    ) -> PyResult<Verdict> {
+        let records = bytes_of(records)?;
+        let bytes = records.as_bytes();
+        let mut engine = self.engine(py);
+        let engine = &mut *engine;
+        let mut decide = || with_validator(|validator| append(engine, bytes, validator));
+        let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
+        Ok(Verdict::new(py, records.clone(), verdict))
     }
 }
 
 #[pymethods]
-impl Verdict {
-    /// Whether the set is taken.
-    #[getter]
-    fn accepted(&self) -> bool {
-        self.outcome.is_ok()
+impl Leader {
+    #[new]
+    #[pyo3(signature = (config=None, **options), text_signature = "(config=None, *, topic='', \
+        partition=0, leader_epoch=0, next_offset=0, log_start_offset=0, profile='strict', \
+        unknown_producer='auto', transaction_verification=True)")]
+    fn new(
+        py: Python<'_>,
+        config: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let keywords = Keywords::new("Leader.__new__()", options);
+        let next_offset: i64 = keywords.take("next_offset", 0)?;
+        let log_start_offset: i64 = keywords.take("log_start_offset", 0)?;
+        let options = LeaderOptions::take(config, &keywords, py)?;
+        keywords.finish()?;
+        if log_start_offset < 0 || next_offset < log_start_offset {
+            return Err(PyValueError::new_err(format!(
+                "next_offset is {next_offset} and log_start_offset {log_start_offset}, expected \
+                 0 <= log_start_offset <= next_offset"
+            )));
+        }
+        let LeaderOptions { settings, topic, partition } = options;
+        let engine = Mutex::new(Engine::new(settings, log_start_offset, next_offset));
+        Ok(Self { engine, topic, partition })
     }
 
-    /// Kafka's error code; 0 where the set is taken.
-    #[getter]
-    fn error(&self) -> i16 {
-        self.code().code()
-    }
-
-    /// Kafka's name for the error.
-    #[getter]
-    fn error_name(&self) -> &'static str {
-        self.code().name()
-    }
-
-    /// What was found, what was expected and at which records; ``None`` where the set is taken.
-    #[getter]
-    fn error_message(&self) -> Option<String> {
-        self.outcome.as_ref().err().map(|refusal| refusal.message())
-    }
-
-    /// The records to blame, ascending.
-    #[getter]
-    fn record_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let refusal = self.outcome.as_ref().err();
-        let errors = refusal.iter().flat_map(|refusal| &refusal.record_errors);
-        let errors = errors.map(|error| RecordError {
-            batch_index: error.batch_index,
-            error: error.error.code(),
-            message: error.message(),
-        });
-        PyTuple::new(py, errors.map(|error| Py::new(py, error)).collect::<PyResult<Vec<_>>>()?)
-    }
-
-    /// Whether Kafka fails every partition of the request with this error.
-    #[getter]
-    fn is_request_wide(&self) -> bool {
-        self.outcome.as_ref().is_err_and(|refusal| refusal.is_request_wide)
-    }
-
-    /// Offset of the first record; −1 where nothing is appended.
-    #[getter]
-    fn base_offset(&self) -> i64 {
-        self.field(|accepted| accepted.base_offset)
-    }
-
-    /// Offset of the last record; −1 where nothing is appended.
-    #[getter]
-    fn last_offset(&self) -> i64 {
-        self.field(|accepted| accepted.last_offset)
-    }
-
-    /// The largest timestamp, in ms; −1 for none.
-    #[getter]
-    fn max_timestamp_ms(&self) -> i64 {
-        self.field(|accepted| accepted.max_timestamp_ms)
-    }
-
-    /// Offset of the first record that has it; −1 for none.
-    #[getter]
-    fn offset_of_max_timestamp(&self) -> i64 {
-        self.field(|accepted| accepted.offset_of_max_timestamp)
-    }
-
-    /// The time of the append, in ms; −1 where the topic keeps the producer's.
-    #[getter]
-    fn log_append_time_ms(&self) -> i64 {
-        self.field(|accepted| accepted.log_append_time_ms)
-    }
-
-    /// Log start offset of the answer; −1 where it is not told.
-    #[getter]
-    fn log_start_offset(&self) -> i64 {
-        self.log_start_offset
-    }
-
-    /// Whether records were written anew; the rest keeps every byte behind its header.
-    #[getter]
-    fn is_rebuilt(&self) -> bool {
-        self.outcome.as_ref().is_ok_and(|accepted| accepted.is_rebuilt)
-    }
-
-    /// Whether the batch is in the log already, at these offsets: nothing is appended.
-    #[getter]
-    fn is_duplicate(&self) -> bool {
-        self.outcome.as_ref().is_ok_and(|accepted| accepted.is_duplicate)
-    }
-
-    /// Records written anew.
-    #[getter]
-    fn converted(&self) -> i64 {
-        self.outcome.as_ref().map_or(0, |accepted| accepted.converted as i64)
-    }
-
-    /// The bytes to append, in one piece; empty where nothing is.
+    /// Opens a log again: a leader with the state of a snapshot and of the batches behind it.
     ///
-    /// A set that is kept stands behind another header: the first call copies it.
-    /// :attr:`stored_parts` are the same bytes without a copy.
-    #[getter]
-    fn stored<'py>(&'py self, py: Python<'py>) -> PyResult<&'py Bound<'py, PyBytes>> {
-        let stored = self.stored.get_or_try_init(py, || {
-            if let Ok(Appended { kept: Kept::Patched(patch, end), .. }) = &self.outcome
-                && *end < JOINED_BYTES
-            {
-                return self.patched(py, patch, *end);
-            }
-            let parts = self.stored_parts(py)?;
-            if parts.len() == 1
-                && let Ok(whole) = parts.get_item(0)?.cast_into::<PyBytes>()
-            {
-                return Ok(whole.unbind());
-            }
-            let joined = PyBytes::new(py, b"").call_method1(pyo3::intern!(py, "join"), (parts,))?;
-            Ok::<_, PyErr>(joined.cast_into::<PyBytes>()?.unbind())
-        })?;
-        Ok(stored.bind(py))
-    }
-
-    /// The bytes to append as bytes-like objects that follow one another, none of them copied, as
-    /// ``os.writev`` and ``b"".join`` take them; ``()`` where nothing is appended.
+    /// Args:
+    ///     snapshot: the bytes of a ``.snapshot`` file, or ``None``: no producer is known at
+    ///         ``snapshot_offset``.
+    ///     stored_batches_after: the stored batches from there on, as one bytes-like object or
+    ///         several; for Kafka's state to the last batch remembered, one a segment. Their
+    ///         checksums are not looked at.
+    ///     snapshot_offset: the offset of the snapshot's name; without a snapshot, where the
+    ///         batches begin.
+    ///     log_start_offset: the first offset that may be read.
+    ///     log_start_batch_offset: base offset of the stored batch that holds it.
+    ///     log_end_offset: the offset that the next record gets; that behind the last batch if not
+    ///         given. Batches beyond it are left out.
+    ///     high_watermark: up to where the log is replicated; its end if not given.
+    ///     aborted_transactions: what the transaction index holds.
+    ///     is_recovery: after an unclean stop, aborted transactions that the index lacks are found
+    ///         again in the batches.
+    ///     now_ms: the clock; producers of the snapshot may have expired.
     ///
-    /// A set that is kept comes as its new header, 61 ``bytes``, and a ``memoryview`` of the
-    /// received records; one that is written anew, or kept whole, as one object. A view keeps the
-    /// received bytes alive.
+    /// The other arguments are those of :class:`Leader`. Every decision from here on is that of the
+    /// leader which took the snapshot, but for two things that a snapshot does not hold, in Kafka
+    /// neither: of the batches before it, only each producer's newest is known again, so that a
+    /// repeat of an older one is out of order (45); and no verification is under way.
+    ///
+    /// Raises:
+    ///     ProducerSnapshotError: a snapshot that is cut, of another version, or with a wrong
+    ///         checksum. Kafka deletes it and takes the next older one.
+    ///     RecordBatchError: a batch whose framing is damaged.
+    ///     KafkaError: a batch that contradicts the transactions before it; Kafka does not load
+    ///         such a log.
     ///
     /// >>> import ottla
-    /// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")])
-    /// >>> verdict = ottla.validate(batch, now_ms=0, base_offset=42)
-    /// >>> [len(part) for part in verdict.stored_parts]
-    /// [61, 8]
-    /// >>> b"".join(verdict.stored_parts) == verdict.stored
+    /// >>> leader = ottla.Leader()
+    /// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")], producer_id=7,
+    /// ...                           producer_epoch=0, base_sequence=0)
+    /// >>> stored = leader.append(batch, now_ms=0).stored
+    /// >>> again = ottla.Leader.restore(None, stored, now_ms=0)
+    /// >>> again.append(batch, now_ms=0).is_duplicate
     /// True
-    #[getter]
-    fn stored_parts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match self.outcome.as_ref().map(|appended| &appended.kept) {
-            Ok(Kept::Patched(patch, end)) => {
-                let header = patch.header_of(self.data.as_bytes(py)).map(|new| new.to_bytes());
-                let header = PyBytes::new(py, header.as_ref().map_or(&[], |bytes| &bytes[..]));
-                let rest = self.received(py, RECORD_BATCH_OVERHEAD, *end)?;
-                PyTuple::new(py, [header.into_any(), rest])
-            }
-            Ok(Kept::AsReceived(end)) if *end > 0 => {
-                PyTuple::new(py, [self.received(py, 0, *end)?])
-            }
-            Ok(Kept::Owned(bytes)) => PyTuple::new(py, [bytes]),
-            Ok(Kept::AsReceived(_)) | Err(_) => Ok(PyTuple::empty(py)),
-        }
+    #[staticmethod]
+    #[pyo3(
+        signature = (snapshot, stored_batches_after=None, *, now_ms, config=None, **options),
+        text_signature = "(snapshot, stored_batches_after=None, *, now_ms, snapshot_offset=0, \
+            log_start_offset=0, log_start_batch_offset=None, log_end_offset=None, \
+            high_watermark=None, aborted_transactions=(), is_recovery=False, config=None, \
+            topic='', partition=0, leader_epoch=0, profile='strict', unknown_producer='auto', \
+            transaction_verification=True)"
+    )]
+    fn restore(
+        py: Python<'_>,
+        snapshot: Option<&Bound<'_, PyAny>>,
+        stored_batches_after: Option<&Bound<'_, PyAny>>,
+        now_ms: Integer,
+        config: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let keywords = Keywords::new("Leader.restore()", options);
+        let StoredLogOptions { snapshot_offset, offsets, aborted, replay } =
+            StoredLogOptions::take(&keywords)?;
+        let LeaderOptions { settings, topic, partition } =
+            LeaderOptions::take(config, &keywords, py)?;
+        keywords.finish()?;
+        let now_ms = now_ms.clock()?;
+        let engine = with_stored(snapshot, stored_batches_after, |snapshot, sets| {
+            let source = ReplaySource { snapshot, snapshot_offset, sets, replay, now_ms };
+            let log = StoredLog { offsets, aborted, source };
+            with_validator(|validator| Engine::restore(settings, log, validator.codecs()))
+                .map_err(|error| not_restored(py, &error))
+        })?;
+        Ok(Self { engine: Mutex::new(engine), topic, partition })
     }
 
-    /// What was counted, by the names of Kafka's meters (KIP-467).
+    /// Decides on the record set of a produce request, and appends it if it is taken.
+    ///
+    /// Args:
+    ///     records: any bytes-like object.
+    ///     now_ms: the broker's clock, milliseconds since 1970.
+    ///     api_version: version of the Produce request; ``None`` for no request gate.
+    ///     transactional_id: that of the request.
+    ///     origin: ``"client"``, or ``"coordinator"`` for the broker's own writes.
+    ///     guard: what :meth:`begin_verification` gave.
+    ///
+    /// Gives a :class:`Verdict`; a batch that is known already is answered with its own offsets and
+    /// ``is_duplicate``, and nothing is to be stored.
+    #[pyo3(signature = (
+        records, *, now_ms, api_version=Some(Integer::Of(11)), transactional_id=None,
+        origin=OriginName(Origin::Client), guard=None
+    ), text_signature = "($self, records, *, now_ms, api_version=11, transactional_id=None, \
+        origin='client', guard=None)")]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn append(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        now_ms: Integer,
+        api_version: Option<Integer>,
+        transactional_id: Option<&str>,
+        origin: OriginName,
+        guard: Option<&Bound<'_, VerificationGuard>>,
+    ) -> PyResult<Verdict> {
+        let request = AppendRequest {
+            api_version: api_version.map(Integer::api_version).transpose()?,
+            has_transactional_id: transactional_id.is_some(),
+            origin: origin.0,
+            guard: guard.map(|guard| &guard.get().guard),
+            now_ms: now_ms.clock()?,
+        };
+        self.judge(py, records, |engine, records, validator| {
+            engine.append(records, &request, validator)
+        })
+    }
+
+    /// Appends what the leader that this partition follows has sent, with the offsets it has.
+    #[pyo3(signature = (records, *, now_ms))]
+    fn append_as_follower(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        now_ms: Integer,
+    ) -> PyResult<Verdict> {
+        let now_ms = now_ms.clock()?;
+        self.judge(py, records, |engine, records, validator| {
+            engine.append_as_follower(records, now_ms, validator)
+        })
+    }
+
+    /// The coordinator is about to be asked whether a producer's transaction goes on (KIP-890):
+    /// gives the guard that the next :meth:`append` has to carry, or ``None`` while that
+    /// transaction is open here and needs none.
+    ///
+    /// Args:
+    ///     producer_id: whose it is.
+    ///     producer_epoch: its epoch.
+    ///     base_sequence: the first sequence of the batch that waits.
+    ///     now_ms: the broker's clock.
+    ///     transaction_version: 2 for Produce 12 and above.
+    ///
+    /// Raises:
+    ///     KafkaError: INVALID_PRODUCER_EPOCH (47) for an epoch below the producer's.
+    #[pyo3(signature = (
+        producer_id, producer_epoch, base_sequence, *, now_ms, transaction_version=2
+    ))]
+    fn begin_verification(
+        &self,
+        py: Python<'_>,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        now_ms: Integer,
+        transaction_version: i16,
+    ) -> PyResult<Option<VerificationGuard>> {
+        let now_ms = now_ms.clock()?;
+        self.engine(py)
+            .begin_verification(
+                producer_id,
+                producer_epoch,
+                base_sequence,
+                transaction_version,
+                now_ms,
+            )
+            .map(|guard| guard.map(|guard| VerificationGuard { guard }))
+            .map_err(|refusal| refused(py, &refusal))
+    }
+
+    /// Appends the marker that ends a transaction (KIP-98), as its coordinator writes it.
+    ///
+    /// Gives a :class:`Verdict`: taken also where no transaction is open.
+    ///
+    /// Raises:
+    ///     ValueError: a negative producer id.
+    #[pyo3(signature = (producer_id, producer_epoch, *, coordinator_epoch, commit, now_ms))]
+    fn end_transaction(
+        &self,
+        py: Python<'_>,
+        producer_id: i64,
+        producer_epoch: i16,
+        coordinator_epoch: i32,
+        commit: bool,
+        now_ms: Integer,
+    ) -> PyResult<Verdict> {
+        let now_ms = now_ms.clock()?;
+        let end = EndTransaction { producer_id, producer_epoch, coordinator_epoch, commit, now_ms };
+        let mut engine = self.engine(py);
+        let verdict = with_validator(|validator| engine.end_transaction(&end, validator));
+        let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
+    }
+
+    /// Moves the log start up (DeleteRecords and retention, KIP-107); an offset below it changes
+    /// nothing. Producers stay.
+    ///
+    /// Args:
+    ///     offset: the first offset that may be read from now on.
+    ///     batch_base_offset: base offset of the stored batch that holds it: Kafka's stable offset
+    ///         falls back to it while a transaction from below is open (profile ``"kafka"``).
+    ///
+    /// Raises:
+    ///     KafkaError: OFFSET_OUT_OF_RANGE (1) above the high watermark.
+    #[pyo3(signature = (offset, *, batch_base_offset=None))]
+    fn delete_records(
+        &self,
+        py: Python<'_>,
+        offset: i64,
+        batch_base_offset: Option<i64>,
+    ) -> PyResult<()> {
+        self.engine(py)
+            .delete_records(offset, batch_base_offset)
+            .map_err(|error| out_of_range(py, &error))
+    }
+
+    /// Moves the high watermark, within the log: what lies below is replicated.
+    fn advance_high_watermark(&self, py: Python<'_>, offset: i64) {
+        self.engine(py).advance_high_watermark(offset);
+    }
+
+    /// Drops producers without an open transaction whose last timestamp is
+    /// ``producer.id.expiration.ms`` old, and verifications of that age.
+    fn expire_producers(&self, py: Python<'_>, now_ms: Integer) -> PyResult<()> {
+        let now_ms = now_ms.clock()?;
+        self.engine(py).expire_producers(now_ms);
+        Ok(())
+    }
+
+    /// Cuts the log at an offset; one at or above its end changes nothing.
+    ///
+    /// Args:
+    ///     offset: the new end of the log.
+    ///     snapshot: the newest ``.snapshot`` file above the log start and not above the offset.
+    ///     stored_batches_after: the stored batches from there on, as for :meth:`restore`; those
+    ///         that reach the offset are left out.
+    ///     snapshot_offset: the offset of the snapshot's name.
+    ///     now_ms: the clock; producers of the snapshot may have expired.
+    ///
+    /// Raises:
+    ///     ProducerSnapshotError, RecordBatchError, KafkaError: as :meth:`restore`.
+    #[pyo3(signature = (
+        offset, snapshot=None, stored_batches_after=None, *, now_ms, snapshot_offset=0
+    ))]
+    fn truncate(
+        &self,
+        py: Python<'_>,
+        offset: i64,
+        snapshot: Option<&Bound<'_, PyAny>>,
+        stored_batches_after: Option<&Bound<'_, PyAny>>,
+        now_ms: Integer,
+        snapshot_offset: i64,
+    ) -> PyResult<()> {
+        let (now_ms, replay) = (now_ms.clock()?, Replay::Load);
+        with_stored(snapshot, stored_batches_after, |snapshot, sets| {
+            let source = ReplaySource { snapshot, snapshot_offset, sets, replay, now_ms };
+            let mut engine = self.engine(py);
+            with_validator(|validator| engine.truncate(offset, &source, validator.codecs()))
+                .map_err(|error| not_restored(py, &error))
+        })
+    }
+
+    /// The bytes of a ``.snapshot`` file of now: what a partition knows of its producers at
+    /// ``producer_end_offset``, which names the file.
+    fn snapshot<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.engine(py).state().snapshot())
+    }
+
+    /// The producers that are known, by id, as :class:`ProducerState`.
+    #[getter]
+    fn producers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let entries: Vec<_> =
+            self.engine(py).state().producers().by_id().into_iter().cloned().collect();
+        PyTuple::new(
+            py,
+            entries.into_iter().map(|entry| ProducerState { entry }).collect::<Vec<_>>(),
+        )
+    }
+
+    /// The aborted transactions whose markers the log still holds, as
+    /// :class:`AbortedTransaction`, in the order of their markers.
+    #[getter]
+    fn aborted_transactions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let engine = self.engine(py);
+        let entries = engine.state().aborted_transactions();
+        PyTuple::new(py, entries.iter().map(AbortedTransaction::from_entry).collect::<Vec<_>>())
+    }
+
+    /// The aborted transactions that a read of committed records of ``start`` to ``end`` leaves out.
+    fn aborted_between<'py>(
+        &self,
+        py: Python<'py>,
+        start: i64,
+        end: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let entries = self.engine(py).state().aborted_between(start, end);
+        PyTuple::new(py, entries.iter().map(AbortedTransaction::from_entry).collect::<Vec<_>>())
+    }
+
+    /// The first offset that may be read.
+    #[getter]
+    fn log_start_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().log_start_offset()
+    }
+
+    /// The offset that the next record gets.
+    #[getter]
+    fn log_end_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().log_end_offset()
+    }
+
+    /// Records below this are replicated.
+    #[getter]
+    fn high_watermark(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().high_watermark()
+    }
+
+    /// Readers of committed records see what lies below this.
+    #[getter]
+    fn last_stable_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).last_stable_offset()
+    }
+
+    /// First offset of the oldest transaction that is open, or whose marker is not replicated;
+    /// ``None`` without one.
+    #[getter]
+    fn first_unstable_offset(&self, py: Python<'_>) -> Option<i64> {
+        self.engine(py).state().first_unstable_offset()
+    }
+
+    /// The offset up to which the producers know the log.
+    #[getter]
+    fn producer_end_offset(&self, py: Python<'_>) -> i64 {
+        self.engine(py).state().producers().end_offset()
+    }
+
+    /// What was counted, by the names of Kafka's meters.
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let named = PyDict::new(py);
-        let metrics = match &self.outcome {
-            Ok(appended) => {
-                Metrics::accepted(self.set_bytes, appended.message_count, appended.converted)
-            }
-            Err(refusal) => refusal.metrics,
-        };
-        for (name, count) in metrics.named() {
-            named.set_item(name, count)?;
+        let metrics = PyDict::new(py);
+        for (name, count) in self.engine(py).metrics().named() {
+            metrics.set_item(name, count)?;
         }
-        Ok(named)
+        Ok(metrics)
     }
 
-    fn __repr__(&self) -> String {
-        match &self.outcome {
-            Ok(accepted) => format!(
-                "<Verdict accepted, offsets {} to {}>",
-                accepted.base_offset, accepted.last_offset
-            ),
-            Err(refusal) => {
-                format!("<Verdict {} ({}): {}>", self.error_name(), self.error(), refusal.message())
-            }
-        }
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (topic, partition) = (&self.topic, self.partition);
+        let end = self.engine(py).state().log_end_offset();
+        format!("Leader(topic='{topic}', partition={partition}, log_end_offset={end})")
     }
 }
 
-/// A record to blame.
-#[pyclass(frozen, eq, hash, get_all, module = "ottla")]
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct RecordError {
-    /// Its position in the batch, from 0.
-    batch_index: u32,
-    /// What was found and what was expected.
-    message: String,
-    /// Kafka's error code of this record.
-    error: i16,
-}
-
-#[pymethods]
-impl RecordError {
-    fn __repr__(&self) -> String {
-        let Self { batch_index, message, error } = self;
-        format!("RecordError(batch_index={batch_index}, message={message:?}, error={error})")
-    }
-}
-
-/// The rows in which the profiles differ: ``id``, ``kafka``, ``strict``, ``why``.
-#[pyfunction]
-pub(crate) fn profile_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let row = |row: &ottla_leader::Difference| {
-        let dict = PyDict::new(py);
-        dict.set_item("id", row.id())?;
-        dict.set_item("kafka", row.kafka())?;
-        dict.set_item("strict", row.strict())?;
-        dict.set_item("why", row.why())?;
-        Ok(dict)
-    };
-    ottla_leader::Difference::ALL.iter().map(row).collect()
+/// Lends the bytes of a snapshot and of sets of stored batches.
+fn with_stored<T>(
+    snapshot: Option<&Bound<'_, PyAny>>,
+    batches: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(Option<&[u8]>, &[&[u8]]) -> PyResult<T>,
+) -> PyResult<T> {
+    let snapshot = snapshot.map(bytes_of).transpose()?;
+    let sets = sets_of(batches)?;
+    let sets: Vec<_> = sets.iter().map(PyBytesMethods::as_bytes).collect();
+    work(snapshot.as_ref().map(PyBytesMethods::as_bytes), &sets)
 }

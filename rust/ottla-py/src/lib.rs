@@ -3,34 +3,43 @@
 // What stands in `///` here is what Python's `help()` shows: reStructuredText, not Markdown.
 #![allow(clippy::doc_markdown)]
 
+mod arrow;
 mod audit;
 mod build;
 mod bytes;
 mod check;
 mod columns;
+mod error_codes;
 mod errors;
 mod header_json;
 mod internal_topics;
 mod leader;
+mod leader_options;
 mod names;
 mod partition;
-mod partition_leader;
 mod place;
+mod producer_state;
 mod read;
 mod reading;
 mod recovery;
 mod replicas;
+mod request_options;
 mod rows;
 mod segment_table;
 mod sidefiles;
 mod tables;
-mod verdict_table;
+mod topic_settings;
+mod validate;
+mod validator;
+mod verdict;
 
 use pyo3::prelude::*;
 
 /// The engine of Ottla.
 #[pymodule(gil_used = false)]
 mod _engine {
+    #[pymodule_export]
+    use crate::arrow::verdicts::validate_column;
     #[pymodule_export]
     use crate::audit::{
         Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_cuts,
@@ -44,19 +53,21 @@ mod _engine {
     #[pymodule_export]
     use crate::columns::{Columns, read_columns};
     #[pymodule_export]
+    use crate::error_codes::{ErrorCode, error_codes, leader_error_codes};
+    #[pymodule_export]
     use crate::internal_topics::{
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
         transactional_ids,
     };
     #[pymodule_export]
-    use crate::leader::{RecordError, TopicSettings, Verdict, profile_differences, validate};
+    use crate::leader::Leader;
     #[pymodule_export]
     use crate::names::{directory_kind, file_name, parse_file_name, parse_partition_name};
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
     #[pymodule_export]
-    use crate::partition_leader::{
-        AbortedTransaction, Leader, ProducerState, RememberedBatch, VerificationGuard,
+    use crate::producer_state::{
+        AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,
     };
     #[pymodule_export]
     use crate::reading::PartitionRecords;
@@ -84,7 +95,11 @@ mod _engine {
     #[pymodule_export]
     use crate::tables::{TableStream, table_stream};
     #[pymodule_export]
-    use crate::verdict_table::validate_column;
+    use crate::topic_settings::TopicSettings;
+    #[pymodule_export]
+    use crate::validate::{SetPart, profile_differences, validate, validate_each, validate_stored};
+    #[pymodule_export]
+    use crate::verdict::{RecordError, Verdict};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 

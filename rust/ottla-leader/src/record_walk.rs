@@ -1,8 +1,9 @@
-//! The records of one batch as the validator sees them: enough of each to judge it.
+//! A walk over the records of a batch of magic 2, with enough of each to judge it.
 //!
-//! Kafka parses in two ways that do not take the same bytes. The *full* parse holds every record to
-//! the length it declares. The *skip* parse, used where a compressed batch may be kept as it is,
-//! reads the fields one after the other and never looks at that length (`record-batch.md` §4).
+//! Kafka parses in two ways that do not accept the same bytes. The *full* parse holds every record
+//! to the length it declares. The *skip* parse, used where a compressed batch may be kept as it is,
+//! reads the fields one after the other and never looks at that length
+//! (docs/kafka/record-batch.md §4).
 
 use ottla_format::attributes::TimestampType;
 use ottla_format::batch::BatchInfo;
@@ -13,30 +14,30 @@ use ottla_format::varint::{VarintFault, read_varint, read_varlong};
 
 /// How records are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parse {
+pub(crate) enum Parse {
     /// Every field, held to the record's length.
     Full,
     /// Field after field, whatever the length says.
     Skip,
 }
 
-/// What is seen of a record.
+/// A record as far as the walk has read it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) index: u32,
-    pub(super) offset_delta: i32,
-    pub(super) timestamp_delta: i64,
-    /// LogAppendTime: the batch's.
-    pub(super) timestamp: i64,
-    pub(super) has_key: bool,
+pub(crate) struct WalkedRecord {
+    pub(crate) index: u32,
+    pub(crate) offset_delta: i32,
+    pub(crate) timestamp_delta: i64,
+    /// That of the batch, if it is of type LogAppendTime.
+    pub(crate) timestamp: i64,
+    pub(crate) has_key: bool,
     /// The length it declares, and the one it has; equal after a full parse.
-    pub(super) declared_length: i64,
-    pub(super) length: u64,
+    pub(crate) declared_length: i64,
+    pub(crate) length: u64,
 }
 
-/// Walks the records of a magic 2 batch.
+/// Walks the records of a batch of magic 2.
 #[derive(Debug)]
-pub(super) struct Records<'p> {
+pub(crate) struct RecordWalk<'p> {
     payload: &'p [u8],
     info: BatchInfo,
     parse: Parse,
@@ -44,15 +45,15 @@ pub(super) struct Records<'p> {
     position: usize,
     index: u32,
     count: u32,
-    /// The payload fails behind these bytes: nothing tells that they are all.
+    /// The payload is damaged behind these bytes, so that they may not be all.
     is_cut: bool,
-    /// Whether the lengths of the records from here on lead to the end, once that was asked.
+    /// Whether the lengths of the records from here on lead to the end, once that is known.
     leads_to_end: Option<bool>,
 }
 
-impl<'p> Records<'p> {
+impl<'p> RecordWalk<'p> {
     /// Starts before the first record of a payload.
-    pub(super) fn start(
+    pub(crate) fn start(
         info: &BatchInfo,
         payload: &'p [u8],
         parse: Parse,
@@ -73,88 +74,79 @@ impl<'p> Records<'p> {
         })
     }
 
-    /// The payload is damaged behind these bytes.
-    pub(super) fn cut(mut self) -> Self {
+    /// The same walk over a payload that is damaged behind these bytes.
+    pub(crate) fn cut(mut self) -> Self {
         self.is_cut = true;
         self
     }
 
-    /// The next record, or `None` after the last. Bytes behind the last record make Kafka refuse
-    /// that record already; those of a batch without records are not looked at.
-    pub(super) fn next(&mut self) -> Result<Option<Seen>, ErrorKind> {
+    /// Returns the next record, or `None` after the last. Kafka refuses the last record if bytes
+    /// follow it, and does not look at the bytes of a batch without records.
+    pub(crate) fn next(&mut self) -> Result<Option<WalkedRecord>, ErrorKind> {
         if self.index >= self.count {
             return Ok(None);
         }
-        let (seen, end) = self.read()?;
+        let (record, end) = self.read()?;
         self.position = end;
-        self.index += 1;
-        if u64::try_from(seen.declared_length) != Ok(seen.length) {
-            // Another way through the payload than that of the lengths.
+        self.index = self.index.saturating_add(1);
+        if !record.has_declared_length() {
+            // The walk has left the way that the lengths lead.
             self.leads_to_end = self.leads_to_end.and(Some(false));
         }
         if self.index == self.count && end != self.payload.len() {
-            let (index, used) = (seen.index, seen.length);
-            return Err(match seen.declared_length {
-                declared if u64::try_from(declared) != Ok(used) => {
-                    ErrorKind::RecordLengthMismatch { index, declared, used }
-                }
-                _ => ErrorKind::TrailingBytes { left: (self.payload.len() - end) as u64 },
+            let WalkedRecord { index, declared_length: declared, length: used, .. } = record;
+            return Err(if record.has_declared_length() {
+                ErrorKind::TrailingBytes { left: self.payload.len().saturating_sub(end) as u64 }
+            } else {
+                ErrorKind::RecordLengthMismatch { index, declared, used }
             });
         }
         if self.index == self.count && self.is_cut {
             return Err(ErrorKind::RecordsMissing { index: self.index, count: self.count });
         }
-        Ok(Some(seen))
+        Ok(Some(record))
     }
 
-    /// Index of the record that comes next, or could not be read.
-    pub(super) fn index(&self) -> u32 {
+    /// Index of the record that comes next, or that could not be read.
+    pub(crate) fn index(&self) -> u32 {
         self.index
     }
 
-    fn read(&self) -> Result<(Seen, usize), ErrorKind> {
+    fn read(&self) -> Result<(WalkedRecord, usize), ErrorKind> {
         let (index, count) = (self.index, self.count);
         if self.position == self.payload.len() {
             return Err(ErrorKind::RecordsMissing { index, count });
         }
-        let (skipped, end) = match self.parse {
+        let (mut record, end) = match self.parse {
             Parse::Full => {
                 let (record, end) = read_record(self.payload, self.position, index, &self.limits)
                     .map_err(|error| error.kind)?;
-                let skipped = Skipped {
-                    timestamp_delta: record.timestamp_delta,
+                let record = WalkedRecord {
+                    index,
                     offset_delta: record.offset_delta,
+                    timestamp_delta: record.timestamp_delta,
+                    timestamp: 0,
                     has_key: record.key.is_some(),
                     declared_length: 0,
                     length: 0,
                 };
-                (skipped, end)
+                (record, end)
             }
             Parse::Skip => skip_record(self.payload, self.position, index)?,
         };
         let info = &self.info;
-        let timestamp = if info.timestamp_type() == TimestampType::LogAppendTime {
+        record.timestamp = if info.timestamp_type() == TimestampType::LogAppendTime {
             info.max_timestamp
         } else {
-            info.base_timestamp.wrapping_add(skipped.timestamp_delta)
+            info.base_timestamp.wrapping_add(record.timestamp_delta)
         };
-        let Skipped { timestamp_delta, offset_delta, has_key, declared_length, length } = skipped;
-        let seen = Seen {
-            index,
-            offset_delta,
-            timestamp_delta,
-            timestamp,
-            has_key,
-            declared_length,
-            length,
-        };
-        Ok((seen, end))
+        Ok((record, end))
     }
 
     /// Steps over a record that could not be parsed, if the lengths from it on lead exactly to the
-    /// end: then the fault is inside it, and what follows can be judged. Whether it did. The lengths
-    /// are followed once: a payload of many such records is no more work than one of few.
-    pub(super) fn step_over(&mut self) -> bool {
+    /// end: then the fault is inside it, and what follows can be judged. Returns whether it did. The
+    /// lengths are followed once, so that many such records take no more work than few.
+    pub(crate) fn step_over(&mut self) -> bool {
         let leads_to_end = self.leads_to_end.unwrap_or_else(|| {
             let end = (self.index..self.count)
                 .try_fold(self.position, |position, _| self.end_by_length(position));
@@ -164,7 +156,7 @@ impl<'p> Records<'p> {
         match self.end_by_length(self.position).filter(|_| leads_to_end) {
             Some(end) => {
                 self.position = end;
-                self.index += 1;
+                self.index = self.index.saturating_add(1);
                 true
             }
             None => false,
@@ -178,23 +170,28 @@ impl<'p> Records<'p> {
     }
 }
 
-struct Skipped {
-    timestamp_delta: i64,
-    offset_delta: i32,
-    has_key: bool,
-    declared_length: i64,
-    length: u64,
+impl WalkedRecord {
+    /// Whether the record takes as many bytes as it declares.
+    pub(crate) fn has_declared_length(&self) -> bool {
+        u64::try_from(self.declared_length) == Ok(self.length)
+    }
 }
 
-struct Cursor<'p> {
+/// A position in the fields of a record.
+struct FieldCursor<'p> {
     payload: &'p [u8],
-    at: usize,
+    position: usize,
     index: u32,
 }
 
-impl<'p> Cursor<'p> {
+impl<'p> FieldCursor<'p> {
+    /// What is left of the payload: nothing past its end.
     fn rest(&self) -> &'p [u8] {
-        self.payload.get(self.at..).unwrap_or_default()
+        self.payload.get(self.position..).unwrap_or_default()
+    }
+
+    fn step(&mut self, size: usize) {
+        self.position = self.position.saturating_add(size);
     }
 
     fn fault(&self, field: Field, fault: VarintFault) -> ErrorKind {
@@ -207,17 +204,17 @@ impl<'p> Cursor<'p> {
 
     fn int(&mut self, field: Field) -> Result<i32, ErrorKind> {
         let (value, used) = read_varint(self.rest()).map_err(|fault| self.fault(field, fault))?;
-        self.at += used;
+        self.step(used);
         Ok(value)
     }
 
     fn long(&mut self, field: Field) -> Result<i64, ErrorKind> {
         let (value, used) = read_varlong(self.rest()).map_err(|fault| self.fault(field, fault))?;
-        self.at += used;
+        self.step(used);
         Ok(value)
     }
 
-    /// Steps over a length and as many bytes, none for a negative one; gives the length.
+    /// Steps over a length and as many bytes, none for a negative length; returns the length.
     fn sized(&mut self, field: Field) -> Result<i32, ErrorKind> {
         let declared = self.int(field)?;
         let left = self.rest().len();
@@ -226,19 +223,24 @@ impl<'p> Cursor<'p> {
             let (index, declared, left) = (self.index, i64::from(declared), left as u64);
             return Err(ErrorKind::FieldOverrun { index, field, declared, left });
         }
-        self.at += length;
+        self.step(length);
         Ok(declared)
     }
 }
 
-fn skip_record(payload: &[u8], at: usize, index: u32) -> Result<(Skipped, usize), ErrorKind> {
-    let mut cursor = Cursor { payload, at, index };
+/// Reads a record field by field, whatever its length says.
+fn skip_record(
+    payload: &[u8],
+    position: usize,
+    index: u32,
+) -> Result<(WalkedRecord, usize), ErrorKind> {
+    let mut cursor = FieldCursor { payload, position, index };
     let declared_length = i64::from(cursor.int(Field::RecordLength)?);
-    let start = cursor.at;
+    let start = cursor.position;
     if cursor.rest().is_empty() {
         return Err(cursor.fault(Field::Attributes, VarintFault::End));
     }
-    cursor.at += 1;
+    cursor.step(1);
     let timestamp_delta = cursor.long(Field::TimestampDelta)?;
     let offset_delta = cursor.int(Field::OffsetDelta)?;
     let has_key = cursor.sized(Field::Key)? >= 0;
@@ -256,7 +258,15 @@ fn skip_record(payload: &[u8], at: usize, index: u32) -> Result<(Skipped, usize)
         }
         cursor.sized(Field::HeaderValue)?;
     }
-    let length = (cursor.at - start) as u64;
-    let skipped = Skipped { timestamp_delta, offset_delta, has_key, declared_length, length };
-    Ok((skipped, cursor.at))
+    let length = cursor.position.saturating_sub(start) as u64;
+    let record = WalkedRecord {
+        index,
+        offset_delta,
+        timestamp_delta,
+        timestamp: 0,
+        has_key,
+        declared_length,
+        length,
+    };
+    Ok((record, cursor.position))
 }

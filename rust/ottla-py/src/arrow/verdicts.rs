@@ -1,8 +1,10 @@
 //! A leader's verdicts on a column of record sets, as columns of Arrow: no Python object for any row.
 
 use crate::build::contiguous;
-use crate::leader::{RequestOptions, TopicSettings, Whole, origin_of, settings_of, with_validator};
+use crate::request_options::{Integer, RequestOptions, origin_of};
 use crate::segment_table::TableBatch;
+use crate::topic_settings::{TopicSettings, settings_of};
+use crate::validator::with_validator;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, ListArray, RecordBatch, StructArray,
@@ -10,7 +12,8 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use numpy::PyReadonlyArray1;
-use ottla_leader::{Accepted, ErrorCode, RecordError, Refusal, Request, Validator};
+use ottla_format::error_code::ErrorCode;
+use ottla_leader::{Accepted, RecordError, Refusal, Request, Validator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -48,7 +51,7 @@ impl<T> Given<Option<T>> {
     }
 }
 
-type Numbers = Given<Option<Whole>>;
+type Numbers = Given<Option<Integer>>;
 type Texts = Given<Option<PyBackedStr>>;
 
 /// What :func:`validate` answers for each record set of a column, as columns named as the attributes
@@ -212,7 +215,7 @@ impl Verdicts {
         self.log_append_time_ms.push(field(|kept| kept.log_append_time_ms));
         self.max_timestamp_ms.push(field(|kept| kept.max_timestamp_ms));
         self.offset_of_max_timestamp.push(field(|kept| kept.offset_of_max_timestamp));
-        self.stored_size.push(Some(kept.map_or(0, |kept| kept.stored.size() as i64)));
+        self.stored_size.push(Some(kept.map_or(0, |kept| kept.stored.len() as i64)));
         self.is_rebuilt.push(Some(kept.is_some_and(|kept| kept.is_rebuilt)));
         self.converted.push(Some(kept.map_or(0, |kept| kept.converted as i64)));
         Ok(())

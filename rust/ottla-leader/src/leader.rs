@@ -12,13 +12,17 @@
 use crate::config::TopicConfig;
 use crate::metrics::Metrics;
 use crate::profiles::{Difference, Profile};
-use crate::state::{OffsetOutOfRange, Offsets, PartitionState, RestoreError, Source, Taken};
-use crate::validate::{Origin, Request, Validator};
-use crate::verdict::{Accepted, Reason, Refusal, Stored, Verdict};
+use crate::reason::Reason;
+use crate::refusal::Refusal;
+use crate::request::Request;
+use crate::state::restore::{ReplaySource, RestoreError, StoredLog};
+use crate::state::{AppendOutcome, OffsetOutOfRange, PartitionState};
+use crate::stored::Stored;
+use crate::validator::Validator;
+use crate::verdict::{Accepted, Verdict};
 use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_control_batch};
 use ottla_format::compression::Codecs;
-use ottla_log::producers::transactions::AbortedTransaction;
-use ottla_log::producers::{Appender, Guard, ProducerRefusal, UnknownSequence};
+use ottla_log::producers::{Appender, Guard, Origin, ProducerRefusal, UnknownSequence};
 
 /// What happens to a producer of which nothing is known and whose sequence is not 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,13 +119,11 @@ impl Leader {
     /// [`RestoreError`].
     pub fn restore(
         settings: LeaderSettings,
-        offsets: Offsets,
-        aborted: Vec<AbortedTransaction>,
-        source: &Source<'_>,
+        log: StoredLog<'_>,
         codecs: &mut Codecs,
     ) -> Result<Self, RestoreError> {
         let expiration_ms = settings.config.producer_id_expiration_ms;
-        let state = PartitionState::restore(offsets, aborted, expiration_ms, source, codecs)?;
+        let state = PartitionState::restore(log, expiration_ms, codecs)?;
         Ok(Self { settings, state, metrics: Metrics::default() })
     }
 
@@ -254,8 +256,8 @@ impl Leader {
         }
         let next_offset = accepted.last_offset.saturating_add(1);
         match self.state.append(&accepted.stored, next_offset, by, codecs) {
-            Ok(Taken::Appended) => {}
-            Ok(Taken::Duplicate(known)) => {
+            Ok(AppendOutcome::Appended) => {}
+            Ok(AppendOutcome::Duplicate(known)) => {
                 accepted.is_duplicate = true;
                 accepted.base_offset = known.first_offset();
                 accepted.last_offset = known.last_offset;
@@ -332,7 +334,7 @@ impl Leader {
     pub fn truncate(
         &mut self,
         offset: i64,
-        source: &Source<'_>,
+        source: &ReplaySource<'_>,
         codecs: &mut Codecs,
     ) -> Result<(), RestoreError> {
         self.state.truncate(offset, source, codecs)

@@ -1,0 +1,231 @@
+//! A record set taken apart: which of its records are good, which are to blame, and which bytes are
+//! refused whole.
+
+use crate::config::TopicConfig;
+use crate::reason::Reason;
+use crate::refusal::{RecordError, Refusal};
+use crate::request::Request;
+use crate::validate::validate;
+use crate::validator::Validator;
+use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
+use ottla_format::batches::Batches;
+use ottla_format::check::{Checker, Level};
+use ottla_format::compression::Codecs;
+use ottla_format::error::Error;
+use ottla_format::header::Envelope;
+use ottla_format::limits::Limits;
+use ottla_log::producers::Origin;
+
+/// A part of a record set: a batch, or bytes that are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetPart {
+    /// Where it begins, in bytes of the set.
+    pub position: usize,
+    /// Its bytes.
+    pub size: usize,
+    /// What becomes of it.
+    pub verdict: PartVerdict,
+}
+
+/// What becomes of a part of a record set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartVerdict {
+    /// A batch of which every record is good, and can be read.
+    Accepted(BatchInfo),
+    /// A batch of which these records are refused; the others are good, and all can be read.
+    RecordsRefused(BatchInfo, Vec<RecordError>),
+    /// Refused whole.
+    Refused(PartRefusal),
+}
+
+/// Why a part of a record set is refused whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartRefusal {
+    /// Kafka's error code; `None` for a batch that is only incomplete.
+    pub error: Option<i16>,
+    /// Kafka's name of the error, or the kind of fault where the bytes cannot be read.
+    pub reason: &'static str,
+    /// What was found and expected.
+    pub message: String,
+    /// The first record to blame, where one is.
+    pub record_index: Option<u32>,
+}
+
+/// Takes a record set apart. The parts follow one another, and together are the set.
+///
+/// Of several batches each is judged alone, where the request may carry several. What a leader sends
+/// to its followers is held to the rules of the format besides, as they and careful consumers do.
+pub fn validate_each(
+    records: &[u8],
+    config: &TopicConfig,
+    request: &Request,
+    validator: &mut Validator,
+    checker: &mut Checker,
+) -> Vec<SetPart> {
+    let refusal = validate(records, config, request, validator).outcome.err();
+    let (batches, fault) = framed(records);
+    let end = batches.last().map_or(0, |info| end_of(info).min(records.len()));
+    let mut splitter = Splitter { records, config, request, validator, checker };
+    let mut parts: Vec<_> = match &refusal {
+        None => batches.iter().map(|info| splitter.accepted(info)).collect(),
+        Some(_) if request.allows_several_batches() => {
+            batches.iter().map(|info| splitter.alone(info)).collect()
+        }
+        Some(refusal) => match batches[..] {
+            [info] if !refusal.record_errors.is_empty() => vec![splitter.blamed(&info, refusal)],
+            _ => Vec::new(),
+        },
+    };
+    let is_good = |part: &SetPart| matches!(part.verdict, PartVerdict::Accepted(_));
+    if let Some(refusal) = refusal
+        && (parts.is_empty() || end == records.len() && parts.iter().all(is_good))
+    {
+        // Nothing is wrong with any of the batches but the company of the others.
+        let verdict = PartVerdict::Refused(PartRefusal::of(&refusal, None));
+        return vec![SetPart { position: 0, size: records.len(), verdict }];
+    }
+    if end < records.len() {
+        let refusal = fault.as_ref().map_or_else(PartRefusal::incomplete, PartRefusal::of_fault);
+        let (size, verdict) = (records.len().saturating_sub(end), PartVerdict::Refused(refusal));
+        parts.push(SetPart { position: end, size, verdict });
+    }
+    parts
+}
+
+/// The batches whose framing is right, and the fault that ends them.
+fn framed(records: &[u8]) -> (Vec<BatchInfo>, Option<Error>) {
+    let mut batches = Vec::new();
+    for info in Batches::new(records, 0) {
+        match info {
+            Ok(info) => batches.push(info),
+            Err(error) => return (batches, Some(error)),
+        }
+    }
+    (batches, None)
+}
+
+fn end_of(info: &BatchInfo) -> usize {
+    info.position.saturating_add(info.size) as usize
+}
+
+/// The bytes of a batch, which lies whole in the set that it was framed in.
+fn bytes_of<'s>(records: &'s [u8], info: &BatchInfo) -> &'s [u8] {
+    records.get(info.position as usize..end_of(info)).unwrap_or_default()
+}
+
+struct Splitter<'s> {
+    records: &'s [u8],
+    config: &'s TopicConfig,
+    request: &'s Request,
+    validator: &'s mut Validator,
+    checker: &'s mut Checker,
+}
+
+impl Splitter<'_> {
+    /// A batch, judged as a set of its own.
+    fn alone(&mut self, info: &BatchInfo) -> SetPart {
+        let batch = bytes_of(self.records, info);
+        match validate(batch, self.config, self.request, self.validator).outcome {
+            Ok(_) => self.accepted(info),
+            Err(refusal) => self.blamed(info, &refusal),
+        }
+    }
+
+    /// A batch that is accepted, if its records can be read.
+    fn accepted(&mut self, info: &BatchInfo) -> SetPart {
+        let read = match self.request.origin {
+            Origin::Replication => self.check_rules(info),
+            Origin::Client | Origin::Coordinator => self.count_records(info).map(|_| ()),
+        };
+        let verdict = match read {
+            Ok(()) => PartVerdict::Accepted(*info),
+            Err(fault) => {
+                let record_index = fault.kind.record_index();
+                PartVerdict::Refused(PartRefusal { record_index, ..PartRefusal::of_fault(&fault) })
+            }
+        };
+        part(info, verdict)
+    }
+
+    /// A batch that is refused: its records, if all these are named and the others can be read.
+    fn blamed(&mut self, info: &BatchInfo, refusal: &Refusal) -> SetPart {
+        let errors = &refusal.record_errors;
+        let all_are_named = refusal.reason == Reason::Records { count: errors.len() };
+        let records = if all_are_named { self.count_records(info).unwrap_or(0) } else { 0 };
+        let all_are_read =
+            errors.last().is_some_and(|error| u64::from(error.batch_index) < records);
+        let verdict = if all_are_read {
+            PartVerdict::RecordsRefused(*info, errors.clone())
+        } else {
+            let first = errors.first().map(|error| error.batch_index);
+            PartVerdict::Refused(PartRefusal::of(refusal, first))
+        };
+        part(info, verdict)
+    }
+
+    /// Holds a batch to every rule of the format.
+    fn check_rules(&mut self, info: &BatchInfo) -> Result<(), Error> {
+        let position = info.position as usize;
+        let Some(envelope) = Envelope::read(self.records, position) else { return Ok(()) };
+        let mut faults = Vec::new();
+        self.checker.set_level(Level::Full);
+        self.checker.check(self.records, position, &envelope, &mut faults);
+        faults.first().map_or(Ok(()), |&fault| Err(fault))
+    }
+
+    /// Reads the records of a batch: how many they are, or the first fault.
+    fn count_records(&mut self, info: &BatchInfo) -> Result<u64, Error> {
+        count_records(bytes_of(self.records, info), info, self.validator.codecs())
+            .map_err(|error| error.within(info.position as usize))
+    }
+}
+
+/// Reads the records of a batch as a consumer does; positions of errors count from the batch.
+fn count_records(batch: &[u8], info: &BatchInfo, codecs: &mut Codecs) -> Result<u64, Error> {
+    batch::verify(batch)?;
+    let payload = match batch::payload(info, batch)? {
+        Payload::Plain { start } => batch.get(start..).unwrap_or_default(),
+        Payload::Compressed { codec, bytes, start } => {
+            codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
+        }
+    };
+    let mut cursor = RecordCursor::start(info, payload, Limits::default())?;
+    let mut records = 0u64;
+    while cursor.next(payload)?.is_some() {
+        records = records.saturating_add(1);
+    }
+    Ok(records)
+}
+
+fn part(info: &BatchInfo, verdict: PartVerdict) -> SetPart {
+    SetPart { position: info.position as usize, size: info.size as usize, verdict }
+}
+
+impl PartRefusal {
+    fn of(refusal: &Refusal, record_index: Option<u32>) -> Self {
+        Self {
+            error: Some(refusal.error.code()),
+            reason: refusal.error.name(),
+            message: refusal.message(),
+            record_index,
+        }
+    }
+
+    fn of_fault(fault: &Error) -> Self {
+        Self {
+            error: Some(fault.kind.error_code()),
+            reason: fault.kind.name(),
+            message: fault.to_string(),
+            record_index: None,
+        }
+    }
+
+    fn incomplete() -> Self {
+        Self {
+            error: None,
+            reason: "truncated-batch",
+            message: "the record set ends inside a batch".to_owned(),
+            record_index: None,
+        }
+    }
+}

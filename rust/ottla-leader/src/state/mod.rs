@@ -1,0 +1,245 @@
+//! What a partition is between two appends: its offsets, producers and aborted transactions.
+
+pub(crate) mod restore;
+
+use crate::stored::Stored;
+use ottla_format::batch::BatchInfo;
+use ottla_format::batches::Batches;
+use ottla_format::compression::Codecs;
+use ottla_format::error::Error;
+use ottla_log::producers::transactions::{AbortedTransaction, aborted_between};
+use ottla_log::producers::{
+    Appender, Guard, Pending, ProducerBatch, ProducerRefusal, Producers, RememberedBatch,
+};
+use std::fmt;
+
+/// An offset that is not in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffsetOutOfRange {
+    /// The offset asked for.
+    pub found: i64,
+    /// The lowest it may be.
+    pub minimum: i64,
+    /// The highest it may be.
+    pub maximum: i64,
+}
+
+impl fmt::Display for OffsetOutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, minimum, maximum } = self;
+        write!(f, "offset {found}, expected {minimum} to {maximum}")
+    }
+}
+
+impl std::error::Error for OffsetOutOfRange {}
+
+/// What a set of stored batches did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppendOutcome {
+    /// It is appended.
+    Appended,
+    /// It was there already, here.
+    Duplicate(RememberedBatch),
+}
+
+/// The state of one partition.
+#[derive(Clone, Debug)]
+pub struct PartitionState {
+    producers: Producers,
+    /// In the order of their markers.
+    aborted: Vec<AbortedTransaction>,
+    log_start_offset: i64,
+    /// Base offset of the batch that holds the log start offset.
+    log_start_batch_offset: i64,
+    high_watermark: i64,
+    log_end_offset: i64,
+    producer_id_expiration_ms: i64,
+}
+
+impl PartitionState {
+    /// An empty log that begins at an offset.
+    pub fn new(log_start_offset: i64, log_end_offset: i64, producer_id_expiration_ms: i64) -> Self {
+        Self {
+            producers: Producers::new(log_end_offset),
+            aborted: Vec::new(),
+            log_start_offset,
+            log_start_batch_offset: log_start_offset,
+            high_watermark: log_end_offset,
+            log_end_offset,
+            producer_id_expiration_ms,
+        }
+    }
+
+    /// The producers.
+    pub fn producers(&self) -> &Producers {
+        &self.producers
+    }
+
+    /// The first offset that may be read.
+    pub fn log_start_offset(&self) -> i64 {
+        self.log_start_offset
+    }
+
+    /// The offset that the next record gets.
+    pub fn log_end_offset(&self) -> i64 {
+        self.log_end_offset
+    }
+
+    /// Records below this are replicated.
+    pub fn high_watermark(&self) -> i64 {
+        self.high_watermark
+    }
+
+    /// First offset of the oldest transaction that is open, or whose marker is not replicated.
+    pub fn first_unstable_offset(&self) -> Option<i64> {
+        self.producers.transactions().first_unstable_offset()
+    }
+
+    /// Readers of committed records see what lies below this (KIP-98).
+    ///
+    /// Where `DeleteRecords` has moved the log start into a transaction, Kafka resolves the first
+    /// unstable offset to the batch that holds the log start, and so may answer with an offset below
+    /// it; `exactly_kafka` asks for that.
+    pub fn last_stable_offset(&self, exactly_kafka: bool) -> i64 {
+        let unstable = self.first_unstable_offset().map(|offset| {
+            if offset >= self.log_start_offset {
+                offset
+            } else if exactly_kafka {
+                self.log_start_batch_offset
+            } else {
+                self.log_start_offset
+            }
+        });
+        unstable.map_or(self.high_watermark, |offset| offset.min(self.high_watermark))
+    }
+
+    /// The aborted transactions whose markers the log still holds, in the order of their markers.
+    pub fn aborted_transactions(&self) -> &[AbortedTransaction] {
+        &self.aborted
+    }
+
+    /// The aborted transactions that a read of committed records of `from..upper` leaves out.
+    pub fn aborted_between(&self, from: i64, upper: i64) -> Vec<AbortedTransaction> {
+        aborted_between(&self.aborted, from, upper)
+    }
+
+    /// Judges a set of batches that has its offsets, and appends it.
+    ///
+    /// # Errors
+    /// [`ProducerRefusal`], with nothing changed.
+    pub fn append(
+        &mut self,
+        stored: &Stored<'_>,
+        log_end_offset: i64,
+        by: &Appender<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<AppendOutcome, ProducerRefusal> {
+        // One batch of records, of which the header says everything: nearly every append.
+        let single = stored
+            .header()
+            .map(|header| BatchInfo::from_header(&header, 0))
+            .filter(|info| !info.is_control() && info.size == stored.len() as u64)
+            .map(|info| info.has_producer_id().then(|| ProducerBatch::of_records(&info)));
+        let known = match single {
+            Some(None) => None,
+            Some(Some(batch)) if self.producers.append_next(&batch, by.origin) => None,
+            Some(Some(batch)) => self.take(std::iter::once(Ok(batch)), by)?,
+            None => {
+                let whole = stored.bytes();
+                let read = |info: Result<BatchInfo, Error>| {
+                    info.and_then(|info| ProducerBatch::read(&whole, &info, codecs)).transpose()
+                };
+                self.take(Batches::new(&whole, 0).filter_map(read), by)?
+            }
+        };
+        if let Some(known) = known {
+            return Ok(AppendOutcome::Duplicate(known));
+        }
+        self.log_end_offset = log_end_offset;
+        self.producers.set_end_offset(log_end_offset);
+        self.high_watermark = self.high_watermark.min(log_end_offset);
+        Ok(AppendOutcome::Appended)
+    }
+
+    /// Judges batches and takes over what they do; gives the one in the log that one of them repeats,
+    /// with nothing taken over.
+    fn take(
+        &mut self,
+        batches: impl Iterator<Item = Result<ProducerBatch, Error>>,
+        by: &Appender<'_>,
+    ) -> Result<Option<RememberedBatch>, ProducerRefusal> {
+        let mut pending = Pending::default();
+        for batch in batches {
+            let batch = batch.map_err(ProducerRefusal::UnreadableMarker)?;
+            if let Some(known) = self.producers.judge(&batch, by, &mut pending)? {
+                return Ok(Some(known));
+            }
+        }
+        // Two transactions at one offset cannot come from an append, whose offsets go up.
+        if let Ok(aborted) = self.producers.commit(pending) {
+            self.aborted.extend(aborted);
+        }
+        Ok(None)
+    }
+
+    /// The coordinator is about to be asked whether a transaction goes on.
+    ///
+    /// # Errors
+    /// [`ProducerRefusal::StaleEpoch`].
+    pub fn begin_verification(
+        &mut self,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        bumps_epoch: bool,
+        now_ms: i64,
+    ) -> Result<Option<Guard>, ProducerRefusal> {
+        self.producers.begin_verification(
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            bumps_epoch,
+            now_ms,
+        )
+    }
+
+    /// Drops producers that nothing was heard of for `producer.id.expiration.ms`.
+    pub fn expire_producers(&mut self, now_ms: i64) {
+        self.producers.expire(now_ms, self.producer_id_expiration_ms);
+    }
+
+    /// Moves the high watermark, within the log.
+    pub fn set_high_watermark(&mut self, offset: i64) {
+        self.high_watermark = offset.max(self.log_start_offset).min(self.log_end_offset);
+        self.producers.high_watermark_moved(self.high_watermark);
+    }
+
+    /// Moves the log start up (KIP-107); one below it changes nothing. `batch_base_offset` is that
+    /// of the stored batch which holds the offset, where the caller knows it.
+    ///
+    /// # Errors
+    /// [`OffsetOutOfRange`] above the high watermark.
+    pub fn delete_records(
+        &mut self,
+        offset: i64,
+        batch_base_offset: Option<i64>,
+    ) -> Result<(), OffsetOutOfRange> {
+        if offset > self.high_watermark {
+            let (minimum, maximum) = (self.log_start_offset, self.high_watermark);
+            return Err(OffsetOutOfRange { found: offset, minimum, maximum });
+        }
+        if offset > self.log_start_offset {
+            self.log_start_offset = offset;
+            self.log_start_batch_offset = batch_base_offset.unwrap_or(offset);
+            self.producers.log_start_moved(offset);
+            let gone = self.aborted.partition_point(|entry| entry.last_offset < offset);
+            self.aborted.drain(..gone);
+        }
+        Ok(())
+    }
+
+    /// The `.snapshot` file of now.
+    pub fn snapshot(&self) -> Vec<u8> {
+        self.producers.snapshot()
+    }
+}

@@ -1,0 +1,248 @@
+//! How a partition's state comes back: from a snapshot of its producers and the batches behind it.
+
+use super::PartitionState;
+use ottla_format::batch::BatchInfo;
+use ottla_format::batches::Batches;
+use ottla_format::compression::Codecs;
+use ottla_format::error::Error;
+use ottla_log::producers::snapshot::SnapshotError;
+use ottla_log::producers::transactions::AbortedTransaction;
+use ottla_log::producers::{Appender, Pending, ProducerBatch, ProducerRefusal};
+use std::fmt;
+
+/// Why a state cannot be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the fields say what they are
+pub enum RestoreError {
+    /// The snapshot cannot be read.
+    Snapshot(SnapshotError),
+    /// A batch behind it cannot be read.
+    Batch(Error),
+    /// A batch behind it contradicts the transactions before it. Kafka does not load such a log.
+    Producer { refusal: ProducerRefusal, base_offset: i64 },
+    /// Offsets that contradict each other.
+    Offsets { what: &'static str, found: i64, minimum: i64, maximum: i64 },
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Snapshot(error) => error.fmt(f),
+            Self::Batch(error) => write!(f, "a stored batch cannot be read: {error}"),
+            Self::Producer { refusal, base_offset } => {
+                write!(f, "the stored batch at offset {base_offset} contradicts the log: {refusal}")
+            }
+            Self::Offsets { what, found, minimum, maximum } => {
+                write!(f, "{what} is {found}, expected {minimum} to {maximum}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RestoreError {}
+
+/// How stored batches are read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// As after a clean stop or a truncation: each set as one append; the transaction index is kept
+    /// elsewhere and not added to.
+    Load,
+    /// As after an unclean stop: batch by batch, and the aborted transactions are found again.
+    Recover,
+}
+
+/// What a state is restored from.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplaySource<'a> {
+    /// A `.snapshot` file; without one nothing is known of producers at `snapshot_offset`.
+    pub snapshot: Option<&'a [u8]>,
+    /// The offset of its name; without one, where the batches begin.
+    pub snapshot_offset: i64,
+    /// The stored batches from there on, in sets: in Kafka each is what one segment holds.
+    pub sets: &'a [&'a [u8]],
+    /// How they are read.
+    pub replay: Replay,
+    /// Now: producers of the snapshot may have expired.
+    pub now_ms: i64,
+}
+
+/// Where a log that is opened again begins and ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogOffsets {
+    /// The first offset that may be read.
+    pub log_start_offset: i64,
+    /// Base offset of the stored batch that holds it, where it is known.
+    pub log_start_batch_offset: Option<i64>,
+    /// Records below this are replicated.
+    pub high_watermark: Option<i64>,
+    /// The offset that the next record gets.
+    pub log_end_offset: Option<i64>,
+}
+
+/// A log that is opened again.
+#[derive(Clone, Debug)]
+pub struct StoredLog<'a> {
+    /// Where it begins and ends.
+    pub offsets: LogOffsets,
+    /// What the transaction index holds.
+    pub aborted: Vec<AbortedTransaction>,
+    /// What its producers are restored from.
+    pub source: ReplaySource<'a>,
+}
+
+impl PartitionState {
+    /// Cuts the log at an offset and brings back what its producers were there. An offset at or
+    /// above the log end changes nothing.
+    ///
+    /// # Errors
+    /// [`RestoreError`], with nothing changed.
+    pub fn truncate(
+        &mut self,
+        offset: i64,
+        source: &ReplaySource<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<(), RestoreError> {
+        if offset >= self.log_end_offset {
+            return Ok(());
+        }
+        let mut next = self.clone();
+        next.log_end_offset = offset;
+        if offset < next.log_start_offset {
+            next.log_start_offset = offset;
+            next.log_start_batch_offset = offset;
+        }
+        next.aborted.retain(|entry| entry.last_offset < offset);
+        if next.producers.end_offset() == offset {
+            next.producers.log_start_moved(next.log_start_offset);
+        } else {
+            // Where no producer was known, Kafka does not look for one again.
+            let is_empty = next.producers.is_empty() && next.producers.end_offset() >= offset;
+            let sets = if is_empty { &[][..] } else { source.sets };
+            next.reload(&ReplaySource { sets, ..*source }, codecs)?;
+        }
+        next.producers.set_end_offset(offset);
+        if next.high_watermark >= offset {
+            next.set_high_watermark(offset);
+        }
+        *self = next;
+        Ok(())
+    }
+
+    /// A log that is opened again.
+    ///
+    /// With [`Replay::Recover`] the aborted transactions that the transaction index lacks are found
+    /// again. Without `log_end_offset` the log ends behind the last batch.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn restore(
+        log: StoredLog<'_>,
+        producer_id_expiration_ms: i64,
+        codecs: &mut Codecs,
+    ) -> Result<Self, RestoreError> {
+        let StoredLog { offsets, aborted, source } = log;
+        let LogOffsets { log_start_offset, log_start_batch_offset, .. } = offsets;
+        let mut state = Self::new(log_start_offset, i64::MAX, producer_id_expiration_ms);
+        state.log_end_offset = offsets.log_end_offset.unwrap_or(i64::MAX);
+        state.aborted = aborted;
+        state.reload(&source, codecs)?;
+        state.aborted.retain(|entry| entry.last_offset >= log_start_offset);
+        state.log_end_offset = offsets.log_end_offset.unwrap_or(state.producers.end_offset());
+        state.producers.set_end_offset(state.log_end_offset);
+        let within = |what, found, minimum| {
+            let maximum = state.log_end_offset;
+            if (minimum..=maximum).contains(&found) {
+                return Ok(());
+            }
+            Err(RestoreError::Offsets { what, found, minimum, maximum })
+        };
+        within("log_end_offset", state.log_end_offset, 0)?;
+        within("log_start_offset", log_start_offset, 0)?;
+        within("high_watermark", offsets.high_watermark.unwrap_or(log_start_offset), 0)?;
+        state.log_start_batch_offset = log_start_batch_offset.unwrap_or(log_start_offset);
+        state.high_watermark = state.log_end_offset;
+        if let Some(high_watermark) = offsets.high_watermark {
+            state.set_high_watermark(high_watermark);
+        }
+        Ok(state)
+    }
+
+    /// Producers and transactions from a snapshot and the batches behind it, up to the log end.
+    fn reload(
+        &mut self,
+        source: &ReplaySource<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<(), RestoreError> {
+        self.producers.clear(source.snapshot_offset);
+        if let Some(snapshot) = source.snapshot {
+            let expiration_ms = self.producer_id_expiration_ms;
+            self.producers
+                .load(snapshot, source.snapshot_offset, source.now_ms, expiration_ms)
+                .map_err(RestoreError::Snapshot)?;
+        }
+        let first = match source.replay {
+            Replay::Load => source.snapshot_offset.max(self.log_start_offset),
+            Replay::Recover => source.snapshot_offset,
+        };
+        for set in source.sets {
+            self.replay(set, first, source.replay, codecs)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a set of stored batches again, those from `first` up to the log end.
+    fn replay(
+        &mut self,
+        set: &[u8],
+        first: i64,
+        replay: Replay,
+        codecs: &mut Codecs,
+    ) -> Result<(), RestoreError> {
+        let mut pending = Pending::default();
+        let mut next_offset = self.producers.end_offset();
+        for info in Batches::new(set, 0) {
+            let info = info.map_err(RestoreError::Batch)?;
+            if !(first..self.log_end_offset).contains(&info.last_offset) {
+                continue;
+            }
+            next_offset = info.last_offset.saturating_add(1);
+            self.replay_batch(set, &info, &mut pending, codecs)?;
+            if replay == Replay::Recover {
+                self.recover(std::mem::take(&mut pending), info.base_offset)?;
+            }
+        }
+        self.producers.commit(pending).map_err(|error| RestoreError::Producer {
+            refusal: ProducerRefusal::NotBegun(error),
+            base_offset: error.transaction.last_offset,
+        })?;
+        self.producers.set_end_offset(next_offset);
+        Ok(())
+    }
+
+    fn replay_batch(
+        &self,
+        set: &[u8],
+        info: &BatchInfo,
+        pending: &mut Pending,
+        codecs: &mut Codecs,
+    ) -> Result<(), RestoreError> {
+        let refused = |refusal| RestoreError::Producer { refusal, base_offset: info.base_offset };
+        let batch = ProducerBatch::read(set, info, codecs)
+            .map_err(|error| refused(ProducerRefusal::UnreadableMarker(error)))?;
+        if let Some(batch) = batch {
+            self.producers.judge(&batch, &Appender::REPLICATION, pending).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Commits what a batch did, and finds the aborted transactions that the index lacks.
+    fn recover(&mut self, pending: Pending, base_offset: i64) -> Result<(), RestoreError> {
+        let found = self.producers.commit(pending).map_err(|error| RestoreError::Producer {
+            refusal: ProducerRefusal::NotBegun(error),
+            base_offset,
+        })?;
+        let known = self.aborted.last().map_or(-1, |entry| entry.last_offset);
+        self.aborted.extend(found.iter().filter(|entry| entry.last_offset > known));
+        Ok(())
+    }
+}

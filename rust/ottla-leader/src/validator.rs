@@ -1,0 +1,171 @@
+//! The verdict on bytes alone: every check of a leader, in Kafka's order
+//! (docs/kafka/produce-validation.md §1).
+//!
+//! ```text
+//! gate ─▸ analysis ─▸ record set ─▸ sizes
+//!                      ├ kept as it is, with a new header
+//!                      └ written anew: another codec or format, or offsets to put in order
+//! ```
+//!
+//! A [`proof`](crate::proof) spares nearly every set these stages.
+
+use crate::analysis::{Analysis, analyze};
+use crate::config::TopicConfig;
+use crate::gate;
+use crate::metrics::{Metrics, count};
+use crate::profiles::{Difference, Profile};
+use crate::proof::Prover;
+use crate::reason::Reason;
+use crate::record_set::judge_set;
+use crate::refusal::{Decision, Refusal};
+use crate::request::Request;
+use crate::stored::Stored;
+use crate::validation::Validation;
+use crate::verdict::{Accepted, Verdict};
+use ottla_format::batches::Batches;
+use ottla_format::compression::Codecs;
+use ottla_format::error_code::ErrorCode;
+use ottla_format::limits::Limits;
+use ottla_kernels::{BatchHeader, Level};
+use ottla_log::producers::Origin;
+
+/// Decides over record sets; holds the contexts and the arena of the codecs. One per thread.
+pub struct Validator {
+    codecs: Codecs,
+    kernels: Level,
+    limits: Limits,
+}
+
+impl Default for Validator {
+    fn default() -> Self {
+        Self::new(Limits::default(), Level::best())
+    }
+}
+
+impl Validator {
+    /// A validator with its own bounds and kernels.
+    pub fn new(limits: Limits, kernels: Level) -> Self {
+        Self { codecs: Codecs::new(limits), kernels, limits }
+    }
+
+    /// The codecs, for other uses on the same thread.
+    pub fn codecs(&mut self) -> &mut Codecs {
+        &mut self.codecs
+    }
+
+    /// Decides over the bytes; what the partition knows of producers comes after it.
+    pub fn validate<'a>(
+        &mut self,
+        records: &'a [u8],
+        config: &TopicConfig,
+        request: &Request,
+    ) -> Verdict<'a> {
+        let set_bytes = records.len();
+        if let Some(header) = BatchHeader::parse(records, 0)
+            && let Some(proof) = self.prover().prove(records, &header, config, request)
+        {
+            let accepted = proof.accepted(records, &header, config, request);
+            return Verdict::accepted(accepted, set_bytes, request);
+        }
+        let mut metrics = Metrics::default();
+        self.codecs.set_limits(self.limits_of(request.profile));
+        let outcome = self.judge(records, config, request, &mut metrics);
+        self.codecs.set_limits(self.limits);
+        match outcome {
+            Ok(accepted) => Verdict::accepted(accepted, set_bytes, request),
+            Err(refusal) => Verdict::refused(refusal, set_bytes, request, metrics),
+        }
+    }
+
+    #[inline]
+    fn prover(&mut self) -> Prover<'_> {
+        let max_headers = self.limits.headers as usize;
+        Prover { codecs: &mut self.codecs, kernels: self.kernels, max_headers }
+    }
+
+    /// Kafka has no bounds of its own; what protects this engine's memory stays.
+    fn limits_of(&self, profile: Profile) -> Limits {
+        let mut limits = self.limits;
+        if !profile.is_strict(Difference::Bomb) {
+            limits.decompressed_ratio = u64::MAX;
+        }
+        if !profile.is_strict(Difference::HeaderCount) {
+            limits.headers = u32::MAX;
+        }
+        limits
+    }
+
+    /// The stages, one after the other.
+    fn judge<'a>(
+        &mut self,
+        records: &'a [u8],
+        config: &TopicConfig,
+        request: &Request,
+        metrics: &mut Metrics,
+    ) -> Decision<Accepted<'a>> {
+        if let Some(api_version) = request.api_version {
+            gate::check(records, request, api_version)?;
+        }
+        let analysis = analyze(records, config, request, metrics)?;
+        if analysis.batches.is_empty() {
+            return Ok(Accepted::nothing());
+        }
+        let accepted = if request.origin == Origin::Replication {
+            replicated(&analysis, request)?
+        } else {
+            let limits = self.limits_of(request.profile);
+            let mut validation = Validation::new(config, request, metrics, limits);
+            judge_set(&mut validation, analysis.batches, analysis.source, &mut self.codecs)?
+        };
+        judge_sizes(&accepted, records.len(), config, request, metrics)?;
+        Ok(accepted)
+    }
+}
+
+/// What a follower appends as it is.
+fn replicated<'a>(analysis: &Analysis<'a>, request: &Request) -> Decision<Accepted<'a>> {
+    if analysis.first_offset < request.base_offset {
+        let (offset, log_end_offset) = (analysis.first_offset, request.base_offset);
+        let reason = Reason::OffsetBelowEnd { offset, log_end_offset };
+        return Err(Refusal::leak(request.profile, Difference::ReplicaOffsets, reason));
+    }
+    let (max_timestamp_ms, offset_of_max_timestamp) = analysis.max_timestamp;
+    Ok(Accepted {
+        base_offset: analysis.first_offset,
+        last_offset: analysis.last_offset,
+        max_timestamp_ms,
+        offset_of_max_timestamp,
+        stored: Stored::AsReceived(analysis.batches),
+        ..Accepted::nothing()
+    })
+}
+
+/// What the stored bytes must keep (docs/kafka/produce-validation.md §7).
+fn judge_sizes(
+    accepted: &Accepted<'_>,
+    set_bytes: usize,
+    config: &TopicConfig,
+    request: &Request,
+    metrics: &mut Metrics,
+) -> Decision<()> {
+    if let (true, Stored::Owned(bytes)) = (accepted.is_rebuilt, &accepted.stored) {
+        let limit = config.max_message_bytes;
+        for batch in Batches::new(bytes, 0).flatten() {
+            if batch.size > u64::from(limit.unsigned_abs()) {
+                count(&mut metrics.bytes_rejected, set_bytes as u64);
+                let reason = Reason::RebuiltBatchTooLarge { size: batch.size, limit };
+                return Err(Refusal::new(ErrorCode::MessageTooLarge, reason));
+            }
+        }
+    }
+    if let Some(header) = accepted.stored.header().filter(|header| header.base_offset < 0) {
+        let reason = Reason::OffsetNegative { base_offset: header.base_offset };
+        return Err(Refusal::leak(request.profile, Difference::NegativeOffset, reason));
+    }
+    let (size, limit) = (accepted.stored.len() as u64, config.segment_bytes);
+    if size > u64::from(limit.unsigned_abs()) {
+        let reason = Reason::SetTooLarge { size, limit };
+        return Err(Refusal::new(ErrorCode::RecordListTooLarge, reason));
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Tables as columns of Arrow.
+
+pub(crate) mod verdicts;

@@ -1,0 +1,110 @@
+//! What a call says of a record set beside its bytes and configuration.
+
+use ottla_leader::{Profile, Request};
+use ottla_log::producers::Origin;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+
+/// A whole number of Python, which may not fit 64 bits.
+#[derive(Clone, Copy)]
+pub(crate) enum Integer {
+    /// One that fits.
+    Of(i64),
+    /// One that does not.
+    TooLarge,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Integer {
+    type Error = PyErr;
+
+    fn extract(value: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract::<i64>() {
+            Ok(number) => Ok(Self::Of(number)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self::TooLarge),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Integer {
+    /// The number, if it lies within bounds.
+    pub(crate) fn within(self, name: &str, minimum: i64, maximum: i64) -> PyResult<i64> {
+        let refused = |found: &dyn std::fmt::Display| {
+            PyValueError::new_err(format!("{name} is {found}, expected {minimum} to {maximum}"))
+        };
+        match self {
+            Self::Of(number) if (minimum..=maximum).contains(&number) => Ok(number),
+            Self::Of(number) => Err(refused(&number)),
+            Self::TooLarge => Err(refused(&"beyond 64 bits")),
+        }
+    }
+
+    /// A broker's clock, in ms since 1970.
+    pub(crate) fn clock(self) -> PyResult<i64> {
+        self.within("now_ms", 0, i64::MAX)
+    }
+
+    /// A leader epoch.
+    pub(crate) fn leader_epoch(self) -> PyResult<i32> {
+        self.within("leader_epoch", 0, i32::MAX.into()).map(|epoch| epoch as i32)
+    }
+
+    /// A Produce version.
+    pub(crate) fn api_version(self) -> PyResult<i16> {
+        self.within("api_version", 0, 13).map(|version| version as i16)
+    }
+}
+
+/// An origin, by its name.
+#[derive(Clone, Copy)]
+pub(crate) struct OriginName(pub(crate) Origin);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for OriginName {
+    type Error = PyErr;
+
+    fn extract(name: pyo3::Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        origin_of(name.extract()?).map(Self)
+    }
+}
+
+/// The origin of a name.
+pub(crate) fn origin_of(name: &str) -> PyResult<Origin> {
+    Origin::from_name(name).ok_or_else(|| {
+        let names = "'client', 'coordinator' or 'replication'";
+        PyValueError::new_err(format!("origin is {names}, not '{name}'"))
+    })
+}
+
+/// The profile of a name.
+pub(crate) fn profile_of(name: &str) -> PyResult<Profile> {
+    Profile::from_name(name).ok_or_else(|| {
+        PyValueError::new_err(format!("profile is 'strict' or 'kafka', not '{name}'"))
+    })
+}
+
+/// The options of :func:`validate` beside the topic's configuration.
+pub(crate) struct RequestOptions<'a> {
+    pub(crate) now_ms: Integer,
+    pub(crate) api_version: Option<Integer>,
+    pub(crate) base_offset: Integer,
+    pub(crate) leader_epoch: Integer,
+    pub(crate) origin: Origin,
+    pub(crate) has_transactional_id: bool,
+    pub(crate) profile: &'a str,
+}
+
+impl RequestOptions<'_> {
+    /// The request they describe, if every number is in range.
+    pub(crate) fn request(&self) -> PyResult<Request> {
+        Ok(Request {
+            now_ms: self.now_ms.clock()?,
+            api_version: self.api_version.map(Integer::api_version).transpose()?,
+            base_offset: self.base_offset.within("base_offset", 0, i64::MAX)?,
+            log_start_offset: 0,
+            leader_epoch: self.leader_epoch.leader_epoch()?,
+            origin: self.origin,
+            has_transactional_id: self.has_transactional_id,
+            profile: profile_of(self.profile)?,
+        })
+    }
+}

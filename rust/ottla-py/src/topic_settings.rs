@@ -1,0 +1,51 @@
+//! A topic's configuration as the engine has it.
+
+use ottla_leader::TopicConfig;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// The settings of a ``ottla.TopicConfig``, read once.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct TopicSettings {
+    config: TopicConfig,
+}
+
+impl TopicSettings {
+    pub(crate) fn config(&self) -> &TopicConfig {
+        &self.config
+    }
+}
+
+#[pymethods]
+impl TopicSettings {
+    /// Reads pairs of Kafka's name of a setting and its value as text.
+    #[new]
+    fn new(settings: Vec<(String, String)>) -> PyResult<Self> {
+        let mut config = TopicConfig::default();
+        for (key, value) in settings {
+            config.set(&key, &value).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+        Ok(Self { config })
+    }
+}
+
+/// The settings of a ``TopicConfig``, or Kafka's defaults.
+pub(crate) fn settings_of(
+    py: Python<'_>,
+    config: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<TopicSettings>> {
+    static DEFAULT: PyOnceLock<Py<TopicSettings>> = PyOnceLock::new();
+    let Some(config) = config else {
+        let default = DEFAULT.get_or_try_init(py, || {
+            Py::new(py, TopicSettings { config: TopicConfig::default() })
+        })?;
+        return Ok(default.clone_ref(py));
+    };
+    let settings = config.getattr(pyo3::intern!(py, "_settings")).ok();
+    if let Some(settings) = settings.and_then(|settings| settings.cast_into().ok()) {
+        return Ok(settings.unbind());
+    }
+    let found = config.get_type().qualname()?;
+    Err(PyTypeError::new_err(format!("config is a TopicConfig, not {found}")))
+}

@@ -1,0 +1,252 @@
+//! Verdicts for a partition that knows no producer.
+
+use crate::bytes::bytes_of;
+use crate::check::with_checker;
+use crate::read::{RecordIterator, iterate};
+use crate::request_options::{Integer, OriginName, RequestOptions, profile_of};
+use crate::topic_settings::settings_of;
+use crate::validator::{is_short, with_validator};
+use crate::verdict::{RecordError, Verdict};
+use ottla_format::batch::BatchInfo;
+use ottla_format::check::Level;
+use ottla_leader::{PartRefusal, PartVerdict};
+use ottla_log::producers::Origin;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+/// Decides whether the leader of a partition would accept the record set of a Produce request.
+///
+/// The partition knows no producer; :class:`Leader` remembers them.
+///
+/// Args:
+///     records: any bytes-like object; ``bytes`` is not copied.
+///     config: the topic's configuration; Kafka's defaults where there is none.
+///     now_ms: the broker's clock, ms since 1970.
+///     api_version: Produce version, 0 to 13 (Kafka 4 serves 3 and newer); ``None`` skips the
+///         request gate, as a broker does for what it writes itself.
+///     base_offset: the offset that the first record gets.
+///     leader_epoch: stored with the batch.
+///     origin: ``"client"``, ``"coordinator"`` or ``"replication"``.
+///     transactional_id: of the request, which may write with it.
+///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
+///
+/// Raises:
+///     ValueError: a number out of range, or an unknown name.
+///     TypeError: records that are not bytes-like, or a config that is not a TopicConfig.
+///
+/// >>> import ottla
+/// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"hello", timestamp=5)])
+/// >>> verdict = ottla.validate(batch, now_ms=5, base_offset=42)
+/// >>> verdict.accepted, verdict.base_offset
+/// (True, 42)
+#[pyfunction]
+#[pyo3(signature = (
+    records, config=None, *, now_ms, api_version=Some(Integer::Of(11)), base_offset=Integer::Of(0),
+    leader_epoch=Integer::Of(0), origin=OriginName(Origin::Client), transactional_id=None, profile="strict"
+), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
+    leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
+#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+pub(crate) fn validate(
+    py: Python<'_>,
+    records: &Bound<'_, PyAny>,
+    config: Option<&Bound<'_, PyAny>>,
+    now_ms: Integer,
+    api_version: Option<Integer>,
+    base_offset: Integer,
+    leader_epoch: Integer,
+    origin: OriginName,
+    transactional_id: Option<&str>,
+    profile: &str,
+) -> PyResult<Verdict> {
+    let data = bytes_of(records)?;
+    let settings = settings_of(py, config)?;
+    let request = RequestOptions {
+        now_ms,
+        api_version,
+        base_offset,
+        leader_epoch,
+        origin: origin.0,
+        has_transactional_id: transactional_id.is_some(),
+        profile,
+    }
+    .request()?;
+    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    let decide =
+        || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
+    let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
+    Ok(Verdict::new(py, data.clone(), verdict))
+}
+
+/// Decides what a leader would do with a batch of a log if its producer sent it once more.
+///
+/// It is judged with base offset 0 and without a request gate; a marker as from its coordinator,
+/// anything else as from a client that may write with its transactional id.
+///
+/// Args:
+///     batch: one stored batch.
+///     config: the topic's configuration; Kafka's defaults where there is none.
+///     now_ms: the broker's clock, ms since 1970.
+///     base_offset: where the batch stands in its log; a number that no offset has counts as the
+///         nearest that one has.
+///     profile: as in :func:`validate`.
+///
+/// Raises:
+///     ValueError, TypeError: as :func:`validate`.
+#[pyfunction]
+#[pyo3(signature = (batch, config=None, *, now_ms, base_offset, profile="strict"))]
+pub(crate) fn validate_stored(
+    py: Python<'_>,
+    batch: &Bound<'_, PyAny>,
+    config: Option<&Bound<'_, PyAny>>,
+    now_ms: Integer,
+    base_offset: i64,
+    profile: &str,
+) -> PyResult<Verdict> {
+    let data = bytes_of(batch)?;
+    let settings = settings_of(py, config)?;
+    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    let (now_ms, profile) = (now_ms.clock()?, profile_of(profile)?);
+    let verdict = py.detach(|| {
+        with_validator(|validator| {
+            ottla_leader::validate_stored(bytes, base_offset, config, now_ms, profile, validator)
+        })
+    });
+    Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
+}
+
+/// Takes a record set apart: good records, records to blame, and bytes that are refused whole.
+///
+/// Of several batches each is judged alone, where a request of this version may carry several. With
+/// origin ``"replication"`` a batch is held to the rules of the format besides.
+///
+/// Returns a list of :class:`SetPart`, which follow one another and together are the set.
+///
+/// Args and errors are those of :func:`validate`.
+#[pyfunction]
+#[pyo3(signature = (
+    records, config=None, *, now_ms, api_version=Some(Integer::Of(11)), base_offset=Integer::Of(0),
+    leader_epoch=Integer::Of(0), origin=OriginName(Origin::Client), transactional_id=None,
+    profile="strict"
+), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
+    leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
+#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+pub(crate) fn validate_each(
+    py: Python<'_>,
+    records: &Bound<'_, PyAny>,
+    config: Option<&Bound<'_, PyAny>>,
+    now_ms: Integer,
+    api_version: Option<Integer>,
+    base_offset: Integer,
+    leader_epoch: Integer,
+    origin: OriginName,
+    transactional_id: Option<&str>,
+    profile: &str,
+) -> PyResult<Vec<SetPart>> {
+    let data = bytes_of(records)?;
+    let settings = settings_of(py, config)?;
+    let request = RequestOptions {
+        now_ms,
+        api_version,
+        base_offset,
+        leader_epoch,
+        origin: origin.0,
+        has_transactional_id: transactional_id.is_some(),
+        profile,
+    }
+    .request()?;
+    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    let parts = py.detach(|| {
+        with_validator(|validator| {
+            with_checker(Level::Full, |checker| {
+                ottla_leader::validate_each(bytes, config, &request, validator, checker)
+            })
+        })
+    });
+    Ok(parts.into_iter().map(|part| SetPart::new(&data, part)).collect())
+}
+
+/// A part of a record set: a batch, or bytes that are none.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct SetPart {
+    data: Py<PyBytes>,
+    /// Where it begins, in bytes of the set.
+    #[pyo3(get)]
+    position: usize,
+    /// Its bytes.
+    #[pyo3(get)]
+    size: usize,
+    /// The batch, if its records are told apart.
+    info: Option<BatchInfo>,
+    record_errors: Vec<ottla_leader::RecordError>,
+    refusal: Option<PartRefusal>,
+}
+
+impl SetPart {
+    fn new(data: &Bound<'_, PyBytes>, part: ottla_leader::SetPart) -> Self {
+        let ottla_leader::SetPart { position, size, verdict } = part;
+        let (info, record_errors, refusal) = match verdict {
+            PartVerdict::Accepted(info) => (Some(info), Vec::new(), None),
+            PartVerdict::RecordsRefused(info, errors) => (Some(info), errors, None),
+            PartVerdict::Refused(refusal) => (None, Vec::new(), Some(refusal)),
+        };
+        Self { data: data.clone().unbind(), position, size, info, record_errors, refusal }
+    }
+}
+
+#[pymethods]
+impl SetPart {
+    /// Whether it is refused whole: no record of it is told apart.
+    #[getter]
+    fn is_refused(&self) -> bool {
+        self.refusal.is_some()
+    }
+
+    /// Kafka's error code; ``None`` where it is not refused whole, or only incomplete.
+    #[getter]
+    fn error(&self) -> Option<i16> {
+        self.refusal.as_ref()?.error
+    }
+
+    /// Kafka's name of the error, or the kind of fault; ``None`` where it is not refused whole.
+    #[getter]
+    fn reason(&self) -> Option<&'static str> {
+        self.refusal.as_ref().map(|refusal| refusal.reason)
+    }
+
+    /// What was found and expected; ``None`` where it is not refused whole.
+    #[getter]
+    fn message(&self) -> Option<&str> {
+        self.refusal.as_ref().map(|refusal| refusal.message.as_str())
+    }
+
+    /// The first record to blame of a part that is refused whole, where one is.
+    #[getter]
+    fn record_index(&self) -> Option<u32> {
+        self.refusal.as_ref()?.record_index
+    }
+
+    /// The records to blame, ascending; the others of :meth:`records` are good.
+    #[getter]
+    fn record_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        RecordError::tuple(py, &self.record_errors)
+    }
+
+    /// The records, none of a part that is refused whole.
+    fn records(&self, py: Python<'_>) -> PyResult<Option<RecordIterator>> {
+        self.info.map(|info| iterate(py, &info, self.data.bind(py), 0)).transpose()
+    }
+}
+
+/// Returns the rows in which the profiles differ: ``id``, ``kafka``, ``strict``, ``why``.
+#[pyfunction]
+pub(crate) fn profile_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |row: &ottla_leader::Difference| {
+        let dict = PyDict::new(py);
+        dict.set_item("id", row.id())?;
+        dict.set_item("kafka", row.kafka())?;
+        dict.set_item("strict", row.strict())?;
+        dict.set_item("why", row.why())?;
+        Ok(dict)
+    };
+    ottla_leader::Difference::ALL.iter().map(row).collect()
+}
