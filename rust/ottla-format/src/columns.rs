@@ -1,20 +1,19 @@
-//! A buffer of batches as columns: what a consumer would get of it, checksums verified.
+//! A buffer of batches as columns: the records that a consumer would get, checksums verified.
 //!
-//! Ordinary batches are written by the kernels while they are checked. Compressed ones are inflated
-//! behind one another into chunks that the columns keep; all others are read record by record.
+//! The kernels write the columns of ordinary batches while they check them. Compressed batches are
+//! inflated one behind the other into memory that the columns keep; all others are read record by
+//! record.
 
+use crate::attributes::Compression;
 use crate::batch::{self, BatchInfo, Payload, RecordCursor};
 use crate::check::Checker;
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{Envelope, Next};
+use crate::limits::{Limits, MAX_COLUMN_BYTES};
 use ottla_kernels::numbers::Row;
 use ottla_kernels::{BatchHeader, Numbers, Views};
 
-/// Bytes of source and inflated payloads together that one call may refer to: positions in Arrow's
-/// views have 31 bits.
-pub const MAX_COLUMN_BYTES: u64 = i32::MAX as u64;
-
-/// Numbers whose positions count through the source and on through the inflated payloads.
+/// Numbers whose positions count through the source and continue through the inflated payloads.
 struct PlacedNumbers {
     numbers: Numbers,
     base: u32,
@@ -26,7 +25,7 @@ impl PlacedNumbers {
         Self { numbers: Numbers::for_data(data), base: 0 }
     }
 
-    fn moved(&self, row: Row) -> Row {
+    fn placed(&self, row: Row) -> Row {
         Row {
             key_position: row.key_position.wrapping_add(self.base),
             value_position: row.value_position.wrapping_add(self.base),
@@ -35,47 +34,51 @@ impl PlacedNumbers {
     }
 }
 
-/// Columns and the inflated payloads they refer to.
-pub struct Read<T> {
+/// Columns, and the inflated payloads they refer to.
+pub struct InflatedColumns<T> {
     /// The rows.
     pub columns: T,
     /// Inflated payloads, one behind the other.
     pub inflated: Vec<u8>,
 }
 
-/// Reads numbers.
+/// Reads a buffer as columns of numbers.
 ///
 /// # Errors
-/// The first batch that a consumer would refuse, and bounds.
-pub fn read_numbers(checker: &mut Checker, data: &[u8]) -> Result<Read<Numbers>> {
+/// The first batch that a consumer would refuse, and what exceeds a bound.
+pub fn read_numbers(checker: &mut Checker, data: &[u8]) -> Result<InflatedColumns<Numbers>> {
     let mut reader = Reader { checker, inflated: Vec::new() };
     let mut placed = PlacedNumbers::for_data(data);
     reader.read(data, &mut placed)?;
-    Ok(Read { columns: placed.numbers, inflated: reader.inflated })
+    Ok(InflatedColumns { columns: placed.numbers, inflated: reader.inflated })
 }
 
-/// Reads Arrow views: buffer 0 is the source, buffer 1 the inflated payloads.
+/// Reads a buffer as columns of Arrow views: buffer 0 is the source, buffer 1 the inflated payloads.
 ///
 /// # Errors
-/// The first batch that a consumer would refuse, and bounds.
-pub fn read_views(checker: &mut Checker, data: &[u8]) -> Result<Read<Views>> {
+/// The first batch that a consumer would refuse, and what exceeds a bound.
+pub fn read_views(checker: &mut Checker, data: &[u8]) -> Result<InflatedColumns<Views>> {
     let mut reader = Reader { checker, inflated: Vec::new() };
     let mut views = Views::for_data(data);
     reader.read(data, &mut views)?;
-    Ok(Read { columns: views, inflated: reader.inflated })
+    Ok(InflatedColumns { columns: views, inflated: reader.inflated })
 }
 
-/// How the reader writes: through the kernels where they can, row by row else.
-trait Sheet {
+/// Columns that the kernels and the reader write to.
+trait RowTarget {
+    /// Adds the rows of consecutive ordinary batches.
     fn run(&mut self, checker: &Checker, data: &[u8], from: usize) -> ottla_kernels::Run;
+    /// Adds the rows of one inflated payload, if the kernels accept it.
     fn walk(&mut self, checker: &Checker, payload: &[u8], header: &BatchHeader) -> bool;
-    fn place(&mut self, source_size: usize, inflated_position: Option<usize>);
+    /// Sets what the positions of the rows that follow count from: the source, or this position of
+    /// the inflated payloads.
+    fn set_place(&mut self, source_size: usize, inflated_position: Option<usize>);
     fn push(&mut self, data: &[u8], row: Row);
     fn truncate(&mut self, rows: usize);
-    fn rows(&self) -> usize;
+    fn row_count(&self) -> usize;
 }
 
-impl Sheet for PlacedNumbers {
+impl RowTarget for PlacedNumbers {
     fn run(&mut self, checker: &Checker, data: &[u8], from: usize) -> ottla_kernels::Run {
         ottla_kernels::run(checker.kernels(), data, from, &mut self.numbers)
     }
@@ -84,25 +87,26 @@ impl Sheet for PlacedNumbers {
         ottla_kernels::walk_payload(checker.kernels(), payload, header, &mut self.numbers)
     }
 
-    fn place(&mut self, source_size: usize, inflated_position: Option<usize>) {
-        self.base = inflated_position.map_or(0, |position| (source_size + position) as u32);
+    fn set_place(&mut self, source_size: usize, inflated_position: Option<usize>) {
+        self.base =
+            inflated_position.map_or(0, |position| source_size.saturating_add(position) as u32);
         self.numbers.set_position_base(self.base);
     }
 
     fn push(&mut self, _: &[u8], row: Row) {
-        self.numbers.push(self.moved(row));
+        self.numbers.push(self.placed(row));
     }
 
     fn truncate(&mut self, rows: usize) {
         self.numbers.truncate(rows);
     }
 
-    fn rows(&self) -> usize {
+    fn row_count(&self) -> usize {
         self.numbers.row_count()
     }
 }
 
-impl Sheet for Views {
+impl RowTarget for Views {
     fn run(&mut self, checker: &Checker, data: &[u8], from: usize) -> ottla_kernels::Run {
         ottla_kernels::run(checker.kernels(), data, from, self)
     }
@@ -111,7 +115,7 @@ impl Sheet for Views {
         ottla_kernels::walk_payload(checker.kernels(), payload, header, self)
     }
 
-    fn place(&mut self, _: usize, inflated_position: Option<usize>) {
+    fn set_place(&mut self, _: usize, inflated_position: Option<usize>) {
         match inflated_position {
             Some(position) => self.set_buffer(1, position as u32),
             None => self.set_buffer(0, 0),
@@ -126,18 +130,19 @@ impl Sheet for Views {
         Views::truncate(self, rows);
     }
 
-    fn rows(&self) -> usize {
-        self.row_count()
+    fn row_count(&self) -> usize {
+        Views::row_count(self)
     }
 }
 
+/// Reads one buffer.
 struct Reader<'a> {
     checker: &'a mut Checker,
     inflated: Vec<u8>,
 }
 
 impl Reader<'_> {
-    fn read(&mut self, data: &[u8], sheet: &mut impl Sheet) -> Result<()> {
+    fn read(&mut self, data: &[u8], target: &mut impl RowTarget) -> Result<()> {
         let size = data.len() as u64;
         if size > MAX_COLUMN_BYTES {
             let kind = ErrorKind::BufferTooLarge { size, limit: MAX_COLUMN_BYTES };
@@ -145,14 +150,14 @@ impl Reader<'_> {
         }
         let mut position = 0;
         loop {
-            sheet.place(data.len(), None);
-            position = sheet.run(self.checker, data, position).position;
+            target.set_place(data.len(), None);
+            position = target.run(self.checker, data, position).position;
             match Envelope::next(data, position) {
                 Ok(Next::End { .. }) => return Ok(()),
                 Ok(Next::Batch(envelope)) => {
                     let end = position.saturating_add(envelope.total());
                     let whole = data.get(position..end).unwrap_or_default();
-                    self.batch(data, whole, position, &envelope, sheet)
+                    self.batch(data, whole, position, &envelope, target)
                         .map_err(|error| error.within(position))?;
                     position = end;
                 }
@@ -162,14 +167,14 @@ impl Reader<'_> {
         }
     }
 
-    /// One batch that the kernels did not take.
+    /// Adds the rows of one batch that the kernels did not accept.
     fn batch(
         &mut self,
         data: &[u8],
         whole: &[u8],
         position: usize,
         envelope: &Envelope,
-        sheet: &mut impl Sheet,
+        target: &mut impl RowTarget,
     ) -> Result<()> {
         let info = BatchInfo::read(whole, 0, envelope)?;
         batch::verify(whole)?;
@@ -179,52 +184,60 @@ impl Reader<'_> {
         match batch::payload(&info, whole)? {
             Payload::Plain { start } => {
                 let records = whole.get(start..).unwrap_or_default();
-                rows(&info, records, data, sheet, *self.checker.limits(), position + start)
+                let place = (data, position.saturating_add(start));
+                push_records(&info, records, place, target, *self.checker.limits())
                     .map_err(|error| error.within(start))
             }
             Payload::Compressed { codec, bytes, start } => {
-                let limits = *self.checker.limits();
                 let at = self.inflated.len();
-                let payload = self
-                    .checker
-                    .codecs()
-                    .decompress(codec, info.magic, bytes)
+                self.inflate(data.len(), (codec, info.magic), bytes)
                     .map_err(|kind| Error::new(kind, start))?;
-                let total = data.len() as u64 + at as u64 + payload.len() as u64;
-                if total > MAX_COLUMN_BYTES {
-                    let kind = ErrorKind::DecompressedTooLarge { limit: MAX_COLUMN_BYTES };
-                    return Err(Error::new(kind, start));
-                }
-                self.inflated.extend_from_slice(payload);
                 let payload = self.inflated.get(at..).unwrap_or_default();
-                sheet.place(data.len(), Some(at));
+                target.set_place(data.len(), Some(at));
                 if let Some(header) = BatchHeader::parse(whole, 0)
-                    && i64::from(header.record_count) == i64::from(header.last_offset_delta) + 1
-                    && sheet.walk(self.checker, payload, &header)
+                    && header.last_offset_delta.checked_add(1) == Some(header.record_count)
+                    && target.walk(self.checker, payload, &header)
                 {
                     return Ok(());
                 }
-                rows(&info, payload, payload, sheet, limits, 0)
+                push_records(&info, payload, (payload, 0), target, *self.checker.limits())
                     .map_err(|error| Error::new(error.kind, start))
             }
         }
     }
+
+    /// Inflates a payload behind the others.
+    fn inflate(
+        &mut self,
+        source_size: usize,
+        (codec, magic): (Compression, i8),
+        bytes: &[u8],
+    ) -> std::result::Result<(), ErrorKind> {
+        let payload = self.checker.codecs().decompress(codec, magic, bytes)?;
+        let total = [self.inflated.len(), payload.len()]
+            .iter()
+            .fold(source_size as u64, |total, &size| total.saturating_add(size as u64));
+        if total > MAX_COLUMN_BYTES {
+            return Err(ErrorKind::DecompressedTooLarge { limit: MAX_COLUMN_BYTES });
+        }
+        self.inflated.extend_from_slice(payload);
+        Ok(())
+    }
 }
 
-/// Record by record; `base` is where `records` begins in `data`.
-fn rows(
+/// Adds the rows of one batch record by record. Its records begin at position `base` of `data`.
+fn push_records(
     info: &BatchInfo,
     records: &[u8],
-    data: &[u8],
-    sheet: &mut impl Sheet,
-    limits: crate::limits::Limits,
-    base: usize,
+    (data, base): (&[u8], usize),
+    target: &mut impl RowTarget,
+    limits: Limits,
 ) -> Result<()> {
-    let before = sheet.rows();
+    let before = target.row_count();
     let mut cursor = RecordCursor::start(info, records, limits)?;
-    // The records are slices of `records`: their distance from its start is their position in it.
+    // Parts of records are slices of `records`: their distance from its start is their position.
     let position = |part: &[u8]| {
-        (base + (part.as_ptr() as usize).wrapping_sub(records.as_ptr() as usize)) as u32
+        base.wrapping_add((part.as_ptr() as usize).wrapping_sub(records.as_ptr() as usize)) as u32
     };
     let part = |part: Option<&[u8]>| {
         part.map_or((base as u32, -1), |bytes| (position(bytes), bytes.len() as i32))
@@ -243,11 +256,11 @@ fn rows(
                     value_position,
                     value_length,
                 };
-                sheet.push(data, row);
+                target.push(data, row);
             }
             Ok(None) => return Ok(()),
             Err(error) => {
-                sheet.truncate(before);
+                target.truncate(before);
                 return Err(error);
             }
         }

@@ -27,9 +27,12 @@ pub const ATTRIBUTES: usize = 5;
 /// Where the timestamp begins in a body of magic 1.
 pub const TIMESTAMP: usize = 6;
 
+/// Where the timestamp ends in a body of magic 1.
+const TIMESTAMP_END: usize = 14;
+
 /// Where the key length begins in a body.
 pub fn key_position(magic: i8) -> usize {
-    if magic == 0 { TIMESTAMP } else { TIMESTAMP + size_of::<i64>() }
+    if magic == 0 { TIMESTAMP } else { TIMESTAMP_END }
 }
 
 /// Bytes of the smallest body of a magic.

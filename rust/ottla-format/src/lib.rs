@@ -16,6 +16,12 @@
 //! | [`columns`] | a run of batches as columns |
 //! | [`builder`] | one batch from records or columns |
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects
+)]
 
 pub mod attributes;
 pub mod batch;

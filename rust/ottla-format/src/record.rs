@@ -5,16 +5,15 @@
 //! varint │ i8         │ varlong         │ varint       │ varint     │     │ varint       │       │ varint       │
 //! ```
 //!
-//! A header is `key length │ key │ value length │ value`. The parser takes what Kafka's full parse
-//! takes: any negative length of a key, value or header value means null, varints may be longer
+//! A header is `key length │ key │ value length │ value`. The parser accepts what Kafka's full parse
+//! accepts: any negative length of a key, value or header value means null, varints may be longer
 //! than needed, record attributes may be anything, and the parts must fill `length` exactly.
 
 use crate::error::{Error, ErrorKind, Field, Result};
 use crate::limits::Limits;
 use crate::varint::{VarintFault, read_varint, read_varlong, write_varint};
 
-/// Bytes of the smallest record: its length, attributes, two deltas, two lengths, header count.
-pub const MIN_RECORD_BYTES: usize = 7;
+pub use ottla_kernels::header::MIN_RECORD_BYTES;
 
 /// One parsed record; its parts borrow from the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +35,10 @@ pub struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    /// Those of a record that was found right: `data` is what it holds behind its value.
+    /// The headers of a record that a kernel has accepted; `data` begins with their count. Other bytes
+    /// may be anything: as many headers are found as can be read.
     pub fn read(data: &'a [u8]) -> Self {
-        let (count, used) = read_varint(data).unwrap_or_default();
+        let Ok((count, used)) = read_varint(data) else { return Self::default() };
         let data = data.get(used..).unwrap_or_default();
         Self { data, count: u32::try_from(count).unwrap_or(0) }
     }
@@ -49,17 +49,17 @@ impl<'a> Headers<'a> {
         out.extend_from_slice(self.data);
     }
 
-    /// How many.
+    /// The number of headers.
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Key and value of each, in order. The key's bytes are UTF-8 where the producer kept the rule.
+    /// The key and value of each header, in order. Keys are UTF-8 if the producer kept to the rule.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + 'a {
         let mut cursor = Cursor { data: self.data, at: 0, index: 0 };
         (0..self.count).map_while(move |_| {
@@ -76,6 +76,10 @@ struct Cursor<'a> {
     index: u32,
 }
 
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "`at` moves over bytes that were read, so it stays within the data"
+)]
 impl<'a> Cursor<'a> {
     fn rest(&self) -> &'a [u8] {
         self.data.get(self.at..).unwrap_or_default()
@@ -83,13 +87,26 @@ impl<'a> Cursor<'a> {
 
     fn fault(&self, field: Field, fault: VarintFault) -> Error {
         let index = self.index;
-        Error::new(
-            match fault {
-                VarintFault::End => ErrorKind::FieldOverrun { index, field, declared: 1, left: 0 },
-                VarintFault::TooLong => ErrorKind::VarintTooLong { index, field },
-            },
-            self.at,
-        )
+        match fault {
+            VarintFault::End => self.overrun(field, 1, 0, self.at),
+            VarintFault::TooLong => Error::new(ErrorKind::VarintTooLong { index, field }, self.at),
+        }
+    }
+
+    fn overrun(&self, field: Field, declared: i32, left: usize, at: usize) -> Error {
+        let (index, declared, left) = (self.index, i64::from(declared), left as u64);
+        Error::new(ErrorKind::FieldOverrun { index, field, declared, left }, at)
+    }
+
+    fn negative(&self, field: Field, declared: i32, at: usize) -> Error {
+        let (index, declared) = (self.index, i64::from(declared));
+        Error::new(ErrorKind::FieldNegative { index, field, declared }, at)
+    }
+
+    fn byte(&mut self, field: Field) -> Result<u8> {
+        let byte = *self.rest().first().ok_or_else(|| self.fault(field, VarintFault::End))?;
+        self.at += 1;
+        Ok(byte)
     }
 
     fn int(&mut self, field: Field) -> Result<i32> {
@@ -110,19 +127,52 @@ impl<'a> Cursor<'a> {
         let declared = self.int(field)?;
         let Ok(length) = usize::try_from(declared) else { return Ok(None) };
         let rest = self.rest();
-        let Some(bytes) = rest.get(..length) else {
-            let (declared, left) = (i64::from(declared), rest.len() as u64);
-            return Err(Error::new(
-                ErrorKind::FieldOverrun { index: self.index, field, declared, left },
-                start,
-            ));
-        };
+        let bytes =
+            rest.get(..length).ok_or_else(|| self.overrun(field, declared, rest.len(), start))?;
         self.at += length;
         Ok(Some(bytes))
     }
+
+    /// The length of a record; the data then end where the record ends.
+    fn length(&mut self) -> Result<i32> {
+        let (start, field) = (self.at, Field::RecordLength);
+        let length = self.int(field)?;
+        let size = usize::try_from(length).map_err(|_| self.negative(field, length, start))?;
+        let left = self.rest().len();
+        self.data = self
+            .data
+            .get(..self.at.saturating_add(size))
+            .ok_or_else(|| self.overrun(field, length, left, start))?;
+        Ok(length)
+    }
+
+    /// The header count and the headers.
+    fn headers(&mut self, limits: &Limits) -> Result<Headers<'a>> {
+        let (start, field) = (self.at, Field::HeaderCount);
+        let declared = self.int(field)?;
+        let count = u32::try_from(declared).map_err(|_| self.negative(field, declared, start))?;
+        let data = self.rest();
+        if count as usize > data.len() {
+            return Err(self.overrun(field, declared, data.len(), start));
+        }
+        if count > limits.headers {
+            let (declared, limit) = (u64::from(count), u64::from(limits.headers));
+            let kind = ErrorKind::TooMany { what: "headers", declared, limit };
+            return Err(Error::new(kind, start));
+        }
+        for _ in 0..count {
+            let key_at = self.at;
+            if self.bytes(Field::HeaderKey)?.is_none() {
+                return Err(self.negative(Field::HeaderKey, -1, key_at));
+            }
+            self.bytes(Field::HeaderValue)?;
+        }
+        Ok(Headers { data, count })
+    }
 }
 
-/// Parses the record at `at`; `index` is its place in the batch. Gives it and the position after.
+/// Parses the record at `at`; `index` is its place in the batch. Returns the record and the position
+/// after it.
 ///
 /// # Errors
 /// What Kafka's full parse refuses, and more headers than `limits` allow.
@@ -133,65 +183,17 @@ pub fn read_record<'a>(
     limits: &Limits,
 ) -> Result<(RawRecord<'a>, usize)> {
     let mut cursor = Cursor { data: payload, at, index };
-    let length = cursor.int(Field::RecordLength)?;
-    let body = cursor.at;
-    let left = payload.len().saturating_sub(body);
-    let Ok(size) = usize::try_from(length) else {
-        let declared = i64::from(length);
-        let field = Field::RecordLength;
-        return Err(Error::new(ErrorKind::FieldNegative { index, field, declared }, at));
-    };
-    if size > left {
-        let (field, declared, left) = (Field::RecordLength, i64::from(length), left as u64);
-        return Err(Error::new(ErrorKind::FieldOverrun { index, field, declared, left }, at));
-    }
-    let end = body + size;
-    cursor.data = payload.get(..end).unwrap_or_default();
-    let Some(&attributes) = cursor.rest().first() else {
-        return Err(cursor.fault(Field::Attributes, VarintFault::End));
-    };
-    cursor.at += 1;
+    let length = cursor.length()?;
+    let (body, end) = (cursor.at, cursor.data.len());
+    let attributes = cursor.byte(Field::Attributes)?;
     let timestamp_delta = cursor.long(Field::TimestampDelta)?;
     let offset_delta = cursor.int(Field::OffsetDelta)?;
     let key = cursor.bytes(Field::Key)?;
     let value = cursor.bytes(Field::Value)?;
-    let headers_at = cursor.at;
-    let declared = cursor.int(Field::HeaderCount)?;
-    let Ok(count) = u32::try_from(declared) else {
-        let (field, declared) = (Field::HeaderCount, i64::from(declared));
-        return Err(Error::new(ErrorKind::FieldNegative { index, field, declared }, headers_at));
-    };
-    let headers_start = cursor.at;
-    if count as usize > cursor.rest().len() {
-        let (field, left) = (Field::HeaderCount, cursor.rest().len() as u64);
-        let declared = i64::from(declared);
-        return Err(Error::new(
-            ErrorKind::FieldOverrun { index, field, declared, left },
-            headers_at,
-        ));
-    }
-    if count > limits.headers {
-        let (declared, limit) = (u64::from(count), u64::from(limits.headers));
-        return Err(Error::new(
-            ErrorKind::TooMany { what: "headers", declared, limit },
-            headers_at,
-        ));
-    }
-    for _ in 0..count {
-        let key_at = cursor.at;
-        if cursor.bytes(Field::HeaderKey)?.is_none() {
-            let field = Field::HeaderKey;
-            return Err(Error::new(
-                ErrorKind::FieldNegative { index, field, declared: -1 },
-                key_at,
-            ));
-        }
-        cursor.bytes(Field::HeaderValue)?;
-    }
+    let headers = cursor.headers(limits)?;
     if cursor.at != end {
-        let (declared, used) = (i64::from(length), (cursor.at - body) as u64);
+        let (declared, used) = (i64::from(length), cursor.at.saturating_sub(body) as u64);
         return Err(Error::new(ErrorKind::RecordLengthMismatch { index, declared, used }, at));
     }
-    let headers = Headers { data: payload.get(headers_start..end).unwrap_or_default(), count };
     Ok((RawRecord { attributes, timestamp_delta, offset_delta, key, value, headers }, end))
 }

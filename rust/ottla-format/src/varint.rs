@@ -1,28 +1,29 @@
 //! Variable-length integers as Kafka reads and writes them: groups of seven bits, low group first,
-//! zig-zag for the sign.
+//! zigzag for the sign (`docs/kafka/record-batch.md` §5).
 //!
-//! Kafka's readers are lenient, and so are these: encodings longer than needed are taken, and of a
+//! Kafka's readers are lenient, and so are these: encodings longer than needed are accepted, and of a
 //! fifth (tenth) byte only the low four bits (the lowest bit) count. A continuation bit there is a
 //! fault. Writers always emit the shortest form.
 
 /// Why a varint could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VarintFault {
-    /// The bytes end first.
+    /// The bytes end inside it.
     End,
-    /// The last allowed byte has its continuation bit set.
+    /// Its last possible byte has the continuation bit set.
     TooLong,
 }
 
-/// Reads a 32-bit varint from the start of `data`: the value and the bytes used.
+/// Reads a 32-bit varint from the start of `data`. Returns the value and the bytes used.
 ///
 /// # Errors
-/// [`VarintFault`] when the bytes end inside it or it does not end within five bytes.
+/// [`VarintFault`] if the bytes end inside it or it does not end within five bytes.
 ///
 /// # Examples
 /// ```
 /// assert_eq!(ottla_format::varint::read_varint(&[0x80, 0x01]), Ok((64, 2)));
 /// ```
+#[allow(clippy::arithmetic_side_effects, reason = "`index` is below 5")]
 #[inline]
 pub fn read_varint(data: &[u8]) -> Result<(i32, usize), VarintFault> {
     let mut value = 0u32;
@@ -35,10 +36,11 @@ pub fn read_varint(data: &[u8]) -> Result<(i32, usize), VarintFault> {
     Err(if data.len() < 5 { VarintFault::End } else { VarintFault::TooLong })
 }
 
-/// Reads a 64-bit varint from the start of `data`: the value and the bytes used.
+/// Reads a 64-bit varint from the start of `data`. Returns the value and the bytes used.
 ///
 /// # Errors
-/// [`VarintFault`] when the bytes end inside it or it does not end within ten bytes.
+/// [`VarintFault`] if the bytes end inside it or it does not end within ten bytes.
+#[allow(clippy::arithmetic_side_effects, reason = "`index` is below 10")]
 #[inline]
 pub fn read_varlong(data: &[u8]) -> Result<(i64, usize), VarintFault> {
     let mut value = 0u64;
@@ -79,10 +81,12 @@ fn zigzag64(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
+#[allow(clippy::arithmetic_side_effects, reason = "negates 0 or 1")]
 fn unzigzag32(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }
 
+#[allow(clippy::arithmetic_side_effects, reason = "negates 0 or 1")]
 fn unzigzag64(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -97,7 +101,7 @@ pub(crate) fn write_unsigned(out: &mut Vec<u8>, mut value: u64) {
 }
 
 fn unsigned_size(value: u64) -> usize {
-    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
+    (value.checked_ilog2().unwrap_or(0) as usize / 7).saturating_add(1)
 }
 
 #[cfg(test)]
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_and_an_endless_varint_are_told_apart() {
+    fn an_end_and_an_endless_varint_are_two_faults() {
         assert_eq!(read_varint(&[0x80, 0x80]), Err(VarintFault::End));
         assert_eq!(read_varint(&[0x80; 5]), Err(VarintFault::TooLong));
         assert_eq!(read_varlong(&[0x80; 9]), Err(VarintFault::End));

@@ -12,7 +12,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use ottla_format::check::Level;
-use ottla_format::columns::{Read, read_numbers, read_views};
+use ottla_format::columns::{InflatedColumns, read_numbers, read_views};
 use ottla_kernels::Numbers;
 use ottla_kernels::arrow::ViewArrays;
 use ottla_kernels::views::ViewColumns;
@@ -64,7 +64,7 @@ fn detached<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Se
 fn read_owner(py: Python<'_>, bytes: &[u8]) -> PyResult<Arc<Owner>> {
     let read =
         detached(py, bytes, || with_checker(Level::Decode, |checker| read_numbers(checker, bytes)));
-    let Read { columns, inflated } = read.map_err(|error| to_python(py, &error))?;
+    let InflatedColumns { columns, inflated } = read.map_err(|error| to_python(py, &error))?;
     Ok(Arc::new(Owner { numbers: columns, inflated }))
 }
 

@@ -5,7 +5,7 @@ use crate::attributes::{CODEC_MASK, Compression, TimestampType};
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{self, Entry};
 use crate::limits::Limits;
-use crate::record::{Headers, MIN_RECORD_BYTES, read_record};
+use crate::record::{Headers, read_record};
 use crate::sequence::increment_sequence;
 
 /// One record of any magic, as a consumer sees it.
@@ -114,7 +114,8 @@ impl RecordCursor {
         position: usize,
         count: u32,
     ) -> Result<Option<Record<'a>>> {
-        if self.index >= count {
+        let index = self.index;
+        if index >= count {
             // Like Kafka, does not look into an emptied batch (count 0).
             let left = payload.len().saturating_sub(position) as u64;
             return if left == 0 || count == 0 {
@@ -123,11 +124,11 @@ impl RecordCursor {
                 Err(Error::new(ErrorKind::TrailingBytes { left }, position))
             };
         }
-        if payload.len().saturating_sub(position) < MIN_RECORD_BYTES && position == payload.len() {
-            let kind = ErrorKind::RecordsMissing { index: self.index, count };
+        if position == payload.len() {
+            let kind = ErrorKind::RecordsMissing { index, count };
             return Err(Error::new(kind, position));
         }
-        let (raw, end) = read_record(payload, position, self.index, &self.limits)?;
+        let (raw, end) = read_record(payload, position, index, &self.limits)?;
         let info = &self.info;
         let timestamp = if info.timestamp_type() == TimestampType::LogAppendTime {
             info.max_timestamp
@@ -148,7 +149,7 @@ impl RecordCursor {
             sequence,
             offset_delta: raw.offset_delta,
         };
-        self.index += 1;
+        self.index = index.saturating_add(1);
         // Bytes behind the last record already make Kafka refuse that record.
         if self.index == count && end != payload.len() {
             let left = payload.len().saturating_sub(end) as u64;
@@ -180,7 +181,7 @@ impl RecordCursor {
             record.timestamp
         };
         let offset = if relative { base.wrapping_add(entry.offset) } else { entry.offset };
-        self.index += 1;
+        self.index = index.saturating_add(1);
         Ok(Some(Record {
             offset,
             timestamp,

@@ -91,7 +91,7 @@ pub(super) fn compress(
     };
     let payload =
         codecs.compress(codec, level, magic, records).map_err(|_| too_large(records.len()))?;
-    if payload.len() as u64 > MAX_BUILT_BYTES - RECORD_BATCH_OVERHEAD as u64 {
+    if (payload.len() as u64).saturating_add(RECORD_BATCH_OVERHEAD as u64) > MAX_BUILT_BYTES {
         return Err(too_large(payload.len()));
     }
     Ok(payload)

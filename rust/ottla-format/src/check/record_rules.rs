@@ -18,7 +18,7 @@ pub(super) fn check_records(
     checked: &mut Checked,
 ) -> Result<()> {
     let full = level == Level::Full;
-    let mut list = FaultList { known: faults.len(), faults };
+    let mut named = FaultList { known: faults.len(), faults };
     let mut cursor = RecordCursor::start(info, payload, limits)?;
     let mut rules = RecordRules::new(info);
     loop {
@@ -36,7 +36,7 @@ pub(super) fn check_records(
             }
         }
         if full && let Some(kind) = broken.or_else(|| rules.broken_by(index, &record)) {
-            list.push(kind, 0);
+            named.push(kind, 0);
         }
     }
     checked.maximum_unreached = full && rules.is_maximum_unreached();
@@ -44,11 +44,11 @@ pub(super) fn check_records(
         let count = info.record_count.unwrap_or(0);
         if count > 1 {
             let fault = Error::new(ErrorKind::ControlBatch { count }, field::RECORD_COUNT);
-            list.faults.push(fault);
+            named.faults.push(fault);
         }
     }
     if full && info.magic < 2 && info.compression()? != Compression::None {
-        check_inner_records(info, payload, list.faults)?;
+        check_inner_records(info, payload, named.faults)?;
     }
     Ok(())
 }
@@ -133,19 +133,19 @@ impl RecordRules {
 /// Inner records have the magic of their wrapper, which a conversion bug of old brokers broke
 /// (KAFKA-4298), and increasing offsets.
 fn check_inner_records(info: &BatchInfo, set: &[u8], faults: &mut Vec<Error>) -> Result<()> {
-    let mut found = FaultList { known: faults.len(), faults };
+    let mut named = FaultList { known: faults.len(), faults };
     let mut previous = None;
     for (index, entry) in legacy::entries(set)?.iter().enumerate() {
         let index = index as u32;
         let magic = legacy::magic_of(set.get(entry.start..).unwrap_or_default());
         if magic != info.magic {
             let kind = ErrorKind::InnerMagicMismatch { index, magic, wrapper: info.magic };
-            found.push(kind, LOG_OVERHEAD);
+            named.push(kind, LOG_OVERHEAD);
         } else if let Some(before) = previous.filter(|&before| entry.offset <= before) {
             let (delta, previous) = (entry.offset as i32, before as i32);
             let last = info.last_offset as i32;
             let kind = ErrorKind::OffsetDeltaOutOfOrder { index, delta, previous, last };
-            found.push(kind, LOG_OVERHEAD);
+            named.push(kind, LOG_OVERHEAD);
         }
         previous = Some(entry.offset);
     }

@@ -4,23 +4,25 @@
 //! 1f 8b │ 08 │flags│ mtime (4) │xfl│os│[extra][name 0][comment 0][crc16]│ deflate… │crc32│size│
 //! ```
 //!
-//! Members may follow one another. What comes after a complete member and is no header is ignored;
-//! after a good header the member must be good too. Header checksums are verified, reserved flags
-//! are not looked at. libdeflate does both the other way round, so headers are read here.
+//! Members may follow one another. Bytes that follow a complete member and are no header are ignored;
+//! after a valid header the member must be valid too. Header checksums are verified, reserved flags
+//! are ignored. libdeflate does the reverse of both, so headers are read here.
 
 use std::borrow::Cow;
 
-use ottla_kernels::gzip::{Decompressor, GzipError};
+use ottla_kernels::gzip::{Decompressor, GzipError, Member};
 
 use super::{Arena, Fault};
 
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;
-/// A header and a trailer: Java does not look for a member in what is no longer than both.
-pub(super) const LEAST_MEMBER: usize = 18;
+/// A header and a trailer: Java does not look for another member in this many bytes or fewer.
+pub(super) const MIN_MEMBER_BYTES: usize = 18;
+/// The smallest room that a member is given.
+const MIN_ROOM: usize = 256;
 
-/// A member that does not fit is tried again with this times the room, so that all tries together
-/// cost a third more than the last.
+/// A member that does not fit is tried again with this many times the room, so that all attempts
+/// together cost a third more than the last one.
 const GROWTH: usize = 4;
 
 const HEADER_CRC: u8 = 0x02;
@@ -37,68 +39,73 @@ pub(super) fn decompress(
 ) -> Result<usize, Fault> {
     // The last four bytes hold the size, unless something follows the member.
     let declared = payload.last_chunk().map_or(0, |size| u32::from_le_bytes(*size) as usize);
-    let likely = declared.min(payload.len().saturating_mul(MAX_RATIO)).max(256);
+    let likely = declared.min(payload.len().saturating_mul(MAX_RATIO)).max(MIN_ROOM);
 
     let mut payload = Cow::Borrowed(payload);
-    let (mut at, mut made) = (0, 0);
+    let (mut at, mut written) = (0usize, 0usize);
     let (mut flags, _) = header(&payload).ok_or(Fault::Undecodable)?;
     loop {
         if flags & RESERVED != 0 {
             // libdeflate refuses these. The copy is made once, whatever the number of members.
-            payload.to_mut()[at + FLAGS_AT] &= !RESERVED;
+            let byte = payload.to_mut().get_mut(at.saturating_add(FLAGS_AT));
+            *byte.ok_or(Fault::Undecodable)? &= !RESERVED;
         }
-        let (used, written) = member(decompressor, &payload[at..], arena, made, likely)?;
-        at += used;
-        made += written;
-        let rest = &payload[at..];
+        let input = payload.get(at..).ok_or(Fault::Undecodable)?;
+        let member = member(decompressor, input, arena, written, likely)?;
+        at = at.saturating_add(member.used);
+        written = written.saturating_add(member.written);
+        let rest = payload.get(at..).ok_or(Fault::Undecodable)?;
         match header(rest) {
-            Some((next, _)) if rest.len() > LEAST_MEMBER => flags = next,
-            _ => return Ok(made),
+            Some((next, _)) if rest.len() > MIN_MEMBER_BYTES => flags = next,
+            _ => return Ok(written),
         }
     }
 }
 
+/// Inflates one member behind the first `written` bytes of the arena.
 fn member(
     decompressor: &mut Decompressor,
     input: &[u8],
     arena: &mut Arena,
-    made: usize,
+    written: usize,
     likely: usize,
-) -> Result<(usize, usize), Fault> {
+) -> Result<Member, Fault> {
     let mut wanted = likely;
     loop {
-        let out = arena.room(made, wanted);
+        let out = arena.room(written, wanted);
         let room = out.len();
         match decompressor.member(input, out) {
-            Ok(done) => return Ok((done.used, done.written)),
+            Ok(member) => return Ok(member),
             Err(GzipError::BadData) => return Err(Fault::Undecodable),
-            Err(GzipError::InsufficientSpace) if room == arena.left(made) => {
+            Err(GzipError::InsufficientSpace) if room == arena.left(written) => {
                 return Err(Fault::TooLarge);
             }
-            Err(GzipError::InsufficientSpace) => wanted = room.max(256).saturating_mul(GROWTH),
+            Err(GzipError::InsufficientSpace) => wanted = room.max(MIN_ROOM).saturating_mul(GROWTH),
         }
     }
 }
 
-/// The flags of a member whose header Java takes, and the bytes of that header.
+/// The flags of a member whose header Java accepts, and the bytes of that header.
 pub(super) fn header(input: &[u8]) -> Option<(u8, usize)> {
-    let &[0x1f, 0x8b, 8, flags, _, _, _, _, _, _] = input.first_chunk::<10>()? else {
+    let (&[0x1f, 0x8b, 8, flags, _, _, _, _, _, _], mut rest) = input.split_first_chunk::<10>()?
+    else {
         return None;
     };
-    let mut at = 10;
     if flags & EXTRA != 0 {
-        let length = input.get(at..)?.first_chunk()?;
-        at += 2 + usize::from(u16::from_le_bytes(*length));
+        let (length, behind) = rest.split_first_chunk()?;
+        rest = behind.get(usize::from(u16::from_le_bytes(*length))..)?;
     }
     for text in [NAME, COMMENT] {
         if flags & text != 0 {
-            at += 1 + input.get(at..)?.iter().position(|&byte| byte == 0)?;
+            let (_, behind) = rest.split_at(rest.iter().position(|&byte| byte == 0)?);
+            rest = behind.get(1..)?;
         }
     }
     if flags & HEADER_CRC != 0 {
-        let stored = u16::from_le_bytes(*input.get(at..)?.first_chunk()?);
-        (stored == crc32fast::hash(&input[..at]) as u16).then_some(())?;
-        at += 2;
+        let covered = input.get(..input.len().checked_sub(rest.len())?)?;
+        let (stored, behind) = rest.split_first_chunk()?;
+        (u16::from_le_bytes(*stored) == crc32fast::hash(covered) as u16).then_some(())?;
+        rest = behind;
     }
-    (at <= input.len()).then_some((flags, at))
+    Some((flags, input.len().checked_sub(rest.len())?))
 }

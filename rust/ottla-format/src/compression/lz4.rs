@@ -1,16 +1,16 @@
-//! LZ4 frames, in the subset Kafka's own stream classes speak.
+//! LZ4 frames, in the subset that Kafka's own stream classes read and write.
 //!
 //! ```text
 //! 04 22 4d 18 │flags│block size│[size (8)]│HC│ ( length (4) │ block │[checksum] )… │ 0 │[checksum]
 //! ```
 //!
-//! Blocks are independent. What follows the end mark is ignored, a missing end mark is a fault. A
-//! content checksum must be there if flagged and is not verified; a content size is skipped.
+//! Blocks are independent. Bytes behind the end mark are ignored, a missing end mark is a fault. A
+//! content checksum must be there if it is flagged, and is not verified; a content size is skipped.
 //!
-//! Producers of magic 0 computed the header checksum HC over the frame magic too. Readers of
-//! magic 0 therefore skip it, and writers go on writing it wrong (KAFKA-3160).
+//! Producers of magic 0 computed the header checksum HC over the frame magic as well. Readers of
+//! magic 0 therefore ignore it, and writers still write it so (KAFKA-3160).
 //!
-//! The frame is read by hand because liblz4's frame functions copy each block once more.
+//! The frame is parsed here because liblz4's frame functions copy each block once more.
 
 use lz4::block::{CompressionMode, compress_bound, compress_to_buffer, decompress_to_buffer};
 use twox_hash::XxHash32;
@@ -28,57 +28,57 @@ const VERSION_MASK: u8 = 0xc0;
 const END_MARK: [u8; 4] = [0; 4];
 const STORED: u32 = 1 << 31;
 
-/// The size class and bytes of the blocks written.
+/// The size class of the blocks written, and their bytes.
 const WRITTEN_BLOCKS: (u8, usize) = (0x40, 64 << 10);
-/// LZ4 makes at most 255 bytes of one.
+/// LZ4 makes at most 255 bytes of one byte.
 const MAX_RATIO: usize = 255;
-/// The one level at which Kafka takes the fast compressor.
+/// The only level at which Kafka uses the fast compressor.
 const FAST_LEVEL: i32 = 9;
 
 pub(super) fn decompress(payload: &[u8], magic: i8, arena: &mut Arena) -> Result<usize, Fault> {
-    let mut blocks = Blocks::open(payload, magic).ok_or(Fault::Undecodable)?;
+    let mut blocks = Lz4Blocks::open(payload, magic).ok_or(Fault::Undecodable)?;
     let mut bound = 0usize;
     let mut ahead = blocks.clone();
     while let Some(block) = ahead.next_block()? {
-        bound = bound.saturating_add(block.most);
+        bound = bound.saturating_add(block.max_inflated);
     }
     arena.room(0, bound);
 
-    let mut made = 0;
-    while let Some(Block { bytes, is_stored, most }) = blocks.next_block()? {
+    let mut written = 0usize;
+    while let Some(Lz4Block { bytes, is_stored, max_inflated }) = blocks.next_block()? {
         if is_stored {
-            arena.exactly(made, most)?.copy_from_slice(bytes);
-            made += most;
+            arena.exactly(written, max_inflated)?.copy_from_slice(bytes);
+            written = written.saturating_add(max_inflated);
             continue;
         }
-        let out = arena.room(made, most);
-        let room = out.len().min(most);
+        let out = arena.room(written, max_inflated);
+        let room = out.len().min(max_inflated);
         match decompress_to_buffer(bytes, Some(room as i32), out) {
-            Ok(written) => made += written,
+            Ok(size) => written = written.saturating_add(size),
             // A block that does not fit below the bound cannot be told from a damaged one.
-            Err(_) if room < most => return Err(Fault::TooLarge),
+            Err(_) if room < max_inflated => return Err(Fault::TooLarge),
             Err(_) => return Err(Fault::Undecodable),
         }
     }
-    Ok(made)
+    Ok(written)
 }
 
-pub(super) struct Block<'a> {
+pub(super) struct Lz4Block<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) is_stored: bool,
-    /// What it can inflate to at most.
-    pub(super) most: usize,
+    /// Bytes it can inflate to at most.
+    pub(super) max_inflated: usize,
 }
 
 /// The blocks of one frame.
 #[derive(Clone)]
-pub(super) struct Blocks<'a> {
+pub(super) struct Lz4Blocks<'a> {
     flags: u8,
     block_bytes: usize,
     rest: &'a [u8],
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> Lz4Blocks<'a> {
     pub(super) fn open(payload: &'a [u8], magic: i8) -> Option<Self> {
         let descriptor = payload.strip_prefix(&MAGIC)?;
         let &[flags, sizes] = descriptor.first_chunk()?;
@@ -91,16 +91,22 @@ impl<'a> Blocks<'a> {
             return None;
         }
         let length = if flags & CONTENT_SIZE == 0 { 2 } else { 10 };
-        let checksum = *descriptor.get(length)?;
-        if magic > 0 && checksum != header_checksum(&descriptor[..length]) {
+        let (covered, behind) = descriptor.split_at_checked(length)?;
+        let (&checksum, rest) = behind.split_first()?;
+        if magic > 0 && checksum != header_checksum(covered) {
             return None;
         }
-        let block_bytes = 1 << (2 * (sizes >> 4) + 8);
-        Some(Self { flags, block_bytes, rest: &descriptor[length + 1..] })
+        let block_bytes = match sizes >> 4 {
+            4 => 64 << 10,
+            5 => 256 << 10,
+            6 => 1 << 20,
+            _ => 4 << 20,
+        };
+        Some(Self { flags, block_bytes, rest })
     }
 
     /// The next block, or nothing at the end mark.
-    pub(super) fn next_block(&mut self) -> Result<Option<Block<'a>>, Fault> {
+    pub(super) fn next_block(&mut self) -> Result<Option<Lz4Block<'a>>, Fault> {
         let word = self.word()?;
         let length = (word & !STORED) as usize;
         if length == 0 {
@@ -118,8 +124,9 @@ impl<'a> Blocks<'a> {
             return Err(Fault::Undecodable);
         }
         let is_stored = word & STORED != 0;
-        let most = if is_stored { length } else { self.block_bytes.min(length * MAX_RATIO) };
-        Ok(Some(Block { bytes, is_stored, most }))
+        let max_inflated =
+            if is_stored { length } else { self.block_bytes.min(length.saturating_mul(MAX_RATIO)) };
+        Ok(Some(Lz4Block { bytes, is_stored, max_inflated }))
     }
 
     fn word(&mut self) -> Result<u32, Fault> {
@@ -133,6 +140,11 @@ fn header_checksum(descriptor: &[u8]) -> u8 {
     (XxHash32::oneshot(0, descriptor) >> 8) as u8
 }
 
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "positions in `out`, which is resized to hold each block before it is written"
+)]
 pub(super) fn compress(level: i32, magic: i8, payload: &[u8]) -> Option<Vec<u8>> {
     let mode = match level {
         FAST_LEVEL => CompressionMode::DEFAULT,

@@ -1,19 +1,19 @@
-//! The four codecs: what Kafka's readers take is inflated, what they refuse is refused, and both
-//! within a bound.
+//! The four codecs: a payload that Kafka's readers accept is inflated, one that they refuse is refused,
+//! both within a bound.
 //!
 //! Kafka's readers differ in what they forgive, and producers in many languages have come to rely
-//! on it. Each module says what its codec forgives, after `record-batch.md` §7.
+//! on it. Each module says what its codec forgives (`docs/kafka/record-batch.md` §7).
 //!
-//! | codec | after the end | a second stream | an empty payload |
+//! | codec | bytes behind the end | a second stream | an empty payload |
 //! | --- | --- | --- | --- |
-//! | gzip | ignored | read on | refused |
-//! | snappy | up to three bytes ignored | read on | refused |
+//! | gzip | ignored | read | refused |
+//! | snappy | up to three bytes ignored | read | refused |
 //! | lz4 | ignored | ignored | refused |
-//! | zstd | refused, but for the begin of a frame | read on | read as empty |
+//! | zstd | refused, except the beginning of a frame | read | read as empty |
 //!
-//! Payloads are inflated into one arena that is kept, because fresh pages cost more than most
-//! decoders. No codec may write past [`Limits::decompressed`], and what a payload says about its
-//! own size is believed only as far as its codec could make true.
+//! Payloads are inflated into one arena that is reused, because fresh pages cost more than most
+//! decoders. No codec may write beyond [`Limits::decompressed`], and the size that a payload declares
+//! is trusted only as far as its codec could make it true.
 
 mod gzip;
 mod lz4;
@@ -25,14 +25,9 @@ use std::ops::RangeInclusive;
 
 use crate::attributes::Compression;
 use crate::error::ErrorKind;
-use crate::limits::Limits;
+use crate::limits::{KEPT_ARENA_BYTES, Limits, MAX_BUILT_BYTES};
 
-/// Bytes the arena keeps for the next payload. Brokers take batches of 1 MiB unless told otherwise,
-/// and text seldom shrinks below an eighth.
-pub const ARENA_KEPT_BYTES: usize = 8 << 20;
-
-/// The levels a codec has in Kafka (KIP-390), and the one it takes by itself; nothing where a codec
-/// has none.
+/// The levels of a codec in Kafka (KIP-390), and its default; `None` for a codec without levels.
 pub fn levels(codec: Compression) -> Option<(RangeInclusive<i32>, i32)> {
     match codec {
         Compression::None | Compression::Snappy => None,
@@ -42,7 +37,13 @@ pub fn levels(codec: Compression) -> Option<(RangeInclusive<i32>, i32)> {
     }
 }
 
-/// Contexts and arena of one thread, used again for every payload.
+/// The level to compress at: the nearest in range, or the default; 0 for a codec without levels.
+fn level_in_range(codec: Compression, level: Option<i32>) -> i32 {
+    levels(codec)
+        .map_or(0, |(range, default)| level.unwrap_or(default).clamp(*range.start(), *range.end()))
+}
+
+/// The contexts and the arena of one thread, reused for every payload.
 ///
 /// # Examples
 /// ```
@@ -56,11 +57,11 @@ pub fn levels(codec: Compression) -> Option<(RangeInclusive<i32>, i32)> {
 pub struct Codecs {
     limits: Limits,
     arena: Arena,
-    /// Bytes of the arena that the last payload took.
+    /// Bytes of the arena that hold the last payload.
     inflated: usize,
     gzip: ottla_kernels::gzip::Decompressor,
-    snappy: snappy::Contexts,
-    zstd: zstd::Contexts,
+    snappy: snappy::SnappyCodec,
+    zstd: zstd::ZstdCodec,
 }
 
 impl Codecs {
@@ -72,8 +73,8 @@ impl Codecs {
             arena: Arena::default(),
             inflated: 0,
             gzip: ottla_kernels::gzip::Decompressor::new(),
-            snappy: snappy::Contexts::new(),
-            zstd: zstd::Contexts::new(),
+            snappy: snappy::SnappyCodec::new(),
+            zstd: zstd::ZstdCodec::new(),
         }
     }
 
@@ -82,17 +83,17 @@ impl Codecs {
         self.limits
     }
 
-    /// Other bounds for what follows.
+    /// Sets the bounds for the calls that follow.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// The inflated payload of a batch (or wrapper) of this magic, valid until the next call. A
-    /// payload that is not compressed comes back as it is.
+    /// Returns the inflated payload of a batch (or wrapper) of this magic, valid until the next call.
+    /// A payload that is not compressed is returned as it is.
     ///
     /// # Errors
     /// [`ErrorKind::Undecodable`] where Kafka's reader fails, [`ErrorKind::DecompressedTooLarge`]
-    /// past the bound, [`ErrorKind::UnknownCodec`] for zstd below magic 2.
+    /// beyond the bound, [`ErrorKind::UnknownCodec`] for zstd below magic 2.
     pub fn decompress<'a>(
         &'a mut self,
         codec: Compression,
@@ -115,11 +116,11 @@ impl Codecs {
             Fault::TooLarge => ErrorKind::DecompressedTooLarge { limit: self.arena.limit as u64 },
         })?;
         self.inflated = length;
-        Ok(&self.arena.bytes[..length])
+        Ok(self.inflated())
     }
 
-    /// The payload as Kafka's writers frame it. A level outside [`levels`] counts as the nearest
-    /// inside; none is the codec's own.
+    /// Compresses a payload as Kafka's writers frame it, at the level nearest to `level` that the
+    /// codec has ([`levels`]), or at its default.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownCodec`] for zstd below magic 2, [`ErrorKind::BatchTooLarge`] for a
@@ -132,13 +133,11 @@ impl Codecs {
         payload: &[u8],
     ) -> Result<Vec<u8>, ErrorKind> {
         let too_large =
-            || ErrorKind::BatchTooLarge { declared: payload.len() as u64, limit: i32::MAX as u64 };
-        if payload.len() > i32::MAX as usize {
+            || ErrorKind::BatchTooLarge { declared: payload.len() as u64, limit: MAX_BUILT_BYTES };
+        if payload.len() as u64 > MAX_BUILT_BYTES {
             return Err(too_large());
         }
-        let level = levels(codec).map_or(0, |(range, default)| {
-            level.unwrap_or(default).clamp(*range.start(), *range.end())
-        });
+        let level = level_in_range(codec, level);
         match codec {
             Compression::None => Some(payload.to_vec()),
             Compression::Gzip => ottla_kernels::gzip::compress(level as u8, payload),
@@ -150,13 +149,15 @@ impl Codecs {
         .ok_or_else(too_large)
     }
 
-    /// What the last call of [`Self::decompress`] has inflated.
+    /// The payload that the last call of [`Self::decompress`] inflated.
+    #[allow(clippy::indexing_slicing, reason = "a codec returns as many bytes as it has written")]
     pub fn inflated(&self) -> &[u8] {
         &self.arena.bytes[..self.inflated]
     }
 
-    /// What Kafka's own streams hand out of a payload that [`Self::decompress`] refuses, and whether
-    /// they fail behind it: a broker sees the records before the damage, and may refuse these first.
+    /// Returns the bytes that Kafka's own streams return of a payload that [`Self::decompress`] refuses,
+    /// and whether they fail behind them: a broker sees the records before the damage, and may refuse
+    /// these first.
     pub fn decompress_before_damage(
         &self,
         codec: Compression,
@@ -176,8 +177,8 @@ impl Codecs {
         (out.bytes, is_whole.is_none())
     }
 
-    /// The payload as Kafka's own encoders write it, which [`Self::compress`] need not: some are
-    /// faster and have another size. Errors are the same.
+    /// Compresses a payload byte for byte as Kafka's own encoders do. [`Self::compress`] need not: some
+    /// of its encoders are faster and write another size.
     ///
     /// # Errors
     /// As [`Self::compress`].
@@ -188,14 +189,10 @@ impl Codecs {
         magic: i8,
         payload: &[u8],
     ) -> Result<Vec<u8>, ErrorKind> {
-        let level_of = |level: Option<i32>| {
-            levels(codec).map_or(0, |(range, default)| {
-                level.unwrap_or(default).clamp(*range.start(), *range.end())
-            })
-        };
+        let in_range = level_in_range(codec, level);
         let written = match codec {
-            Compression::Gzip => streams::gzip_written(level_of(level), payload),
-            Compression::Zstd if magic >= 2 => streams::zstd_written(level_of(level), payload),
+            Compression::Gzip => streams::gzip_written(in_range, payload),
+            Compression::Zstd if magic >= 2 => streams::zstd_written(in_range, payload),
             _ => None,
         };
         match written {
@@ -204,8 +201,8 @@ impl Codecs {
         }
     }
 
-    /// Gives back what the arena holds above [`ARENA_KEPT_BYTES`]. Every call begins with it; a
-    /// thread that goes idle after a large payload may ask for it.
+    /// Frees what the arena holds above [`KEPT_ARENA_BYTES`], as every call of [`Self::decompress`]
+    /// does first. For a thread that goes idle after a large payload.
     pub fn trim(&mut self) {
         self.arena.trim();
     }
@@ -215,14 +212,14 @@ fn unknown_codec(codec: Compression, magic: i8) -> ErrorKind {
     ErrorKind::UnknownCodec { codec: codec as u8, magic }
 }
 
-/// Why a payload is refused; the codec is known to the caller.
+/// Why a payload is refused; the caller knows the codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Undecodable,
     TooLarge,
 }
 
-/// Where payloads are inflated. Its length is what has been zeroed once; a codec overwrites it.
+/// The memory payloads are inflated into. Its bytes have been zeroed once; codecs overwrite them.
 #[derive(Default)]
 struct Arena {
     bytes: Vec<u8>,
@@ -236,20 +233,25 @@ impl Arena {
     }
 
     fn trim(&mut self) {
-        if self.bytes.len() > ARENA_KEPT_BYTES {
-            self.bytes.truncate(ARENA_KEPT_BYTES);
+        if self.bytes.len() > KEPT_ARENA_BYTES {
+            self.bytes.truncate(KEPT_ARENA_BYTES);
             self.bytes.shrink_to_fit();
         }
     }
 
-    /// What may be written behind the first `used` bytes: at least `wanted`, or all the bound
+    /// The bytes that may be written behind the first `used`: at least `wanted`, or all that the bound
     /// leaves.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "codecs have written `used` bytes, so it is below the bound and the length"
+    )]
     fn room(&mut self, used: usize, wanted: usize) -> &mut [u8] {
         let end = used.saturating_add(wanted).min(self.limit);
         if self.bytes.len() < end {
             let length = end.checked_next_power_of_two().unwrap_or(end).min(self.limit);
             if used == 0 {
-                // Nothing to carry over: fresh zeroed pages, which cost nothing until written.
+                // Nothing to keep: fresh zeroed pages cost nothing until they are written.
                 self.bytes = Vec::new();
                 self.bytes = vec![0; length];
             } else {
@@ -266,11 +268,11 @@ impl Arena {
         if length > self.left(used) {
             return Err(Fault::TooLarge);
         }
-        Ok(&mut self.room(used, length)[..length])
+        self.room(used, length).get_mut(..length).ok_or(Fault::TooLarge)
     }
 
-    /// How many bytes the bound leaves behind the first `used`.
+    /// The bytes that the bound leaves behind the first `used`.
     fn left(&self, used: usize) -> usize {
-        self.limit - used
+        self.limit.saturating_sub(used)
     }
 }

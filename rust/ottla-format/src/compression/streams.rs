@@ -1,9 +1,9 @@
-//! Payloads as the streams of Kafka's JVM read and write them, where that decides something.
+//! Payloads as Kafka's Java streams read and write them, where that makes a difference.
 //!
 //! A broker reads a damaged payload up to the damage. How far that is depends on the steps in which
-//! its streams hand out bytes: a block of LZ4 or snappy; of gzip what zlib makes in one call, of 8 KiB
-//! in and 16 KiB out; of zstd what libzstd's streaming call makes, of 16 KiB out. Bytes made in a
-//! call that fails are lost.
+//! its streams return bytes: with LZ4 and snappy a block; with gzip what zlib makes in one call of
+//! 8 KiB in and 16 KiB out; with zstd what libzstd's streaming call makes of 16 KiB out. Bytes made
+//! in a call that fails are lost.
 
 use std::io::Write;
 
@@ -13,18 +13,20 @@ use lz4::block::decompress_to_buffer;
 use zstd_safe::zstd_sys::ZSTD_EndDirective::{ZSTD_e_continue, ZSTD_e_end, ZSTD_e_flush};
 use zstd_safe::{CCtx, CParameter, DCtx, InBuffer, OutBuffer, compress_bound};
 
-use super::{gzip as members, lz4 as frames, snappy as blocks, zstd as zstandard};
+use super::lz4::Lz4Blocks;
+use super::snappy::{SnappyBlocks, declared_length};
+use super::{gzip as members, zstd as zstandard};
 
-/// Bytes that Java's gzip stream reads at once.
+/// Bytes that Java's gzip stream reads at a time.
 const GZIP_INPUT_BYTES: usize = 8 << 10;
-/// Bytes that Kafka's readers ask a stream for.
+/// Bytes that Kafka's readers request from a stream at a time.
 const OUTPUT_BYTES: usize = 16 << 10;
-/// Bytes that zstd-jni reads at once.
+/// Bytes that zstd-jni reads at a time.
 const ZSTD_INPUT_BYTES: usize = (128 << 10) + 3;
-/// The largest window taken for a damaged payload; Kafka's own writers ask for up to 8 MiB.
+/// The largest window accepted in a damaged payload; Kafka's own writers use up to 8 MiB.
 const MAX_WINDOW: u64 = 8 << 20;
 
-/// What was handed out, up to a bound.
+/// The bytes that a stream returned, up to a bound.
 pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
     limit: usize,
@@ -35,7 +37,7 @@ impl Output {
         Self { bytes: Vec::new(), limit }
     }
 
-    /// `None` past the bound.
+    /// `None` beyond the bound.
     pub(super) fn extend(&mut self, bytes: &[u8]) -> Option<()> {
         if self.bytes.len().saturating_add(bytes.len()) > self.limit {
             return None;
@@ -52,14 +54,14 @@ pub(super) fn gzip(payload: &[u8], out: &mut Output) -> Option<()> {
     loop {
         let mut inflater = Decompress::new(false);
         let mut crc = Crc::new();
-        // Java has read so much when the header is read; the next step ends there.
+        // Once the header is read, Java has read up to here: the next step ends there.
         let mut step_end = at.next_multiple_of(GZIP_INPUT_BYTES).max(GZIP_INPUT_BYTES);
         loop {
             let input = payload.get(at..step_end.min(payload.len()))?;
             let (read, made) = (inflater.total_in(), inflater.total_out());
             let status = inflater.decompress(input, &mut chunk, FlushDecompress::Sync).ok()?;
-            at += (inflater.total_in() - read) as usize;
-            let made = (inflater.total_out() - made) as usize;
+            at = at.saturating_add(inflater.total_in().saturating_sub(read) as usize);
+            let made = inflater.total_out().saturating_sub(made) as usize;
             let bytes = chunk.get(..made)?;
             crc.update(bytes);
             out.extend(bytes)?;
@@ -70,7 +72,7 @@ pub(super) fn gzip(payload: &[u8], out: &mut Output) -> Option<()> {
                 if step_end >= payload.len() {
                     return None;
                 }
-                step_end += GZIP_INPUT_BYTES;
+                step_end = step_end.saturating_add(GZIP_INPUT_BYTES);
             }
         }
         let trailer = payload.get(at..)?.first_chunk::<8>()?;
@@ -80,10 +82,12 @@ pub(super) fn gzip(payload: &[u8], out: &mut Output) -> Option<()> {
         {
             return None;
         }
-        at += trailer.len();
+        at = at.saturating_add(trailer.len());
         let rest = payload.get(at..)?;
         match members::header(rest) {
-            Some((_, length)) if rest.len() > members::LEAST_MEMBER => at += length,
+            Some((_, length)) if rest.len() > members::MIN_MEMBER_BYTES => {
+                at = at.saturating_add(length);
+            }
             _ => return Some(()),
         }
     }
@@ -92,9 +96,9 @@ pub(super) fn gzip(payload: &[u8], out: &mut Output) -> Option<()> {
 /// snappy-java's stream; `None` where it fails.
 pub(super) fn snappy(payload: &[u8], out: &mut Output) -> Option<()> {
     let mut decoder = snap::raw::Decoder::new();
-    for block in blocks::Blocks::open(payload) {
+    for block in SnappyBlocks::open(payload) {
         let block = block.ok()?;
-        let mut bytes = vec![0; blocks::declared_length(block).ok()?.min(out.limit)];
+        let mut bytes = vec![0; declared_length(block).ok()?.min(out.limit)];
         let made = decoder.decompress(block, &mut bytes).ok()?;
         out.extend(bytes.get(..made)?)?;
     }
@@ -103,14 +107,15 @@ pub(super) fn snappy(payload: &[u8], out: &mut Output) -> Option<()> {
 
 /// Kafka's own LZ4 stream; `None` where it fails.
 pub(super) fn lz4(payload: &[u8], magic: i8, out: &mut Output) -> Option<()> {
-    let mut frame = frames::Blocks::open(payload, magic)?;
+    let mut frame = Lz4Blocks::open(payload, magic)?;
     while let Some(block) = frame.next_block().ok()? {
         if block.is_stored {
             out.extend(block.bytes)?;
             continue;
         }
-        let mut bytes = vec![0; block.most];
-        let made = decompress_to_buffer(block.bytes, Some(block.most as i32), &mut bytes).ok()?;
+        let mut bytes = vec![0; block.max_inflated];
+        let made =
+            decompress_to_buffer(block.bytes, Some(block.max_inflated as i32), &mut bytes).ok()?;
         out.extend(bytes.get(..made)?)?;
     }
     Some(())
@@ -162,17 +167,17 @@ pub(super) fn gzip_written(level: i32, payload: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// A frame as zstd-jni's stream writes it: of a size unknown before the end.
+/// A frame as zstd-jni's stream writes it, without a content size.
 pub(super) fn zstd_written(level: i32, payload: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = CCtx::try_create()?;
     encoder.set_parameter(CParameter::CompressionLevel(level)).ok()?;
-    let mut bytes = vec![0; compress_bound(payload.len()) + 64];
+    let mut bytes = vec![0; compress_bound(payload.len()).saturating_add(64)];
     let mut output = OutBuffer::around(&mut bytes[..]);
     let mut input = InBuffer::around(payload);
     while input.pos() < payload.len() {
         encoder.compress_stream2(&mut output, &mut input, ZSTD_e_continue).ok()?;
     }
-    // Java flushes what it closes: the last block is an empty one.
+    // Java flushes before it closes: the last block is empty.
     encoder.compress_stream2(&mut output, &mut input, ZSTD_e_flush).ok()?;
     let left = encoder.compress_stream2(&mut output, &mut input, ZSTD_e_end).ok()?;
     let length = output.pos();

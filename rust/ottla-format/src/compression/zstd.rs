@@ -5,13 +5,13 @@
 //! 28 b5 2f fd │flags│[window][dictionary][content size]│ ( header (3) │ block )… │[checksum (4)]
 //! ```
 //!
-//! Each frame is measured by its block headers and then decoded in one go: the streaming call is no
-//! faster, and takes memory for the window that a header asks for. What that call would refuse of
-//! windows and block sizes is refused here.
+//! Each frame is measured by its block headers and then decoded in one call: the streaming call is no
+//! faster, and allocates the window that a header asks for. What that call would refuse of windows
+//! and block sizes is refused here.
 //!
-//! zstd-jni notices that a payload ends inside a frame only when it had to read on for that frame.
-//! So the begin of a frame after a whole one is ignored, if both are in the same chunk read and no
-//! byte comes out of it.
+//! zstd-jni notices that a payload ends inside a frame only if it has to read on for that frame. So
+//! the beginning of a frame behind a whole one is ignored if both are in the same chunk read and the
+//! second yields no byte.
 
 use zstd_safe::zstd_sys::ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall;
 use zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
@@ -19,66 +19,69 @@ use zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
 use super::{Arena, Fault};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The lower half of the first byte is free.
+/// The lower four bits of the first byte may be anything.
 const SKIPPABLE_MAGIC: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
 const DICTIONARY: u8 = 0x03;
 const CHECKSUM: u8 = 0x04;
 const RESERVED: u8 = 0x08;
 const SINGLE_SEGMENT: u8 = 0x20;
 const MAX_BLOCK: u64 = 128 << 10;
-/// The largest window zstd's streaming decoder takes unless told otherwise, as in Kafka.
+/// The largest window that zstd's streaming decoder accepts by default, as in Kafka.
 const MAX_WINDOW: u64 = (1 << 27) + 1;
-/// What Kafka reads at a time. zstd decodes a frame in one go, without looking at its window, where
-/// it is known to fit.
+/// Bytes that Kafka reads at a time. zstd decodes a frame that is known to fit in one call, without
+/// looking at its window.
 const OUTPUT_CHUNK: u64 = 16 << 10;
-/// What zstd-jni reads at a time: one block and its header.
+/// Bytes that zstd-jni reads at a time: one block and its header.
 const SOURCE_CHUNK: usize = MAX_BLOCK as usize + 3;
 
-/// Kept, because a new one for each batch costs a seventh of the decoding.
-pub(super) struct Contexts {
+/// The contexts of one thread: a new one for each batch would cost a seventh of the decoding.
+pub(super) struct ZstdCodec {
     decoder: DCtx<'static>,
     encoder: CCtx<'static>,
 }
 
-impl Contexts {
+impl ZstdCodec {
     pub(super) fn new() -> Self {
         Self { decoder: DCtx::create(), encoder: CCtx::create() }
     }
 
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {
-        let (mut at, mut made) = (0, 0);
-        while at < payload.len() {
-            let (length, most) = match measure(&payload[at..])? {
-                Frame::Whole { length, most } => (length, most),
-                Frame::Cut { is_silent } => {
+        let (mut rest, mut written) = (payload, 0usize);
+        while !rest.is_empty() {
+            let (length, max_inflated) = match measure(rest)? {
+                Frame::Whole { length, max_inflated } => (length, max_inflated),
+                Frame::Truncated { is_silent } => {
+                    let at = payload.len().saturating_sub(rest.len());
+                    let last = payload.len().saturating_sub(1);
                     let is_unnoticed =
-                        at > 0 && (at - 1) / SOURCE_CHUNK == (payload.len() - 1) / SOURCE_CHUNK;
+                        at > 0 && at.saturating_sub(1) / SOURCE_CHUNK == last / SOURCE_CHUNK;
                     return if is_silent && is_unnoticed {
-                        Ok(made)
+                        Ok(written)
                     } else {
                         Err(Fault::Undecodable)
                     };
                 }
             };
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let out = arena.room(made, most);
+            let max_inflated = usize::try_from(max_inflated).unwrap_or(usize::MAX);
+            let (frame, behind) = rest.split_at_checked(length).ok_or(Fault::Undecodable)?;
+            let out = arena.room(written, max_inflated);
             let room = out.len();
-            match self.decoder.decompress(out, &payload[at..at + length]) {
-                Ok(written) => made += written,
+            match self.decoder.decompress(out, frame) {
+                Ok(size) => written = written.saturating_add(size),
                 Err(code)
-                    if room < most
+                    if room < max_inflated
                         && code.wrapping_neg() == ZSTD_error_dstSize_tooSmall as usize =>
                 {
                     return Err(Fault::TooLarge);
                 }
                 Err(_) => return Err(Fault::Undecodable),
             }
-            at += length;
+            rest = behind;
         }
-        Ok(made)
+        Ok(written)
     }
 
-    /// A frame without content size and checksum, as a stream of unknown length gets.
+    /// A frame without content size and checksum, as for a stream of unknown length.
     pub(super) fn compress(&mut self, level: i32, payload: &[u8]) -> Option<Vec<u8>> {
         for parameter in [
             CParameter::CompressionLevel(level),
@@ -94,85 +97,142 @@ impl Contexts {
     }
 }
 
+/// What the headers of a frame and its blocks say.
 enum Frame {
     Whole {
-        /// Its bytes.
+        /// Bytes of the frame.
         length: usize,
-        /// What it can make at most.
-        most: u64,
+        /// Bytes it can inflate to at most.
+        max_inflated: u64,
     },
-    /// The payload ends inside it.
-    Cut {
-        /// Nothing comes out before.
+    /// The payload ends inside the frame.
+    Truncated {
+        /// Whether it yields no byte before its end.
         is_silent: bool,
     },
 }
 
 /// Reads the headers of the frame at the start of `input` and of its blocks.
 fn measure(input: &[u8]) -> Result<Frame, Fault> {
-    const CUT_IN_HEADER: Frame = Frame::Cut { is_silent: true };
-    let known = input.len().min(4);
-    if input[..known] != MAGIC[..known] {
+    if input.iter().zip(MAGIC).any(|(&byte, magic)| byte != magic) {
         return measure_skippable(input);
     }
-    let Some(&flags) = input.get(4) else { return Ok(CUT_IN_HEADER) };
-    let is_single = flags & SINGLE_SEGMENT != 0;
-    let window_at = 5;
-    let dictionary_at = window_at + usize::from(!is_single);
-    let size_at = dictionary_at + [0, 1, 2, 4][usize::from(flags & DICTIONARY)];
-    let size_bytes = [usize::from(is_single), 2, 4, 8][usize::from(flags >> 6)];
-    let mut at = size_at + size_bytes;
-    if input.len() < at {
-        return Ok(CUT_IN_HEADER);
+    let Some(header) = FrameHeader::read(input)? else {
+        return Ok(Frame::Truncated { is_silent: true });
+    };
+    let max_block = header.window.min(MAX_BLOCK);
+    let mut is_streamable = header.window <= MAX_WINDOW;
+    let mut at = header.bytes;
+    let mut max_inflated = 0u64;
+    let mut is_silent = true;
+    loop {
+        let rest = input.get(at..).unwrap_or_default();
+        let Some((block, rest)) = Block::read(rest, max_block)? else {
+            return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
+        };
+        is_streamable &= block.size <= max_block;
+        if (rest.len() as u64) < block.stored {
+            // A raw block is returned as far as it is there.
+            let is_silent = is_silent && (!block.is_raw || rest.is_empty());
+            return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
+        }
+        at = at.saturating_add(Block::HEADER_BYTES).saturating_add(block.stored as usize);
+        max_inflated = max_inflated.saturating_add(block.max_inflated);
+        is_silent &= block.max_inflated == 0;
+        if block.is_last {
+            break;
+        }
     }
-    let has_dictionary = input[dictionary_at..size_at].iter().any(|&byte| byte != 0);
-    if flags & RESERVED != 0 || has_dictionary {
+    at = at.saturating_add(if header.has_checksum { 4 } else { 0 });
+    if at > input.len() {
+        return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
+    }
+    if !is_streamable && header.content_size.is_none_or(|size| size > OUTPUT_CHUNK) {
         return Err(Fault::Undecodable);
     }
-    let mut size = [0; 8];
-    size[..size_bytes].copy_from_slice(&input[size_at..at]);
-    let size = u64::from_le_bytes(size) + if size_bytes == 2 { 256 } else { 0 };
-    let declared = (size_bytes > 0).then_some(size);
-    let window = if is_single { size } else { window(input[window_at]) };
-    let max_block = window.min(MAX_BLOCK);
-    let mut is_streamable = window <= MAX_WINDOW;
-    let mut most = 0u64;
-    let mut made_some = false;
-    loop {
-        let Some(&[a, b, c]) = input[at..].first_chunk() else {
-            return Ok(Frame::Cut { is_silent: is_streamable && !made_some });
+    let max_inflated = header.content_size.map_or(max_inflated, |size| size.min(max_inflated));
+    Ok(Frame::Whole { length: at, max_inflated })
+}
+
+/// The header of a frame.
+struct FrameHeader {
+    window: u64,
+    content_size: Option<u64>,
+    has_checksum: bool,
+    /// Bytes up to the first block.
+    bytes: usize,
+}
+
+impl FrameHeader {
+    /// `None` if the input, which begins with the magic, ends inside the header.
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "sums of at most 18 bytes; a size of two bytes, and 256"
+    )]
+    fn read(input: &[u8]) -> Result<Option<Self>, Fault> {
+        let Some(&flags) = input.get(MAGIC.len()) else { return Ok(None) };
+        let is_single = flags & SINGLE_SEGMENT != 0;
+        let window_at = MAGIC.len() + 1;
+        let dictionary_at = window_at + usize::from(!is_single);
+        let dictionary_bytes = match flags & DICTIONARY {
+            3 => 4,
+            bytes => usize::from(bytes),
         };
-        at += 3;
+        let size_bytes = match flags >> 6 {
+            0 => usize::from(is_single),
+            exponent => 1 << exponent,
+        };
+        let size_at = dictionary_at + dictionary_bytes;
+        let bytes = size_at + size_bytes;
+        let (Some(dictionary), Some(size), Some(&descriptor)) =
+            (input.get(dictionary_at..size_at), input.get(size_at..bytes), input.get(window_at))
+        else {
+            return Ok(None);
+        };
+        if flags & RESERVED != 0 || dictionary.iter().any(|&byte| byte != 0) {
+            return Err(Fault::Undecodable);
+        }
+        let base = if size_bytes == 2 { 256 } else { 0 };
+        let size = base + size.iter().rfold(0, |size, &byte| size << 8 | u64::from(byte));
+        Ok(Some(Self {
+            window: if is_single { size } else { window(descriptor) },
+            content_size: (size_bytes > 0).then_some(size),
+            has_checksum: flags & CHECKSUM != 0,
+            bytes,
+        }))
+    }
+}
+
+/// The header of a block.
+struct Block {
+    is_last: bool,
+    is_raw: bool,
+    /// As the header says.
+    size: u64,
+    /// Bytes behind the header.
+    stored: u64,
+    /// Bytes it can inflate to at most.
+    max_inflated: u64,
+}
+
+impl Block {
+    const HEADER_BYTES: usize = 3;
+
+    /// The header at the start of `input` and what follows it; `None` if the input is too short.
+    fn read(input: &[u8], max_block: u64) -> Result<Option<(Self, &[u8])>, Fault> {
+        let Some((&[a, b, c], rest)) = input.split_first_chunk::<{ Self::HEADER_BYTES }>() else {
+            return Ok(None);
+        };
         let header = u32::from_le_bytes([a, b, c, 0]);
         let (is_last, kind, size) = (header & 1 != 0, header >> 1 & 3, u64::from(header >> 3));
-        let (stored, made) = match kind {
+        let (stored, max_inflated) = match kind {
             0 => (size, size),
             1 => (1, size),
             2 => (size, max_block),
             _ => return Err(Fault::Undecodable),
         };
-        is_streamable &= size <= max_block;
-        let left = (input.len() - at) as u64;
-        if left < stored {
-            // A raw block comes out as far as it is there.
-            let is_silent = is_streamable && !made_some && (kind != 0 || left == 0);
-            return Ok(Frame::Cut { is_silent });
-        }
-        at += stored as usize;
-        most += made;
-        made_some |= made > 0;
-        if is_last {
-            break;
-        }
+        Ok(Some((Self { is_last, is_raw: kind == 0, size, stored, max_inflated }, rest)))
     }
-    at += if flags & CHECKSUM == 0 { 0 } else { 4 };
-    if at > input.len() {
-        return Ok(Frame::Cut { is_silent: is_streamable && !made_some });
-    }
-    if !is_streamable && declared.is_none_or(|size| size > OUTPUT_CHUNK) {
-        return Err(Fault::Undecodable);
-    }
-    Ok(Frame::Whole { length: at, most: declared.map_or(most, |size| size.min(most)) })
 }
 
 fn measure_skippable(input: &[u8]) -> Result<Frame, Fault> {
@@ -184,24 +244,25 @@ fn measure_skippable(input: &[u8]) -> Result<Frame, Fault> {
     if !is_skippable {
         return Err(Fault::Undecodable);
     }
-    let size = input.get(4..).and_then(|rest| rest.first_chunk());
-    let length = size.map(|size| 8 + u64::from(u32::from_le_bytes(*size)));
+    let size = input.get(MAGIC.len()..).and_then(|rest| rest.first_chunk());
+    let length = size.map(|size| u64::from(u32::from_le_bytes(*size)).saturating_add(8));
     Ok(match length {
         Some(length) if length <= input.len() as u64 => {
-            Frame::Whole { length: length as usize, most: 0 }
+            Frame::Whole { length: length as usize, max_inflated: 0 }
         }
-        _ => Frame::Cut { is_silent: true },
+        _ => Frame::Truncated { is_silent: true },
     })
 }
 
-/// The window of a frame that is not a single segment: an exponent and an eighth's multiple.
+/// The window of a frame that is not a single segment: an exponent, and eighths to add.
+#[allow(clippy::arithmetic_side_effects, reason = "the exponent is at most 41")]
 fn window(descriptor: u8) -> u64 {
     let base = 1u64 << (10 + (descriptor >> 3));
     base + base / 8 * u64::from(descriptor & 7)
 }
 
-/// The window a frame's header asks for, where it says so itself.
+/// The window that a frame's header declares, if it declares one.
 pub(super) fn frame_window(frame: &[u8]) -> Option<u64> {
-    let &[descriptor, size] = frame.strip_prefix(&MAGIC)?.first_chunk()?;
-    (descriptor & SINGLE_SEGMENT == 0).then(|| window(size))
+    let &[flags, descriptor] = frame.strip_prefix(&MAGIC)?.first_chunk()?;
+    (flags & SINGLE_SEGMENT == 0).then(|| window(descriptor))
 }
