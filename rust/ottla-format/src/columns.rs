@@ -155,11 +155,10 @@ impl Reader<'_> {
             match Envelope::next(data, position) {
                 Ok(Next::End { .. }) => return Ok(()),
                 Ok(Next::Batch(envelope)) => {
-                    let end = position.saturating_add(envelope.total());
-                    let whole = data.get(position..end).unwrap_or_default();
+                    let whole = envelope.batch(data, position)?;
                     self.batch(data, whole, position, &envelope, target)
                         .map_err(|error| error.within(position))?;
-                    position = end;
+                    position = position.saturating_add(whole.len());
                 }
                 Err(_) if crate::batches::is_zero_tail(data, position) => return Ok(()),
                 Err(error) => return Err(error),
@@ -192,7 +191,7 @@ impl Reader<'_> {
                 let at = self.inflated.len();
                 self.inflate(data.len(), (codec, info.magic), bytes)
                     .map_err(|kind| Error::new(kind, start))?;
-                let payload = self.inflated.get(at..).unwrap_or_default();
+                let (_, payload) = self.inflated.split_at(at);
                 target.set_place(data.len(), Some(at));
                 if let Some(header) = BatchHeader::parse(whole, 0)
                     && header.last_offset_delta.checked_add(1) == Some(header.record_count)

@@ -91,6 +91,17 @@ impl Envelope {
         LOG_OVERHEAD.saturating_add(usize::try_from(self.size).unwrap_or(0))
     }
 
+    /// The bytes of the batch at `at`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TruncatedBatch`] if `data` ends before it does.
+    pub fn batch<'a>(&self, data: &'a [u8], at: usize) -> Result<&'a [u8]> {
+        data.get(at..at.saturating_add(self.total())).ok_or_else(|| {
+            let (needed, left) = (self.total() as u64, data.len().saturating_sub(at) as u64);
+            Error::new(ErrorKind::TruncatedBatch { needed, left }, at)
+        })
+    }
+
     /// What begins at `at`, judged as Kafka's consumer judges a fetch response.
     ///
     /// # Errors

@@ -56,6 +56,13 @@ pub struct Entry {
     pub end: usize,
 }
 
+impl Entry {
+    /// The body of the entry in the message set it was found in; `None` in one that is shorter.
+    pub fn body<'a>(&self, set: &'a [u8]) -> Option<&'a [u8]> {
+        set.get(self.start..self.end)
+    }
+}
+
 /// The fields of one record of magic 0 or 1, borrowed from its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Kafka's own names
@@ -107,18 +114,30 @@ fn sized(body: &[u8], at: usize, field: Field) -> Result<(Option<&[u8]>, usize)>
     Ok((Some(bytes), start.saturating_add(length)))
 }
 
-/// The attributes and the timestamp of a body of this magic; −1 with magic 0.
+/// The fields at the beginning of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // Kafka's own names
+pub struct LegacyHeader {
+    pub crc: u32,
+    pub attributes: u8,
+    /// −1 with magic 0.
+    pub timestamp: i64,
+}
+
+/// Reads the fields at the beginning of a body of this magic.
 ///
 /// # Errors
 /// [`ErrorKind::LegacyTooShort`], at position 0.
-pub fn attributes_and_timestamp(magic: i8, body: &[u8]) -> Result<(u8, i64)> {
-    let attributes = *body.get(ATTRIBUTES).ok_or_else(|| too_short(body, MIN_BODY))?;
+pub fn read_header(magic: i8, body: &[u8]) -> Result<LegacyHeader> {
+    let (Some(crc), Some(&attributes)) = (read_i32(body, CRC), body.get(ATTRIBUTES)) else {
+        return Err(too_short(body, MIN_BODY));
+    };
     let timestamp = if magic == 0 {
         -1
     } else {
         read_i64(body, TIMESTAMP).ok_or_else(|| too_short(body, MIN_BODY_V1))?
     };
-    Ok((attributes, timestamp))
+    Ok(LegacyHeader { crc: crc as u32, attributes, timestamp })
 }
 
 /// Parses a body. Like Kafka, ignores bytes behind the value.
@@ -130,7 +149,7 @@ pub fn read_body(body: &[u8]) -> Result<LegacyRecord<'_>> {
         return Err(too_short(body, MIN_BODY));
     }
     let magic = magic_of(body);
-    let (attributes, timestamp) = attributes_and_timestamp(magic, body)?;
+    let LegacyHeader { attributes, timestamp, .. } = read_header(magic, body)?;
     let (key, value_at) = sized(body, key_position(magic), Field::Key)?;
     let (value, _) = sized(body, value_at, Field::Value)?;
     Ok(LegacyRecord { magic, attributes, timestamp, key, value })

@@ -39,8 +39,10 @@ impl<'a> Headers<'a> {
     /// may be anything: as many headers are found as can be read.
     pub fn read(data: &'a [u8]) -> Self {
         let Ok((count, used)) = read_varint(data) else { return Self::default() };
-        let data = data.get(used..).unwrap_or_default();
-        Self { data, count: u32::try_from(count).unwrap_or(0) }
+        match (u32::try_from(count), data.get(used..)) {
+            (Ok(count), Some(data)) => Self { data, count },
+            _ => Self::default(),
+        }
     }
 
     /// Appends them as they stand in a record: their count, then key and value of each.

@@ -6,9 +6,8 @@ use crate::attributes::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{
     CRC_START, Envelope, Header, LOG_OVERHEAD, MIN_SIZE_V2, NONE, RECORD_BATCH_OVERHEAD, field,
-    read_i32,
 };
-use crate::legacy;
+use crate::legacy::{self, LegacyHeader};
 use crate::sequence::increment_sequence;
 use ottla_kernels::BatchHeader;
 use serde::{Deserialize, Serialize};
@@ -54,8 +53,8 @@ impl BatchInfo {
         }
         let (start, end) = (at.saturating_add(LOG_OVERHEAD), at.saturating_add(envelope.total()));
         let body = data.get(start..end).unwrap_or_default();
-        let (attributes, timestamp) = legacy::attributes_and_timestamp(envelope.magic, body)
-            .map_err(|error| error.within(at))?;
+        let LegacyHeader { crc, attributes, timestamp } =
+            legacy::read_header(envelope.magic, body).map_err(|error| error.within(at))?;
         Ok(Self {
             position: at as u64,
             size: envelope.total() as u64,
@@ -63,7 +62,7 @@ impl BatchInfo {
             base_offset: envelope.offset,
             last_offset: envelope.offset,
             partition_leader_epoch: -1,
-            crc: read_i32(body, legacy::CRC).unwrap_or_default() as u32,
+            crc,
             attributes: u16::from(attributes),
             base_timestamp: timestamp,
             max_timestamp: timestamp,

@@ -165,7 +165,9 @@ impl RecordCursor {
         };
         let index = self.index;
         let Some(&entry) = entries.get(index as usize) else { return Ok(None) };
-        let body = payload.get(entry.start..entry.end).unwrap_or_default();
+        let count = entries.len() as u32;
+        let missing = || Error::new(ErrorKind::RecordsMissing { index, count }, entry.start);
+        let body = entry.body(payload).ok_or_else(missing)?;
         legacy::verify_body(body).map_err(|error| match error.kind {
             ErrorKind::CrcMismatch { stored, computed } if is_wrapper => {
                 Error::new(ErrorKind::InnerCrcMismatch { index, stored, computed }, entry.start)

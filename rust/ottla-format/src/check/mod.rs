@@ -166,13 +166,16 @@ impl Checker {
     ) -> Checked {
         let known = faults.len();
         let mut checked = Checked::default();
-        let end = at.saturating_add(envelope.total()).min(data.len());
-        let whole = data.get(at..end).unwrap_or_default();
-        if let Err(error) = self.check_whole(whole, envelope, faults, &mut checked) {
-            faults.push(error);
-        }
-        for fault in faults.iter_mut().skip(known) {
-            *fault = fault.within(at);
+        match envelope.batch(data, at) {
+            Err(error) => faults.push(error),
+            Ok(whole) => {
+                if let Err(error) = self.check_whole(whole, envelope, faults, &mut checked) {
+                    faults.push(error);
+                }
+                for fault in faults.iter_mut().skip(known) {
+                    *fault = fault.within(at);
+                }
+            }
         }
         checked
     }

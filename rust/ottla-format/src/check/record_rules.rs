@@ -137,7 +137,7 @@ fn check_inner_records(info: &BatchInfo, set: &[u8], faults: &mut Vec<Error>) ->
     let mut previous = None;
     for (index, entry) in legacy::entries(set)?.iter().enumerate() {
         let index = index as u32;
-        let magic = legacy::magic_of(set.get(entry.start..).unwrap_or_default());
+        let magic = entry.body(set).map_or(0, legacy::magic_of);
         if magic != info.magic {
             let kind = ErrorKind::InnerMagicMismatch { index, magic, wrapper: info.magic };
             named.push(kind, LOG_OVERHEAD);

@@ -122,54 +122,53 @@ fn measure(input: &[u8]) -> Result<Frame, Fault> {
     };
     let max_block = header.window.min(MAX_BLOCK);
     let mut is_streamable = header.window <= MAX_WINDOW;
-    let mut at = header.bytes;
+    let mut rest = header.blocks;
     let mut max_inflated = 0u64;
     let mut is_silent = true;
     loop {
-        let rest = input.get(at..).unwrap_or_default();
-        let Some((block, rest)) = Block::read(rest, max_block)? else {
+        let Some((block, bytes)) = Block::read(rest, max_block)? else {
             return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
         };
         is_streamable &= block.size <= max_block;
-        if (rest.len() as u64) < block.stored {
+        let Some((_, behind)) = bytes.split_at_checked(block.stored as usize) else {
             // A raw block is returned as far as it is there.
-            let is_silent = is_silent && (!block.is_raw || rest.is_empty());
+            let is_silent = is_silent && (!block.is_raw || bytes.is_empty());
             return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
-        }
-        at = at.saturating_add(Block::HEADER_BYTES).saturating_add(block.stored as usize);
+        };
+        rest = behind;
         max_inflated = max_inflated.saturating_add(block.max_inflated);
         is_silent &= block.max_inflated == 0;
         if block.is_last {
             break;
         }
     }
-    at = at.saturating_add(if header.has_checksum { 4 } else { 0 });
-    if at > input.len() {
+    let checksum_bytes = if header.has_checksum { size_of::<u32>() } else { 0 };
+    let Some((_, behind)) = rest.split_at_checked(checksum_bytes) else {
         return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
-    }
+    };
     if !is_streamable && header.content_size.is_none_or(|size| size > OUTPUT_CHUNK) {
         return Err(Fault::Undecodable);
     }
     let max_inflated = header.content_size.map_or(max_inflated, |size| size.min(max_inflated));
-    Ok(Frame::Whole { length: at, max_inflated })
+    Ok(Frame::Whole { length: input.len().saturating_sub(behind.len()), max_inflated })
 }
 
 /// The header of a frame.
-struct FrameHeader {
+struct FrameHeader<'a> {
     window: u64,
     content_size: Option<u64>,
     has_checksum: bool,
-    /// Bytes up to the first block.
-    bytes: usize,
+    /// The bytes behind the header.
+    blocks: &'a [u8],
 }
 
-impl FrameHeader {
+impl<'a> FrameHeader<'a> {
     /// `None` if the input, which begins with the magic, ends inside the header.
     #[allow(
         clippy::arithmetic_side_effects,
         reason = "sums of at most 18 bytes; a size of two bytes, and 256"
     )]
-    fn read(input: &[u8]) -> Result<Option<Self>, Fault> {
+    fn read(input: &'a [u8]) -> Result<Option<Self>, Fault> {
         let Some(&flags) = input.get(MAGIC.len()) else { return Ok(None) };
         let is_single = flags & SINGLE_SEGMENT != 0;
         let window_at = MAGIC.len() + 1;
@@ -183,10 +182,11 @@ impl FrameHeader {
             exponent => 1 << exponent,
         };
         let size_at = dictionary_at + dictionary_bytes;
-        let bytes = size_at + size_bytes;
-        let (Some(dictionary), Some(size), Some(&descriptor)) =
-            (input.get(dictionary_at..size_at), input.get(size_at..bytes), input.get(window_at))
-        else {
+        let (Some(dictionary), Some(&descriptor), Some((size, blocks))) = (
+            input.get(dictionary_at..size_at),
+            input.get(window_at),
+            input.get(size_at..).and_then(|rest| rest.split_at_checked(size_bytes)),
+        ) else {
             return Ok(None);
         };
         if flags & RESERVED != 0 || dictionary.iter().any(|&byte| byte != 0) {
@@ -198,7 +198,7 @@ impl FrameHeader {
             window: if is_single { size } else { window(descriptor) },
             content_size: (size_bytes > 0).then_some(size),
             has_checksum: flags & CHECKSUM != 0,
-            bytes,
+            blocks,
         }))
     }
 }
