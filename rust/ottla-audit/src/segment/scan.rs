@@ -551,7 +551,7 @@ impl Pass<'_, '_> {
             } else {
                 let mut target = Nothing;
                 let mut each = EachBatch::new(&mut target, |header: &_, _: &_| {
-                    tally.on_plain_batch(header, base)
+                    tally.on_plain_batch(header, base);
                 });
                 ottla_kernels::run(kernels, data, 0, &mut each)
             }

@@ -120,7 +120,7 @@ impl<'a> Tally<'a> {
         }
         let TallyMemory { expected, epoch, pending, after_damage, has_first, .. } = memory;
         let order =
-            OffsetOrder { after_damage, has_first, ..OffsetOrder::new(&scan.context, expected) };
+            OffsetOrder { has_first, after_damage, ..OffsetOrder::new(&scan.context, expected) };
         let times = TimeRange::new(scan.oldest, scan.newest);
         let latest_ms = scan.context.now_ms.saturating_add(TIMESTAMP_AFTER_MAX_MS);
         Self {
