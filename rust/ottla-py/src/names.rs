@@ -30,7 +30,7 @@ pub(crate) fn parse_partition_name<'py>(
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn directory_kind(names: Vec<Bound<'_, PyBytes>>) -> &'static str {
-    DirectoryKind::of(names.iter().map(|name| name.as_bytes())).name()
+    DirectoryKind::of(names.iter().map(PyBytesMethods::as_bytes)).name()
 }
 
 /// The name of a file of a segment, or of a snapshot of producers.
