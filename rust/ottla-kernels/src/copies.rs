@@ -5,7 +5,7 @@
 //! which is cheaper than to be exact. What is written past a value is written over by the next one.
 
 use crate::header::BatchHeader;
-use crate::run::Target;
+use crate::target::Target;
 use crate::views::Nulls;
 use crate::walk::{Record, Sink};
 

@@ -38,6 +38,7 @@ pub mod level;
 pub mod numbers;
 mod opaque;
 pub mod run;
+pub mod target;
 pub mod timestamps;
 pub mod views;
 pub mod walk;
@@ -49,9 +50,8 @@ pub use crate::crc32c::{crc32c, crc32c_at};
 pub use crate::header::{BatchHeader, HEADER_BYTES};
 pub use crate::level::Level;
 pub use crate::numbers::Numbers;
-pub use crate::run::{
-    EachBatch, EachRecord, Nothing, Run, Target, crc_only_run, run, walk_payload,
-};
+pub use crate::run::{Run, crc_only_run, run, walk_payload};
+pub use crate::target::{EachBatch, EachRecord, Nothing, Target};
 pub use crate::timestamps::Timestamps;
 pub use crate::views::Views;
 pub use crate::walk::{Record, Sink};

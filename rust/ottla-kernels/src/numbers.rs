@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 use crate::header::{BatchHeader, estimate_records};
-use crate::run::Target;
+use crate::target::Target;
 use crate::walk::{Record, Sink};
 
 /// Bytes of a row in each column.

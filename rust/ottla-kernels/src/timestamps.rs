@@ -2,7 +2,7 @@
 //! anything.
 
 use crate::header::BatchHeader;
-use crate::run::Target;
+use crate::target::Target;
 use crate::walk::{Record, Sink};
 
 /// The least time delta of the last batch, and its first record with the largest that its header

@@ -9,7 +9,7 @@
 use crate::block::{Block, Column};
 use crate::header::{BatchHeader, estimate_records};
 use crate::numbers::Row;
-use crate::run::Target;
+use crate::target::Target;
 use crate::walk::{Record, Sink};
 use std::sync::Arc;
 

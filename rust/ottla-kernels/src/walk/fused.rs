@@ -1,6 +1,7 @@
 //! The CRC of a batch and its walk in one loop: they use different parts of the CPU, so that the
 //! CRC costs next to nothing.
 
+use super::groups::Bmi2;
 use super::{Shape, Sink, fast};
 use crate::crc32c::x86::Sum;
 use crate::header::{BatchHeader, CRC_START};
@@ -29,6 +30,6 @@ pub(crate) unsafe fn is_right<S: Sink, const N: usize, const ONE: bool>(
     let stride = step * sum.left().div_ceil(step * shape.count);
     let before_each = || if ONE { sum.step() } else { sum.advance(stride) };
     // SAFETY: as the caller promises; this function has the features.
-    let walked = unsafe { fast::walk(fast::Bmi2, data, shape, sink, before_each) };
+    let walked = unsafe { fast::walk(Bmi2, data, shape, sink, before_each) };
     walked && sum.finish() == header.crc
 }

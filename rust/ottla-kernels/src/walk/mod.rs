@@ -13,7 +13,10 @@
 pub(crate) mod fast;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod fused;
+pub(crate) mod groups;
+mod offset;
 mod rules;
+mod usual;
 
 use crate::header::{BatchHeader, MIN_RECORD_BYTES};
 
@@ -49,7 +52,7 @@ pub unsafe trait Sink: Copy {
     ///
     /// `index` is below the record count of the header that the sink was made for, and the records
     /// come in order, from 0 on. `data` is what the target was given by
-    /// [`begin`](crate::run::Target::begin); keys and values lie inside it, one behind the other.
+    /// [`begin`](crate::target::Target::begin); keys and values lie inside it, one behind the other.
     unsafe fn put(self, data: &[u8], index: usize, record: Record);
 }
 
