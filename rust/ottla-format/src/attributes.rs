@@ -8,9 +8,9 @@ pub enum Compression {
     None = 0,
     /// gzip (RFC 1952).
     Gzip = 1,
-    /// Snappy, framed as xerial does or raw.
+    /// Snappy, raw or in the framing called xerial.
     Snappy = 2,
-    /// An LZ4 frame.
+    /// One LZ4 frame.
     Lz4 = 3,
     /// Zstandard frames (magic 2 only; KIP-110).
     Zstd = 4,
@@ -20,12 +20,12 @@ impl Compression {
     /// All codecs, by number.
     pub const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd];
 
-    /// The codec of a number, if there is one.
+    /// The codec with this number, if there is one.
     pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL.get(usize::from(id)).copied()
     }
 
-    /// The codec of Kafka's name for it.
+    /// The codec with this name in Kafka, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|codec| codec.name() == name)
     }
@@ -42,7 +42,7 @@ impl Compression {
     }
 }
 
-/// Who gave a record its timestamp.
+/// Who set the timestamp of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TimestampType {
     /// Magic 0 has no timestamps.

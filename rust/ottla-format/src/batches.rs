@@ -1,12 +1,12 @@
-//! A buffer of consecutive batches, walked as Kafka's consumer walks a fetch response.
+//! A buffer of consecutive batches, read as Kafka's consumer reads a fetch response.
 
 use crate::batch::BatchInfo;
 use crate::error::Result;
 use crate::header::{Envelope, Next};
 
-/// The batches of a buffer, in order. A batch whose header cannot be read is an error and is
-/// stepped over; a fault in the framing ends the walk. A last batch that the buffer cuts is not
-/// given: [`Batches::tail`] tells.
+/// The batches of a buffer, in order. A batch whose header cannot be read is an error and is skipped;
+/// a fault in the framing ends the iteration. A truncated last batch is not returned: its bytes are
+/// the [`Batches::tail`].
 #[derive(Clone, Debug)]
 pub struct Batches<'a> {
     data: &'a [u8],
@@ -15,17 +15,17 @@ pub struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// Starts at a position of the buffer.
+    /// The batches from `position` of the buffer.
     pub fn new(data: &'a [u8], position: usize) -> Self {
         Self { data, position, done: false }
     }
 
-    /// Where the next batch begins, or where the walk ended.
+    /// Where the next batch begins, or where the iteration ended.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Bytes after the last whole batch.
+    /// The bytes after the last whole batch.
     pub fn tail(&self) -> &'a [u8] {
         self.data.get(self.position..).unwrap_or_default()
     }
@@ -56,8 +56,8 @@ impl Iterator for Batches<'_> {
     }
 }
 
-/// Whether a buffer from `position` on holds nothing but zeros: the unused end of a preallocated
-/// file, and no damage.
+/// Whether a buffer holds only zeros from `position`: the unused end of a preallocated file, which is
+/// no damage.
 pub fn is_zero_tail(data: &[u8], position: usize) -> bool {
     data.get(position..).is_some_and(|rest| rest.iter().all(|&byte| byte == 0))
 }

@@ -6,8 +6,9 @@
 //!               └ size counts from here; the CRC-32 covers from the magic byte to the end
 //! ```
 //!
-//! A wrapper's value is a compressed message set. Inner offsets of magic 0 are absolute; those of
-//! magic 1 are relative, and the wrapper carries the absolute offset of the last one.
+//! The value of a wrapper is a compressed message set. Inner offsets of magic 0 are absolute; those of
+//! magic 1 are relative, and the wrapper has the absolute offset of the last one
+//! (`docs/kafka/record-batch.md` §2).
 
 use crate::attributes::{CODEC_MASK, Compression, LOG_APPEND_TIME, TimestampType};
 use crate::error::{Error, ErrorKind, Field, Result};

@@ -1,19 +1,20 @@
 //! Kafka's record-batch formats, every one it ever wrote: reading, checking and building.
 //!
-//! The crate knows no log, no Python, no clock and no global state. Bytes come in, values and faults
-//! come out; whatever the bytes are, nothing panics and nothing is allocated on their word alone.
+//! The crate knows no log, no Python, no clock and no global state. Bytes go in, values and faults come
+//! out. No input makes it panic, and it allocates no memory merely because input asks for it.
 //!
 //! | module | subject |
 //! | --- | --- |
 //! | [`error`] | what can be wrong with bytes, as kinds with positions |
 //! | [`error_code`] | the error codes of Kafka's protocol |
-//! | [`limits`] | every bound, with its reason |
-//! | [`varint`], [`attributes`], [`header`], [`record`] | the format of magic 2, bottom up |
+//! | [`limits`] | the bounds on what input may ask for, with their reasons |
+//! | [`varint`], [`attributes`], [`header`], [`sequence`], [`record`] | the format of magic 2, bottom up |
 //! | [`legacy`] | message sets of magic 0 and 1 |
+//! | [`control_record`] | what a control record says |
 //! | [`compression`] | the four codecs, bounded |
 //! | [`batch`], [`batches`] | one batch of any magic; a buffer of them |
 //! | [`check`] | the levels `crc`, `decode` and `full` |
-//! | [`columns`] | a run of batches as columns |
+//! | [`columns`] | a buffer of batches as columns |
 //! | [`builder`] | one batch from records or columns |
 #![forbid(unsafe_code)]
 #![warn(

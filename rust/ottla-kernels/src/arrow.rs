@@ -1,9 +1,9 @@
 //! Finished view columns as Arrow arrays.
 //!
 //! Arrow's own constructor compares every prefix with the bytes it stands for, which costs as much as
-//! making the views. That the prefixes are right is how [`Views`](crate::Views) makes them; how far
-//! they reach in each buffer it keeps, and that is held against the buffers here, so that no mistake
-//! of a caller can let a reader out of them.
+//! making the views. [`Views`](crate::Views) makes the prefixes from those bytes, and records how far
+//! views go in each buffer. That is compared with the buffers here, so that no mistake of a caller can
+//! lead a reader out of them.
 
 use crate::views::{Nulls, ViewColumns};
 use arrow_array::{Array, BinaryViewArray, Int64Array};

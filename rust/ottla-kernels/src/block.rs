@@ -1,5 +1,5 @@
-//! The memory behind columns: one block for all columns of a result, kept for the next when it is
-//! dropped, because fresh pages cost more than the decoding that fills them.
+//! The memory of columns: one block for all columns of a result. A dropped block goes to a pool for the
+//! next result, because fresh pages cost more than the decoding that fills them.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::ManuallyDrop;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where columns begin, as Arrow recommends; also a cache line.
 const ALIGNMENT: usize = 64;
-/// What is kept at most: this many blocks, each of at most so many bytes.
-const KEPT_BLOCKS: usize = 4;
-const KEPT_BYTES: usize = 64 << 20;
+/// The pool holds at most this many blocks, each of at most so many bytes.
+const MAX_POOL_BLOCKS: usize = 4;
+const MAX_POOL_BLOCK_BYTES: usize = 64 << 20;
 
-/// Blocks that nobody uses, the oldest first.
-static KEPT: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
+/// Unused blocks, the oldest first.
+static POOL: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
 
-/// Owned memory of one layout, not initialised.
+/// Owned memory of one layout, uninitialised.
 struct Memory {
     start: NonNull<u8>,
     layout: Layout,
@@ -25,15 +25,15 @@ struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// At least `size` bytes, which must not be 0: kept ones if they fit without waste.
+    /// At least `size` bytes, which must not be 0: from the pool if a block fits without waste.
     fn of(size: usize) -> Memory {
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let fits =
             |memory: &Memory| memory.layout.size() >= size && memory.layout.size() / 4 <= size;
-        if let Some(index) = kept.iter().position(fits) {
-            return kept.remove(index);
+        if let Some(index) = pool.iter().position(fits) {
+            return pool.remove(index);
         }
-        drop(kept);
+        drop(pool);
         let Ok(layout) = Layout::from_size_align(size, ALIGNMENT) else {
             handle_alloc_error(Layout::new::<u8>());
         };
@@ -44,15 +44,16 @@ impl Memory {
         Memory { start, layout }
     }
 
-    fn keep(self) {
-        if self.layout.size() > KEPT_BYTES {
+    /// Puts the memory into the pool.
+    fn recycle(self) {
+        if self.layout.size() > MAX_POOL_BLOCK_BYTES {
             return;
         }
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        // A full pool drops its oldest: one full of the wrong sizes would help nobody.
-        let oldest = (kept.len() >= KEPT_BLOCKS).then(|| kept.remove(0));
-        kept.push(self);
-        drop(kept);
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        // A full pool drops its oldest block: a pool of the wrong sizes would be of no use.
+        let oldest = (pool.len() >= MAX_POOL_BLOCKS).then(|| pool.remove(0));
+        pool.push(self);
+        drop(pool);
         drop(oldest);
     }
 }
@@ -79,13 +80,13 @@ unsafe impl<const W: usize> Sync for Block<W> {}
 impl<const W: usize> Block<W> {
     /// Room for at least `rows` rows.
     pub(crate) fn new(widths: [usize; W], rows: usize) -> Block<W> {
-        // Whole cache lines even of the narrowest column, so that each column begins aligned.
-        let capacity = rows.max(1).saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        // Whole cache lines even for the narrowest column, so that each column begins aligned.
+        let capacity = rows.max(1).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
         let size = capacity.saturating_mul(widths.iter().sum());
         Block { memory: ManuallyDrop::new(Memory::of(size)), widths, capacity }
     }
 
-    /// Rows there is room for.
+    /// The rows there is room for.
     #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
@@ -99,13 +100,17 @@ impl<const W: usize> Block<W> {
 
     #[inline(always)]
     fn column_at(&self, k: usize) -> *mut u8 {
-        let before: usize = self.widths[..k].iter().sum();
-        self.memory.start.as_ptr().wrapping_add(before * self.capacity)
+        let before: usize = self.widths.iter().take(k).sum();
+        self.memory.start.as_ptr().wrapping_add(before.wrapping_mul(self.capacity))
     }
 
-    /// Makes room for `need` rows and keeps the first `rows`.
+    /// Makes room for `need` rows, and keeps the first `rows`.
     #[cold]
     #[inline(never)]
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "both blocks have room for `rows` rows of each width"
+    )]
     pub(crate) fn grow(&mut self, rows: usize, need: usize) {
         let bigger = Block::new(self.widths, need.max(self.capacity.saturating_mul(2)));
         for (k, width) in self.widths.iter().enumerate() {
@@ -121,7 +126,7 @@ impl<const W: usize> Block<W> {
 impl<const W: usize> Drop for Block<W> {
     fn drop(&mut self) {
         // SAFETY: the memory is not used after this.
-        unsafe { ManuallyDrop::take(&mut self.memory) }.keep();
+        unsafe { ManuallyDrop::take(&mut self.memory) }.recycle();
     }
 }
 
@@ -147,6 +152,11 @@ impl Column {
     ///
     /// # Safety
     /// These rows are initialised.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "there is a column `K`, with room for `capacity` rows"
+    )]
     pub(crate) unsafe fn new<const W: usize, const K: usize>(
         block: &Arc<Block<W>>,
         rows: usize,

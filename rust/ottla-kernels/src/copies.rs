@@ -1,8 +1,8 @@
-//! Records as columns with their keys and values copied side by side, as Arrow lays out `Binary`:
-//! the source need not live as long as they do.
+//! Records as columns whose keys and values are copied side by side, as Arrow lays out `Binary`, so
+//! that the source need not outlive them.
 //!
-//! Most values are short: they are copied 32 bytes at a time, where so many can be read and written,
-//! which is cheaper than to be exact. What is written past a value is written over by the next one.
+//! Most values are short: they are copied 32 bytes at a time where as many can be read and written,
+//! which is cheaper than an exact copy. The next value overwrites what was written past the last.
 
 use crate::header::BatchHeader;
 use crate::target::Target;
@@ -13,12 +13,12 @@ use crate::walk::{Record, Sink};
 const NULL_KEY: u8 = 1;
 const NULL_VALUE: u8 = 2;
 
-/// Bytes copied at once.
+/// Bytes copied at a time.
 const STEP: usize = 32;
 /// Longer values are left to `memcpy`.
-const LONGEST_STEPPED: usize = 8 * STEP;
+const MAX_STEPPED_BYTES: usize = 8 * STEP;
 
-/// Which columns are filled; offsets and timestamps always are.
+/// The columns to fill beside offsets and timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiedParts {
     /// Keys.
@@ -27,7 +27,7 @@ pub struct CopiedParts {
     pub values: bool,
 }
 
-/// How much there will be, about: room for so much is made at once.
+/// About how much there will be; as much room is made at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Rows.
@@ -59,24 +59,24 @@ pub struct Copies {
     timestamps: Vec<i64>,
     flags: Vec<u8>,
     headers: Vec<HeaderPlace>,
-    keys: Values,
-    values: Values,
+    keys: ValueBuffer,
+    values: ValueBuffer,
 }
 
 /// Where the headers of a record are in the data it came from: their count, a varint, is at
-/// `position`, and the record ends at `end`. Both are 0 for a row that was pushed.
+/// `position`, and the record ends at `end`. Both are 0 for a row added by [`Copies::push`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderPlace {
-    /// Of the count.
+    /// Position of the count.
     pub position: u32,
-    /// Of the record.
+    /// Position after the record.
     pub end: u32,
 }
 
 /// Bytes of values, and where each ends.
 #[derive(Debug)]
-struct Values {
-    /// One more than there are values: the first is 0.
+struct ValueBuffer {
+    /// One more than there are values; the first is 0.
     ends: Vec<i32>,
     data: Vec<u8>,
 }
@@ -92,7 +92,7 @@ pub struct BinaryValues {
     pub nulls: Nulls,
 }
 
-/// The columns of [`Copies`], finished. Those that were not asked for hold nothing.
+/// The finished columns of [`Copies`]. Those that were not requested are empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiedColumns {
     /// Offsets in the log.
@@ -106,10 +106,10 @@ pub struct CopiedColumns {
 }
 
 impl Copies {
-    /// No rows, and room for some; more is made when needed.
+    /// No rows, with room for some; more is made when needed.
     pub fn new(parts: CopiedParts, room: Room) -> Copies {
         let values = |is_wanted: bool, bytes: usize| {
-            if is_wanted { Values::new(room.rows, bytes) } else { Values::new(0, 0) }
+            if is_wanted { ValueBuffer::new(room.rows, bytes) } else { ValueBuffer::new(0, 0) }
         };
         Copies {
             parts,
@@ -122,7 +122,7 @@ impl Copies {
         }
     }
 
-    /// What the rows take.
+    /// What the rows occupy.
     pub fn taken(&self) -> Room {
         Room {
             rows: self.offsets.len(),
@@ -131,12 +131,13 @@ impl Copies {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn row_count(&self) -> usize {
         self.offsets.len()
     }
 
     /// Bytes of the keys and values.
+    #[allow(clippy::arithmetic_side_effects, reason = "both are below 2 GiB")]
     pub fn data_size(&self) -> usize {
         self.keys.data.len() + self.values.data.len()
     }
@@ -169,7 +170,12 @@ impl Copies {
         }
     }
 
-    /// Forgets all rows from `from` on of which `keep` does not want the offset and the timestamp.
+    /// Removes the rows from index `from` for whose offset and timestamp `keep` returns `false`.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "rows are below their number, and `kept` is at most the row"
+    )]
     pub fn retain(&mut self, from: usize, mut keep: impl FnMut(i64, i64) -> bool) {
         let mut kept = from.min(self.row_count());
         let rows = kept..self.row_count();
@@ -220,17 +226,23 @@ impl Copies {
 }
 
 #[inline(always)]
+#[allow(clippy::arithmetic_side_effects, reason = "sums two bits")]
 fn flags(is_key_null: bool, is_value_null: bool) -> u8 {
     u8::from(is_key_null) * NULL_KEY + u8::from(is_value_null) * NULL_VALUE
 }
 
-impl Values {
-    fn new(rows: usize, bytes: usize) -> Values {
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "ends are below 2 GiB, and there is one more than rows"
+)]
+impl ValueBuffer {
+    fn new(rows: usize, bytes: usize) -> ValueBuffer {
         let mut ends = Vec::with_capacity(rows + 1);
         ends.push(0);
         // A batch is copied with a step to spare.
         let data = if bytes == 0 { Vec::new() } else { Vec::with_capacity(bytes + STEP) };
-        Values { ends, data }
+        ValueBuffer { ends, data }
     }
 
     fn push(&mut self, value: &[u8]) {
@@ -238,7 +250,7 @@ impl Values {
         self.ends.push(end_of(self.data.len()));
     }
 
-    /// Makes room for so many more values of so many bytes in all.
+    /// Makes room for `rows` more values of `bytes` bytes in all.
     #[inline]
     fn reserve(&mut self, rows: usize, bytes: usize) {
         end_of(self.data.len().saturating_add(bytes));
@@ -246,7 +258,7 @@ impl Values {
         self.data.reserve(bytes + STEP);
     }
 
-    /// Writes value `row` behind the first `kept`, which are fewer.
+    /// Moves value `row` behind the first `kept`, which are fewer.
     fn move_down(&mut self, row: usize, kept: usize) {
         let (start, end) = (self.ends[row] as usize, self.ends[row + 1] as usize);
         let to = self.ends[kept] as usize;
@@ -264,7 +276,7 @@ impl Values {
     }
 }
 
-/// Where a value ends, as Arrow counts.
+/// Where a value ends, as Arrow counts it.
 fn end_of(position: usize) -> i32 {
     assert!(i32::try_from(position).is_ok(), "a column of Arrow's Binary ends below 2 GiB");
     position as i32
@@ -277,22 +289,26 @@ pub struct CopySink {
     timestamp: *mut i64,
     flags: *mut u8,
     headers: *mut HeaderPlace,
-    keys: ValuesSink,
-    values: ValuesSink,
+    keys: ValueSink,
+    values: ValueSink,
     base_offset: i64,
     base_timestamp: i64,
     delta_mask: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct ValuesSink {
-    /// Of the row before the first: where that one begins.
+struct ValueSink {
+    /// The end of the row before the first, where the first begins.
     end: *mut i32,
     data: *mut u8,
     is_wanted: bool,
 }
 
-impl ValuesSink {
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "positions lie inside `data` and ends below 2 GiB, as `begin` asserts"
+)]
+impl ValueSink {
     /// # Safety
     /// There is room for value `index` of a batch that lies in `data`, all before it are written, and
     /// `size` bytes at `position` are inside `data`.
@@ -306,7 +322,7 @@ impl ValuesSink {
         unsafe {
             let start = *self.end.add(index);
             let (from, to) = (data.as_ptr().add(position), self.data.add(start as usize));
-            if size <= LONGEST_STEPPED && position + size + STEP <= data.len() {
+            if size <= MAX_STEPPED_BYTES && position + size + STEP <= data.len() {
                 let mut done = 0;
                 while done < size {
                     std::ptr::copy_nonoverlapping(from.add(done), to.add(done), STEP);
@@ -367,12 +383,12 @@ unsafe impl Target for Copies {
         self.headers.reserve(rows);
         let (base_timestamp, delta_mask) = header.timestamp_base_and_mask();
         let row_count = self.offsets.len();
-        let part = |is_wanted: bool, values: &mut Values| {
+        let part = |is_wanted: bool, values: &mut ValueBuffer| {
             if is_wanted {
                 values.ends.reserve(rows);
             }
             let end = values.ends.as_mut_ptr().wrapping_add(row_count);
-            ValuesSink { end, data: values.data.as_mut_ptr(), is_wanted }
+            ValueSink { end, data: values.data.as_mut_ptr(), is_wanted }
         };
         CopySink {
             keys: part(self.parts.keys, &mut self.keys),
@@ -388,10 +404,15 @@ unsafe impl Target for Copies {
     }
 
     #[inline]
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "a vector has as many rows as are counted"
+    )]
     unsafe fn done(&mut self, header: &BatchHeader) {
         let rows = self.offsets.len() + header.record_count as usize;
-        // SAFETY: the caller promises that the sink has got every record, so every row is written, and
-        // the last end is that of the bytes written.
+        // SAFETY: the caller promises that the sink has received every record, so every row is written,
+        // and the last end is that of the bytes written.
         unsafe {
             self.offsets.set_len(rows);
             self.timestamps.set_len(rows);

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 /// Why a member could not be decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GzipError {
-    /// No gzip member, a truncated one, or one whose checksum or size does not fit its content.
+    /// Not a gzip member, a truncated one, or one whose checksum or size does not match its content.
     BadData,
     /// The member holds more bytes than there is room for.
     InsufficientSpace,
@@ -16,7 +16,7 @@ pub enum GzipError {
 impl fmt::Display for GzipError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            GzipError::BadData => "not a whole and sound gzip member",
+            GzipError::BadData => "not a whole, valid gzip member",
             GzipError::InsufficientSpace => {
                 "the gzip member holds more bytes than there is room for"
             }
@@ -26,16 +26,16 @@ impl fmt::Display for GzipError {
 
 impl std::error::Error for GzipError {}
 
-/// What became of one member.
+/// The result for one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Bytes of input it took.
+    /// Bytes of input used.
     pub used: usize,
-    /// Bytes of output it gave.
+    /// Bytes of output written.
     pub written: usize,
 }
 
-/// A decompressor, to be kept: making one costs more than a small member.
+/// A decompressor. Reuse it: making one costs more than a small member.
 ///
 /// # Examples
 ///
@@ -71,7 +71,7 @@ impl Decompressor {
     ///
     /// # Errors
     ///
-    /// [`GzipError`]; what `output` holds then is not said.
+    /// [`GzipError`]; the content of `output` is then unspecified.
     pub fn member(&mut self, input: &[u8], output: &mut [u8]) -> Result<Member, GzipError> {
         let mut member = Member { used: 0, written: 0 };
         // SAFETY: the pointers and sizes are those of the slices, and the decompressor is ours.

@@ -89,6 +89,10 @@ impl BatchHeader {
     /// assert_eq!(BatchHeader::parse(b"too short", 0), None);
     /// ```
     #[inline]
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "61 bytes are there, so `position` and the sum with a length that fits are below the size"
+    )]
     pub fn parse(data: &[u8], position: usize) -> Option<BatchHeader> {
         let head = data.get(position..)?.first_chunk::<HEADER_BYTES>()?;
         let batch_length = i32_at::<{ field::BATCH_LENGTH }>(head);
@@ -136,6 +140,10 @@ impl BatchHeader {
     /// producer fields of which none is negative; for `CreateTime`, timestamps of at least −1 and a
     /// maximum not before the base.
     #[inline]
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "a parsed batch holds its header; the count is checked before it is reduced"
+    )]
     pub fn is_ordinary(&self) -> bool {
         let idempotent =
             self.producer_id >= 0 && self.producer_epoch >= 0 && self.base_sequence >= 0;
@@ -157,6 +165,7 @@ impl BatchHeader {
 
     /// Where the records begin.
     #[inline]
+    #[allow(clippy::arithmetic_side_effects, reason = "a parsed batch holds its header")]
     pub fn records_position(&self) -> usize {
         self.position + HEADER_BYTES
     }
@@ -196,6 +205,10 @@ impl BatchHeader {
 /// An estimate of the records in `data`, scaled up from the headers of its first batches, for the
 /// initial size of columns. Never more than the bytes allow; a compressed batch counts for what its
 /// compressed bytes would allow.
+#[allow(
+    clippy::arithmetic_side_effects,
+    reason = "at most 64 batches inside `data`; the products have 128 bits"
+)]
 pub(crate) fn estimate_records(data: &[u8]) -> usize {
     const SAMPLE: usize = 64;
     let (mut position, mut records) = (0, 0);
@@ -216,16 +229,31 @@ pub(crate) fn estimate_records(data: &[u8]) -> usize {
 }
 
 #[inline(always)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "fields lie inside the header"
+)]
 fn i16_at<const AT: usize>(head: &[u8; HEADER_BYTES]) -> i16 {
     i16::from_be_bytes([head[AT], head[AT + 1]])
 }
 
 #[inline(always)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "fields lie inside the header"
+)]
 fn i32_at<const AT: usize>(head: &[u8; HEADER_BYTES]) -> i32 {
     i32::from_be_bytes(std::array::from_fn(|k| head[AT + k]))
 }
 
 #[inline(always)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "fields lie inside the header"
+)]
 fn i64_at<const AT: usize>(head: &[u8; HEADER_BYTES]) -> i64 {
     i64::from_be_bytes(std::array::from_fn(|k| head[AT + k]))
 }

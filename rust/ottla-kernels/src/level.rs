@@ -1,4 +1,4 @@
-//! Which instructions the kernels use: chosen once a call, by what the CPU has.
+//! The instructions that the kernels use: chosen once per call, from what the CPU has.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 /// A set of instructions, from "any CPU" upwards.
 ///
-/// Every function that takes a level falls back silently to what the CPU has, so that any level may
-/// be asked for anywhere.
+/// Every function that takes a level silently falls back to what the CPU has, so any level may be
+/// passed anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Table CRC, walk without special instructions: any CPU.
+    /// Any CPU: CRC by tables, walk without special instructions.
     Portable,
-    /// `AArch64` with the CRC instructions: `crc32cd` in three streams, portable walk.
+    /// `AArch64` with its CRC instructions: `crc32cd` in three streams, portable walk.
     Arm64,
     /// x86-64-v2: `crc32q` in three streams, portable walk.
     Sse42,
@@ -59,7 +59,7 @@ impl Level {
         }
     }
 
-    /// This level, or the nearest below it that the CPU has: what runs where this one is asked for.
+    /// This level, or the nearest below it that the CPU has: the one that runs if this one is requested.
     ///
     /// # Examples
     ///
@@ -82,7 +82,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// The text names no [`Level`].
+/// No [`Level`] has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownLevel;
 
@@ -94,7 +94,7 @@ impl FromStr for Level {
     }
 }
 
-/// The highest level whose instructions all are there.
+/// The highest level whose instructions the CPU has.
 fn highest() -> Level {
     static HIGHEST: OnceLock<Level> = OnceLock::new();
     *HIGHEST.get_or_init(detect)
@@ -133,9 +133,10 @@ fn detect() -> Level {
     Level::Portable
 }
 
-/// AMD before Zen 3 (family 0x19) has `pext` and `pdep` in microcode: 18 cycles and more, instead
-/// of three.
+/// AMD before Zen 3 (family 0x19) runs `pext` and `pdep` in microcode: 18 cycles and more instead of
+/// three.
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::arithmetic_side_effects, reason = "sums a nibble and a byte")]
 fn has_slow_pext() -> bool {
     use std::arch::x86_64::__cpuid;
     let vendor = __cpuid(0);

@@ -3,24 +3,30 @@
 //! Every kernel stands behind a safe function that takes a [`Level`], has a naive twin as its
 //! oracle in `tests/`, and never reads a byte outside the slices it is given.
 //!
-//! The kernels know one kind of batch, the *ordinary* one ([`BatchHeader::is_ordinary`]), and
-//! answer "yes" or "no": what they accept is right by every rule, and what they do not accept is
-//! not said to be wrong. [`run`](run::run) stops there, and `ottla-format` judges that batch by the
-//! complete rules and names the fault.
+//! The kernels know one kind of batch, the *ordinary* one ([`BatchHeader::is_ordinary`]). What they
+//! accept is correct by every rule; what they do not accept need not be wrong. [`run`](run::run) stops
+//! there, and `ottla-format` judges that batch by the complete rules and names the fault.
 //!
-//! | module | what it gives |
+//! | module | subject |
 //! | --- | --- |
-//! | [`level`] | which instructions to use, found at run time |
+//! | [`level`] | which instructions to use, detected at run time |
 //! | [`mod@crc32c`] | the checksum of a batch |
 //! | [`header`] | the 61 bytes before the records |
 //! | [`walk`] | the records of one batch, structure checked |
 //! | [`mod@run`] | consecutive batches: header, checksum and walk of each while it is in cache |
+//! | [`target`] | where the records of a run go |
 //! | [`numbers`], [`views`], [`copies`] | columns written during the walk |
-//! | [`mod@timestamps`] | what a leader asks of the timestamps of a batch |
-//! | [`build`] | columns to the records of one batch |
+//! | [`mod@timestamps`] | what a leader needs to know about the timestamps of a batch |
+//! | [`build`] | the records of one batch from columns |
 //! | [`gzip`] | libdeflate |
 
-// Loops over bytes live from being inlined into the function of their level.
+#![warn(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects
+)]
+// Loops over bytes must be inlined into the function of their level to use its instructions.
 #![allow(clippy::inline_always)]
 // Loads and stores are unaligned by name where they may be, and columns are aligned by
 // construction.

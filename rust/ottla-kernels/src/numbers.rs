@@ -1,4 +1,4 @@
-//! Records as columns of numbers, written during the walk: 32 bytes a record.
+//! Records as columns of numbers, written during the walk: 32 bytes per record.
 
 use crate::block::Block;
 use crate::header::{BatchHeader, estimate_records};
@@ -8,7 +8,7 @@ use crate::walk::{Record, Sink};
 /// Bytes of a row in each column.
 const WIDTHS: [usize; 6] = [8, 8, 4, 4, 4, 4];
 
-/// One record in numbers. Positions count from the beginning of the buffer; a length of −1 is null.
+/// One record as numbers. Positions count from the beginning of the buffer; a length of −1 is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The record's offset.
@@ -54,17 +54,17 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// No rows, and room for `capacity`; more is made when needed.
+    /// No rows, with room for `capacity`; more is made when needed.
     pub fn new(capacity: usize) -> Numbers {
         Numbers { block: Block::new(WIDTHS, capacity), rows: 0, position_base: 0 }
     }
 
-    /// No rows, and room for about the records of `data`, by the headers of its first batches.
+    /// No rows, with room for about the records of `data`, estimated from its first batches.
     pub fn for_data(data: &[u8]) -> Numbers {
         Numbers::new(estimate_records(data))
     }
 
-    /// Makes room for `additional` rows beyond those there are.
+    /// Makes room for `additional` more rows.
     #[inline]
     pub fn reserve(&mut self, additional: usize) {
         let need = self.rows.saturating_add(additional);
@@ -73,14 +73,14 @@ impl Numbers {
         }
     }
 
-    /// What is added to every position of the batches that follow, for payloads that lie one after
-    /// the other elsewhere.
+    /// Sets what is added to every position of the batches that follow, for payloads that lie one
+    /// behind the other elsewhere.
     pub fn set_position_base(&mut self, base: u32) {
         self.position_base = base;
     }
 
-    /// Adds one row as it is; [`set_position_base`](Numbers::set_position_base) does not count
-    /// here.
+    /// Adds one row as it is, without [`set_position_base`](Numbers::set_position_base).
+    #[allow(clippy::arithmetic_side_effects, reason = "memory holds fewer rows than 64 bits count")]
     pub fn push(&mut self, row: Row) {
         self.reserve(1);
         // SAFETY: there is room for one more.
@@ -88,12 +88,12 @@ impl Numbers {
         self.rows += 1;
     }
 
-    /// Forgets all rows but the first `rows`.
+    /// Removes all rows but the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn row_count(&self) -> usize {
         self.rows
     }
@@ -134,9 +134,9 @@ impl Numbers {
         unsafe { std::slice::from_raw_parts(self.block.column::<5>().cast(), self.rows) }
     }
 
-    /// Addresses of the columns in the order above, for consumers that take memory by address. They
-    /// are valid until rows are added or the owner is dropped, and so is what lies there:
-    /// [`row_count`](Numbers::row_count) rows.
+    /// The addresses of the columns in the order above, for consumers that take memory by address. They
+    /// and the [`row_count`](Numbers::row_count) rows there are valid until rows are added or the owner
+    /// is dropped.
     pub fn column_addresses(&self) -> [usize; 6] {
         [
             self.block.column::<0>() as usize,
@@ -150,8 +150,8 @@ impl Numbers {
 
     /// Where the next row goes.
     #[inline(always)]
-    fn pointers(&self) -> Pointers {
-        Pointers {
+    fn pointers(&self) -> NumberPointers {
+        NumberPointers {
             offset: self.block.column::<0>().cast::<i64>().wrapping_add(self.rows),
             timestamp: self.block.column::<1>().cast::<i64>().wrapping_add(self.rows),
             key_position: self.block.column::<2>().cast::<u32>().wrapping_add(self.rows),
@@ -169,7 +169,7 @@ impl std::fmt::Debug for Numbers {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pointers {
+struct NumberPointers {
     offset: *mut i64,
     timestamp: *mut i64,
     key_position: *mut u32,
@@ -178,7 +178,7 @@ struct Pointers {
     value_length: *mut i32,
 }
 
-impl Pointers {
+impl NumberPointers {
     /// # Safety
     /// There is room for a row at `index`.
     #[inline(always)]
@@ -194,17 +194,18 @@ impl Pointers {
         }
     }
 
-    /// Asks for the lines that rows some way ahead go to, for writing: a line a column every 8 or
-    /// 16 rows.
+    /// Prefetches for writing the cache lines of rows some way ahead: one per column every 8 or 16
+    /// rows.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
+    #[allow(clippy::arithmetic_side_effects, reason = "addresses are not read")]
     fn prefetch(self, index: usize) {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
         const LINE: usize = 16;
         const AHEAD: usize = 128;
         if index.is_multiple_of(LINE) {
             let row = index + AHEAD;
-            // SAFETY: a prefetch may name any address.
+            // SAFETY: a prefetch may have any address.
             unsafe {
                 _mm_prefetch::<_MM_HINT_ET0>(self.offset.wrapping_add(row).cast());
                 _mm_prefetch::<_MM_HINT_ET0>(self.offset.wrapping_add(row + LINE / 2).cast());
@@ -222,7 +223,7 @@ impl Pointers {
 /// Writes the rows of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberSink {
-    pointers: Pointers,
+    pointers: NumberPointers,
     base_offset: i64,
     base_timestamp: i64,
     delta_mask: i64,
@@ -267,6 +268,7 @@ unsafe impl Target for Numbers {
     }
 
     #[inline]
+    #[allow(clippy::arithmetic_side_effects, reason = "memory holds fewer rows than 64 bits count")]
     unsafe fn done(&mut self, header: &BatchHeader) {
         self.rows += header.record_count as usize;
     }

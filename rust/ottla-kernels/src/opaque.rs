@@ -1,12 +1,12 @@
 //! A value hidden from the optimiser.
 
-/// A copy the optimiser knows nothing about; no instruction.
+/// A copy that the optimiser knows nothing about; costs no instruction.
 #[inline(always)]
 pub(crate) fn opaque(value: usize) -> usize {
     opaque64(value as u64) as usize
 }
 
-/// The same of 64 bits on every CPU.
+/// The same with 64 bits on every CPU.
 #[inline(always)]
 pub(crate) fn opaque64(value: u64) -> u64 {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -1,6 +1,6 @@
 //! Consecutive batches in one pass: header, CRC and walk of each while it is in cache.
 //!
-//! The level is chosen once a call, and everything below it is inlined into one function per level
+//! The level is chosen once per call, and everything below it is inlined into one function per level
 //! and target.
 
 use crate::crc32c;
@@ -11,10 +11,10 @@ use crate::walk::Shape;
 use crate::walk::fast;
 use crate::walk::groups::Shifts;
 
-/// How far a run came.
+/// How far a run went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Where it stopped: the end of the data, or the first batch that is not ordinary or not right.
+    /// Where it stopped: the end of the data, or the first batch that is not ordinary or not correct.
     pub position: usize,
     /// Batches before that.
     pub batches: u64,
@@ -22,8 +22,8 @@ pub struct Run {
     pub records: u64,
 }
 
-/// Checks the batches of `data` from `from` on, and gives their records to `target`, as long as
-/// they are ordinary ([`BatchHeader::is_ordinary`]), whole, and right by CRC and by every record.
+/// Checks the batches of `data` from position `from` and passes their records to `target`, as long as
+/// they are ordinary ([`BatchHeader::is_ordinary`]), whole, and correct by CRC and in every record.
 ///
 /// # Examples
 ///
@@ -33,6 +33,7 @@ pub struct Run {
 /// let found = run(Level::best(), b"no batch", 0, &mut Nothing);
 /// assert_eq!(found, Run { position: 0, batches: 0, records: 0 });
 /// ```
+#[allow(clippy::indexing_slicing, reason = "sliced to at most its own length")]
 pub fn run<T: Target>(level: Level, data: &[u8], from: usize, target: &mut T) -> Run {
     let data = &data[..data.len().min(T::MAX_POSITION)];
     target.begin(data);
@@ -48,16 +49,17 @@ pub fn run<T: Target>(level: Level, data: &[u8], from: usize, target: &mut T) ->
         Level::Sse42 => unsafe { x86::run_sse42(data, from, target) },
         level => each_batch(data, from, target, |header, shape, sink| {
             crc32c::crc32c_at(level, body(data, header)) == header.crc
-                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; shifts need
+                // SAFETY: `each_batch` passes the sink of the batch whose shape it is; shifts need
                 // no instruction.
                 && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
         }),
     }
 }
 
-/// Headers and CRCs of the batches of magic 2 in `data` from `from` on, whatever their records are:
-/// stops where no whole batch of magic 2 begins, where a CRC is wrong, or where `on_batch`, which
-/// sees every batch that is right so far, says `false`.
+/// Checks headers and CRCs of the batches of magic 2 in `data` from position `from`, whatever their
+/// records are. `on_batch` is called with every batch whose CRC is right. Stops where no whole batch of
+/// magic 2 begins, where a CRC is wrong, or where `on_batch` returns `false`.
+#[allow(clippy::arithmetic_side_effects, reason = "counts of batches inside `data`")]
 pub fn crc_only_run(
     level: Level,
     data: &[u8],
@@ -77,8 +79,8 @@ pub fn crc_only_run(
     run
 }
 
-/// Walks the records of a decompressed payload, which is nothing but records, and gives them to
-/// `target`: whether all are right. `header` gives the record count and the timestamps.
+/// Walks the records of a decompressed payload, which holds nothing else, and passes them to `target`.
+/// `header` provides the record count and the timestamps. Returns whether all records are correct.
 ///
 /// `false` means that the complete rules must decide, as with [`run`].
 pub fn walk_payload<T: Target>(
@@ -103,21 +105,27 @@ pub fn walk_payload<T: Target>(
         _ => unsafe { fast::walk_alone(Shifts, payload, shape, sink) },
     };
     if walked {
-        // SAFETY: a walk that succeeds gave the sink every record.
+        // SAFETY: a walk that succeeds has passed every record to the sink.
         unsafe { target.done(header) };
     }
     walked
 }
 
-/// The bytes under the CRC.
+/// The bytes that the CRC covers.
 #[inline(always)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a parsed batch lies inside `data`"
+)]
 fn body<'a>(data: &'a [u8], header: &BatchHeader) -> &'a [u8] {
     &data[header.position + CRC_START..header.end]
 }
 
-/// The loop of every level. `is_right` gets the header of an ordinary batch, its shape, and the
+/// The loop of every level. `is_right` receives the header of an ordinary batch, its shape, and the
 /// sink made for it.
 #[inline(always)]
+#[allow(clippy::arithmetic_side_effects, reason = "counts of batches inside `data`")]
 fn each_batch<T: Target>(
     data: &[u8],
     from: usize,
@@ -133,7 +141,7 @@ fn each_batch<T: Target>(
         if !is_right(&header, shape, sink) {
             break;
         }
-        // SAFETY: a walk that succeeds gave the sink every record.
+        // SAFETY: a walk that succeeds has passed every record to the sink.
         unsafe { target.done(&header) };
         run.batches += 1;
         run.records += header.record_count as u64;
@@ -155,7 +163,7 @@ mod x86 {
     pub(super) fn run_sse42<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
         each_batch(data, from, target, |header, shape, sink| {
             crc32q(body(data, header)) == header.crc
-                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; shifts need
+                // SAFETY: `each_batch` passes the sink of the batch whose shape it is; shifts need
                 // no instruction.
                 && unsafe { fast::walk_alone(Shifts, data, shape, sink) }
         })
@@ -165,7 +173,7 @@ mod x86 {
     pub(super) fn run_bmi2<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
         each_batch(data, from, target, |header, shape, sink| {
             crc32q(body(data, header)) == header.crc
-                // SAFETY: `each_batch` gives the sink of the batch whose shape it is; this function
+                // SAFETY: `each_batch` passes the sink of the batch whose shape it is; this function
                 // has BMI2.
                 && unsafe { fast::walk_alone(Bmi2, data, shape, sink) }
         })
@@ -180,6 +188,10 @@ mod x86 {
     #[target_feature(
         enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt"
     )]
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "a batch has at least one record, so its count is not 0, and fewer than its bytes"
+    )]
     pub(super) fn run_avx512<T: Target>(data: &[u8], from: usize, target: &mut T) -> Run {
         each_batch(data, from, target, |header, shape, sink| {
             let body = body(data, header);
@@ -191,11 +203,10 @@ mod x86 {
                         && fast::walk_alone(Bmi2, data, shape, sink)
                 };
             }
-            // Blocks of 64 bytes a record: CRC and walk should end together, in as few steps as can
-            // be. A step of two blocks fits records of up to 128 and of up to 256 bytes, one of
-            // three the others: two blocks a step on records of 140 bytes have half of the CRC left
-            // when the walk is done. SAFETY: `each_batch` gives the sink of the batch whose shape
-            // it is.
+            // CRC and walk should end together, in as few steps as possible. A step of two blocks of 64
+            // bytes suits records of up to 128 and of up to 256 bytes, one of three blocks the others:
+            // with two, records of 140 bytes would leave half of the CRC when the walk is done.
+            // SAFETY: `each_batch` passes the sink of the batch whose shape it is.
             unsafe {
                 match body.len().div_ceil(64 * shape.count) {
                     0..=2 => fused::is_right::<_, 2, true>(data, header, shape, sink),

@@ -3,42 +3,42 @@
 use crate::header::BatchHeader;
 use crate::walk::{Record, Sink};
 
-/// Who takes the records of each batch.
+/// Receives the records of each batch.
 ///
 /// # Safety
 ///
-/// The sink that [`sink`](Target::sink) returns has room for `record_count` records of the data given
+/// The sink that [`sink`](Target::sink) returns has room for `record_count` records of the data passed
 /// to [`begin`](Target::begin), until the next call of any method.
 pub unsafe trait Target {
-    /// What takes the records of one batch.
+    /// Receives the records of one batch.
     type Sink: Sink;
 
-    /// Positions the target can hold: batches that end beyond are not taken.
+    /// The highest position the target can hold: batches that end beyond it are not accepted.
     const MAX_POSITION: usize;
 
-    /// The batches that follow are of this data: what positions of their records count in.
+    /// The batches that follow are in this data, in which the positions of their records count.
     #[inline(always)]
     fn begin(&mut self, data: &[u8]) {
         let _ = data;
     }
 
-    /// Makes room for the records of a batch. It is not proven yet: what the sink takes counts only
-    /// after `done`.
+    /// Makes room for the records of a batch. The batch is not proven yet: what the sink receives counts
+    /// only after `done`.
     fn sink(&mut self, header: &BatchHeader) -> Self::Sink;
 
-    /// The batch of the last sink is right.
+    /// The batch of the last sink is correct.
     ///
     /// # Safety
     ///
-    /// That sink was made for this header, and has got every record.
+    /// That sink was made for this header, and has received every record.
     unsafe fn done(&mut self, header: &BatchHeader);
 }
 
-/// Takes nothing: the run only checks.
+/// Ignores the records: the run only checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 
-// SAFETY: it does nothing with what it takes.
+// SAFETY: it does nothing with a record.
 unsafe impl Sink for Nothing {
     #[inline(always)]
     unsafe fn put(self, _: &[u8], _: usize, _: Record) {}
@@ -56,8 +56,7 @@ unsafe impl Target for Nothing {
     unsafe fn done(&mut self, _: &BatchHeader) {}
 }
 
-/// Another target, and a function that sees the header of every right batch and what the target
-/// has of it.
+/// Another target, and a function that is called with the header of every correct batch and that target.
 #[derive(Debug)]
 pub struct EachBatch<'a, T, F> {
     target: &'a mut T,
@@ -91,7 +90,7 @@ unsafe impl<T: Target, F: FnMut(&BatchHeader, &T)> Target for EachBatch<'_, T, F
     }
 }
 
-/// A function that sees every record, with its index in the batch, before the batch is proven.
+/// A function that is called with every record and its index, before the batch is proven.
 #[derive(Debug)]
 pub struct EachRecord<F> {
     on_record: F,

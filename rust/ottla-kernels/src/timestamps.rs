@@ -1,12 +1,12 @@
-//! What a leader asks of the timestamps of one batch: two compares a record, which hardly ever find
-//! anything.
+//! What a leader needs to know about the timestamps of one batch, by two comparisons per record that
+//! are hardly ever true.
 
 use crate::header::BatchHeader;
 use crate::target::Target;
 use crate::walk::{Record, Sink};
 
-/// The least time delta of the last batch, and its first record with the largest that its header
-/// allows.
+/// The smallest timestamp delta of the last batch, and its first record with the largest one that its
+/// header allows.
 ///
 /// # Examples
 ///
@@ -20,12 +20,12 @@ use crate::walk::{Record, Sink};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamps {
     least_delta: i64,
-    /// The delta that is looked for; once it is found, one that no record has.
+    /// The delta to look for; once it is found, one that no record has.
     awaited_delta: i64,
     index_of_max: usize,
 }
 
-/// No right record has this time delta.
+/// No correct record has this timestamp delta.
 const NO_DELTA: i64 = i64::MIN;
 
 impl Default for Timestamps {
@@ -35,13 +35,13 @@ impl Default for Timestamps {
 }
 
 impl Timestamps {
-    /// The least time delta, 0 where none is below.
+    /// The smallest timestamp delta, 0 if none is negative.
     pub fn least_delta(&self) -> i64 {
         self.least_delta
     }
 
-    /// The first record whose timestamp is the header's maximum; `None` where the header's is above
-    /// them all, and for `LogAppendTime`.
+    /// The first record whose timestamp is the header's maximum; `None` if the maximum is above them
+    /// all, and for `LogAppendTime`.
     pub fn index_of_max(&self) -> Option<usize> {
         (self.index_of_max != usize::MAX).then_some(self.index_of_max)
     }
@@ -59,7 +59,7 @@ impl Timestamps {
     }
 }
 
-/// Looks at the records of one batch.
+/// Receives the records of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct TimestampSink(*mut Timestamps);
 

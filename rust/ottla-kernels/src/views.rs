@@ -1,4 +1,4 @@
-//! Keys and values as Arrow views over the source, written during the walk: 16 bytes each, no copy.
+//! Keys and values as Arrow views over the source, written during the walk: 16 bytes each, not copied.
 //!
 //! ```text
 //! 0      4                        16
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Bytes of a row in the columns key, value, offset, timestamp and flags.
 const WIDTHS: [usize; 5] = [16, 16, 8, 8, 1];
-/// The longest value inside its view.
+/// The longest value that is inside its view.
 const INLINE_BYTES: usize = 12;
 /// Bits of a row's flags.
 const NULL_KEY: u8 = 1;
@@ -35,10 +35,10 @@ pub struct Views {
 #[derive(Clone, Copy, Debug)]
 struct Place(u64);
 
-/// The columns of [`Views`], finished.
+/// The finished columns of [`Views`].
 #[derive(Clone, Debug)]
 pub struct ViewColumns {
-    /// How many rows there are.
+    /// The number of rows.
     pub row_count: usize,
     /// i64, little-endian on every CPU there is.
     pub offsets: Column,
@@ -52,32 +52,32 @@ pub struct ViewColumns {
     pub key_nulls: Nulls,
     /// Which values are null.
     pub value_nulls: Nulls,
-    /// By index of the buffer: every view of it ends at or before this position.
-    #[cfg_attr(not(feature = "arrow"), expect(dead_code, reason = "only Arrow asks"))]
+    /// For each buffer, a position that no view of it goes beyond.
+    #[cfg_attr(not(feature = "arrow"), allow(dead_code, reason = "for Arrow alone"))]
     pub(crate) extents: Vec<usize>,
 }
 
 /// Which rows of a column are null.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nulls {
-    /// How many.
+    /// Their number.
     pub count: usize,
     /// Arrow's validity bitmap, a set bit for each row that is not null; absent when no row is.
     pub validity: Option<Vec<u8>>,
 }
 
 impl Views {
-    /// No rows, and room for `capacity`; more is made when needed. Views refer to buffer 0.
+    /// No rows, with room for `capacity`; more is made when needed. Views refer to buffer 0.
     pub fn new(capacity: usize) -> Views {
         Views { block: Block::new(WIDTHS, capacity), rows: 0, place: Place(0), extents: Vec::new() }
     }
 
-    /// No rows, and room for about the records of `data`, by the headers of its first batches.
+    /// No rows, with room for about the records of `data`, estimated from its first batches.
     pub fn for_data(data: &[u8]) -> Views {
         Views::new(estimate_records(data))
     }
 
-    /// Makes room for `additional` rows beyond those there are.
+    /// Makes room for `additional` more rows.
     #[inline]
     pub fn reserve(&mut self, additional: usize) {
         let need = self.rows.saturating_add(additional);
@@ -86,13 +86,17 @@ impl Views {
         }
     }
 
-    /// What the views of all rows that follow refer to: the data they come from lies at `position`
+    /// Sets what the views of the rows that follow refer to: the data they come from lies at `position`
     /// of buffer `buffer_index`.
     pub fn set_buffer(&mut self, buffer_index: u32, position: u32) {
         self.place = Place(u64::from(position) << 32 | u64::from(buffer_index));
     }
 
-    /// Adds a row whose key and value lie in `data`; a part that does not becomes an empty view.
+    /// Adds a row whose key and value lie in `data`. A part outside it becomes an empty view.
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "sums of 32 bits; memory holds fewer rows than 64 bits count"
+    )]
     pub fn push(&mut self, data: &[u8], row: Row) {
         self.reserve(1);
         self.extend(data);
@@ -114,7 +118,12 @@ impl Views {
         self.rows += 1;
     }
 
-    /// Notes that views may refer to all of `data`, at the place set last.
+    /// Records that views may refer to all of `data`, at the place set last.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "`extents` is resized to have the index, of 32 bits"
+    )]
     fn extend(&mut self, data: &[u8]) {
         let (index, position) = (self.place.0 as u32 as usize, (self.place.0 >> 32) as usize);
         if self.extents.len() <= index {
@@ -124,12 +133,12 @@ impl Views {
         self.extents[index] = self.extents[index].max(end);
     }
 
-    /// Forgets all rows but the first `rows`.
+    /// Removes all rows but the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn row_count(&self) -> usize {
         self.rows
     }
@@ -158,8 +167,8 @@ impl Views {
 
     /// Where the next row goes.
     #[inline(always)]
-    fn pointers(&self) -> Pointers {
-        Pointers {
+    fn pointers(&self) -> ViewPointers {
+        ViewPointers {
             key: self.block.column::<0>().cast::<u128>().wrapping_add(self.rows),
             value: self.block.column::<1>().cast::<u128>().wrapping_add(self.rows),
             offset: self.block.column::<2>().cast::<i64>().wrapping_add(self.rows),
@@ -178,7 +187,7 @@ impl std::fmt::Debug for Views {
 impl Nulls {
     /// The rows whose flags have `bit`.
     pub(crate) fn of(flags: &[u8], bit: u8) -> Nulls {
-        // Sums of 255 bytes fit one: additions of bytes become vectors.
+        // The sum of 255 flags fits a byte, and additions of bytes are vectorised.
         let count = flags
             .chunks(255)
             .map(|some| usize::from(some.iter().map(|flag| u8::from(flag & bit != 0)).sum::<u8>()))
@@ -194,16 +203,22 @@ impl Nulls {
 }
 
 #[inline(always)]
+#[allow(clippy::arithmetic_side_effects, reason = "sums two bits")]
 fn flags(key_length: i32, value_length: i32) -> u8 {
     u8::from(key_length < 0) * NULL_KEY + u8::from(value_length < 0) * NULL_VALUE
 }
 
-/// By length: which of the bytes 4..16 of a view hold data. Entry 13 is for all long values: the
+/// For each length, which of the bytes 4..16 of a view hold data. Entry 13 is for all long values: the
 /// prefix.
 #[repr(align(16))]
-struct Masks([[u8; 16]; INLINE_BYTES + 2]);
+struct ViewMasks([[u8; 16]; INLINE_BYTES + 2]);
 
-static MASKS: Masks = {
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "indexes that are counted to the size of the masks, at compile time"
+)]
+static MASKS: ViewMasks = {
     let mut masks = [[0; 16]; INLINE_BYTES + 2];
     let mut entry = 0;
     while entry < masks.len() {
@@ -215,7 +230,7 @@ static MASKS: Masks = {
         }
         entry += 1;
     }
-    Masks(masks)
+    ViewMasks(masks)
 };
 
 /// Writes the view of `size` bytes at `position`, without a branch on the size: short and long
@@ -251,10 +266,14 @@ unsafe fn write_view(data: *const u8, position: usize, size: usize, place: Place
     }
 }
 
-/// The same from a slice, for the last bytes of a buffer. What lies outside `data` counts as
-/// nothing.
+/// The same from a slice, for the last bytes of a buffer. Bytes outside `data` are left out.
 #[cold]
 #[inline(never)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "at most 12 bytes are shown, and 16 fit a view"
+)]
 fn view_by_slice(data: &[u8], position: usize, size: usize, place: Place) -> u128 {
     let is_long = size > INLINE_BYTES;
     let shown = if is_long { 4 } else { size };
@@ -270,7 +289,7 @@ fn view_by_slice(data: &[u8], position: usize, size: usize, place: Place) -> u12
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pointers {
+struct ViewPointers {
     key: *mut u128,
     value: *mut u128,
     offset: *mut i64,
@@ -278,17 +297,18 @@ struct Pointers {
     flags: *mut u8,
 }
 
-impl Pointers {
-    /// Asks for the lines that rows some way ahead go to, for writing.
+impl ViewPointers {
+    /// Prefetches for writing the cache lines of rows some way ahead.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
+    #[allow(clippy::arithmetic_side_effects, reason = "addresses are not read")]
     fn prefetch(self, index: usize) {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
         const LINE: usize = 8;
         const AHEAD: usize = 64;
         if index.is_multiple_of(LINE) {
             let row = index + AHEAD;
-            // SAFETY: a prefetch may name any address.
+            // SAFETY: a prefetch may have any address.
             unsafe {
                 _mm_prefetch::<_MM_HINT_ET0>(self.offset.wrapping_add(row).cast());
                 _mm_prefetch::<_MM_HINT_ET0>(self.timestamp.wrapping_add(row).cast());
@@ -304,7 +324,7 @@ impl Pointers {
 /// Writes the rows of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewSink {
-    pointers: Pointers,
+    pointers: ViewPointers,
     base_offset: i64,
     base_timestamp: i64,
     delta_mask: i64,
@@ -312,6 +332,7 @@ pub struct ViewSink {
 }
 
 // SAFETY: it writes row `index` of a place with room for the count it was made for.
+#[allow(clippy::arithmetic_side_effects, reason = "a position inside `data` plus 16")]
 unsafe impl Sink for ViewSink {
     #[inline(always)]
     unsafe fn put(self, data: &[u8], index: usize, record: Record) {
@@ -365,6 +386,7 @@ unsafe impl Target for Views {
     }
 
     #[inline]
+    #[allow(clippy::arithmetic_side_effects, reason = "memory holds fewer rows than 64 bits count")]
     unsafe fn done(&mut self, header: &BatchHeader) {
         self.rows += header.record_count as usize;
     }

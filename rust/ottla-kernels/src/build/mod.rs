@@ -109,6 +109,7 @@ struct Write<'a> {
     records: &'a mut [u8],
 }
 
+#[allow(clippy::indexing_slicing, reason = "a writer does not write past the end")]
 impl ColumnLoop for Write<'_> {
     type Output = ();
     fn run<K: Values, V: Values>(self, timestamps: &[i64], keys: K, values: V) {

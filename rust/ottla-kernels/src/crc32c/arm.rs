@@ -3,8 +3,8 @@
 use super::streams::{self, Instruction, Shift};
 use std::arch::aarch64::{__crc32cb, __crc32cd};
 
-/// Streams shorter than this cost more to join by plain multiplication than they save.
-const SHORTEST_STREAM: usize = 4096;
+/// Shorter streams cost more to join by plain multiplication than they save.
+const MIN_STREAM_BYTES: usize = 4096;
 
 #[derive(Clone, Copy)]
 struct Crc32cd;
@@ -30,5 +30,5 @@ impl Instruction for Crc32cd {
 #[target_feature(enable = "crc")]
 pub(super) fn crc32cd(data: &[u8]) -> u32 {
     // SAFETY: this function has the feature.
-    unsafe { streams::three_streams(Crc32cd, data, SHORTEST_STREAM) }
+    unsafe { streams::three_streams(Crc32cd, data, MIN_STREAM_BYTES) }
 }

@@ -50,6 +50,7 @@ pub fn naive(data: &[u8]) -> u32 {
 }
 
 /// The register after eight zero bits.
+#[allow(clippy::arithmetic_side_effects, reason = "counts to 8")]
 const fn after_zero_byte(mut crc: u32) -> u32 {
     let mut bit = 0;
     while bit < 8 {
@@ -59,12 +60,13 @@ const fn after_zero_byte(mut crc: u32) -> u32 {
     crc
 }
 
-/// `a * x mod P`, bits reflected: one zero bit more.
+/// `a * x mod P`, bits reflected: one more zero bit.
 const fn times_x(a: u32) -> u32 {
     (a >> 1) ^ (POLYNOMIAL & (a & 1).wrapping_neg())
 }
 
 /// `x^n mod P`, bits reflected.
+#[allow(clippy::arithmetic_side_effects, reason = "counts to `n`")]
 const fn x_to_the(n: u64) -> u32 {
     let (mut power, mut i) = (0x8000_0000, 0);
     while i < n {
@@ -75,6 +77,11 @@ const fn x_to_the(n: u64) -> u32 {
 }
 
 /// `TABLES[k][b]`: the register after byte `b` and `k` zero bytes.
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "indexes that are counted to the size of the tables, at compile time"
+)]
 static TABLES: [[u32; 256]; 8] = {
     let mut tables = [[0; 256]; 8];
     let mut byte = 0;
@@ -91,10 +98,15 @@ static TABLES: [[u32; 256]; 8] = {
     tables
 };
 
-/// Eight bytes a step through eight tables; needs nothing of the CPU.
+/// Eight bytes a step through eight tables, for any CPU.
 ///
-/// Pairs of loads are joined behind `opaque`, without which LLVM makes gathers of all eight: four
-/// times slower on Zen.
+/// Pairs of loads are joined behind `opaque`; otherwise LLVM turns all eight into gathers, which are
+/// four times slower on Zen.
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "eight tables of 256 entries, and indexes of 3 and 8 bits"
+)]
 pub(crate) fn table(data: &[u8]) -> u32 {
     let (words, tail) = data.as_chunks::<8>();
     let mut crc = !0;

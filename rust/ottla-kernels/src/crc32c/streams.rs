@@ -1,10 +1,10 @@
-//! Three streams of a CRC instruction. The instruction takes eight bytes a cycle but gives its
-//! result three cycles later, so one stream leaves two thirds of it idle. The streams have fixed
-//! lengths, so that the constants that join them are constants.
+//! Three streams of a CRC instruction. The instruction takes eight bytes a cycle but returns its
+//! result three cycles later, so one stream would leave it idle two thirds of the time. The streams
+//! have fixed lengths, so that the factors that join them are constants.
 
 use super::{times_x, x_to_the};
 
-/// Bytes of one stream: long ones while they last, then short ones.
+/// Bytes of one stream: long streams while the data last, then short ones.
 const LONG: usize = 4096;
 const SHORT: usize = 256;
 
@@ -26,21 +26,27 @@ pub(super) trait Instruction: Copy {
 #[derive(Clone, Copy)]
 pub(super) struct Shift {
     /// For a carry-less multiplication whose product an instruction reduces, which adds 33 bits.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "for x86-64 alone"))]
     pub(super) for_clmul: u32,
     /// For [`multiply`].
-    #[cfg_attr(all(target_arch = "x86_64", not(test)), expect(dead_code))]
+    #[cfg_attr(
+        all(target_arch = "x86_64", not(test)),
+        allow(dead_code, reason = "x86-64 has an instruction for it")
+    )]
     pub(super) for_multiply: u32,
 }
 
+#[allow(clippy::arithmetic_side_effects, reason = "at compile time, of at least 256 bytes")]
 const fn shift_by(bytes: usize) -> Shift {
     let bits = bytes as u64 * 8;
     Shift { for_clmul: x_to_the(bits - 33), for_multiply: x_to_the(bits) }
 }
 
-/// `a * b mod P`, bits reflected, without special instructions: 32 steps, for where it is needed
-/// once in 12 KiB.
-#[cfg_attr(all(target_arch = "x86_64", not(test)), expect(dead_code))]
+/// `a * b mod P`, bits reflected, without special instructions: 32 steps, for use once in 12 KiB.
+#[cfg_attr(
+    all(target_arch = "x86_64", not(test)),
+    allow(dead_code, reason = "x86-64 has an instruction for it")
+)]
 pub(super) fn multiply(mut a: u32, b: u32) -> u32 {
     let mut product = 0;
     for bit in (0..32).rev() {
@@ -53,6 +59,7 @@ pub(super) fn multiply(mut a: u32, b: u32) -> u32 {
 /// # Safety
 /// The CPU has the instructions of `cpu`.
 #[inline(always)]
+#[allow(clippy::arithmetic_side_effects, reason = "sizes of 256 and 4096 bytes")]
 pub(super) unsafe fn three_streams<I: Instruction>(cpu: I, data: &[u8], shortest: usize) -> u32 {
     const SHIFTS: [(usize, Shift, Shift); 2] =
         [(LONG, shift_by(LONG), shift_by(2 * LONG)), (SHORT, shift_by(SHORT), shift_by(2 * SHORT))];
@@ -103,6 +110,7 @@ pub(super) unsafe fn one_stream<I: Instruction>(cpu: I, mut crc: u32, data: &[u8
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
     use crate::crc32c::{POLYNOMIAL, naive, table};

@@ -4,9 +4,15 @@
 //! bits before the end may be replaced by `r * x^d mod P`, `XORed` into the register `d` bits
 //! later. VPCLMULQDQ multiplies 64 by 64 bits without carries in each of four lanes, so one step of
 //! a 64-byte register needs two multiplications, for the high and the low halves. The message is
-//! aligned to its *end*: leading zeros do not change a CRC but for its initial value, trailing ones
-//! would. So the only odd-sized load is the first, and it is masked: no byte outside the message is
-//! touched.
+//! aligned to its *end*: leading zeros do not change a CRC apart from its initial value, trailing ones
+//! would. So the only load of an odd size is the first, and it is masked: no byte outside the message
+//! is read.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "registers and masks are counted at compile time or by sizes that the safety sections bound"
+)]
 
 use super::streams::{self, Instruction, Shift};
 use super::{after_zero_byte, x_to_the};
@@ -74,7 +80,7 @@ const LANES: [Distance; 3] = [distance(384), distance(256), distance(128)];
 pub(crate) const SHORT_MAX: usize = 256;
 
 /// `AFTER_ZEROS[n]`: the initial register after `n` zero bytes. The CRC is linear, so a short
-/// message is folded from a register of 0 and this is `XORed` in at the end.
+/// message is folded from a register of 0, and this is `XORed` in at the end.
 static AFTER_ZEROS: [u32; SHORT_MAX + 1] = {
     let mut registers = [!0; SHORT_MAX + 1];
     let mut n = 1;
@@ -162,7 +168,7 @@ pub(crate) unsafe fn load(from: *const u8) -> __m512i {
 }
 
 /// The CRC-32C of 4 to 256 bytes without a branch on the size: sizes of small batches vary from one
-/// to the next, and one wrong guess costs as much as the whole sum. Four masked loads, folded side
+/// to the next, and one misprediction costs as much as the whole sum. Four masked loads, folded side
 /// by side.
 ///
 /// # Safety
@@ -199,15 +205,15 @@ pub(crate) fn folded(data: &[u8]) -> u32 {
     }
 }
 
-/// How far ahead of its cursor a sum asks for lines: a fifth faster out of cache. 4 KiB, which is
-/// another page, and more are no better than nothing.
+/// How far ahead of its cursor a sum prefetches: a fifth faster when the data are not in cache. 4 KiB,
+/// which is another page, and more gain nothing.
 const PREFETCH: usize = 1536;
 
-/// A sum under way, in `N` registers side by side: one step is `N` blocks of 64 bytes.
+/// A sum in progress, in `N` registers side by side: one step is `N` blocks of 64 bytes.
 pub(crate) struct Sum<const N: usize> {
-    /// With whole steps: `N` registers. Without: the first alone.
+    /// `N` registers if there are whole steps, else the first alone.
     registers: [__m512i; N],
-    /// What the registers have not taken yet: whole steps.
+    /// The bytes not yet summed, whole steps.
     cursor: *const u8,
     /// Bytes left at `cursor`.
     left: usize,
@@ -264,13 +270,13 @@ impl<const N: usize> Sum<N> {
         }
     }
 
-    /// Bytes not taken yet.
+    /// Bytes not yet summed.
     #[inline(always)]
     pub(crate) fn left(&self) -> usize {
         self.left
     }
 
-    /// Takes one step, if any is left.
+    /// Sums one step, if any is left.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi2")]
     pub(crate) fn step(&mut self) {
@@ -287,7 +293,7 @@ impl<const N: usize> Sum<N> {
         self.left -= 64 * N;
     }
 
-    /// Takes as many steps as `bytes` are, if so many are left.
+    /// Sums as many steps as `bytes` are, if as many are left.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,vpclmulqdq,sse4.2,pclmulqdq,bmi2")]
     pub(crate) fn advance(&mut self, bytes: usize) {

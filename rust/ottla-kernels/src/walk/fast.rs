@@ -1,28 +1,28 @@
 //! The fast walk. What makes it fast:
 //!
 //! * The only serial chain is *record length → next record*. The length is decoded by a branch on
-//!   its size: guessing right takes the load out of the chain. `opaque` hides from LLVM that the
-//!   end of the headers equals the next record, or it may chain the whole parse into the hop.
-//! * Time delta, offset delta and key length stand side by side: one 8-byte load serves all of
+//!   its size: a correct prediction takes the load out of the chain. `opaque` hides from LLVM that the
+//!   end of the headers equals the next record; otherwise it may chain the whole parse into the hop.
+//! * Timestamp delta, offset delta and key length stand side by side: one 8-byte load serves all of
 //!   them.
 //! * The offset delta of record i must be i, so its bytes are known: they are compared, not
 //!   decoded.
-//! * Every check is a compare and a branch that is never taken: one micro-operation, where
-//!   collecting flags costs three.
+//! * Every check is a comparison and a branch that is never taken: one micro-operation, where
+//!   collecting flags takes three.
 //! * What is unusual goes to the rules, record by record and out of line: a length below −1, a key
-//!   length of three bytes, a varint that is longer than it need be, the last bytes of the buffer.
-//! * No load leaves the buffer: wide loads happen only where so many bytes are left.
+//!   length of three bytes, a varint that is longer than needed, the last bytes of the buffer.
+//! * No load goes beyond the buffer: wide loads happen only where as many bytes are left.
 
 use super::groups::{Groups, Shifts};
 use super::offset::KnownOffset;
 use super::usual::{Masks, REACH, usual_record};
 use super::{Record, Shape, Sink, rules};
 
-/// Records up to here have an offset delta of one byte.
+/// Up to this many records have offset deltas of one byte.
 const FEW: usize = 64;
 
-/// Whether every record of `shape` is right and nothing is left; `before_each` runs once a record,
-/// before it.
+/// Whether every record of `shape` is correct and no byte is left. `before_each` is called before each
+/// record.
 ///
 /// # Safety
 /// `shape` lies inside `data`; the sink was made for its count; the CPU has the instructions of
@@ -70,7 +70,7 @@ pub(crate) unsafe fn walk_alone<G: Groups, S: Sink>(
     }
 }
 
-/// [`walk`] for small batches: without what only many records need.
+/// [`walk`] for small batches, without what only many records need.
 ///
 /// # Safety
 /// As [`walk`], and the count is at most [`FEW`].
@@ -83,8 +83,8 @@ unsafe fn walk_few<G: Groups, S: Sink>(groups: G, data: &[u8], shape: Shape, sin
     end == Some(shape.end)
 }
 
-/// The record at `position` of `data`, which ends where the batch ends, if it is right: out of the
-/// way of the others.
+/// The record at `position` of `data`, which ends where the batch ends, if it is correct. Not inlined,
+/// out of the way of the usual records.
 #[cold]
 #[inline(never)]
 fn unusual_record(data: &[u8], position: usize, index: usize, max_delta: i64) -> Option<Record> {
@@ -110,12 +110,13 @@ struct Next {
     offset: KnownOffset,
 }
 
-/// Walks the records before index `until`, whose offset deltas all have varints of the same size;
-/// where the last ends.
+/// Walks the records before index `until`, whose offset deltas all have varints of the same size.
+/// Returns where the last ends.
 ///
 /// # Safety
 /// As [`walk`], and `until` is at most the count.
 #[inline(always)]
+#[allow(clippy::arithmetic_side_effects, reason = "`index` is below `until`")]
 unsafe fn walk_until<G: Groups, S: Sink>(
     groups: G,
     data: &[u8],

@@ -1,14 +1,19 @@
-//! The CRC of a batch and its walk in one loop: they use different parts of the CPU, so that the
-//! CRC costs next to nothing.
+//! The CRC of a batch and its walk in one loop: they use different parts of the CPU, so the CRC costs
+//! next to nothing.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    reason = "the batch is longer than its header and has at least one record"
+)]
 
 use super::groups::Bmi2;
 use super::{Shape, Sink, fast};
 use crate::crc32c::x86::Sum;
 use crate::header::{BatchHeader, CRC_START};
 
-/// Whether the records of a batch and its CRC are right. A step of the CRC is `N` blocks of 64
-/// bytes; before each record run as many steps as the batch has on average, so that both end
-/// together: `ONE` says that this is one.
+/// Whether the records of a batch and its CRC are correct. A step of the CRC is `N` blocks of 64
+/// bytes; before each record as many steps run as the batch has on average, so that both end together.
+/// `ONE` if that is one step.
 ///
 /// # Safety
 /// `header` was parsed from `data` and is ordinary, `shape` is its shape, and `sink` was made for

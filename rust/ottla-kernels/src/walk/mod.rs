@@ -1,14 +1,19 @@
-//! The record walk: every record of one uncompressed batch or decompressed payload, structure
-//! checked, positions handed to a [`Sink`].
+//! The record walk: checks the structure of every record of one uncompressed batch or decompressed
+//! payload, and passes its positions to a [`Sink`].
 //!
 //! ```text
-//! │length│attributes│time delta│offset delta│key length│key│value length│value│header count│headers …
+//! │length│attributes│ts. delta │offset delta│key length│key│value length│value│header count│headers …
 //!  varint  1 byte    varlong    varint       varint           varint            varint
 //! ```
 //!
-//! `rules` reads one record by the rules of Kafka, slowly and plainly; [`naive`] walks with nothing
-//! else and is the oracle. `fast` is the loop of every level: it reads what is usual itself and
-//! gives what is not to `rules`, record by record.
+//! | module | subject |
+//! | --- | --- |
+//! | `rules` | one record by the rules, slow and plain; [`naive`] uses nothing else and is the oracle |
+//! | `fast` | the loop of every level: usual records by `usual`, the others by `rules` |
+//! | `usual` | one usual record, by wide loads |
+//! | `offset` | the offset delta that the next record must have |
+//! | `groups` | the bits of a varint, by shifts or by `pext` |
+//! | `fused` | the walk and the CRC in one loop |
 
 pub(crate) mod fast;
 #[cfg(target_arch = "x86_64")]
@@ -20,7 +25,7 @@ mod usual;
 
 use crate::header::{BatchHeader, MIN_RECORD_BYTES};
 
-/// What is known of one record; positions count from the beginning of the buffer.
+/// What is known about one record. Positions count from the beginning of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Milliseconds after the header's base timestamp.
@@ -39,24 +44,25 @@ pub struct Record {
     pub end: usize,
 }
 
-/// Where the records of a batch go, one by one. `Copy`, so that its pointers live in registers.
+/// Receives the records of a batch, one by one. `Copy`, so that its pointers stay in registers.
 ///
 /// # Safety
 ///
-/// Whoever implements it may rely on [`put`](Sink::put) being called as its safety section says,
-/// and on nothing else.
+/// Implementations may rely on [`put`](Sink::put) being called as its safety section says, and on
+/// nothing else.
 pub unsafe trait Sink: Copy {
-    /// Takes record `index` of `data`.
+    /// Receives record `index` of `data`.
     ///
     /// # Safety
     ///
     /// `index` is below the record count of the header that the sink was made for, and the records
-    /// come in order, from 0 on. `data` is what the target was given by
+    /// come in order, from 0. `data` is what the target received in
     /// [`begin`](crate::target::Target::begin); keys and values lie inside it, one behind the other.
     unsafe fn put(self, data: &[u8], index: usize, record: Record);
 }
 
-/// What a walk must know of a batch: where its records are, how many, and the largest time delta.
+/// What a walk must know about a batch: where its records are, how many, and the largest timestamp
+/// delta.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     records: usize,
@@ -66,7 +72,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of an ordinary batch in the buffer it was parsed from.
+    /// The shape of an ordinary batch in the buffer it was parsed from.
     #[inline(always)]
     pub(crate) fn of_batch(header: &BatchHeader) -> Option<Shape> {
         let max_delta = header.max_delta()?;
@@ -74,7 +80,7 @@ impl Shape {
         Some(Shape { records: header.records_position(), end: header.end, count, max_delta })
     }
 
-    /// Of a decompressed payload, which holds nothing but records.
+    /// The shape of a decompressed payload, which holds nothing but records.
     pub(crate) fn of_payload(header: &BatchHeader, payload: &[u8]) -> Option<Shape> {
         let max_delta = header.max_delta()?;
         let count = usize::try_from(header.record_count).ok()?;
@@ -83,11 +89,11 @@ impl Shape {
     }
 }
 
-/// The oracle: every record by the rules, in the simplest loop. `None` if any breaks one, or bytes
+/// The oracle: every record by the rules, in the simplest loop. `None` if one breaks a rule, or bytes
 /// are left.
 ///
-/// The header gives the record count and the timestamps; its records lie from `position` to `end`
-/// in `data`.
+/// The header provides the record count and the timestamps; the records lie from `position` to `end`
+/// of `data`.
 pub fn naive(
     header: &BatchHeader,
     data: &[u8],

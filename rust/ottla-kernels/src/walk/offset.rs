@@ -1,25 +1,29 @@
 //! The offset delta that the next record must have, as the bytes of its varint.
 
+#![allow(
+    clippy::arithmetic_side_effects,
+    reason = "shifts and sums of at most 5 bytes in a word of 8"
+)]
+
 use super::groups::CONTINUES;
 
 /// Bytes of the largest offset delta.
 const MAX_OFFSET_BYTES: u32 = 5;
 
-/// The offset delta that the next record must have, as the bytes of its varint. All bits are one
-/// up: they are compared with a word whose bit 0 is the last of the time delta.
+/// The offset delta that the next record must have, as the bytes of its varint. All bits are shifted
+/// up by one: they are compared with a word whose bit 0 is the last of the timestamp delta.
 #[derive(Clone, Copy)]
 pub(super) struct KnownOffset {
     pub(super) bytes: u32,
     pub(super) varint: u64,
-    /// The bits of the varint, and those that say whether it goes on.
+    /// The bits of the varint, and those that say whether it continues.
     pub(super) mask: u64,
-    /// Those, and of the byte after it, the key length, the bits that say whether it is odd or goes
-    /// on.
+    /// The same, and the bits of the next byte, the key length, that say whether it is odd or continues.
     pub(super) mask_with_key: u64,
-    /// The other bits of that byte: the key length, if it is one byte and even.
+    /// The other bits of that byte: the key length, if it is one even byte.
     pub(super) key: u64,
     continues: u64,
-    /// The highest place of the time delta's last bit that leaves room for the offset delta and one
+    /// The highest place of the timestamp delta's last bit that leaves room for the offset delta and one
     /// byte of key length in a word.
     pub(super) last_stop: u32,
 }
@@ -45,14 +49,14 @@ impl KnownOffset {
         }
     }
 
-    /// The first index whose varint is longer.
+    /// The first index with a longer varint.
     #[inline(always)]
     pub(super) fn segment_end(self) -> usize {
         1_usize.checked_shl(7 * self.bytes - 1).unwrap_or(usize::MAX)
     }
 
-    /// One more: zigzag makes it two. A carry runs through the bits that say "goes on", which then
-    /// are set again.
+    /// Adds one, which zigzag makes two. A carry runs through the bits that say "continues", which are
+    /// then set again.
     #[inline(always)]
     pub(super) fn increment(&mut self) {
         self.varint = (self.varint + (2 << 1)) | self.continues;
@@ -60,6 +64,7 @@ impl KnownOffset {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
 

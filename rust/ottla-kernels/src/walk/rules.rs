@@ -1,9 +1,9 @@
-//! One record by the rules, without any trick: what the fast loop falls back on, and what the tests
-//! hold it against.
+//! One record by the rules, without any trick: what the fast loop falls back on, and what tests compare
+//! it with.
 
 use super::Record;
 
-/// Bytes of a varint at most, for 32 and for 64 bits.
+/// The most bytes of a varint of 32 and of 64 bits.
 const MAX_INT_BYTES: usize = 5;
 const MAX_LONG_BYTES: usize = 10;
 
@@ -13,8 +13,9 @@ struct Cursor<'a> {
     position: usize,
 }
 
+#[allow(clippy::arithmetic_side_effects, reason = "moves over bytes inside `data`; negates 0 or 1")]
 impl Cursor<'_> {
-    /// The groups of a varint of at most `max` bytes, joined; bits beyond 64 are lost.
+    /// The joined groups of a varint of at most `max` bytes; bits beyond 64 are lost.
     fn groups(&mut self, max: usize) -> Option<u64> {
         let mut value = 0;
         for shift in (0..7 * max).step_by(7) {
@@ -40,14 +41,14 @@ impl Cursor<'_> {
         Some((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
-    /// Moves over `length` bytes, none for null; where they begin.
+    /// Moves over `length` bytes, none for null. Returns where they begin.
     fn skip(&mut self, length: i32) -> Option<usize> {
         let from = self.position;
         self.position = from.checked_add(usize::try_from(length.max(0)).ok()?)?;
         (self.position <= self.data.len()).then_some(from)
     }
 
-    /// A length of at least −1 and the bytes it counts: where they begin, and the length.
+    /// Moves over a length of at least −1 and as many bytes. Returns where they begin, and the length.
     fn nullable(&mut self) -> Option<(usize, i32)> {
         let length = self.int().filter(|length| *length >= -1)?;
         Some((self.skip(length)?, length))

@@ -1,11 +1,16 @@
 //! The parse of a usual record: wide loads and few branches.
 
+#![allow(
+    clippy::arithmetic_side_effects,
+    reason = "positions inside `data` plus the bytes of a record, whose parts have at most 31 bits"
+)]
+
 use super::Record;
 use super::groups::{CONTINUES, Groups, PAYLOAD};
 use super::offset::KnownOffset;
 use crate::opaque::{opaque, opaque64};
 
-/// A record that begins this many bytes before the end of the buffer can be read without looking: 3
+/// A record that begins this many bytes before the end of the buffer can be read without a check: 3
 /// bytes of length, attributes, and loads of 8 and 4 bytes.
 pub(super) const REACH: usize = 24;
 
@@ -25,8 +30,8 @@ unsafe fn load8(from: *const u8) -> u64 {
     u64::from_le(unsafe { from.cast::<u64>().read_unaligned() })
 }
 
-/// A length of one or two bytes at `position`, not beyond `end`, and the position after what it
-/// counts; `None` for what is unusual.
+/// Moves over a length of one or two bytes at `position`, not beyond `end`, and over as many bytes.
+/// `None` for what is unusual.
 ///
 /// # Safety
 /// The bytes of `data` before `end` are readable.
@@ -87,8 +92,8 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
     next == end
 }
 
-/// [`CONTINUES`] and [`PAYLOAD`] as the optimiser does not know them: it would load them anew into
-/// registers for every record.
+/// [`CONTINUES`] and [`PAYLOAD`], hidden from the optimiser, which would load them into registers again
+/// for every record.
 #[derive(Clone, Copy)]
 pub(super) struct Masks {
     continues: u64,
@@ -186,8 +191,8 @@ unsafe fn ends_with_headers(data: *const u8, position: usize, record_end: usize)
     }
 }
 
-/// The record at `position`, if it is usual and right. A key length of two bytes is usual for
-/// `LONG_KEY` only: looking for it costs all others 7 %.
+/// The record at `position`, if it is usual and correct. A key length of two bytes is usual only with
+/// `LONG_KEY`: to check for it would cost all others 7 %.
 ///
 /// # Safety
 /// `position + REACH` and `end` are at most the size of `data`; the CPU has the instructions of
