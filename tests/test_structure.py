@@ -39,8 +39,6 @@ LONG_FILES = {
     "rust/ottla-py/src/partition_leader.rs": 752,
 }
 LONG_FUNCTIONS = {
-    "rust/ottla-kernels/src/build.rs: write": 71,
-    "rust/ottla-kernels/src/walk/fast.rs: usual_record": 107,
     "rust/ottla-leader/src/verdict.rs: fmt": 104,
     "rust/ottla-audit/src/partition/verdicts.rs: sequence": 80,
     "rust/ottla-audit/src/segment/resync.rs: behind": 76,
@@ -49,8 +47,6 @@ LONG_FUNCTIONS = {
 
 # Types of one name in one crate.
 REPEATED_TYPES: dict[str, set[str]] = {
-    "ottla-kernels": {"Masks", "Pointers", "Values"},
-    "ottla-format": {"Blocks", "Contexts"},
     "ottla-log": {"Content", "Reader"},
     "ottla-leader": {"Records"},
     "ottla-audit": {
@@ -68,22 +64,6 @@ REPEATED_TYPES: dict[str, set[str]] = {
 
 # Files of a crate that use each other in a circle.
 CIRCLES: dict[str, list[list[str]]] = {
-    "ottla-kernels": [
-        ["crc32c/arm.rs", "crc32c/mod.rs", "crc32c/streams.rs", "crc32c/x86.rs"],
-        ["walk/mod.rs", "walk/rules.rs"],
-    ],
-    "ottla-format": [
-        ["check/mod.rs", "check/record_rules.rs"],
-        [
-            "compression/gzip.rs",
-            "compression/lz4.rs",
-            "compression/mod.rs",
-            "compression/snappy.rs",
-            "compression/streams.rs",
-            "compression/zstd.rs",
-        ],
-        ["error/kind.rs", "error/mod.rs"],
-    ],
     "ottla-log": [
         [
             "internal_topics/consumer_offsets.rs",

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use ottla_kernels::gzip::{Decompressor, GzipError, Member};
 
-use super::{Arena, Fault};
+use super::arena::{Arena, Fault};
 
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;

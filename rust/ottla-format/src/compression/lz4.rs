@@ -15,7 +15,7 @@
 use lz4::block::{CompressionMode, compress_bound, compress_to_buffer, decompress_to_buffer};
 use twox_hash::XxHash32;
 
-use super::{Arena, Fault};
+use super::arena::{Arena, Fault};
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 const RESERVED: u8 = 0x03;

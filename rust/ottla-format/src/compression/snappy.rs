@@ -8,7 +8,7 @@
 //! wherever a length may, so streams can be concatenated; its version is checked only there. One to
 //! three bytes at the end are ignored.
 
-use super::{Arena, Fault};
+use super::arena::{Arena, Fault};
 use crate::header::read_i32;
 
 const MAGIC: &[u8; 8] = b"\x82SNAPPY\0";

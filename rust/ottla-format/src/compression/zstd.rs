@@ -16,7 +16,7 @@
 use zstd_safe::zstd_sys::ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall;
 use zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
 
-use super::{Arena, Fault};
+use super::arena::{Arena, Fault};
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The lower four bits of the first byte may be anything.

@@ -2,7 +2,7 @@
 //! result three cycles later, so one stream would leave it idle two thirds of the time. The streams
 //! have fixed lengths, so that the factors that join them are constants.
 
-use super::{times_x, x_to_the};
+use super::polynomial::{times_x, x_to_the};
 
 /// Bytes of one stream: long streams while the data last, then short ones.
 const LONG: usize = 4096;
@@ -113,7 +113,9 @@ pub(super) unsafe fn one_stream<I: Instruction>(cpu: I, mut crc: u32, data: &[u8
 #[allow(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
-    use crate::crc32c::{POLYNOMIAL, naive, table};
+    use crate::crc32c::naive;
+    use crate::crc32c::polynomial::POLYNOMIAL;
+    use crate::crc32c::table::table;
 
     /// The instruction spelled out, so that the joining by [`multiply`] is tested on any CPU.
     #[derive(Clone, Copy)]

@@ -14,8 +14,8 @@
     reason = "registers and masks are counted at compile time or by sizes that the safety sections bound"
 )]
 
+use super::polynomial::{after_zero_byte, x_to_the};
 use super::streams::{self, Instruction, Shift};
-use super::{after_zero_byte, x_to_the};
 use std::arch::x86_64::{
     __m512i, _MM_HINT_T0, _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64, _mm_cvtsi64_si128,
     _mm_cvtsi128_si64, _mm_extract_epi64, _mm_prefetch, _mm_set_epi64x, _mm_xor_si128,

@@ -2,6 +2,7 @@
 //! it with.
 
 use super::Record;
+use crate::header::BatchHeader;
 
 /// The most bytes of a varint of 32 and of 64 bits.
 const MAX_INT_BYTES: usize = 5;
@@ -91,6 +92,26 @@ pub(super) fn read_record(
         headers_position,
         end,
     })
+}
+
+/// The oracle: every record by the rules, in the simplest loop. `None` if one breaks a rule, or bytes
+/// are left.
+///
+/// The header provides the record count and the timestamps; the records lie from `position` to `end`
+/// of `data`.
+pub fn naive(
+    header: &BatchHeader,
+    data: &[u8],
+    position: usize,
+    end: usize,
+) -> Option<Vec<Record>> {
+    let (mut records, mut next) = (Vec::new(), position);
+    for index in 0..usize::try_from(header.record_count).ok()? {
+        let record = read_record(data.get(..end)?, next, index, header.max_delta()?)?;
+        next = record.end;
+        records.push(record);
+    }
+    (next == end).then_some(records)
 }
 
 #[cfg(test)]

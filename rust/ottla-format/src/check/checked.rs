@@ -1,0 +1,19 @@
+//! What a check finds out beside faults.
+
+use crate::control_record::ControlRecord;
+
+/// What the check of one batch has found out beside faults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Whether the stored checksum is that of the bytes.
+    pub crc_ok: bool,
+    /// The records that parsed, or at level `crc` those the header counts.
+    pub records: u64,
+    /// Offset of the first record of a legacy wrapper.
+    pub base_offset: Option<i64>,
+    /// The first control record of a control batch, if it could be read.
+    pub control: Option<ControlRecord>,
+    /// Whether the header's maximum timestamp is above those of all records; known at level `full`
+    /// where every record was read.
+    pub maximum_unreached: bool,
+}

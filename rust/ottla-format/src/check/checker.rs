@@ -1,0 +1,206 @@
+//! The checker: batches by the kernels where they accept them, by the rules where they do not.
+
+use super::header_rules::check_header;
+use super::record_rules::check_records;
+use super::{Checked, Level};
+use crate::batch::{self, BatchInfo, Payload};
+use crate::batches::is_zero_tail;
+use crate::compression::Codecs;
+use crate::error::{Error, ErrorKind, Result};
+use crate::header::{Envelope, NONE, Next};
+use crate::limits::Limits;
+use ottla_kernels::{BatchHeader, Nothing, Timestamps};
+
+/// Checks batches. Holds the contexts and the arena of the codecs; one per thread.
+pub struct Checker {
+    level: Level,
+    limits: Limits,
+    codecs: Codecs,
+    kernels: ottla_kernels::Level,
+}
+
+impl Checker {
+    /// A checker at `level`, with the best kernels of this machine.
+    pub fn new(level: Level, limits: Limits) -> Self {
+        Self::with_kernels(level, limits, ottla_kernels::Level::best())
+    }
+
+    /// The same with these kernels, for tests and benchmarks.
+    pub fn with_kernels(level: Level, limits: Limits, kernels: ottla_kernels::Level) -> Self {
+        Self { level, limits, codecs: Codecs::new(limits), kernels }
+    }
+
+    /// The level in force.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Checks at another level from now on.
+    pub fn set_level(&mut self, level: Level) {
+        self.level = level;
+    }
+
+    /// The codecs, for other uses on the same thread.
+    pub fn codecs(&mut self) -> &mut Codecs {
+        &mut self.codecs
+    }
+
+    /// The bounds in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The kernels in use.
+    pub fn kernels(&self) -> ottla_kernels::Level {
+        self.kernels
+    }
+
+    /// Checks a buffer of batches up to its end. Returns the number of records in it. Zeros to the end
+    /// of the buffer are neither a batch nor a fault.
+    ///
+    /// # Errors
+    /// The first fault, and [`ErrorKind::TruncatedBatch`] when the buffer ends inside a batch.
+    #[allow(
+        clippy::arithmetic_side_effects,
+        reason = "counts of records and positions in one buffer, whose batches end inside it"
+    )]
+    pub fn check_all(&mut self, data: &[u8]) -> Result<u64> {
+        let (mut position, mut records) = (0, 0);
+        let mut faults = Vec::new();
+        while position < data.len() {
+            let run = match self.level {
+                Level::Crc => {
+                    let limit = self.limits.batch_bytes;
+                    ottla_kernels::crc_only_run(self.kernels, data, position, |header| {
+                        (header.end - header.position) as u64 <= limit
+                    })
+                }
+                _ => ottla_kernels::run(self.kernels, data, position, &mut Nothing),
+            };
+            records += run.records;
+            position = run.position;
+            if position >= data.len() {
+                break;
+            }
+            let fault = match Envelope::next(data, position) {
+                Ok(Next::Batch(envelope)) => {
+                    records += self.check(data, position, &envelope, &mut faults).records;
+                    if let Some(&fault) = faults.first() {
+                        return Err(fault);
+                    }
+                    position += envelope.total();
+                    continue;
+                }
+                Ok(Next::End { left, needed }) => {
+                    let (needed, left) = (needed as u64, left as u64);
+                    Error::new(ErrorKind::TruncatedBatch { needed, left }, position)
+                }
+                Err(error) => error,
+            };
+            return if is_zero_tail(data, position) { Ok(records) } else { Err(fault) };
+        }
+        Ok(records)
+    }
+
+    /// Checks the batch at `at`, which lies wholly in `data`. Appends its faults, of records at most
+    /// [`MAX_FAULTS_PER_BATCH`](crate::limits::MAX_FAULTS_PER_BATCH); positions count from the start
+    /// of `data`.
+    pub fn check(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        envelope: &Envelope,
+        faults: &mut Vec<Error>,
+    ) -> Checked {
+        let known = faults.len();
+        let mut checked = Checked::default();
+        match envelope.batch(data, at) {
+            Err(error) => faults.push(error),
+            Ok(whole) => {
+                if let Err(error) = self.check_whole(whole, envelope, faults, &mut checked) {
+                    faults.push(error);
+                }
+                for fault in faults.iter_mut().skip(known) {
+                    *fault = fault.within(at);
+                }
+            }
+        }
+        checked
+    }
+
+    fn check_whole(
+        &mut self,
+        whole: &[u8],
+        envelope: &Envelope,
+        faults: &mut Vec<Error>,
+        checked: &mut Checked,
+    ) -> Result<()> {
+        let (size, limit) = (whole.len() as u64, self.limits.batch_bytes);
+        if size > limit {
+            return Err(Error::new(ErrorKind::BatchTooLarge { declared: size, limit }, 0));
+        }
+        let info = BatchInfo::read(whole, 0, envelope)?;
+        batch::verify(whole)?;
+        checked.crc_ok = true;
+        checked.records = info.record_count.map_or(1, |count| u64::from(count.max(0) as u32));
+        if self.level == Level::Crc {
+            return Ok(());
+        }
+        checked.records = 0;
+        if self.level == Level::Full && info.magic >= 2 {
+            check_header(&info, faults);
+        }
+        let kernels = self.kernels;
+        let (level, limits) = (self.level, self.limits);
+        let (records, start, inflated) = match batch::payload(&info, whole)? {
+            // A plain record of magic 0 or 1 is its own body; its checksum was the batch's.
+            Payload::Plain { start } => (whole.get(start..).unwrap_or_default(), start, false),
+            Payload::Compressed { codec, bytes, start } => {
+                let inflated = self
+                    .codecs
+                    .decompress(codec, info.magic, bytes)
+                    .map_err(|kind| Error::new(kind, start))?;
+                (inflated, start, true)
+            }
+        };
+        if inflated
+            && !info.is_control()
+            && let Some(header) = BatchHeader::parse(whole, 0)
+            && header.last_offset_delta.checked_add(1) == Some(header.record_count)
+            && let Some(is_reached) = walk_payload(kernels, level, records, &header)
+        {
+            checked.records = u64::from(header.record_count as u32);
+            checked.maximum_unreached = !is_reached;
+            return Ok(());
+        }
+        let start = start as u64;
+        let at = |position: u64| if inflated { start } else { position.saturating_add(start) };
+        check_records(&info, records, (level, limits), faults, checked)
+            .map_err(|error| Error { position: at(error.position), ..error })
+    }
+}
+
+/// If the kernels accept every record: whether one reaches the header's maximum timestamp, which is
+/// asked at level `full` only.
+fn walk_payload(
+    kernels: ottla_kernels::Level,
+    level: Level,
+    records: &[u8],
+    header: &BatchHeader,
+) -> Option<bool> {
+    if level < Level::Full {
+        return ottla_kernels::walk_payload(kernels, records, header, &mut Nothing).then_some(true);
+    }
+    let mut timestamps = Timestamps::default();
+    ottla_kernels::walk_payload(kernels, records, header, &mut timestamps)
+        .then(|| reaches_maximum(header, &timestamps))
+}
+
+/// Whether a batch that was walked has a record with the header's maximum timestamp, or needs none:
+/// Kafka begins with −1 when it looks for the maximum, so a maximum of −1 needs no record.
+#[inline]
+pub fn reaches_maximum(header: &BatchHeader, timestamps: &Timestamps) -> bool {
+    header.is_log_append_time()
+        || header.max_timestamp == NONE
+        || timestamps.index_of_max().is_some()
+}

@@ -1,0 +1,79 @@
+//! The memory that payloads are inflated into.
+
+use crate::limits::KEPT_ARENA_BYTES;
+
+/// Why a payload is refused; the caller knows the codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Undecodable,
+    TooLarge,
+}
+
+/// The memory payloads are inflated into. Its bytes have been zeroed once; codecs overwrite them.
+#[derive(Default)]
+pub(super) struct Arena {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Arena {
+    /// The bound in force.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The first `length` bytes, which a codec has written.
+    #[allow(clippy::indexing_slicing, reason = "a codec returns as many bytes as it has written")]
+    pub(super) fn written(&self, length: usize) -> &[u8] {
+        &self.bytes[..length]
+    }
+
+    pub(super) fn start(&mut self, limit: u64) {
+        self.limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.trim();
+    }
+
+    pub(super) fn trim(&mut self) {
+        if self.bytes.len() > KEPT_ARENA_BYTES {
+            self.bytes.truncate(KEPT_ARENA_BYTES);
+            self.bytes.shrink_to_fit();
+        }
+    }
+
+    /// The bytes that may be written behind the first `used`: at least `wanted`, or all that the bound
+    /// leaves.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "codecs have written `used` bytes, so it is below the bound and the length"
+    )]
+    pub(super) fn room(&mut self, used: usize, wanted: usize) -> &mut [u8] {
+        let end = used.saturating_add(wanted).min(self.limit);
+        if self.bytes.len() < end {
+            let length = end.checked_next_power_of_two().unwrap_or(end).min(self.limit);
+            if used == 0 {
+                // Nothing to keep: fresh zeroed pages cost nothing until they are written.
+                self.bytes = Vec::new();
+                self.bytes = vec![0; length];
+            } else {
+                self.bytes.reserve_exact(length - self.bytes.len());
+                self.bytes.resize(length, 0);
+            }
+        }
+        let top = self.bytes.len().min(self.limit);
+        &mut self.bytes[used..top]
+    }
+
+    /// Exactly `length` bytes behind the first `used`.
+    pub(super) fn exactly(&mut self, used: usize, length: usize) -> Result<&mut [u8], Fault> {
+        if length > self.left(used) {
+            return Err(Fault::TooLarge);
+        }
+        self.room(used, length).get_mut(..length).ok_or(Fault::TooLarge)
+    }
+
+    /// The bytes that the bound leaves behind the first `used`.
+    pub(super) fn left(&self, used: usize) -> usize {
+        self.limit.saturating_sub(used)
+    }
+}
