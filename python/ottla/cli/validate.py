@@ -16,7 +16,7 @@ import click
 from ottla.cli.options import storage_option
 from ottla.errors import OttlaError, StorageError
 from ottla.logs.names import display
-from ottla.records import TopicConfig, validate
+from ottla.records import TopicConfig, validate, validate_stored
 from ottla.storage import files_of, full_path
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ ACCEPTED, REFUSED, NOT_READ = 0, 2, 3
 
 # Kafka counts the bytes of a record set in an int32; base64 takes four characters for three bytes.
 MAX_RECORD_SET = 2**31 - 1
-MAX_OFFSET = 2**63 - 1 - 2**31
 MAX_LINE = MAX_RECORD_SET // 3 * 4 + 1024
 
 # Of an object that is read line by line, or batch by batch.
@@ -39,14 +38,14 @@ OBJECT_BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _RecordSet:
-    """What one produce request carries for the partition, and where it was found."""
+    """What one produce request carries for the partition, or a batch of a segment."""
 
     file: str
     records: bytes
     line: int | None = None
     position: int | None = None
-    base_offset: int = 0
-    is_control: bool = False
+    base_offset: int | None = None
+    """Where a batch of a segment stands in its log; without one, what a request carries."""
 
     @property
     def place(self) -> str:
@@ -141,15 +140,15 @@ def validate_files(
 
 
 def _decide(found: _RecordSet, config: TopicConfig, request: dict[str, Any]) -> Verdict:
-    if found.position is not None:
-        request = request | {
-            "api_version": None,
-            "base_offset": found.base_offset,
-            "origin": "coordinator" if found.is_control else "client",
-            # Whoever wrote it was authorised then.
-            "transactional_id": request["transactional_id"] or "",
-        }
-    return validate(found.records, config, **request)
+    if found.base_offset is None:
+        return validate(found.records, config, **request)
+    return validate_stored(
+        found.records,
+        config,
+        now_ms=request["now_ms"],
+        base_offset=found.base_offset,
+        profile=request["profile"],
+    )
 
 
 def _check(config: TopicConfig, request: dict[str, Any]) -> None:
@@ -256,15 +255,8 @@ def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_Record
         source.seek(batch["position"])
         data = source.read(batch["size"])
         end = batch["position"] + batch["size"]
-        if batch["magic"] == 2:  # noqa: PLR2004 - the offset stands outside the checksum
-            data = bytes(8) + data[8:]
         yield _RecordSet(
-            name,
-            data,
-            position=batch["position"],
-            # A damaged header may say what no log has.
-            base_offset=max(0, min(batch["base_offset"] or 0, MAX_OFFSET)),
-            is_control=bool(batch["is_control"]),
+            name, data, position=batch["position"], base_offset=batch["base_offset"] or 0
         )
     source.seek(end)
     rest = iter(lambda: source.read(1 << 20), b"")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ottla.spark.captured.options import Circumstances
 from ottla.spark.captured.split import (
     QUARANTINE_COLUMNS,
-    RECORD_ERRORS,
     VALID_COLUMNS,
     Halves,
     split_set,
 )
+from records.crafting import resealed
 from support import vectors
 from support.strategies import DrawnRecord, batches_of_records, compressions
 
@@ -140,13 +140,27 @@ def test_batches_that_are_only_wrong_together_are_kept_together() -> None:
     assert [row["bytes"] for row in quarantine(halves)] == [v2 + v1]
 
 
-def test_every_code_of_a_record_has_the_name_that_a_verdict_gives_it() -> None:
-    late = ottla.NewRecord(None, b"1", timestamp=NOW_MS * 2)
-    config = ottla.TopicConfig(cleanup_policy="compact")
-    verdict = ottla.validate(ottla.build_batch([late]), config, now_ms=NOW_MS)
-    for error in verdict.record_errors:
-        assert error.error in RECORD_ERRORS
-    assert RECORD_ERRORS[verdict.error] == verdict.error_name
+def test_a_record_of_another_error_than_its_batch_has_the_name_of_its_own() -> None:
+    late = ottla.NewRecord(b"k", b"1", timestamp=NOW_MS * 2)
+    halves = split(ottla.build_batch([late, ottla.NewRecord(None, b"2")]), config=COMPACTED)
+    found = [(row["record_index"], row["error"], row["reason"]) for row in quarantine(halves)]
+    assert found == [(0, 32, "INVALID_TIMESTAMP"), (1, 87, "INVALID_RECORD")]
+
+
+def test_a_response_with_a_damaged_batch_is_held_against_the_rules_besides() -> None:
+    batch = bytearray(
+        ottla.build_batch([ottla.NewRecord(value=b"1"), ottla.NewRecord(value=b"2")], base_offset=7)
+    )
+    # The offset delta of the second record, 1 as a varint: both are at offset 7 then.
+    assert batch[-5] == 2
+    batch[-5] = 0
+    wrong = resealed(bytes(batch))
+    damaged = bytearray(BATCH)
+    damaged[-1] ^= 1
+    for data in (wrong, wrong + damaged):
+        halves = split(data, api_version=None, origin="replication")
+        assert halves.valid == []
+        assert quarantine(halves)[0]["reason"] == "offset-delta-mismatch"
 
 
 @st.composite

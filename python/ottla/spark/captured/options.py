@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ottla.records import TopicConfig
+from ottla.records import TopicConfig, validate_each
 from ottla.records import validate as verdict_on
 from ottla.spark.work.kind import require_pyspark
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from ottla.records import Verdict
+    from ottla.records import SetPart, Verdict
 
 # Options of `ottla.validate` that may be told for each row, and Spark's types that fit.
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
@@ -42,6 +42,7 @@ def no_config(topic: str | None) -> str:
 
 
 Config = TopicConfig | Mapping[str, TopicConfig] | None
+Decided = TypeVar("Decided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,17 @@ class Circumstances:
         topic = positions.get(self.topic)
         return replace(self, records=positions[self.records], columns=columns, topic=topic)
 
-    def option(self, name: str, row: Callable[[Any], Any]) -> Any:
-        """What is told of a row."""
-        return row(self.columns[name]) if name in self.columns else self.constants[name]
-
     def judge(self, records: Any, row: Callable[[Any], Any]) -> Verdict | str:
-        """The verdict on a record set, or why there is none; `row` gives the value of a column."""
+        """The verdict on a record set, or why there is none; `row` returns a column's value."""
+        return self._decide(verdict_on, records, row)
+
+    def split(self, records: Any, row: Callable[[Any], Any]) -> list[SetPart] | str:
+        """The parts of a record set, good and refused, or why there are none."""
+        return self._decide(validate_each, records, row)
+
+    def _decide(
+        self, decide: Callable[..., Decided], records: Any, row: Callable[[Any], Any]
+    ) -> Decided | str:
         if records is None:
             return NO_RECORDS
         config = self.config
@@ -117,7 +123,7 @@ class Circumstances:
                 if options[name] is None and name not in MAY_BE_NULL:
                     return f"nothing was judged: {name} is null"
         try:
-            return verdict_on(records, config, profile=self.profile, **options)
+            return decide(records, config, profile=self.profile, **options)
         except ValueError as error:
             return f"nothing was judged: {error}"
 

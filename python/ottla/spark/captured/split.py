@@ -7,16 +7,12 @@ come from the same verdicts makes them complement each other.
 from __future__ import annotations
 
 import json
-from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.result.columns import FILE_COLUMNS, QUARANTINE, RECORDS
 from ottla.audit.result.tables import jsonable
-from ottla.errors import RecordBatchError
-from ottla.records import check_batches, read_batches
 from ottla.spark.captured.buffers import captured
 from ottla.spark.captured.columns import CapturedColumn, arrow_types, with_columns
 from ottla.spark.captured.options import Circumstances, Config, RequestOptions, prepare
@@ -24,12 +20,12 @@ from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from ottla.records import Record, RecordBatch, Verdict
+    from ottla.records import Record, RecordError, SetPart
 
 __all__ = ["QUARANTINE_COLUMNS", "VALID_COLUMNS", "split"]
 
@@ -62,19 +58,8 @@ QUARANTINE_COLUMNS = (
     _ERROR,
     *_captured_columns(QUARANTINE[len(RECORDS) :]),
 )
-"""What the other half has: a record to blame, or bytes of which no record can be told."""
+"""What the other half has: a record to blame, or bytes that are refused whole."""
 
-# Since this version of Produce a record set is one batch, and refused as a whole if it is not.
-ONE_BATCH_VERSION = 3
-
-# Codes that a leader blames a single record with.
-RECORD_ERRORS = {
-    -1: "UNKNOWN_SERVER_ERROR",
-    2: "CORRUPT_MESSAGE",
-    32: "INVALID_TIMESTAMP",
-    87: "INVALID_RECORD",
-}
-TRUNCATED = "truncated-batch"
 NOT_JUDGED = "not-judged"
 
 # A batch of rows that goes back to Spark: about so many bytes, and at most so many rows.
@@ -168,8 +153,6 @@ class Halves:
 
     valid: list[tuple[Any, ...]] = field(default_factory=list)
     quarantine: list[tuple[Any, ...]] = field(default_factory=list)
-    wants_valid: bool = True
-    """Whether rows of good records are made; they are read in any case."""
 
 
 _RECORD = attrgetter("offset", "timestamp", "key", "value", "headers", "sequence", "control")
@@ -190,102 +173,42 @@ def split_set(
     *,
     wants_valid: bool = True,
 ) -> Halves:
-    """Splits one record set; `row` gives the value of a column."""
-    verdict = circumstances.judge(records, row)
-    if isinstance(verdict, str) or records is None:
-        return Halves([], [_whole(0, records, None, NOT_JUDGED, str(verdict))])
-    batches, end, fault = _batches(records)
-    version = circumstances.option("api_version", row)
-    halves = Halves(wants_valid=wants_valid)
-    if verdict.accepted:
-        is_replicated = circumstances.option("origin", row) == "replication"
-        for batch in batches:
-            _take(halves, batch, _bytes_of(batch, records), is_replicated=is_replicated)
-    elif version is None or version < ONE_BATCH_VERSION:
-        for batch in batches:
-            data = _bytes_of(batch, records)
-            alone = circumstances.judge(data, row)
-            if isinstance(alone, str):
-                halves.quarantine.append(_whole(batch.position, data, None, NOT_JUDGED, alone))
-            elif alone.accepted:
-                _take(halves, batch, data)
-            else:
-                _blame(halves, batch, data, alone)
-        if not halves.quarantine and end == len(records):
-            # It is the company of the others that one of them is refused for.
-            end = 0
-    elif len(batches) == 1 and verdict.record_errors:
-        _blame(halves, batches[0], _bytes_of(batches[0], records), verdict)
-    else:
-        end = 0
-    if end == 0 and not verdict.accepted:
-        code, name, message = verdict.error, verdict.error_name, verdict.error_message
-        return Halves([], [_whole(0, records, code, name, message)])
-    if end < len(records):
-        rest = records[end:]
-        if fault is None:
-            bad = _whole(end, rest, None, TRUNCATED, "the record set ends inside a batch")
-        else:
-            bad = _whole(end, rest, fault.error_code, fault.kind, str(fault))
-        halves.quarantine.append(bad)
+    """Splits one record set; `row` returns the value of a column.
+
+    Without `wants_valid` no row is made of a batch that is good.
+    """
+    parts = circumstances.split(records, row)
+    halves = Halves()
+    if isinstance(parts, str) or records is None:
+        halves.quarantine.append(_whole(0, records, None, NOT_JUDGED, str(parts)))
+        return halves
+    for part in parts:
+        if part.reason is not None:
+            data = records[part.position : part.position + part.size]
+            bad = _whole(
+                part.position,
+                data,
+                part.error,
+                part.reason,
+                part.message,
+                record_index=part.record_index,
+            )
+            halves.quarantine.append(bad)
+        elif (errors := part.record_errors) or wants_valid:
+            _take(halves, part, {error.batch_index: error for error in errors})
     return halves
 
 
-def _batches(records: bytes) -> tuple[list[RecordBatch], int, RecordBatchError | None]:
-    """The batches that are framed rightly, where they end, and what is wrong there."""
-    batches = []
-    end = 0
-    try:
-        for batch in read_batches(records):
-            batches.append(batch)
-            end = batch.position + batch.size
-    except RecordBatchError as error:
-        return batches, end, error
-    return batches, end, None
-
-
-def _bytes_of(batch: RecordBatch, records: bytes) -> bytes:
-    return records[batch.position : batch.position + batch.size]
-
-
-def _take(halves: Halves, batch: RecordBatch, data: bytes, *, is_replicated: bool = False) -> None:
-    """Takes the records of a batch, or all of its bytes where one cannot be read."""
-    try:
-        if is_replicated:
-            check_batches(data, level="full")
-        if halves.wants_valid:
-            rows = [_record_row(batch.position, record) for record in batch.records()]
-            halves.valid += rows
-        else:
-            deque(batch.records(), maxlen=0)
-    except RecordBatchError as error:
-        code, index = error.error_code, error.record_index
-        bad = _whole(batch.position, data, code, error.kind, str(error), record_index=index)
-        halves.quarantine.append(bad)
-
-
-def _blame(halves: Halves, batch: RecordBatch, data: bytes, verdict: Verdict) -> None:
-    """Keeps the records out that a verdict blames, or all of a batch where it blames none."""
-    code, name = verdict.error, verdict.error_name
-    errors = {error.batch_index: error for error in verdict.record_errors}
-    rows: list[tuple[Any, ...]] = []
-    if errors:
-        with suppress(RecordBatchError):
-            batch.verify()
-            rows = [_record_row(batch.position, record) for record in batch.records()]
-    if not rows or max(errors) >= len(rows):
-        first = min(errors, default=None)
-        whole = _whole(batch.position, data, code, name, verdict.error_message, record_index=first)
-        halves.quarantine.append(whole)
-        return
-    for index, record in enumerate(rows):
+def _take(halves: Halves, part: SetPart, errors: Mapping[int, RecordError]) -> None:
+    """Adds the records of a batch, those to blame to quarantine."""
+    for index, record in enumerate(part.records() or ()):
+        row = _record_row(part.position, record)
         if index in errors:
             error = errors[index]
-            reason = name if error.error == code else RECORD_ERRORS[error.error]
-            bad = (*record, error.error, reason, error.message, index, None, None)
+            bad = (*row, error.error, error.error_name, error.message, index, None, None)
             halves.quarantine.append(bad)
         else:
-            halves.valid.append(record)
+            halves.valid.append(row)
 
 
 def _whole(
@@ -297,7 +220,7 @@ def _whole(
     *,
     record_index: int | None = None,
 ) -> tuple[Any, ...]:
-    """The row of quarantine for bytes that are given whole."""
+    """The row of quarantine for bytes that are refused whole."""
     size = None if data is None else len(data)
     return (position, *_NO_RECORD, error, reason, message, record_index, size, data)
 
