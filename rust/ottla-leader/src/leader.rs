@@ -183,9 +183,9 @@ impl Leader {
             // As `verdict.metrics()`, of which most are 0 here.
             Ok(accepted) => {
                 let (messages, converted) = (accepted.message_count(), accepted.converted);
-                self.metrics += Metrics::accepted(verdict.set_bytes, messages, converted);
+                self.metrics.add(&Metrics::accepted(verdict.set_bytes, messages, converted));
             }
-            Err(refusal) => self.metrics += refusal.metrics,
+            Err(refusal) => self.metrics.add(&refusal.metrics),
         }
         verdict
     }

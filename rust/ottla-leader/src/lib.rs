@@ -21,6 +21,12 @@
 // A refusal is large and rare: in a box, the accepted way stays small.
 #![allow(clippy::unnecessary_box_returns)]
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects
+)]
 
 mod analysis;
 mod batch_rules;

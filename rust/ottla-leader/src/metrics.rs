@@ -1,7 +1,5 @@
 //! What a broker counts while it decides (KIP-467), under Kafka's names.
 
-use std::ops::AddAssign;
-
 /// Counters of one decision, or of many. Kafka's meters are their rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
@@ -62,11 +60,10 @@ impl Metrics {
             ("BytesRejectedPerSec", self.bytes_rejected),
         ]
     }
-}
 
-impl AddAssign for Metrics {
+    /// Adds the counters of another decision.
     #[inline]
-    fn add_assign(&mut self, other: Self) {
+    pub fn add(&mut self, other: &Self) {
         let Self {
             no_key_compacted_topic_records,
             invalid_magic_number_records,
@@ -79,7 +76,7 @@ impl AddAssign for Metrics {
             bytes_in,
             messages_in,
             bytes_rejected,
-        } = other;
+        } = *other;
         count(&mut self.no_key_compacted_topic_records, no_key_compacted_topic_records);
         count(&mut self.invalid_magic_number_records, invalid_magic_number_records);
         count(&mut self.invalid_message_crc_records, invalid_message_crc_records);

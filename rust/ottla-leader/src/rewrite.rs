@@ -2,7 +2,7 @@
 //!
 //! Offset and leader epoch stand before what the CRC of magic 2 covers. Attributes and maximum
 //! timestamp do not; the new CRC follows from the old one, without the records, because a CRC is
-//! linear: both differ by the CRC of the changed bytes, moved past the bytes behind them.
+//! linear: the two differ by the CRC of the changed bytes, moved past the bytes behind them.
 
 use crate::stored::{Patch, Stored};
 use ottla_format::attributes::{
@@ -12,15 +12,15 @@ use ottla_format::header::{CRC_START, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEA
 use ottla_format::legacy;
 use ottla_kernels::BatchHeader;
 
-/// Attribute bits with a meaning; the others are lost where attributes are written anew.
+/// Attribute bits with a meaning; Kafka drops the others where it writes attributes anew.
 const KNOWN_ATTRIBUTES: u16 =
     CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL | CONTROL | DELETE_HORIZON;
-/// Up to here the header's bytes may change under the CRC.
+/// Where the header's bytes end that the CRC covers and a patch changes.
 const MAX_TIMESTAMP_END: usize = 43;
-/// Below this many bytes the CRC is computed anew: as fast, and simpler to trust.
+/// Up to this many bytes the CRC is computed anew: as fast, and simpler to trust.
 const SHORT_BATCH: usize = 4096;
 
-/// What a batch gets.
+/// What is written into a batch that is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
     pub(crate) last_offset: i64,
@@ -54,8 +54,13 @@ fn with_type(attributes: u16, timestamp_type: TimestampType) -> u16 {
     }
 }
 
-/// The CRC of a batch, which its own CRC covers, behind the header of a patch.
+/// The CRC of a batch with the header of a patch, where the CRC it has covers its bytes.
 #[inline(never)]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "the ranges are constants within 61 bytes, and the batch is longer than SHORT_BATCH"
+)]
 fn crc_after(batch: &[u8], patch: &Patch) -> Option<u32> {
     let old = Header::read(batch, 0)?;
     let (old_bytes, new_bytes) = (old.to_bytes(), patch.applied_to(&old).to_bytes());
@@ -88,6 +93,7 @@ const fn product(a: u32, mut b: u32) -> u32 {
 }
 
 /// `x^(8 * 2^k)`: what `2^k` zero bytes multiply a register with.
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const ZEROS: [u32; 40] = {
     let mut powers = [ONE >> 8; 40];
     let mut k = 1;
@@ -98,13 +104,14 @@ const ZEROS: [u32; 40] = {
     powers
 };
 
-/// A difference of registers after `count` more bytes, the same in both.
+/// The difference of two registers after `count` more bytes, the same in both.
 fn past_zeros(difference: u32, count: u64) -> u32 {
     let is_set = |&(k, _): &(usize, &u32)| count >> k & 1 != 0;
     ZEROS.iter().enumerate().filter(is_set).fold(difference, |sum, (_, &power)| product(sum, power))
 }
 
-/// Stamps one entry of magic 0 or 1, a plain record or a wrapper.
+/// Stamps one entry of magic 0 or 1 that was analysed, a plain record or a wrapper.
+#[allow(clippy::indexing_slicing, reason = "an entry that was analysed has at least 26 bytes")]
 pub(crate) fn stamp_legacy(entry: &mut [u8], stamp: &Stamp) {
     const CRC: usize = LOG_OVERHEAD;
     const MAGIC: usize = LOG_OVERHEAD + 4;
@@ -126,6 +133,7 @@ pub(crate) fn stamp_legacy(entry: &mut [u8], stamp: &Stamp) {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -10,9 +10,7 @@ use crate::validator::Validator;
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_format::batches::Batches;
 use ottla_format::check::{Checker, Level};
-use ottla_format::compression::Codecs;
 use ottla_format::error::Error;
-use ottla_format::header::Envelope;
 use ottla_format::limits::Limits;
 use ottla_log::producers::Origin;
 
@@ -64,15 +62,15 @@ pub fn validate_each(
 ) -> Vec<SetPart> {
     let refusal = validate(records, config, request, validator).outcome.err();
     let (batches, fault) = framed(records);
-    let end = batches.last().map_or(0, |info| end_of(info).min(records.len()));
-    let mut splitter = Splitter { records, config, request, validator, checker };
+    let end = batches.iter().map(|(_, batch)| batch.len()).sum();
+    let mut splitter = Splitter { config, request, validator, checker };
     let mut parts: Vec<_> = match &refusal {
-        None => batches.iter().map(|info| splitter.accepted(info)).collect(),
+        None => batches.iter().map(|batch| splitter.accepted(batch)).collect(),
         Some(_) if request.allows_several_batches() => {
-            batches.iter().map(|info| splitter.alone(info)).collect()
+            batches.iter().map(|batch| splitter.alone(batch)).collect()
         }
-        Some(refusal) => match batches[..] {
-            [info] if !refusal.record_errors.is_empty() => vec![splitter.blamed(&info, refusal)],
+        Some(refusal) => match &batches[..] {
+            [batch] if !refusal.record_errors.is_empty() => vec![splitter.blamed(batch, refusal)],
             _ => Vec::new(),
         },
     };
@@ -92,29 +90,24 @@ pub fn validate_each(
     parts
 }
 
-/// The batches whose framing is right, and the fault that ends them.
-fn framed(records: &[u8]) -> (Vec<BatchInfo>, Option<Error>) {
+/// A batch and its bytes.
+type Framed<'s> = (BatchInfo, &'s [u8]);
+
+/// The batches whose framing is right, one behind the other, and the fault that ends them.
+fn framed(records: &[u8]) -> (Vec<Framed<'_>>, Option<Error>) {
     let mut batches = Vec::new();
+    let mut rest = records;
     for info in Batches::new(records, 0) {
-        match info {
-            Ok(info) => batches.push(info),
+        match info.map(|info| (info, rest.split_off(..info.size as usize))) {
+            Ok((info, Some(batch))) => batches.push((info, batch)),
+            Ok((_, None)) => break,
             Err(error) => return (batches, Some(error)),
         }
     }
     (batches, None)
 }
 
-fn end_of(info: &BatchInfo) -> usize {
-    info.position.saturating_add(info.size) as usize
-}
-
-/// The bytes of a batch, which lies whole in the set that it was framed in.
-fn bytes_of<'s>(records: &'s [u8], info: &BatchInfo) -> &'s [u8] {
-    records.get(info.position as usize..end_of(info)).unwrap_or_default()
-}
-
 struct Splitter<'s> {
-    records: &'s [u8],
     config: &'s TopicConfig,
     request: &'s Request,
     validator: &'s mut Validator,
@@ -123,82 +116,75 @@ struct Splitter<'s> {
 
 impl Splitter<'_> {
     /// A batch, judged as a set of its own.
-    fn alone(&mut self, info: &BatchInfo) -> SetPart {
-        let batch = bytes_of(self.records, info);
-        match validate(batch, self.config, self.request, self.validator).outcome {
-            Ok(_) => self.accepted(info),
-            Err(refusal) => self.blamed(info, &refusal),
+    fn alone(&mut self, framed: &Framed<'_>) -> SetPart {
+        match validate(framed.1, self.config, self.request, self.validator).outcome {
+            Ok(_) => self.accepted(framed),
+            Err(refusal) => self.blamed(framed, &refusal),
         }
     }
 
     /// A batch that is accepted, if its records can be read.
-    fn accepted(&mut self, info: &BatchInfo) -> SetPart {
+    fn accepted(&mut self, framed: &Framed<'_>) -> SetPart {
         let read = match self.request.origin {
-            Origin::Replication => self.check_rules(info),
-            Origin::Client | Origin::Coordinator => self.count_records(info).map(|_| ()),
+            Origin::Replication => self.check_rules(framed),
+            Origin::Client | Origin::Coordinator => self.count_records(framed).map(|_| ()),
         };
         let verdict = match read {
-            Ok(()) => PartVerdict::Accepted(*info),
+            Ok(()) => PartVerdict::Accepted(framed.0),
             Err(fault) => {
+                let fault = fault.within(framed.0.position as usize);
                 let record_index = fault.kind.record_index();
                 PartVerdict::Refused(PartRefusal { record_index, ..PartRefusal::of_fault(&fault) })
             }
         };
-        part(info, verdict)
+        part(framed, verdict)
     }
 
     /// A batch that is refused: its records, if all these are named and the others can be read.
-    fn blamed(&mut self, info: &BatchInfo, refusal: &Refusal) -> SetPart {
+    fn blamed(&mut self, framed: &Framed<'_>, refusal: &Refusal) -> SetPart {
         let errors = &refusal.record_errors;
         let all_are_named = refusal.reason == Reason::Records { count: errors.len() };
-        let records = if all_are_named { self.count_records(info).unwrap_or(0) } else { 0 };
+        let records = if all_are_named { self.count_records(framed).unwrap_or(0) } else { 0 };
         let all_are_read =
             errors.last().is_some_and(|error| u64::from(error.batch_index) < records);
         let verdict = if all_are_read {
-            PartVerdict::RecordsRefused(*info, errors.clone())
+            PartVerdict::RecordsRefused(framed.0, errors.clone())
         } else {
             let first = errors.first().map(|error| error.batch_index);
             PartVerdict::Refused(PartRefusal::of(refusal, first))
         };
-        part(info, verdict)
+        part(framed, verdict)
     }
 
     /// Holds a batch to every rule of the format.
-    fn check_rules(&mut self, info: &BatchInfo) -> Result<(), Error> {
-        let position = info.position as usize;
-        let Some(envelope) = Envelope::read(self.records, position) else { return Ok(()) };
-        let mut faults = Vec::new();
+    fn check_rules(&mut self, (_, batch): &Framed<'_>) -> Result<(), Error> {
         self.checker.set_level(Level::Full);
-        self.checker.check(self.records, position, &envelope, &mut faults);
-        faults.first().map_or(Ok(()), |&fault| Err(fault))
+        self.checker.check_all(batch).map(|_| ())
     }
 
-    /// Reads the records of a batch: how many they are, or the first fault.
-    fn count_records(&mut self, info: &BatchInfo) -> Result<u64, Error> {
-        count_records(bytes_of(self.records, info), info, self.validator.codecs())
-            .map_err(|error| error.within(info.position as usize))
-    }
-}
-
-/// Reads the records of a batch as a consumer does; positions of errors count from the batch.
-fn count_records(batch: &[u8], info: &BatchInfo, codecs: &mut Codecs) -> Result<u64, Error> {
-    batch::verify(batch)?;
-    let payload = match batch::payload(info, batch)? {
-        Payload::Plain { start } => batch.get(start..).unwrap_or_default(),
-        Payload::Compressed { codec, bytes, start } => {
-            codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
+    /// Reads the records of a batch as a consumer does: how many they are, or the first fault.
+    fn count_records(&mut self, (info, batch): &Framed<'_>) -> Result<u64, Error> {
+        batch::verify(batch)?;
+        let payload = match batch::payload(info, batch)? {
+            // A batch that ends before its records has none.
+            Payload::Plain { start } => batch.get(start..).unwrap_or_default(),
+            Payload::Compressed { codec, bytes, start } => self
+                .validator
+                .codecs()
+                .decompress(codec, info.magic, bytes)
+                .map_err(|kind| Error::new(kind, start))?,
+        };
+        let mut cursor = RecordCursor::start(info, payload, Limits::default())?;
+        let mut records = 0u64;
+        while cursor.next(payload)?.is_some() {
+            records = records.saturating_add(1);
         }
-    };
-    let mut cursor = RecordCursor::start(info, payload, Limits::default())?;
-    let mut records = 0u64;
-    while cursor.next(payload)?.is_some() {
-        records = records.saturating_add(1);
+        Ok(records)
     }
-    Ok(records)
 }
 
-fn part(info: &BatchInfo, verdict: PartVerdict) -> SetPart {
-    SetPart { position: info.position as usize, size: info.size as usize, verdict }
+fn part((info, batch): &Framed<'_>, verdict: PartVerdict) -> SetPart {
+    SetPart { position: info.position as usize, size: batch.len(), verdict }
 }
 
 impl PartRefusal {

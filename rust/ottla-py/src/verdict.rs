@@ -93,7 +93,8 @@ impl Verdict {
 
     /// The received bytes up to `end` with another header, copied.
     fn patched(&self, py: Python<'_>, patch: &Patch, end: usize) -> PyResult<Py<PyBytes>> {
-        let received = self.data.as_bytes(py).get(..end).unwrap_or_default();
+        let data = self.data.as_bytes(py);
+        let received = data.get(..end).unwrap_or(data);
         let stored = PyBytes::new_with(py, received.len(), |to| {
             to.copy_from_slice(received);
             if let (Some(head), Some(header)) = (to.first_chunk_mut(), patch.header_of(received)) {
