@@ -41,7 +41,6 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "rust/ottla-leader/src/verdict.rs: fmt": 104,
     "rust/ottla-audit/src/partition/verdicts.rs: sequence": 80,
-    "rust/ottla-audit/src/segment/resync.rs: behind": 76,
     "rust/ottla-py/src/replicas.rs: compare_copies": 107,
 }
 
@@ -52,9 +51,7 @@ REPEATED_TYPES: dict[str, set[str]] = {
     "ottla-audit": {
         "Difference",
         "Judge",
-        "Piece",
         "Place",
-        "Proof",
         "Reader",
         "Transactions",
         "Verdict",

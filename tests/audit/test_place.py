@@ -204,6 +204,21 @@ def test_a_scan_of_an_object_can_be_cancelled(log: Path) -> None:
         opened(Held(log.read_bytes())).scan(progress=lambda _: False)
 
 
+def test_python_may_scan_while_it_is_called_for_progress_or_for_bytes(log: Path) -> None:
+    data = log.read_bytes()
+    expected = whole(opened(bytes(log)).scan())
+    inside: list[list[Any]] = []
+
+    def scan_too(_: int) -> bool:
+        inside.append(whole(opened(bytes(log)).scan()))
+        return True
+
+    held = Held(data, fault=lambda position: None if scan_too(position) else OSError())
+    assert whole(opened(held).scan(progress=scan_too)) == expected
+    assert len(inside) == len(held.reads) * 2
+    assert all(found == expected for found in inside)
+
+
 @pytest.mark.parametrize("place", ["a.log", 5, None])
 def test_what_is_neither_a_path_nor_an_object_that_reads_is_refused(place: Any) -> None:
     with pytest.raises(TypeError, match="a path as bytes, or an object with size and read_at"):

@@ -11,12 +11,13 @@ use ottla_audit::{
 };
 use ottla_format::check::Level;
 use ottla_format::limits::Limits;
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-fn main() -> io::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut level = Level::Full;
     for argument in std::env::args_os().skip(1) {
         if let Some(name) = argument.to_str().and_then(|text| text.strip_prefix("--level=")) {
@@ -28,7 +29,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn visit(path: &Path, level: Level) -> io::Result<()> {
+fn visit(path: &Path, level: Level) -> Result<(), Box<dyn Error>> {
     let mut inside: Vec<PathBuf> =
         fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     inside.sort();
@@ -53,7 +54,7 @@ fn partition(
     logs: &[(i64, PathBuf)],
     inside: &[PathBuf],
     level: Level,
-) -> io::Result<()> {
+) -> Result<(), Box<dyn Error>> {
     let now_ms =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
     let above = path.parent().unwrap_or(path);

@@ -5,8 +5,8 @@ mod logs;
 
 use logs::{Log, NOW, Random, TIME, active, closed};
 use ottla_audit::{
-    Cause, Finding, FindingKind, PartitionContext, PartitionScan, Scanner, SegmentContext,
-    SegmentScan, Severity, merge_partition,
+    Cause, Finding, FindingKind, PartitionContext, PartitionScan, ScanError, Scanner,
+    SegmentContext, SegmentScan, Severity, merge_partition,
 };
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{NewControlRecord, NewRecord, build_batch};
@@ -846,7 +846,7 @@ fn progress_tells_every_byte_and_can_stop_the_scan() {
     scanner.scan(&bytes, active(100), &mut count, None).expect("reads");
     assert_eq!(read, bytes.len() as u64);
     let error = scanner.scan(&bytes, active(100), &mut |_| false, None).expect_err("was stopped");
-    assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+    assert!(matches!(error, ScanError::Stopped), "{error:?}");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use logs::{Log, NOW, Random, TIME, active, closed};
 use ottla_audit::copies::copy::Copy;
 use ottla_audit::segment::index_check::Indexes;
 use ottla_audit::{
-    Chunk, ChunkError, PartitionContext, Scanner, SegmentContext, SegmentScan, merge_partition,
+    Chunk, ChunkError, PartitionContext, ScanError, Scanner, SegmentContext, SegmentScan,
+    merge_partition,
 };
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{BatchFields, NewControlRecord, NewRecord, build_batch};
@@ -204,10 +205,10 @@ impl<'a> Case<'a> {
         let mut scanner = scanner(level);
         let ranges = cuts.windows(2).map(|cut| cut[0]..cut[1]);
         let scan = |range| scanner.scan_range(source, context, indexes, range, &mut |_| true);
-        ranges.map(scan).collect::<io::Result<_>>().expect("reads")
+        ranges.map(scan).collect::<Result<_, ScanError>>().expect("reads")
     }
 
-    fn finish(&self, whole: Chunk) -> io::Result<SegmentScan> {
+    fn finish(&self, whole: Chunk) -> Result<SegmentScan, ScanError> {
         scanner(self.level).finish(whole, self.source, self.indexes, &mut |_| true)
     }
 
@@ -647,9 +648,9 @@ fn chunks_that_do_not_belong_together_are_refused() {
     assert_eq!(first.merge(other), Err(ChunkError::Foreign));
     let rest = second.merge(third).expect("they are neighbours");
     let error = case.finish(rest.clone());
-    assert_eq!(error.expect_err("no beginning").kind(), io::ErrorKind::InvalidInput);
+    assert!(matches!(error, Err(ScanError::NotAnchored)), "{error:?}");
     let error = Case { level: Level::Crc, ..case }.finish(rest);
-    assert_eq!(error.expect_err("another level").kind(), io::ErrorKind::InvalidInput);
+    assert!(matches!(error, Err(ScanError::WrongLevel)), "{error:?}");
 }
 
 #[test]

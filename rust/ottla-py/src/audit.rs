@@ -2,37 +2,21 @@
 
 use crate::check::level_of;
 use crate::place::{Opened, Place, told_to_stop};
+use crate::progress::{Progress, cancelled};
+use crate::scanners::with_scanner;
 use ottla_audit::segment::index_check::{Indexes, MAX_INDEX_BYTES};
-use ottla_audit::{Cause, ChunkError, Finding, FindingKind, Scanner, SegmentContext, SideFile};
+use ottla_audit::{
+    Cause, ChunkError, Finding, FindingKind, ScanError, Scanner, SegmentContext, SideFile,
+};
 use ottla_format::attributes::Compression;
 use ottla_format::check::Level;
-use ottla_format::limits::Limits;
 use ottla_log::source::{Limited, Source, fill};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::cell::RefCell;
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-thread_local! {
-    /// Scanners hold a window and contexts: each thread keeps one a level for its next file.
-    static SCANNERS: RefCell<Vec<(Level, Scanner)>> = const { RefCell::new(Vec::new()) };
-}
-
-pub(crate) fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
-    SCANNERS.with_borrow_mut(|scanners| {
-        let index = scanners.iter().position(|(known, _)| *known == level).unwrap_or_else(|| {
-            scanners.push((level, Scanner::new(level, Limits::default())));
-            scanners.len() - 1
-        });
-        match scanners.get_mut(index) {
-            Some((_, scanner)) => work(scanner),
-            None => work(&mut Scanner::new(level, Limits::default())),
-        }
-    })
-}
 
 /// Bytes of an index read at once: whole entries of both kinds.
 const INDEX_PIECE: usize = 24 << 10;
@@ -324,10 +308,9 @@ impl Segment {
     ///     OSError: the file cannot be read.
     ///     AuditCancelledError: ``progress`` said so.
     #[pyo3(signature = (*, progress=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn scan(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<SegmentScan> {
         self.place.announce(py, 0, self.source.size().unwrap_or(u64::MAX))?;
-        self.work(py, progress.as_ref(), |scanner, source, advance| {
+        self.work(py, progress, |scanner, source, advance| {
             let scan = scanner.scan_indexed(source, self.context, &self.indexes, advance, None)?;
             Ok(self.with_unread(scan))
         })
@@ -344,7 +327,6 @@ impl Segment {
     ///     ValueError: ``stop`` is below ``start``.
     ///     OSError, AuditCancelledError: as of :meth:`scan`.
     #[pyo3(signature = (start, stop, *, progress=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn scan_range(
         &self,
         py: Python<'_>,
@@ -356,7 +338,7 @@ impl Segment {
             return Err(PyValueError::new_err(format!("stop is {stop}, below start {start}")));
         }
         self.place.announce(py, start, stop)?;
-        self.work(py, progress.as_ref(), |scanner, source, advance| {
+        self.work(py, progress, |scanner, source, advance| {
             let (context, indexes) = (self.context, &self.indexes);
             let inner = scanner.scan_range(source, context, indexes, start..stop, advance)?;
             Ok(Chunk { inner })
@@ -373,14 +355,13 @@ impl Segment {
     ///     ValueError: the chunk was scanned at another level.
     ///     OSError, AuditCancelledError: as of :meth:`scan`.
     #[pyo3(signature = (chunk, *, progress=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn resolve(
         &self,
         py: Python<'_>,
         chunk: &Chunk,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Chunk> {
-        self.work(py, progress.as_ref(), |scanner, source, advance| {
+        self.work(py, progress, |scanner, source, advance| {
             let chunk = chunk.inner.clone();
             let inner = scanner.resolve(chunk, source, &self.indexes, advance)?;
             Ok(Chunk { inner })
@@ -397,14 +378,13 @@ impl Segment {
     ///     ValueError: the chunk was scanned at another level, or does not begin with the file.
     ///     OSError, AuditCancelledError: as of :meth:`scan`.
     #[pyo3(signature = (chunk, *, progress=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
     fn finish(
         &self,
         py: Python<'_>,
         chunk: &Chunk,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<SegmentScan> {
-        self.work(py, progress.as_ref(), |scanner, source, advance| {
+        self.work(py, progress, |scanner, source, advance| {
             let chunk = chunk.inner.clone();
             let scan = scanner.finish(chunk, source, &self.indexes, advance)?;
             Ok(self.with_unread(scan))
@@ -424,38 +404,34 @@ impl Segment {
     fn work<T: Send>(
         &self,
         py: Python<'_>,
-        progress: Option<&Py<PyAny>>,
-        work: impl FnOnce(&mut Scanner, &dyn Source, &mut dyn FnMut(u64) -> bool) -> io::Result<T>
+        progress: Option<Py<PyAny>>,
+        work: impl FnOnce(
+            &mut Scanner,
+            &dyn Source,
+            &mut dyn FnMut(u64) -> bool,
+        ) -> Result<T, ScanError>
         + Send,
     ) -> PyResult<T> {
         let source = Watched::new(&self.source);
-        let mut read = 0;
-        let mut raised = None;
+        let progress = Progress::new(progress);
+        let mut read: u64 = 0;
         let mut advance = |bytes: u64| {
-            read += bytes;
-            let Some(progress) = progress else { return true };
-            let answer = Python::attach(|py| progress.call1(py, (read,))?.is_truthy(py));
-            answer.unwrap_or_else(|error| {
-                raised = Some(error);
-                false
-            })
+            read = read.saturating_add(bytes);
+            progress.report(read)
         };
         let done =
             py.detach(|| with_scanner(self.level, |scanner| work(scanner, &source, &mut advance)));
-        match (done, raised.or_else(|| source.into_error(py, &self.place))) {
-            (_, Some(error)) => Err(error),
-            (Ok(done), None) => Ok(done),
-            (Err(error), None) => match error.kind() {
-                io::ErrorKind::Interrupted => {
-                    let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
-                    Err(PyErr::from_value(cancelled.call1(("the scan was stopped",))?))
-                }
-                io::ErrorKind::InvalidInput if error.raw_os_error().is_none() => {
-                    Err(PyValueError::new_err(error.to_string()))
-                }
-                _ => Err(self.place.error(py, &error)),
-            },
+        let stopped = progress.into_error(py, "the scan was stopped");
+        if let Some(error) = stopped.or_else(|| source.into_error(py, &self.place)) {
+            return Err(error);
         }
+        done.map_err(|error| match error {
+            ScanError::Io(error) => self.place.error(py, &error),
+            ScanError::Stopped => cancelled(py, "the scan was stopped"),
+            ScanError::WrongLevel | ScanError::NotAnchored => {
+                PyValueError::new_err(error.to_string())
+            }
+        })
     }
 }
 

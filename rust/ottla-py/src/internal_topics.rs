@@ -1,7 +1,8 @@
 //! Coordinators' topics decoded, and what they say held against the logs.
 
-use crate::audit::{finding_row, with_scanner};
+use crate::audit::finding_row;
 use crate::place::Place;
+use crate::scanners::with_scanner;
 use ottla_audit::committed_offsets::{LogRange, judge};
 use ottla_audit::{FindingKind, Isolation, PartitionReader, ReadOptions, RecordState};
 use ottla_format::batch::Record as CoreRecord;

@@ -1,8 +1,8 @@
 //! The records of a partition, as a consumer would get them.
 
-use crate::audit::with_scanner;
 use crate::place::{Opened, Place, os_error};
 use crate::read::{Record, RecordIterator, iterate};
+use crate::scanners::with_scanner;
 use ottla_audit::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
 use ottla_format::check::Level;
 use ottla_log::source::{WINDOW_BYTES, fill};

@@ -1,6 +1,7 @@
 //! What the next start of a broker makes of a partition's directory, and the side files it builds.
 
 use crate::place::{Opened, Place, os_error};
+use crate::progress::Progress;
 use ottla_log::recovery::{
     Aborted, Config, Directory, Recovery, Restart, SegmentOutcome, predict_recovery as predict,
     rebuild_side_files as rebuild,
@@ -18,12 +19,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes read between two words about them.
 const TOLD_BYTES: u64 = 8 << 20;
 
+/// What `AuditCancelledError` says.
+const STOPPED: &str = "the prediction was stopped";
+
 /// The regular files of a directory, as the caller has listed them.
 struct Listed {
     places: BTreeMap<Vec<u8>, Place>,
-    progress: Option<Py<PyAny>>,
+    progress: Progress,
     read: AtomicU64,
-    raised: Mutex<Option<PyErr>>,
     /// The name of the file that could not be read.
     failed: Mutex<Option<Vec<u8>>>,
 }
@@ -70,21 +73,12 @@ impl Listed {
     /// Tells how far it is, now and then, and stops when the answer says so.
     fn advance(&self, bytes: u64) -> io::Result<()> {
         let before = self.read.fetch_add(bytes, Ordering::Relaxed);
-        let Some(progress) = &self.progress else { return Ok(()) };
-        if before / TOLD_BYTES == (before + bytes) / TOLD_BYTES {
-            return Ok(());
+        let read = before.saturating_add(bytes);
+        let is_due = before / TOLD_BYTES != read / TOLD_BYTES;
+        if is_due && !self.progress.report(read) {
+            return Err(io::Error::other(STOPPED));
         }
-        let answer = Python::attach(|py| progress.call1(py, (before + bytes,))?.is_truthy(py));
-        match answer {
-            Ok(true) => return Ok(()),
-            Ok(false) => {}
-            Err(error) => {
-                if let Ok(mut raised) = self.raised.lock() {
-                    *raised = Some(error);
-                }
-            }
-        }
-        Err(io::Error::from(io::ErrorKind::ConnectionAborted))
+        Ok(())
     }
 }
 
@@ -118,9 +112,8 @@ pub(crate) fn predict_recovery<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let listed = Listed {
         places: files,
-        progress,
+        progress: Progress::new(progress),
         read: AtomicU64::new(0),
-        raised: Mutex::new(None),
         failed: Mutex::new(None),
     };
     let config = Config::default();
@@ -128,15 +121,11 @@ pub(crate) fn predict_recovery<'py>(
     let known: Option<Vec<_>> = aborted.map(|known| known.into_iter().map(transaction).collect());
     let aborted = known.as_deref().map_or(Aborted::Sought, Aborted::Known);
     let predicted = py.detach(|| predict(&listed, partition, restart, aborted));
-    if let Some(error) = listed.raised.into_inner().ok().flatten() {
+    if let Some(error) = listed.progress.into_error(py, STOPPED) {
         return Err(error);
     }
     match predicted {
         Ok(recovery) => row(py, &recovery),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
-            let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
-            Err(PyErr::from_value(cancelled.call1(("the prediction was stopped",))?))
-        }
         Err(error) => {
             let failed = listed.failed.into_inner().ok().flatten();
             match failed.and_then(|name| listed.places.get(&name)) {

@@ -1,8 +1,10 @@
 //! Copies of a partition compared.
 
-use crate::audit::{finding_row, with_scanner};
+use crate::audit::finding_row;
 use crate::partition::PartitionScan;
 use crate::place::{Place, os_error};
+use crate::progress::Progress;
+use crate::scanners::with_scanner;
 use ottla_audit::copies::compare::compare;
 use ottla_audit::copies::difference::Difference;
 use ottla_audit::{Finding, FindingKind, Severity};
@@ -12,6 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeSet;
 use std::io;
+
+/// What `AuditCancelledError` says.
+const STOPPED: &str = "the comparison was stopped";
 
 /// What the scan of a partition leaves behind to be compared with other copies.
 #[pyclass(frozen, module = "ottla._engine")]
@@ -57,7 +62,6 @@ type Rows<'py> = Vec<Bound<'py, PyDict>>;
 ///     AuditCancelledError: ``progress`` said so.
 #[pyfunction]
 #[pyo3(signature = (copies, *, progress=None))]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn compare_copies(
     py: Python<'_>,
     copies: Vec<Named>,
@@ -79,32 +83,20 @@ pub(crate) fn compare_copies(
         sources.push(place);
         files.push(file);
     }
-    let mut raised = None;
+    let progress = Progress::new(progress);
     let mut open = |copy: usize, segment: u32, bytes: u64| -> io::Result<Box<dyn Source>> {
-        if let Some(progress) = &progress {
-            let answer = Python::attach(|py| progress.call1(py, (bytes,))?.is_truthy(py));
-            let goes_on = answer.unwrap_or_else(|error| {
-                raised = Some(error);
-                false
-            });
-            if !goes_on {
-                return Err(io::Error::from(io::ErrorKind::Interrupted));
-            }
+        if !progress.report(bytes) {
+            return Err(io::Error::other(STOPPED));
         }
         let places: Option<&Vec<Place>> = sources.get(copy);
         let place = places.and_then(|places| places.get(segment as usize));
         Ok(Box::new(place.ok_or(io::ErrorKind::NotFound)?.open()?))
     };
     let compared = py.detach(|| with_scanner(level, |scanner| compare(&inner, scanner, &mut open)));
-    let comparison = match (compared, raised) {
-        (_, Some(error)) => return Err(error),
-        (Ok(comparison), None) => comparison,
-        (Err(error), None) if error.kind() == io::ErrorKind::Interrupted => {
-            let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
-            return Err(PyErr::from_value(cancelled.call1(("the comparison was stopped",))?));
-        }
-        (Err(error), None) => return Err(os_error(py, &error, None)),
-    };
+    if let Some(error) = progress.into_error(py, STOPPED) {
+        return Err(error);
+    }
+    let comparison = compared.map_err(|error| os_error(py, &error, None))?;
 
     let of_set = |set: &BTreeSet<usize>| -> Vec<&str> {
         set.iter().filter_map(|&copy| names.get(copy)).map(String::as_str).collect()

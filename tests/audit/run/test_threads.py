@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import ottla
 import pytest
 from ottla.audit.judge.gathered import Outcome
 from ottla.audit.pipeline import carry_out
@@ -42,6 +43,18 @@ def test_any_number_of_threads_finds_the_same(tmp_path: Path, threads: int) -> N
     assert names(outcome) == [("crc-mismatch", "orders-1/00000000000000000012.log")]
     assert len(outcome.files) == 6
     assert sum(file.records for file in outcome.files.values()) == 3 * 24 - 3
+
+
+def test_progress_may_audit_another_directory(large: Path, tmp_path: Path) -> None:
+    other = write_log_directory(tmp_path / "kafka")
+    inside: list[int] = []
+
+    def progress(_read: int, _of: int) -> None:
+        inside.append(ottla.audit(other).summary.records)
+
+    assert ottla.audit(large, threads=1, progress=progress).findings == []
+    assert inside
+    assert set(inside) == {3 * 24}
 
 
 def test_progress_grows_to_the_bytes_of_the_plan(large: Path) -> None:

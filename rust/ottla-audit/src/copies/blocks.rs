@@ -5,7 +5,7 @@ use crate::copies::copy::Copy;
 use crate::copies::finder::DifferenceFinder;
 use crate::segment::context::SegmentContext;
 use crate::segment::fingerprint::{Fingerprint, Place, key};
-use crate::segment::scan::Scanner;
+use crate::segment::scanner::Scanner;
 use ottla_log::source::{Limited, Source};
 use std::collections::BTreeSet;
 use std::io;

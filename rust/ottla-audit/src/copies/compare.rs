@@ -6,7 +6,7 @@ use crate::copies::copy::Copy;
 use crate::copies::difference::Comparison;
 use crate::copies::finder::DifferenceFinder;
 use crate::segment::fingerprint::Fingerprint;
-use crate::segment::scan::Scanner;
+use crate::segment::scanner::Scanner;
 use std::io;
 
 /// Compares the copies of a partition. Reads again where their fingerprints differ, a bounded number

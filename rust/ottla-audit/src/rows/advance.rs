@@ -1,6 +1,8 @@
 //! How a range is read in pieces: the pass over the segment, paused between them.
 
-use crate::segment::scan::{Pass, Paused, Scanner};
+use crate::segment::pass::Pass;
+use crate::segment::row_pass::PausedPass;
+use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_log::source::Source;
 use std::cell::Cell;
@@ -13,7 +15,7 @@ pub(crate) const BUSY_BYTES: u64 = 64 << 20;
 /// Where the reading of a range is.
 pub(crate) enum Progress {
     Begin,
-    Paused(Box<Paused>),
+    Paused(Box<PausedPass>),
     Ended,
 }
 
@@ -34,9 +36,9 @@ pub(crate) fn advance(
     let mut on_read = |_: u64| true;
     let mut pass = match std::mem::replace(progress, Progress::Ended) {
         Progress::Ended => return Ok(false),
-        Progress::Begin => scanner.begin_pieces(source, range, &mut on_read, &mut on_batch)?,
+        Progress::Begin => scanner.begin_pass(source, range, &mut on_read, &mut on_batch)?,
         Progress::Paused(paused) => {
-            scanner.next_piece(source, *paused, &mut on_read, &mut on_batch)
+            scanner.resume_pass(source, *paused, &mut on_read, &mut on_batch)
         }
     };
     let is_done = work(&mut pass, &event, range.end);

@@ -2,7 +2,7 @@
 
 use super::advance::{BUSY_BYTES, Progress, advance};
 use super::range::{MAX_PIECE_BYTES, Piece, RowRange};
-use crate::segment::scan::Scanner;
+use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
 use ottla_format::limits::Limits;
@@ -62,7 +62,7 @@ impl BatchReader {
                 });
                 pass.tally.call_on_batch(on_batch);
                 if !is_full.get() && pass.position < until.min(pass.window.end()) {
-                    pass.one_careful();
+                    pass.step();
                     if let Some((info, is_valid)) = event.take()
                         && bounds.takes_batch(&info)
                     {

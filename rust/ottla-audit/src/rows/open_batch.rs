@@ -1,6 +1,6 @@
 //! The batch whose records are being read.
 
-use crate::segment::scan::Pass;
+use crate::segment::pass::Pass;
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
 use ottla_kernels::BatchHeader;
 

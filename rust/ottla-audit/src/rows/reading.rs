@@ -12,7 +12,7 @@ use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::segment::context::{MAX_RELATIVE_OFFSET, SegmentContext};
-use crate::segment::scan::Scanner;
+use crate::segment::scanner::Scanner;
 use ottla_format::attributes::Compression;
 use ottla_format::batch::{self, BatchInfo, Payload, Record, RecordCursor};
 use ottla_format::check::{Checked, ControlRecord, Level};

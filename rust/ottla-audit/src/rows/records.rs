@@ -4,7 +4,7 @@ use super::advance::{BUSY_BYTES, Progress, advance};
 use super::open_batch::OpenBatch;
 use super::range::{Piece, RowRange};
 use super::sheet::{RecordParts, RecordRows, Sheet};
-use crate::segment::scan::Scanner;
+use crate::segment::scanner::Scanner;
 use ottla_format::check::Level;
 use ottla_format::limits::Limits;
 use ottla_kernels::Run;
@@ -63,7 +63,7 @@ impl RecordReader {
                     return true;
                 }
                 if pass.position < until.min(pass.window.end()) {
-                    pass.one_careful();
+                    pass.step();
                     *inside = event
                         .take()
                         .filter(|(info, is_valid)| *is_valid && !sheet.bounds.excludes(info))

@@ -7,7 +7,7 @@
 use super::headers::{HeaderColumn, RecordHeaders};
 use super::open_batch::OpenBatch;
 use super::range::{MAX_PIECE_BYTES, RowBounds, RowRange};
-use crate::segment::scan::Pass;
+use crate::segment::pass::Pass;
 use crate::segment::tally::Tally;
 use ottla_format::batch::{BatchInfo, Record, RecordCursor};
 use ottla_format::check::{Checker, ControlRecord};

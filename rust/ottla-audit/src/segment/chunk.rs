@@ -22,7 +22,7 @@ use crate::segment::context::SegmentContext;
 use crate::segment::encoding::{self, CHUNK_VERSION, ChunkError};
 use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
-use crate::segment::resync::Spending;
+use crate::segment::resync::budget::Spending;
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tally::{Tally, TallyMemory};
 use ottla_format::check::Level;
@@ -34,11 +34,11 @@ const SETTLING: usize = 3;
 /// The last sound batches before a position, without damage between them: where each begins, and
 /// its leader epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Recent {
+pub(crate) struct RecentBatches {
     batches: [Option<(u64, i32)>; SETTLING],
 }
 
-impl Recent {
+impl RecentBatches {
     pub(crate) fn push(&mut self, position: u64, leader_epoch: i32) {
         self.batches.rotate_left(1);
         if let Some(last) = self.batches.last_mut() {
@@ -62,13 +62,13 @@ impl Recent {
 
 /// All that a walk remembers at a position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct WalkState {
     pub(crate) position: u64,
     /// Where the source ends, as far as was seen, and why it could not be read further.
     pub(crate) end: u64,
     pub(crate) failure: Option<String>,
     pub(crate) last_was_legacy: bool,
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentBatches,
     pub(crate) memory: TallyMemory,
 }
 
@@ -76,8 +76,8 @@ pub(crate) struct State {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Walk {
     /// `None`: from the beginning of the source.
-    pub(crate) entry: Option<State>,
-    pub(crate) exit: State,
+    pub(crate) entry: Option<WalkState>,
+    pub(crate) exit: WalkState,
     pub(crate) scan: SegmentScan,
     pub(crate) growth: Growth,
     pub(crate) spending: Spending,
@@ -116,14 +116,14 @@ impl Walk {
 
 /// A range and the walk through it, if one was found that is worth something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Piece {
+pub(crate) struct RangeScan {
     pub(crate) start: u64,
     pub(crate) stop: u64,
     pub(crate) walk: Option<Box<Walk>>,
 }
 
-impl Piece {
-    /// Appends the piece on the right, or gives it back if that takes the source.
+impl RangeScan {
+    /// Appends the range on the right, or gives it back if that takes the source.
     pub(crate) fn join(&mut self, right: Self) -> Result<(), Self> {
         let Some(walk) = &mut self.walk else { return Err(right) };
         if !walk.reaches(right.stop) {
@@ -156,7 +156,7 @@ impl Piece {
 /// let whole = left.merge(right).expect("they follow each other");
 /// let scan = scanner.finish(whole, &zeros, Indexes::NONE, &mut |_| true)?;
 /// assert_eq!(scan.findings.kept()[0].kind.name(), "zero-tail");
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), ottla_audit::ScanError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
@@ -164,28 +164,28 @@ pub struct Chunk {
     pub(crate) context: SegmentContext,
     /// One after the other; more than one where joining them takes the source, or what is on the
     /// left.
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) ranges: Vec<RangeScan>,
 }
 
 impl Chunk {
     /// Where its range begins.
     pub fn start(&self) -> u64 {
-        self.pieces.first().map_or(0, |piece| piece.start)
+        self.ranges.first().map_or(0, |range| range.start)
     }
 
     /// Where its range ends.
     pub fn stop(&self) -> u64 {
-        self.pieces.last().map_or(0, |piece| piece.stop)
+        self.ranges.last().map_or(0, |range| range.stop)
     }
 
     /// Ranges it is made of that could not be joined without the source: the fewer the better.
     pub fn pieces(&self) -> usize {
-        self.pieces.len()
+        self.ranges.len()
     }
 
     /// Whether it begins with the segment.
     pub(crate) fn is_anchored(&self) -> bool {
-        let first = self.pieces.first().and_then(|piece| piece.walk.as_ref());
+        let first = self.ranges.first().and_then(|range| range.walk.as_ref());
         first.is_some_and(|walk| walk.entry.is_none())
     }
 
@@ -200,12 +200,12 @@ impl Chunk {
         if self.stop() != right.start() {
             return Err(ChunkError::NotAdjacent { stop: self.stop(), start: right.start() });
         }
-        for piece in right.pieces {
-            let rest = match self.pieces.last_mut() {
-                Some(last) => last.join(piece),
-                None => Err(piece),
+        for range in right.ranges {
+            let rest = match self.ranges.last_mut() {
+                Some(last) => last.join(range),
+                None => Err(range),
             };
-            self.pieces.extend(rest.err());
+            self.ranges.extend(rest.err());
         }
         Ok(self)
     }
@@ -216,9 +216,9 @@ impl Chunk {
     /// Gives itself back; [`crate::Scanner::finish`] reads what is missing.
     pub fn into_scan(mut self, indexes: &Indexes) -> Result<SegmentScan, Self> {
         let is_whole = |walk: &Walk| walk.entry.is_none() && walk.is_complete();
-        match self.pieces.as_mut_slice() {
-            [piece] if piece.walk.as_deref().is_some_and(is_whole) => {
-                piece.walk.take().map(|walk| finish(*walk, indexes)).ok_or(self)
+        match self.ranges.as_mut_slice() {
+            [range] if range.walk.as_deref().is_some_and(is_whole) => {
+                range.walk.take().map(|walk| finish(*walk, indexes)).ok_or(self)
             }
             _ => Err(self),
         }
@@ -236,11 +236,11 @@ impl Chunk {
     /// [`ChunkError::Malformed`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ChunkError> {
         let chunk: Self = encoding::from_bytes(bytes, CHUNK_VERSION)?;
-        let is_one = !chunk.pieces.is_empty()
-            && chunk.pieces.iter().all(|piece| {
-                piece.start <= piece.stop && piece.walk.as_ref().is_none_or(|w| w.is_possible())
+        let is_one = !chunk.ranges.is_empty()
+            && chunk.ranges.iter().all(|range| {
+                range.start <= range.stop && range.walk.as_ref().is_none_or(|w| w.is_possible())
             })
-            && chunk.pieces.windows(2).all(|pair| match pair {
+            && chunk.ranges.windows(2).all(|pair| match pair {
                 [left, right] => left.stop == right.start,
                 _ => true,
             });

@@ -6,7 +6,8 @@
 //! and the batches from one entry on end exactly where the next one points. Bytes inside a value that
 //! look like a batch fail that.
 
-use crate::segment::scan::{Pass, Scanner};
+use crate::segment::pass::Pass;
+use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_log::sidefiles::offset_index::{OffsetEntry, entries};
 use ottla_log::source::Source;
@@ -83,7 +84,7 @@ impl Scanner {
         };
         let mut progress = |_: u64| true;
         let range = from..to.saturating_add(1);
-        let mut pass = self.begin_pieces(source, &range, &mut progress, &mut on_batch)?;
+        let mut pass = self.begin_pass(source, &range, &mut progress, &mut on_batch)?;
         pass.walk(range.end);
         let Pass { buffer, mut window, .. } = pass;
         let failure = window.take_failure();

@@ -1,0 +1,28 @@
+//! The scanners of a thread.
+
+use ottla_audit::Scanner;
+use ottla_format::check::Level;
+use ottla_format::limits::Limits;
+use std::cell::RefCell;
+
+thread_local! {
+    /// Scanners hold a window and codecs: each thread keeps one of a level for its next file.
+    static IDLE: RefCell<Vec<(Level, Scanner)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Works with a scanner of this level. While that lasts nobody else has it: Python, called on the
+/// way for progress or bytes, may scan too, and then works with another one.
+pub(crate) fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
+    let idle = IDLE.with_borrow_mut(|idle| {
+        let index = idle.iter().position(|(known, _)| *known == level)?;
+        Some(idle.swap_remove(index).1)
+    });
+    let mut scanner = idle.unwrap_or_else(|| Scanner::new(level, Limits::default()));
+    let result = work(&mut scanner);
+    IDLE.with_borrow_mut(|idle| {
+        if idle.iter().all(|(known, _)| *known != level) {
+            idle.push((level, scanner));
+        }
+    });
+    result
+}
