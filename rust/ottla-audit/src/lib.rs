@@ -50,7 +50,7 @@ pub use partition::merge::{merge_partition, merge_partition_with};
 pub use partition::scan::{PartitionContext, PartitionScan, PlacedFinding};
 pub use partition::timeline::RetentionEffect;
 pub use rows::reading::{
-    Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step,
+    Damage, Isolation, PartitionReader, ReadOptions, ReadStep, ReadableBatch, RecordPlace,
 };
 pub use segment::chunk::Chunk;
 pub use segment::context::SegmentContext;

@@ -3,7 +3,9 @@
 use crate::place::{Opened, Place, os_error};
 use crate::read::{Record, RecordIterator, iterate};
 use crate::scanners::with_scanner;
-use ottla_audit::{Damage, Isolation, PartitionReader, ReadOptions, Readable, RecordPlace, Step};
+use ottla_audit::{
+    Damage, Isolation, PartitionReader, ReadOptions, ReadStep, ReadableBatch, RecordPlace,
+};
 use ottla_format::check::Level;
 use ottla_log::source::{WINDOW_BYTES, fill};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -43,7 +45,7 @@ struct State {
 
 /// The batch whose records are given.
 struct Batch {
-    readable: Readable,
+    readable: ReadableBatch,
     records: RecordIterator,
     /// The offset that may come next.
     next_offset: i64,
@@ -125,10 +127,10 @@ impl State {
             }
             let Some(segment) = self.reader.segment() else { return Ok(None) };
             match self.step(py, segment)? {
-                Step::Batch(readable) => self.load(py, readable)?,
-                Step::Damage(damage) => self.tell(py, &damage)?,
-                Step::Busy => py.check_signals()?,
-                Step::End => return Ok(None),
+                ReadStep::Batch(readable) => self.load(py, readable)?,
+                ReadStep::Damage(damage) => self.tell(py, &damage)?,
+                ReadStep::Busy => py.check_signals()?,
+                ReadStep::End => return Ok(None),
             }
         }
     }
@@ -141,7 +143,7 @@ impl State {
         }
     }
 
-    fn step(&mut self, py: Python<'_>, segment: usize) -> PyResult<Step> {
+    fn step(&mut self, py: Python<'_>, segment: usize) -> PyResult<ReadStep> {
         let file = match self.file.take() {
             Some((opened, file)) if opened == segment => file,
             _ => {
@@ -158,7 +160,7 @@ impl State {
     }
 
     /// Makes the records of a batch the next.
-    fn load(&mut self, py: Python<'_>, readable: Readable) -> PyResult<()> {
+    fn load(&mut self, py: Python<'_>, readable: ReadableBatch) -> PyResult<()> {
         let info = readable.info;
         let found = match self.hold(py, &readable)? {
             Some((start, data)) => iterate(py, &info, data.bind(py), start),
@@ -178,7 +180,7 @@ impl State {
     fn hold(
         &mut self,
         py: Python<'_>,
-        readable: &Readable,
+        readable: &ReadableBatch,
     ) -> PyResult<Option<(u64, Py<PyBytes>)>> {
         let (position, size) = (readable.info.position, readable.info.size as usize);
         if let Some((start, data)) = &self.data
@@ -205,7 +207,7 @@ impl State {
     fn unreadable(
         &mut self,
         py: Python<'_>,
-        readable: &Readable,
+        readable: &ReadableBatch,
         offset: i64,
         error: PyErr,
     ) -> PyResult<()> {

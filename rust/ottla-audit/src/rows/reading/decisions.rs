@@ -1,0 +1,66 @@
+//! What the markers of a log decide about its transactions.
+
+use ottla_format::batch::BatchInfo;
+use ottla_log::producers::transactions::CompletedTransaction;
+use ottla_log::producers::{Appender, Pending, ProducerBatch, Producers};
+use std::collections::HashMap;
+
+/// First offset of a transaction, and offset of its marker.
+type Span = (i64, i64);
+
+/// The transactions of a log, as a broker that reads it again knows them.
+#[derive(Clone, Debug)]
+pub(super) struct Decisions {
+    producers: Producers,
+    /// Aborted transactions of each producer, in the order of their markers.
+    aborted: HashMap<i64, Vec<Span>>,
+}
+
+impl Decisions {
+    /// The decisions of a log of which nothing was read.
+    pub(super) fn new() -> Self {
+        Self { producers: Producers::new(0), aborted: HashMap::new() }
+    }
+
+    /// Adds the next batch of a transaction or marker of the log.
+    pub(super) fn add(&mut self, batch: &ProducerBatch) {
+        let mut pending = Pending::default();
+        if self.producers.judge(batch, &Appender::REPLICATION, &mut pending).is_err() {
+            // Plain records inside a transaction, which decide nothing.
+            return;
+        }
+        for completed in pending.completed() {
+            let CompletedTransaction { producer_id, first_offset, last_offset, is_commit } =
+                *completed;
+            if !is_commit {
+                self.aborted.entry(producer_id).or_default().push((first_offset, last_offset));
+            }
+        }
+        // Where two batches have one offset, a marker may end what is not in the list of unstable
+        // transactions. That list is not used here.
+        self.producers.commit(pending).ok();
+        // All that the log holds is replicated.
+        self.producers.high_watermark_moved(i64::MAX);
+    }
+
+    /// The open transaction that comes first: its offset and its producer.
+    pub(super) fn first_open(&self) -> Option<(i64, i64)> {
+        let open = self.producers.by_id().into_iter();
+        open.filter_map(|entry| Some((entry.transaction_first_offset?, entry.producer_id))).min()
+    }
+
+    /// Whether a batch belongs to an aborted transaction, or to one that is open.
+    pub(super) fn withholds(&self, info: &BatchInfo) -> bool {
+        if !info.is_transactional() {
+            return false;
+        }
+        let entry = self.producers.get(info.producer_id);
+        let open = entry.and_then(|entry| entry.transaction_first_offset);
+        let aborted = self.aborted.get(&info.producer_id).map(Vec::as_slice).unwrap_or_default();
+        let behind = aborted.partition_point(|&(_, last_offset)| last_offset < info.base_offset);
+        open.is_some_and(|first_offset| info.base_offset >= first_offset)
+            || aborted
+                .get(behind)
+                .is_some_and(|&(first_offset, _)| first_offset <= info.last_offset)
+    }
+}

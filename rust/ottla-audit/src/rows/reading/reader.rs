@@ -1,0 +1,441 @@
+//! The segments of a partition read one after the other.
+
+use super::decisions::Decisions;
+use super::options::{Isolation, ReadOptions};
+use super::readable_batch::ReadableBatch;
+use super::skipped::{Damage, SkippedBytes};
+use super::whole_batch::{is_wrapper, read_marker, wrapper_base_offset};
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
+use crate::segment::context::SegmentContext;
+use crate::segment::damage_findings::{too_large_message, unreadable_message};
+use crate::segment::order::{OffsetOrder, Placement};
+use crate::segment::scanner::Scanner;
+use ottla_format::batch::BatchInfo;
+use ottla_log::producers::ProducerBatch;
+use ottla_log::source::Source;
+use std::collections::VecDeque;
+use std::io;
+
+/// One step of reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadStep {
+    /// A batch to be read.
+    Batch(ReadableBatch),
+    /// Damage was passed over.
+    Damage(Damage),
+    /// A window of the log was looked at; nothing came of it yet.
+    Busy,
+    /// There is no more.
+    End,
+}
+
+/// Where the pass for markers is.
+#[derive(Clone, Copy, Debug)]
+struct MarkerPass {
+    segment: usize,
+    position: u64,
+}
+
+/// Reads the segments of a partition one after the other, a window at a time.
+///
+/// It opens nothing itself: before each step the caller has the file of [`PartitionReader::segment`]
+/// open and passes it on.
+///
+/// # Examples
+/// ```
+/// use ottla_audit::{PartitionReader, ReadOptions, ReadStep, Isolation, Scanner};
+/// use ottla_format::{check::Level, limits::Limits};
+///
+/// let options = ReadOptions {
+///     isolation: Isolation::ReadCommitted,
+///     start_offset: 0,
+///     end_offset: i64::MAX,
+///     stopped_cleanly: false,
+/// };
+/// let mut reader = PartitionReader::new(vec![Some(0)], options);
+/// let mut scanner = Scanner::new(Level::Crc, Limits::default());
+/// let empty: &[u8] = &[];
+/// while reader.segment().is_some() {
+///     assert!(matches!(reader.step(&mut scanner, &empty)?, ReadStep::Busy | ReadStep::End));
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PartitionReader {
+    options: ReadOptions,
+    /// Base offsets of the segments, by name.
+    segments: Vec<Option<i64>>,
+    /// The segment that is read; the number of segments at the end.
+    segment: usize,
+    /// Where to list on in the segment; `None` when all of it was.
+    next_position: Option<u64>,
+    /// Bytes of the segment.
+    size: u64,
+    /// Up to here the segment has been judged.
+    judged_bytes: u64,
+    /// Batches behind `judged_bytes`, and whether their CRC is correct.
+    batches: VecDeque<(BatchInfo, bool)>,
+    /// Findings of bytes that are no batch, behind `judged_bytes`.
+    findings: Vec<Finding>,
+    /// The offset behind the last valid batch.
+    expected: Option<i64>,
+    skipped: Option<SkippedBytes>,
+    /// What the markers decide; `None` before the first transactional batch.
+    decisions: Option<Decisions>,
+    /// The pass for markers, while it lasts.
+    marker_pass: Option<MarkerPass>,
+    /// The last stable offset where a transaction is open, and its producer.
+    open: Option<(i64, i64)>,
+    /// Whether reading has ended at `open`.
+    is_stopped: bool,
+}
+
+impl PartitionReader {
+    /// A reader of segments with these base offsets in their names, in their order.
+    pub fn new(segments: Vec<Option<i64>>, options: ReadOptions) -> Self {
+        let is_at_or_before =
+            |base: &Option<i64>| base.is_some_and(|base| base <= options.start_offset);
+        // A transaction that begins before the first offset may be open, and end the reading there.
+        let segment = match options.isolation {
+            Isolation::ReadCommitted | Isolation::Decided => 0,
+            Isolation::ReadUncommitted => segments.iter().rposition(is_at_or_before).unwrap_or(0),
+        };
+        Self {
+            options,
+            segments,
+            segment,
+            next_position: Some(0),
+            size: 0,
+            judged_bytes: 0,
+            batches: VecDeque::new(),
+            findings: Vec::new(),
+            expected: None,
+            skipped: None,
+            decisions: None,
+            marker_pass: None,
+            open: None,
+            is_stopped: false,
+        }
+    }
+
+    /// The segment that the next step reads; `None` at the end.
+    pub fn segment(&self) -> Option<usize> {
+        let wanted = self.marker_pass.map_or(self.segment, |pass| pass.segment);
+        (wanted < self.segments.len()).then_some(wanted)
+    }
+
+    /// The open transaction at which `read_committed` has stopped: the last stable offset, and the
+    /// producer.
+    pub fn stopped_by(&self) -> Option<(i64, i64)> {
+        self.open.filter(|_| self.is_stopped)
+    }
+
+    /// Goes on. `source` is the file of [`PartitionReader::segment`].
+    ///
+    /// # Errors
+    /// What ended reading.
+    pub fn step(&mut self, scanner: &mut Scanner, source: &dyn Source) -> io::Result<ReadStep> {
+        if let Some(pass) = self.marker_pass {
+            self.read_markers(pass, scanner, source)?;
+            return Ok(ReadStep::Busy);
+        }
+        while self.segment < self.segments.len() {
+            // A batch is judged with the one behind it in sight.
+            if self.batches.len() < 2
+                && let Some(position) = self.next_position
+            {
+                self.list(position, scanner, source)?;
+                return Ok(ReadStep::Busy);
+            }
+            let Some(&(info, is_valid)) = self.batches.front() else {
+                self.end_segment();
+                return Ok(self.take_damage(None).map_or(ReadStep::Busy, ReadStep::Damage));
+            };
+            self.skip_to(info.position);
+            let limit = scanner.checker().limits().batch_bytes;
+            if let Some(message) = self.fault(&info, is_valid, limit) {
+                self.take_batch();
+                self.skip(info.position, info.size, Severity::Error, message);
+                continue;
+            }
+            if self.needs_markers(&info) {
+                self.decisions = Some(Decisions::new());
+                let (segment, position) = (self.segment, info.position);
+                self.marker_pass = Some(MarkerPass { segment, position });
+                return Ok(ReadStep::Busy);
+            }
+            let base_offset = self.first_offset(&info, scanner, source)?;
+            if let Some(damage) = self.take_damage(Some(base_offset)) {
+                return Ok(ReadStep::Damage(damage));
+            }
+            if base_offset >= self.end_offset() {
+                self.is_stopped = base_offset < self.options.end_offset;
+                self.segment = self.segments.len();
+                break;
+            }
+            if let Some(batch) = self.accept(info, base_offset) {
+                return Ok(ReadStep::Batch(batch));
+            }
+        }
+        Ok(self.take_damage(None).map_or(ReadStep::End, ReadStep::Damage))
+    }
+
+    /// The records of a batch could not be read, from an offset on.
+    pub fn unreadable(&mut self, batch: &ReadableBatch, offset: i64, fault: &str) {
+        let info = &batch.info;
+        let message = format!("the batch at position {}: {fault}", info.position);
+        self.skip(info.position, info.size, Severity::Error, message);
+        if let Some(skipped) = &mut self.skipped {
+            skipped.first_offset = skipped.first_offset.min(offset);
+        }
+    }
+
+    /// A record of a batch was left out, because its offset cannot be right.
+    pub fn misplaced(&mut self, batch: &ReadableBatch, offset: i64) {
+        let info = &batch.info;
+        let message = format!(
+            "the batch at position {}: a record has offset {offset}, which is not in its place, and was left out",
+            info.position
+        );
+        self.skip(info.position, info.size, Severity::Error, message);
+    }
+
+    /// Takes the first batch off.
+    fn take_batch(&mut self) {
+        if let Some((info, _)) = self.batches.pop_front() {
+            self.judged_bytes = info.position.saturating_add(info.size);
+        }
+    }
+
+    /// Takes a valid batch. Returns it if the consumer gets records of it.
+    fn accept(&mut self, info: BatchInfo, base_offset: i64) -> Option<ReadableBatch> {
+        let before = self.options.start_offset.max(self.expected.unwrap_or(i64::MIN));
+        let first_offset = base_offset.max(before);
+        self.take_batch();
+        self.expected = Some(info.last_offset.saturating_add(1));
+        let is_withheld =
+            || self.decisions.as_ref().is_some_and(|decisions| decisions.withholds(&info));
+        if info.is_control() || info.last_offset < before || is_withheld() {
+            return None;
+        }
+        let (segment, end_offset) = (self.segment, self.end_offset());
+        Some(ReadableBatch { segment, info, first_offset, end_offset })
+    }
+
+    /// Base offset in the name of a segment.
+    fn base_offset_of(&self, segment: usize) -> Option<i64> {
+        self.segments.get(segment).copied().flatten()
+    }
+
+    fn context(&self, segment: usize) -> SegmentContext {
+        let next = segment.saturating_add(1);
+        let expected = self.expected.filter(|_| segment == self.segment);
+        SegmentContext {
+            base_offset: expected.max(self.base_offset_of(segment)),
+            next_base_offset: self.base_offset_of(next),
+            is_active: next == self.segments.len(),
+            stopped_cleanly: self.options.stopped_cleanly,
+            is_consumer_offsets: false,
+            // Timestamps are not judged here.
+            now_ms: i64::MAX,
+            is_compared: false,
+        }
+    }
+
+    fn list(
+        &mut self,
+        position: u64,
+        scanner: &mut Scanner,
+        source: &dyn Source,
+    ) -> io::Result<()> {
+        let listing = scanner.list(source, self.context(self.segment), position, 1)?;
+        self.batches.extend(listing.batches);
+        self.findings.retain(|finding| finding.position >= Some(self.judged_bytes));
+        self.findings
+            .extend(listing.findings.into_iter().filter(|found| found.kind.row().has_no_batch()));
+        self.next_position = listing.next_position;
+        self.size = source.size()?;
+        Ok(())
+    }
+
+    fn end_segment(&mut self) {
+        self.skip_to(self.size);
+        self.findings.clear();
+        self.segment = self.segment.saturating_add(1);
+        self.next_position = Some(0);
+        self.judged_bytes = 0;
+        self.size = 0;
+    }
+
+    /// Skips bytes up to `position`, which are no batch.
+    fn skip_to(&mut self, position: u64) {
+        let (start, size) = (self.judged_bytes, position.saturating_sub(self.judged_bytes));
+        if size == 0 {
+            return;
+        }
+        self.judged_bytes = position;
+        let mut inside = self
+            .findings
+            .iter()
+            .filter(|finding| finding.position.is_some_and(|at| (start..position).contains(&at)));
+        let (severity, message, are_zeros) = if let Some(first) = inside.next() {
+            let severity = inside.fold(first.severity, |all, found| all.max(found.severity));
+            (severity, first.message.clone(), first.kind == FindingKind::ZeroTail)
+        } else {
+            (Severity::Error, unreadable_message(start, size), false)
+        };
+        let is_new = self.skipped.is_none();
+        self.skip(start, size, severity, message);
+        if let Some(skipped) = &mut self.skipped {
+            skipped.are_zeros = are_zeros && (is_new || skipped.are_zeros);
+        }
+    }
+
+    /// Adds to what was passed over since the last valid batch.
+    fn skip(&mut self, position: u64, size: u64, severity: Severity, message: String) {
+        let segment = self.segment;
+        let first_offset = self.expected.or(self.base_offset_of(segment)).unwrap_or(0);
+        let skipped = self.skipped.get_or_insert(SkippedBytes {
+            segment,
+            position,
+            size: 0,
+            first_offset,
+            severity,
+            message,
+            are_zeros: false,
+        });
+        skipped.size = skipped.size.saturating_add(size);
+        skipped.severity = skipped.severity.max(severity);
+        skipped.are_zeros = false;
+    }
+
+    /// Takes what was passed over before a valid batch that begins with `next`, or before the end of
+    /// the log, as far as it concerns the offsets asked for.
+    fn take_damage(&mut self, next: Option<i64>) -> Option<Damage> {
+        if next.is_none() && self.segment < self.segments.len() {
+            return None;
+        }
+        let end_offset = self.end_offset();
+        self.skipped.take()?.into_damage(next, &self.options, end_offset)
+    }
+
+    /// Returns why the first batch is passed over, if it is not valid or not in its place.
+    fn fault(&self, info: &BatchInfo, is_valid: bool, limit: u64) -> Option<String> {
+        let position = info.position;
+        if !is_valid {
+            return Some(format!(
+                "the batch at position {position} does not have the CRC it stores"
+            ));
+        }
+        if info.size > limit {
+            return Some(too_large_message(info, limit));
+        }
+        let (base, last) = (self.base_offset(info), info.last_offset);
+        let behind = self.batches.get(1).filter(|(_, is_valid)| *is_valid);
+        let behind = behind.map(|(info, _)| info.base_offset);
+        let reason = match self.order().judge(base, last, behind) {
+            Placement::Accept
+            | Placement::Gap { contradicted_by: None }
+            | Placement::Repeat { is_whole: false } => return None,
+            Placement::Gap { contradicted_by: Some(next) }
+            | Placement::WrongBase { next_base_offset: next, .. } => {
+                format!("but the next one starts at {next}")
+            }
+            Placement::Repeat { is_whole: true } => "which came before".to_owned(),
+            Placement::Stray => "which its segment cannot hold".to_owned(),
+        };
+        Some(format!("the batch at position {position} has offsets {base} to {last}, {reason}"))
+    }
+
+    /// Where in the order of offsets the first batch is.
+    fn order(&self) -> OffsetOrder {
+        let context = SegmentContext {
+            base_offset: self.base_offset_of(self.segment),
+            next_base_offset: self.base_offset_of(self.segment.saturating_add(1)),
+            ..SegmentContext::default()
+        };
+        OffsetOrder {
+            has_first: self.expected.is_some(),
+            after_damage: self.skipped.is_some(),
+            ..OffsetOrder::new(&context, self.expected.unwrap_or(i64::MIN))
+        }
+    }
+
+    /// The base offset of a batch; of a legacy wrapper, whose header does not have it, all that is
+    /// left for it.
+    fn base_offset(&self, info: &BatchInfo) -> i64 {
+        if is_wrapper(info) {
+            info.last_offset.min(self.order().first_unseen())
+        } else {
+            info.base_offset
+        }
+    }
+
+    /// The first offset of a valid batch. Behind damage that of a wrapper is not the one that was
+    /// expected: its records show it.
+    fn first_offset(
+        &self,
+        info: &BatchInfo,
+        scanner: &mut Scanner,
+        source: &dyn Source,
+    ) -> io::Result<i64> {
+        let base_offset = self.base_offset(info);
+        if self.skipped.is_none() || !is_wrapper(info) {
+            return Ok(base_offset);
+        }
+        let found = wrapper_base_offset(scanner, source, info)?;
+        let possible = base_offset..=info.last_offset;
+        Ok(found.filter(|base| possible.contains(base)).unwrap_or(base_offset))
+    }
+
+    /// Whether the pass for markers has to come before this batch.
+    fn needs_markers(&self, info: &BatchInfo) -> bool {
+        self.options.isolation != Isolation::ReadUncommitted
+            && self.decisions.is_none()
+            && info.is_transactional()
+            && info.has_producer_id()
+            && !info.is_control()
+    }
+
+    /// Looks for markers in one more window.
+    fn read_markers(
+        &mut self,
+        pass: MarkerPass,
+        scanner: &mut Scanner,
+        source: &dyn Source,
+    ) -> io::Result<()> {
+        let context = self.context(pass.segment);
+        let listing = scanner.list(source, context, pass.position, 1)?;
+        let decisions = self.decisions.get_or_insert_with(Decisions::new);
+        for (info, is_valid) in &listing.batches {
+            if !is_valid || !info.has_producer_id() {
+                continue;
+            }
+            if info.is_control() {
+                if let Some(marker) = read_marker(scanner, source, info)? {
+                    decisions.add(&marker);
+                }
+            } else if info.is_transactional() {
+                decisions.add(&ProducerBatch::of_records(info));
+            }
+        }
+        let next = pass.segment.saturating_add(1);
+        self.marker_pass = match listing.next_position {
+            Some(position) => Some(MarkerPass { position, ..pass }),
+            None if next < self.segments.len() => Some(MarkerPass { segment: next, position: 0 }),
+            None => None,
+        };
+        if self.marker_pass.is_none() && self.options.isolation == Isolation::ReadCommitted {
+            self.open = decisions.first_open();
+        }
+        Ok(())
+    }
+
+    /// The offset behind the last one to be returned.
+    fn end_offset(&self) -> i64 {
+        let last_stable_offset = self.open.map_or(i64::MAX, |(offset, _)| offset);
+        self.options.end_offset.min(last_stable_offset)
+    }
+}
