@@ -2,6 +2,7 @@
 
 use crate::catalogue::finding::{Finding, SideFile};
 use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::partition::scan::PartitionScan;
 use crate::partition::side_check::proof::Proof;
 
@@ -64,6 +65,21 @@ pub(crate) fn compare(
         }
     }
     findings
+}
+
+/// Returns the finding about the last entry of `leader-epoch-checkpoint`, if it starts beyond the end
+/// of the log.
+pub fn epoch_beyond_end(entries: &[(i32, i64)], log_end_offset: i64) -> Option<Finding> {
+    let &(epoch, start_offset) = entries.last()?;
+    let message = format!(
+        "epoch {epoch} starts at {start_offset}, beyond the end of the log at {log_end_offset}; Kafka drops it when it loads the log"
+    );
+    (start_offset > log_end_offset).then(|| {
+        let finding = Finding::new(FindingKind::EpochCheckpointMismatch, message)
+            .graded(Severity::Info)
+            .values(format!("at most {log_end_offset}"), start_offset);
+        Finding { first_offset: Some(start_offset), ..finding }
+    })
 }
 
 fn contradicts(message: &str) -> Finding {

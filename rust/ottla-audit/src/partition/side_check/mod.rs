@@ -19,11 +19,21 @@
 //! | `snapshots` | producer snapshots |
 //! | `transaction_indexes` | `.txnindex` files |
 //! | `leader_epochs` | `leader-epoch-checkpoint` |
+//! | `checkpoints` | the offset checkpoints of a log directory |
+//! | `names` | what the names of the files show |
+//! | `metadata` | text files that cannot be read, and topic ids |
 
+mod checkpoints;
 mod files;
 pub(crate) mod leader_epochs;
+mod metadata;
+mod names;
 pub(crate) mod proof;
 pub(crate) mod snapshots;
 pub(crate) mod transaction_indexes;
 
+pub use checkpoints::offset_beyond_end;
 pub use files::{NoSideFiles, SideFiles};
+pub use leader_epochs::epoch_beyond_end;
+pub use metadata::{foreign_topic_ids, unreadable_text_file};
+pub use names::{DirectoryEntry, check_names};

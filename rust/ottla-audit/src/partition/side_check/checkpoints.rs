@@ -1,0 +1,65 @@
+//! The offset checkpoints of a log directory compared with where its logs end.
+
+use crate::catalogue::finding::Finding;
+use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
+use ottla_log::names::{CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS};
+
+/// What the offsets of a checkpoint are, and what Kafka does with one beyond the end of its log.
+struct Checkpoint {
+    offset_name: &'static str,
+    severity: Severity,
+    consequence: &'static str,
+}
+
+/// Returns what is known about the checkpoint of this file name.
+fn checkpoint_of(file_name: &[u8]) -> Option<Checkpoint> {
+    let (offset_name, severity, consequence) = match file_name {
+        RECOVERY_POINTS => (
+            "recovery point",
+            Severity::Warning,
+            "after an unclean stop Kafka would not read the last segment again",
+        ),
+        LOG_START_OFFSETS => (
+            "log start offset",
+            Severity::Warning,
+            "at the next start Kafka deletes every segment and begins there",
+        ),
+        HIGH_WATERMARKS => (
+            "high watermark",
+            Severity::Warning,
+            "at the next start Kafka goes by the end of the log, and nobody notices",
+        ),
+        CLEANER_OFFSETS => {
+            ("first dirty offset", Severity::Info, "the cleaner begins at the log start again")
+        }
+        _ => return None,
+    };
+    Some(Checkpoint { offset_name, severity, consequence })
+}
+
+/// Returns the finding about the offset that a checkpoint has for a partition, if it lies beyond the
+/// end of the log. Files of other names have none.
+pub fn offset_beyond_end(
+    file_name: &[u8],
+    topic: &str,
+    partition: i32,
+    offset: i64,
+    log_end_offset: i64,
+) -> Option<Finding> {
+    if offset <= log_end_offset {
+        return None;
+    }
+    let Checkpoint { offset_name, severity, consequence } = checkpoint_of(file_name)?;
+    let message = format!(
+        "{} says {offset_name} {offset} of {topic}-{partition}, whose log ends at {log_end_offset}: the last {} offsets are gone; {consequence}",
+        String::from_utf8_lossy(file_name),
+        offset.saturating_sub(log_end_offset)
+    );
+    Some(
+        Finding::new(FindingKind::CheckpointMismatch, message)
+            .graded(severity)
+            .offsets(log_end_offset, offset.saturating_sub(1))
+            .values(format!("at most {log_end_offset}"), offset),
+    )
+}
