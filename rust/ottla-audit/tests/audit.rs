@@ -341,6 +341,23 @@ fn a_torn_batch_whose_value_holds_batches_is_a_truncated_tail() {
 }
 
 #[test]
+fn a_batch_whose_last_sectors_were_not_written_is_told_by_the_bytes_that_were() {
+    let mut log = Log::at(0);
+    log.plain(&[b"a"]).plain(&[&[b'x'; 5000]]);
+    let (position, size, _) = log.batches[1];
+    let mut torn = log.bytes.clone();
+    torn[1024..].fill(0);
+    torn.resize(log.bytes.len() + 3000, 0);
+    let found = audit(&torn, active(0));
+    let finding = only(&found);
+    assert_eq!(finding.kind, FindingKind::TruncatedTail);
+    assert_eq!(finding.position, Some(position as u64));
+    assert_eq!(finding.expected, format!("{size} bytes"));
+    assert_eq!(finding.found, format!("{} bytes", 1024 - position));
+    assert!(finding.message.contains("from position 1024 on"), "{}", finding.message);
+}
+
+#[test]
 fn zeros_at_the_end_are_no_damage() {
     let log = sample();
     for size in [8, 11, 12, 17, 60, 61, 4096, 100_000, 3 << 20] {

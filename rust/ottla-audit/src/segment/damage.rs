@@ -120,8 +120,8 @@ impl Pass<'_, '_> {
             return false;
         }
         let size = plausible.total as usize;
-        let covered = self.window.hold(start, size).get(CRC_START..size).unwrap_or_default();
-        if ottla_kernels::crc32c(covered) != header.crc {
+        let covered = self.window.hold(start, size).get(CRC_START..size);
+        if covered.map(ottla_kernels::crc32c) != Some(header.crc) {
             return false;
         }
         let info = BatchInfo::from_header(&Header { magic: 2, ..header }, start);
@@ -146,8 +146,9 @@ impl Pass<'_, '_> {
         self.tally.count_bad_batch(info.size);
         let context = self.tally.context();
         if context.is_active && !context.stopped_cleanly && self.is_torn(end) {
+            let zeros = self.zeros_from();
             self.position = self.window.end();
-            let finding = damage_findings::torn_batch(info, self.zeros_from(), self.position);
+            let finding = damage_findings::torn_batch(info, zeros, self.position);
             self.tally.on_damage(finding, header.map(PlausibleHeader::offsets));
             return;
         }
