@@ -51,9 +51,7 @@ REPEATED_TYPES: dict[str, set[str]] = {
     "ottla-audit": {
         "Difference",
         "Judge",
-        "Place",
         "Reader",
-        "Transactions",
         "Verdict",
     },
     "ottla-py": {"Fault", "Row", "Rows", "State", "Watched"},

@@ -57,7 +57,7 @@ pub use segment::context::SegmentContext;
 pub use segment::counters::Counters;
 pub use segment::encoding::ChunkError;
 pub use segment::epochs::EpochRun;
-pub use segment::fingerprint::{Fingerprint, LEAST_SHIFT, MAX_BLOCKS, Place};
+pub use segment::fingerprint::{Fingerprint, LogPosition, MAX_BLOCKS, MIN_SHIFT};
 pub use segment::listing::Listing;
 pub use segment::observation::OnBatch;
 pub use segment::resync::budget::{BUDGET_AT_START, BUDGET_PER_BYTE};

@@ -8,7 +8,7 @@ use ottla_audit::copies::compare::compare;
 use ottla_audit::copies::copy::Copy;
 use ottla_audit::copies::difference::{Comparison, Difference, DifferenceKind};
 use ottla_audit::{
-    FindingKind, Fingerprint, LEAST_SHIFT, MAX_BLOCKS, PartitionContext, PartitionScan, Scanner,
+    FindingKind, Fingerprint, MAX_BLOCKS, MIN_SHIFT, PartitionContext, PartitionScan, Scanner,
     SegmentContext, SegmentScan, Severity, merge_partition,
 };
 use ottla_format::batch::BatchInfo;
@@ -490,7 +490,7 @@ fn print(batches: &[BatchInfo]) -> Fingerprint {
 fn parts_of_a_log_add_up_to_its_fingerprint_in_any_grouping() {
     for seed in 0..40 {
         let mut random = Random(seed);
-        let spread = 1 << (LEAST_SHIFT as usize + random.below(30));
+        let spread = 1 << (MIN_SHIFT as usize + random.below(30));
         let batches: Vec<BatchInfo> = (0..random.below(6000))
             .map(|_| batch(random.below(spread) as i64 - 100, random.next() as u32))
             .collect();

@@ -1,6 +1,6 @@
 //! A batch of a copy that was read again.
 
-use crate::segment::fingerprint::{Place, key};
+use crate::segment::fingerprint::{LogPosition, key};
 use ottla_format::batch::BatchInfo;
 
 /// A batch of a copy.
@@ -11,8 +11,8 @@ pub(crate) struct ListedBatch {
 }
 
 impl ListedBatch {
-    pub(crate) fn place(&self) -> Place {
-        Place { segment: self.segment, position: self.info.position }
+    pub(crate) fn place(&self) -> LogPosition {
+        LogPosition { segment: self.segment, position: self.info.position }
     }
 
     /// Whether offsets, bytes and leader epoch are the same.

@@ -4,7 +4,7 @@ use crate::copies::batch::ListedBatch;
 use crate::copies::copy::Copy;
 use crate::copies::finder::DifferenceFinder;
 use crate::segment::context::SegmentContext;
-use crate::segment::fingerprint::{Fingerprint, Place, key};
+use crate::segment::fingerprint::{Fingerprint, LogPosition, key};
 use crate::segment::scanner::Scanner;
 use ottla_log::source::{Limited, Source};
 use std::collections::BTreeSet;
@@ -157,8 +157,8 @@ impl BlockReader<'_, '_> {
     fn read(
         &mut self,
         copy: usize,
-        start: Place,
-        end: Place,
+        start: LogPosition,
+        end: LogPosition,
         offsets: &RangeInclusive<i64>,
         take: &mut dyn FnMut(ListedBatch),
     ) -> io::Result<()> {

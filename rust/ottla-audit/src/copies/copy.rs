@@ -3,7 +3,7 @@
 use crate::catalogue::row::{ByteState, RecordState, Row};
 use crate::catalogue::severity::Severity;
 use crate::partition::scan::{PartitionContext, PartitionScan};
-use crate::segment::fingerprint::{Fingerprint, Place};
+use crate::segment::fingerprint::{Fingerprint, LogPosition};
 use crate::segment::segment_scan::SegmentScan;
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 pub(crate) struct Loss {
     pub(crate) first: i64,
     pub(crate) last: i64,
-    pub(crate) place: Place,
+    pub(crate) place: LogPosition,
     pub(crate) size: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Copy {
     /// By first and last offset.
     pub(crate) lost: Vec<Loss>,
     /// Batches that are left out of the comparison, with their sizes.
-    left_out: Vec<(Place, u64)>,
+    left_out: Vec<(LogPosition, u64)>,
     pub(crate) is_compacted: bool,
 }
 
@@ -66,7 +66,7 @@ impl Copy {
         for placed in &scan.findings {
             let finding = &placed.finding;
             let position = finding.position.unwrap_or(0);
-            let place = Place { segment: placed.segment as u32, position };
+            let place = LogPosition { segment: placed.segment as u32, position };
             let size = finding.size.unwrap_or(0);
             let traits = finding.kind.row();
             if is_left_out(traits) {
@@ -98,7 +98,7 @@ impl Copy {
     }
 
     /// Whether the batch at a place is left out of the comparison.
-    pub(crate) fn is_left_out(&self, place: Place) -> bool {
+    pub(crate) fn is_left_out(&self, place: LogPosition) -> bool {
         let after = self.left_out.partition_point(|(start, _)| *start <= place);
         after.checked_sub(1).and_then(|index| self.left_out.get(index)).is_some_and(
             |(start, size)| {

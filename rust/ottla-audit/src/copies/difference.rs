@@ -5,7 +5,7 @@ use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::copies::batch::ListedBatch;
 use crate::copies::copy::{Copy, Loss};
-use crate::segment::fingerprint::Place;
+use crate::segment::fingerprint::LogPosition;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -97,7 +97,7 @@ impl DifferenceKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaSpan {
     /// Where its first batch of them begins, or the damage.
-    pub place: Option<Place>,
+    pub place: Option<LogPosition>,
     /// Bytes from there on, as far as they are in the same segment.
     pub size: u64,
     /// Sound batches.

@@ -1,120 +1,31 @@
-//! What a range of a segment shows, in a form that joins: a file cut anywhere gives what one pass
-//! over it gives.
+//! What a range of a segment shows, in a form that joins: a file cut anywhere shows what one pass
+//! over it shows.
 //!
-//! A walk over batches is judged by a short memory: where it is, which offset comes next, the leader
-//! epoch, a batch that is held back. Behind three sound batches, one after the other, of one leader
-//! epoch, two walks that met there remember the same, wherever they began. That place is where one
-//! range hands over to the next:
+//! A walk judges batches by a short memory: where it is, which offset comes next, the leader epoch, a
+//! batch that is held back. Behind three consecutive valid batches of one leader epoch, two walks
+//! that meet remember the same, wherever they began. There one range hands over to the next:
 //!
 //! ```text
 //! left    ──────────────────────────┤cut├─batch─batch─batch─▌exit
 //! right                                 ├─batch─batch─batch─▌entry ─────────────┤cut├─batch─…
 //! ```
 //!
-//! The left range walks on behind its end until three batches have begun there; the right one finds
+//! The left range walks on behind its end until three batches have begun there. The right one finds
 //! its first batch by the search that finds batches behind damage, and counts from the same place
-//! on. If what both remember is equal, all that follows is equal, and the sums can be added: a gap,
-//! damage or a growing finding may reach across the cut as it likes. If it is not (a value that holds
-//! batches, damage that goes on, a search cut short), the range on the right is walked again from the
-//! exit of the left one. So the result never depends on the cuts; only the time does.
+//! on. If both remember the same, all that follows is the same, and the sums can be added: a gap,
+//! damage or a growing finding may reach across the cut. If they do not (a value that holds batches,
+//! damage that goes on, a search cut short), the range on the right is walked again from the exit of
+//! the left one. So only the time depends on the cuts, never the result.
 
 use crate::segment::context::SegmentContext;
 use crate::segment::encoding::{self, CHUNK_VERSION, ChunkError};
-use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
-use crate::segment::resync::budget::Spending;
 use crate::segment::segment_scan::SegmentScan;
-use crate::segment::tally::{Tally, TallyMemory};
+use crate::segment::walk::{self, Walk};
 use ottla_format::check::Level;
 use serde::{Deserialize, Serialize};
 
-/// Batches, one after the other, behind which a walk has forgotten where it began.
-const SETTLING: usize = 3;
-
-/// The last sound batches before a position, without damage between them: where each begins, and
-/// its leader epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RecentBatches {
-    batches: [Option<(u64, i32)>; SETTLING],
-}
-
-impl RecentBatches {
-    pub(crate) fn push(&mut self, position: u64, leader_epoch: i32) {
-        self.batches.rotate_left(1);
-        if let Some(last) = self.batches.last_mut() {
-            *last = Some((position, leader_epoch));
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// Whether the range before `cut` hands over here: enough batches of one epoch begin behind it.
-    pub(crate) fn hands_over(&self, cut: u64) -> bool {
-        let epoch = |batch: &Option<(u64, i32)>| batch.map(|(_, epoch)| epoch);
-        let first = self.batches.first().and_then(epoch);
-        self.batches.iter().all(|batch| {
-            batch.is_some_and(|(position, _)| position >= cut) && epoch(batch) == first
-        })
-    }
-}
-
-/// All that a walk remembers at a position.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WalkState {
-    pub(crate) position: u64,
-    /// Where the source ends, as far as was seen, and why it could not be read further.
-    pub(crate) end: u64,
-    pub(crate) failure: Option<String>,
-    pub(crate) last_was_legacy: bool,
-    pub(crate) recent: RecentBatches,
-    pub(crate) memory: TallyMemory,
-}
-
-/// A walk from one state to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Walk {
-    /// `None`: from the beginning of the source.
-    pub(crate) entry: Option<WalkState>,
-    pub(crate) exit: WalkState,
-    pub(crate) scan: SegmentScan,
-    pub(crate) growth: Growth,
-    pub(crate) spending: Spending,
-}
-
-impl Walk {
-    /// Whether it can have come from a scan, as far as that is to be seen.
-    fn is_possible(&self) -> bool {
-        let states = self.entry.iter().chain([&self.exit]);
-        self.scan.is_possible() && states.into_iter().all(|state| state.memory.is_possible())
-    }
-
-    /// Whether it went to the end of the source.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.exit.position >= self.exit.end
-    }
-
-    /// Whether it has gone through all that the range before `stop` is to go through.
-    pub(crate) fn reaches(&self, stop: u64) -> bool {
-        self.is_complete() || self.exit.recent.hands_over(stop)
-    }
-
-    /// Whether the walk on the right goes on as this one would.
-    fn meets(&self, right: &Self) -> bool {
-        right.entry.as_ref() == Some(&self.exit)
-            && self.spending.suffices(&right.spending, self.entry.is_none())
-            && self.scan.has_room_for(&right.scan)
-    }
-
-    fn append(&mut self, right: Self) {
-        self.scan.append(&mut self.growth, right.scan, right.growth);
-        self.spending = self.spending.join(&right.spending);
-        self.exit = right.exit;
-    }
-}
-
-/// A range and the walk through it, if one was found that is worth something.
+/// A range and the walk through it; `None` if no walk was found whose sums can be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RangeScan {
     pub(crate) start: u64,
@@ -123,7 +34,7 @@ pub(crate) struct RangeScan {
 }
 
 impl RangeScan {
-    /// Appends the range on the right, or gives it back if that takes the source.
+    /// Appends the range on the right, or returns it if the source is needed for that.
     pub(crate) fn join(&mut self, right: Self) -> Result<(), Self> {
         let Some(walk) = &mut self.walk else { return Err(right) };
         if !walk.reaches(right.stop) {
@@ -137,8 +48,8 @@ impl RangeScan {
     }
 }
 
-/// What a range of a segment shows. Chunks that follow each other merge, in any grouping; all of a
-/// segment together give its [`SegmentScan`], equal to that of one pass.
+/// What a range of a segment shows. Consecutive chunks merge, in any grouping; those of a whole
+/// segment make its [`SegmentScan`], equal to that of one pass.
 ///
 /// # Examples
 /// ```
@@ -162,8 +73,7 @@ impl RangeScan {
 pub struct Chunk {
     pub(crate) level: Level,
     pub(crate) context: SegmentContext,
-    /// One after the other; more than one where joining them takes the source, or what is on the
-    /// left.
+    /// Consecutive; more than one where joining them takes the source, or what is on the left.
     pub(crate) ranges: Vec<RangeScan>,
 }
 
@@ -210,27 +120,27 @@ impl Chunk {
         Ok(self)
     }
 
-    /// The scan of the segment, if this is all of it and nothing has to be read again.
+    /// Returns the scan of the segment, if this is all of it and nothing has to be read again.
     ///
     /// # Errors
-    /// Gives itself back; [`crate::Scanner::finish`] reads what is missing.
+    /// The chunk itself; [`crate::Scanner::finish`] reads what is missing.
     pub fn into_scan(mut self, indexes: &Indexes) -> Result<SegmentScan, Self> {
         let is_whole = |walk: &Walk| walk.entry.is_none() && walk.is_complete();
         match self.ranges.as_mut_slice() {
             [range] if range.walk.as_deref().is_some_and(is_whole) => {
-                range.walk.take().map(|walk| finish(*walk, indexes)).ok_or(self)
+                range.walk.take().map(|walk| walk::finish(*walk, indexes)).ok_or(self)
             }
             _ => Err(self),
         }
     }
 
-    /// The chunk as bytes.
+    /// Returns the chunk as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         encoding::to_bytes(self, CHUNK_VERSION)
     }
 
-    /// The chunk of bytes that [`Self::to_bytes`] gave. Bytes of anything else are an error, never
-    /// more: memory is bounded by their number.
+    /// Returns the chunk that [`Self::to_bytes`] wrote. Other bytes are an error, and take no more
+    /// memory than their number allows.
     ///
     /// # Errors
     /// [`ChunkError::Malformed`].
@@ -246,18 +156,4 @@ impl Chunk {
             });
         if is_one { Ok(chunk) } else { Err(ChunkError::Malformed) }
     }
-}
-
-/// What a walk through a whole source shows.
-pub(crate) fn finish(walk: Walk, indexes: &Indexes) -> SegmentScan {
-    let Walk { exit, mut scan, growth, .. } = walk;
-    scan.counters.bytes = exit.end;
-    scan.valid_bytes = scan.valid_bytes.min(exit.position);
-    let mut tally = Tally::resume(scan, exit.memory, growth, indexes);
-    if let Some(failure) = &exit.failure {
-        tally.on_read_failure(exit.end, failure);
-    }
-    let mut scan = tally.finish();
-    scan.judge_indexes(indexes);
-    scan
 }

@@ -1,10 +1,10 @@
-//! Where a segment can be cut without reading all of it: at batches that its `.index` names, and that
-//! those before them lead to.
+//! Where a segment can be cut without reading all of it: at batches that its `.index` names, and to
+//! which the batches before them lead.
 //!
-//! A broker notes the last offset of what it appends, and where that begins. So the batch at the
-//! position of an entry begins at or below the entry's offset, and above that of the entry before;
-//! and the batches from one entry on end exactly where the next one points. Bytes inside a value that
-//! look like a batch fail that.
+//! A broker writes the last offset of what it appends into the index, and the position where that
+//! begins. So the batch at the position of an entry begins at or below the offset of the entry, and
+//! above that of the entry before; and the batches from one entry on end exactly where the next one
+//! points. Bytes inside a value that look like a batch do not pass this test.
 
 use crate::segment::pass::Pass;
 use crate::segment::scanner::Scanner;
@@ -14,9 +14,9 @@ use ottla_log::source::Source;
 use std::io;
 
 impl Scanner {
-    /// Positions of sound batches that an index names, in order, at least `apart` bytes from each other
-    /// and from both ends of the source. Only what stands before those is read. `index` are the bytes
-    /// of the `.index` of a segment with this base offset; where it lies there is no cut.
+    /// Returns positions of valid batches that an index names, in order, at least `apart` bytes from
+    /// each other and from both ends of the source. Only the bytes before those are read. `index` are
+    /// the bytes of the `.index` of a segment with this base offset; a wrong entry makes no cut.
     ///
     /// # Examples
     /// ```
@@ -33,7 +33,7 @@ impl Scanner {
     /// ```
     ///
     /// # Errors
-    /// When the source cannot tell its size, or what ended reading.
+    /// When the source does not report its size, or what ended reading.
     pub fn cuts(
         &mut self,
         source: &dyn Source,
@@ -73,10 +73,10 @@ impl Scanner {
             return Ok(false);
         }
         let mut following = from;
-        let mut is_sound = true;
+        let mut are_valid = true;
         let mut first_offset = None;
         let mut on_batch = |info: &BatchInfo, is_valid: bool| {
-            is_sound &= is_valid;
+            are_valid &= is_valid;
             if info.position == to && following == to {
                 first_offset = Some(info.base_offset);
             }
@@ -93,6 +93,6 @@ impl Scanner {
             return Err(error);
         }
         let named = start.offset(base_offset)..entry.offset(base_offset);
-        Ok(is_sound && first_offset.is_some_and(|first| first > named.start && first <= named.end))
+        Ok(are_valid && first_offset.is_some_and(|first| first > named.start && first <= named.end))
     }
 }

@@ -4,27 +4,27 @@
 //! A batch belongs to the block in which it begins, whatever segment it is in, so copies that rolled
 //! at other offsets have the same fingerprint. Sums do not depend on the order of the batches, so the
 //! fingerprints of parts add up to that of the whole, wherever it was cut. Blocks are as long as they
-//! must be for the bound on their number, and never shorter than [`LEAST_SHIFT`] says: which follows
+//! must be for the bound on their number, and never shorter than [`MIN_SHIFT`] says, so they follow
 //! from the batches alone.
 
 use ottla_format::batch::BatchInfo;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::ops::RangeInclusive;
 
-/// Binary logarithm of the offsets of a block at least: fewer would not make reading it again any
-/// cheaper.
-pub const LEAST_SHIFT: u32 = 10;
+/// Binary logarithm of the fewest offsets in a block: fewer would not make it cheaper to read the
+/// block again.
+pub const MIN_SHIFT: u32 = 10;
 
-/// Blocks of a fingerprint at most. A difference of one batch then takes reading about a thousandth of
-/// the log again.
+/// Most blocks of a fingerprint. For a difference of one batch about a thousandth of the log is then
+/// read again.
 pub const MAX_BLOCKS: usize = 1024;
 
-/// All offsets are in two blocks then, those below 0 and the others.
-const MOST_SHIFT: u32 = 63;
+/// Binary logarithm of the most offsets in a block: then there are two, one of the offsets below 0.
+const MAX_SHIFT: u32 = 63;
 
-/// A place in a partition.
+/// A position in a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct LogPosition {
     /// Index of the segment.
     pub segment: u32,
     /// Bytes from its start.
@@ -34,13 +34,14 @@ pub struct Place {
 /// The batches that begin in a range of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Block {
-    /// The offsets, shifted.
+    /// Its offsets, shifted right by the shift of the fingerprint.
     number: i64,
+    /// Of the hashes of its batches, modulo 2^128.
     sum: u128,
     pub(crate) batches: u64,
     /// Where the first of them begins and the last one ends.
-    pub(crate) start: Place,
-    pub(crate) end: Place,
+    pub(crate) start: LogPosition,
+    pub(crate) end: LogPosition,
 }
 
 impl Block {
@@ -83,25 +84,25 @@ impl Block {
 pub struct Fingerprint {
     #[serde(deserialize_with = "bounded_shift")]
     shift: u32,
-    /// By number.
+    /// In the order of their numbers, at most [`MAX_BLOCKS`] unless they have the largest shift.
     blocks: Vec<Block>,
 }
 
-/// Bytes that come from anywhere are no reason to shift by more than there are bits.
+/// Bytes from elsewhere may claim a shift beyond the bits of an offset.
 fn bounded_shift<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    u32::deserialize(deserializer).map(|shift| shift.min(MOST_SHIFT))
+    u32::deserialize(deserializer).map(|shift| shift.min(MAX_SHIFT))
 }
 
 impl Default for Fingerprint {
     fn default() -> Self {
-        Self::with_shift(LEAST_SHIFT)
+        Self::with_shift(MIN_SHIFT)
     }
 }
 
 impl Fingerprint {
     /// An empty one with blocks of `1 << shift` offsets at least.
     pub(crate) fn with_shift(shift: u32) -> Self {
-        Self { shift: shift.min(MOST_SHIFT), blocks: Vec::new() }
+        Self { shift: shift.min(MAX_SHIFT), blocks: Vec::new() }
     }
 
     /// Adds a batch of segment 0.
@@ -117,8 +118,8 @@ impl Fingerprint {
             number: key(batch) >> self.shift,
             sum: hash(batch),
             batches: 1,
-            start: Place { segment, position: batch.position },
-            end: Place { segment, position: end },
+            start: LogPosition { segment, position: batch.position },
+            end: LogPosition { segment, position: end },
         };
         match self.blocks.last_mut() {
             Some(last) if last.number == block.number => last.add(&block),
@@ -141,17 +142,17 @@ impl Fingerprint {
         }
     }
 
-    /// Makes blocks longer until they are few enough.
+    /// Lengthens blocks until they are few enough.
     fn bound(&mut self) {
-        while self.blocks.len() > MAX_BLOCKS && self.shift < MOST_SHIFT {
-            self.coarsen(self.shift + 1);
+        while self.blocks.len() > MAX_BLOCKS && self.shift < MAX_SHIFT {
+            self.coarsen(self.shift.saturating_add(1));
         }
     }
 
-    /// Makes blocks as long as that, and one of those of the same number.
+    /// Lengthens blocks to `1 << shift` offsets, and joins those that then have one number.
     fn coarsen(&mut self, shift: u32) {
         let by = shift.saturating_sub(self.shift);
-        self.shift += by;
+        self.shift = self.shift.saturating_add(by);
         for block in &mut self.blocks {
             block.number >>= by;
         }
@@ -177,7 +178,7 @@ impl Fingerprint {
         self.bound();
     }
 
-    /// The same of a segment with another index.
+    /// Returns the same for a segment with another index.
     #[must_use]
     pub fn in_segment(mut self, segment: u32) -> Self {
         for block in &mut self.blocks {
@@ -192,23 +193,23 @@ impl Fingerprint {
         self.shift
     }
 
-    /// The same with blocks of `1 << shift` offsets, if that is more.
+    /// Returns the same with blocks of `1 << shift` offsets, if that is more.
     pub(crate) fn coarsened(&self, shift: u32) -> Self {
         let mut coarse = self.clone();
-        coarse.coarsen(shift.min(MOST_SHIFT));
+        coarse.coarsen(shift.min(MAX_SHIFT));
         coarse
     }
 
-    /// The block of a number, if a batch begins there.
+    /// Returns the block with a number, if a batch begins there.
     pub(crate) fn block(&self, number: i64) -> Option<&Block> {
         let index = self.blocks.binary_search_by_key(&number, |block| block.number).ok()?;
         self.blocks.get(index)
     }
 
-    /// The blocks of a run of numbers, as one.
+    /// Returns the blocks of a run of numbers as one.
     pub(crate) fn span(&self, run: &RangeInclusive<i64>) -> Option<Block> {
         let first = self.blocks.partition_point(|block| block.number < *run.start());
-        let mut blocks = self.blocks.get(first..).unwrap_or_default().iter();
+        let mut blocks = self.blocks.iter().skip(first);
         let mut span = *blocks.next().filter(|block| run.contains(&block.number))?;
         for block in blocks.take_while(|block| run.contains(&block.number)) {
             span.add(block);
@@ -221,14 +222,14 @@ impl Fingerprint {
         self.blocks.iter().map(|block| block.number)
     }
 
-    /// Blocks held.
+    /// How many blocks it has.
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
 }
 
-/// The offset whose block a batch is in. Where a wrapper of magic 0 or 1 begins is known only to who
-/// reads its records.
+/// The offset whose block a batch is in. The first offset of a wrapper of magic 0 or 1 is only in its
+/// records, so the last one stands for it.
 #[inline]
 pub(crate) fn key(batch: &BatchInfo) -> i64 {
     if batch.magic < 2 { batch.last_offset } else { batch.base_offset }
@@ -248,5 +249,5 @@ fn hash(batch: &BatchInfo) -> u128 {
 
 #[inline]
 fn multiply(a: u64, b: u64) -> u128 {
-    u128::from(a) * u128::from(b)
+    u128::from(a).wrapping_mul(u128::from(b))
 }

@@ -23,7 +23,7 @@
 //! | [`index_check`] | `.index` and `.timeindex` against the batches |
 //! | `fingerprint` | what copies of a log are compared by |
 //! | `segment_scan` | what a scan has found, in a form that joins |
-//! | `chunk` | the same of ranges, with what tells whether they join |
+//! | `walk`, `chunk` | the same of ranges, with what shows whether they join |
 //! | `encoding` | scans and chunks as bytes |
 
 pub(crate) mod chunk;
@@ -51,3 +51,4 @@ pub(crate) mod segment_scan;
 mod step;
 pub(crate) mod tally;
 pub(crate) mod timestamps;
+pub(crate) mod walk;

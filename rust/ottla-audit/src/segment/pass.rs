@@ -1,13 +1,13 @@
 //! One pass over the batches of a segment or of a range of it: plain batches at full speed by the
 //! kernels, and every other one by the rules.
 
-use crate::segment::chunk::{RecentBatches, Walk, WalkState};
 use crate::segment::observation::BatchObservation;
 use crate::segment::resync::budget::Spending;
 use crate::segment::resync::header::HeaderBounds;
 use crate::segment::resync::search::Search;
 use crate::segment::scan_error::ScanError;
 use crate::segment::tally::{Tally, TallyMemory};
+use crate::segment::walk::{RecentBatches, Walk, WalkState};
 use ottla_format::check::{Checker, Level, reaches_maximum};
 use ottla_format::error::Error;
 use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD};

@@ -1,6 +1,6 @@
 //! Scans of a segment, in one pass or range by range.
 
-use crate::segment::chunk::{self, Chunk, RangeScan, Walk};
+use crate::segment::chunk::{Chunk, RangeScan};
 use crate::segment::context::SegmentContext;
 use crate::segment::index_check::Indexes;
 use crate::segment::observation::OnBatch;
@@ -10,6 +10,7 @@ use crate::segment::resync::search::Search;
 use crate::segment::scan_error::ScanError;
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tally::Tally;
+use crate::segment::walk::{self, Walk};
 use ottla_format::check::{Checker, Level};
 use ottla_format::limits::Limits;
 use ottla_log::source::Source;
@@ -89,7 +90,7 @@ impl Scanner {
         let mut pass = self.pass(source, u64::MAX, progress, tally)?;
         pass.walk(u64::MAX);
         let walk = pass.suspend(None)?;
-        Ok(chunk::finish(walk, indexes))
+        Ok(walk::finish(walk, indexes))
     }
 
     /// Scans the batches that begin in a range of a segment, and a few behind it. The chunks of
@@ -182,10 +183,10 @@ impl Scanner {
         let first = chunk.ranges.into_iter().next().and_then(|range| range.walk);
         let walk = first.filter(|_| is_anchored).ok_or(ScanError::NotAnchored)?;
         if walk.is_complete() {
-            return Ok(chunk::finish(*walk, indexes));
+            return Ok(walk::finish(*walk, indexes));
         }
         let walk = self.walk_on(*walk, source, indexes, u64::MAX, MARGIN_BYTES, progress)?;
-        Ok(chunk::finish(walk, indexes))
+        Ok(walk::finish(walk, indexes))
     }
 
     /// Goes on with a walk until it hands over behind `stop`.

@@ -59,8 +59,9 @@ impl Pass<'_, '_> {
     fn check_batch(&mut self, envelope: &Envelope) {
         let Self { checker, window, faults, position, .. } = self;
         let total = envelope.total();
-        let data = window.held(*position).get(..total).unwrap_or_default();
-        let Ok(mut info) = BatchInfo::read(data, 0, envelope) else {
+        let data = window.held(*position).get(..total);
+        let read = data.and_then(|data| Some((data, BatchInfo::read(data, 0, envelope).ok()?)));
+        let Some((data, mut info)) = read else {
             self.step_over_damage(None);
             return;
         };

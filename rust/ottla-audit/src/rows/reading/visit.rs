@@ -42,15 +42,13 @@ fn visit_batch(
     let checker = scanner.checker();
     let limits = *checker.limits();
     let records = match batch::payload(&batch.info, whole) {
-        Ok(Payload::Plain { start }) => whole.get(start..).unwrap_or_default(),
+        Ok(Payload::Plain { start }) => whole.get(start..),
         Ok(Payload::Compressed { codec, bytes, .. }) => {
-            match checker.codecs().decompress(codec, batch.info.magic, bytes) {
-                Ok(inflated) => inflated,
-                Err(_) => return,
-            }
+            checker.codecs().decompress(codec, batch.info.magic, bytes).ok()
         }
-        Err(_) => return,
+        Err(_) => None,
     };
+    let Some(records) = records else { return };
     let Ok(mut cursor) = RecordCursor::start(&batch.info, records, limits) else { return };
     let mut next_offset = batch.first_offset;
     while let Ok(Some(record)) = cursor.next(records) {

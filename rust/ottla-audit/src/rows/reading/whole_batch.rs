@@ -39,9 +39,9 @@ pub(super) fn wrapper_base_offset(
     let Some(envelope) = Envelope::read(&whole, 0) else { return Ok(None) };
     let level = checker.level();
     checker.set_level(Level::Decode);
-    let checked = checker.check(&whole, 0, &envelope, &mut Vec::new());
+    let found = checker.check(&whole, 0, &envelope, &mut Vec::new());
     checker.set_level(level);
-    Ok(checked.base_offset)
+    Ok(found.base_offset)
 }
 
 /// Returns a marker as the rules of producers see it, if it can be read.

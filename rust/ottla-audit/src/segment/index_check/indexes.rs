@@ -101,12 +101,12 @@ impl Indexes {
 
     /// Entries of the `.index` whose positions go up.
     pub(super) fn ordered_offsets(&self) -> &[OffsetEntry] {
-        self.offsets.get(..self.ordered_offsets).unwrap_or_default()
+        self.offsets.get(..self.ordered_offsets).unwrap_or(&self.offsets)
     }
 
     /// Entries of the `.timeindex` whose offsets do not go back.
     pub(super) fn ordered_times(&self) -> &[TimeEntry] {
-        self.times.get(..self.ordered_times).unwrap_or_default()
+        self.times.get(..self.ordered_times).unwrap_or(&self.times)
     }
 
     /// Number of the first entry of the `.index` at or behind a position.

@@ -342,7 +342,7 @@ pub(crate) fn seems_to_begin(
     }
     let mut head = [0; PEEK_BYTES];
     let size = window.peek(position, &mut head);
-    let head = head.get(..size).unwrap_or_default();
+    let head = head.get(..size).unwrap_or(&head);
     let is_end = position.saturating_add(size as u64) == window.end();
     if size < RECORD_BATCH_OVERHEAD && is_end {
         return is_beginning(head, bounds) || is_zero(head);
