@@ -1,0 +1,61 @@
+//! Offsets in names, as Kafka's loader writes and reads them (`LogFileUtils`).
+
+use std::fmt;
+
+/// The name of a file as Kafka builds it: an offset of 20 digits and a suffix, such as [`SWAP`](super::SWAP).
+pub fn file_name(offset: i64, suffix: &[u8]) -> Vec<u8> {
+    let sign = if offset < 0 { "-" } else { "" };
+    let mut name = format!("{sign}{:020}", offset.unsigned_abs()).into_bytes();
+    name.extend_from_slice(suffix);
+    name
+}
+
+/// Why Kafka's loader reads no offset in a name; Java's exception.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OffsetError {
+    /// The name has no dot: `StringIndexOutOfBoundsException`.
+    NoDot {
+        /// Bytes of the name.
+        size: usize,
+    },
+    /// What stands before the dot is no number: `NumberFormatException`.
+    NotANumber {
+        /// What stands there.
+        found: String,
+    },
+}
+
+impl OffsetError {
+    /// The class of Java's exception.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::NoDot { .. } => "java.lang.StringIndexOutOfBoundsException",
+            Self::NotANumber { .. } => "java.lang.NumberFormatException",
+        }
+    }
+}
+
+impl fmt::Display for OffsetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDot { size } => write!(f, "Range [0, -1) out of bounds for length {size}"),
+            Self::NotANumber { found } => write!(f, "For input string: \"{found}\""),
+        }
+    }
+}
+
+impl std::error::Error for OffsetError {}
+
+/// The number before the first dot of a name, as Kafka's loader reads it
+/// (`LogFileUtils.offsetFromFileName`): with a sign, and of any number of digits.
+///
+/// # Errors
+/// [`OffsetError`], with which a broker gives up its start.
+pub fn offset_of(name: &[u8]) -> Result<i64, OffsetError> {
+    let dot = name.iter().position(|&byte| byte == b'.');
+    let Some((digits, _)) = dot.and_then(|dot| name.split_at_checked(dot)) else {
+        return Err(OffsetError::NoDot { size: name.len() });
+    };
+    let digits = String::from_utf8_lossy(digits);
+    digits.parse().map_err(|_| OffsetError::NotANumber { found: digits.into_owned() })
+}

@@ -1,0 +1,90 @@
+//! What the name of a partition's directory says.
+
+use super::digits::{EPOCH_DIGITS, split_digits};
+
+/// Characters of the id in the name of a directory that is being deleted or moved.
+const ID_CHARACTERS: usize = 32;
+
+/// Whether a partition's directory is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartitionState {
+    /// It is.
+    Live,
+    /// It is to be deleted.
+    Delete,
+    /// It is being moved here from another log directory.
+    Future,
+    /// The broker was not assigned the partition.
+    Stray,
+}
+
+impl PartitionState {
+    const ALL: [Self; 4] = [Self::Live, Self::Delete, Self::Future, Self::Stray];
+
+    /// Stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Delete => "delete",
+            Self::Future => "future",
+            Self::Stray => "stray",
+        }
+    }
+
+    /// How the name of such a directory ends: empty for one in use.
+    pub fn suffix(self) -> &'static [u8] {
+        match self {
+            Self::Live => b"",
+            Self::Delete => b"-delete",
+            Self::Future => b"-future",
+            Self::Stray => b"-stray",
+        }
+    }
+}
+
+/// What the name of a partition's directory says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionName<'a> {
+    /// The topic. In names that end in `-delete` or `-stray` Kafka cuts it so that the whole fits
+    /// 255 characters.
+    pub topic: &'a [u8],
+    /// The number of the partition.
+    pub partition: i32,
+    /// Whether the directory is in use.
+    pub state: PartitionState,
+}
+
+impl<'a> PartitionName<'a> {
+    /// Reads a name; `None` if it is no partition's.
+    ///
+    /// # Examples
+    /// ```
+    /// use ottla_log::names::PartitionName;
+    ///
+    /// let name = PartitionName::parse(b"page-views-12").unwrap();
+    /// assert_eq!((name.topic, name.partition), (&b"page-views"[..], 12));
+    /// assert_eq!(PartitionName::parse(b"lost+found"), None);
+    /// ```
+    pub fn parse(name: &'a [u8]) -> Option<Self> {
+        let (name, state) = split_state(name).unwrap_or((name, PartitionState::Live));
+        let hyphen = name.iter().rposition(|&byte| byte == b'-')?;
+        let (topic, number) = name.split_at_checked(hyphen)?;
+        let (digits, rest) = split_digits(number.strip_prefix(b"-")?, EPOCH_DIGITS)?;
+        if topic.is_empty() || !rest.is_empty() {
+            return None;
+        }
+        let partition = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        Some(Self { topic, partition, state })
+    }
+}
+
+/// The name before `.<id>-delete` and its like.
+fn split_state(name: &[u8]) -> Option<(&[u8], PartitionState)> {
+    let with_state = |state: PartitionState| {
+        let name = name.strip_suffix(state.suffix())?;
+        let (name, id) = name.split_at_checked(name.len().checked_sub(ID_CHARACTERS)?)?;
+        let is_id = id.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        Some((name.strip_suffix(b".").filter(|_| is_id)?, state))
+    };
+    PartitionState::ALL.into_iter().filter(|&s| s != PartitionState::Live).find_map(with_state)
+}
