@@ -8,11 +8,11 @@ use ottla_audit::{FindingKind, Isolation, PartitionReader, ReadOptions, RecordSt
 use ottla_format::batch::Record as CoreRecord;
 use ottla_format::check::Level;
 use ottla_log::internal_topics::consumer_offsets::CommittedOffsets;
-use ottla_log::internal_topics::schema::{Fault, Value, uuid_text};
+use ottla_log::internal_topics::schema::{DecodeError, Value, uuid_text};
 use ottla_log::internal_topics::transaction_state::{
-    self, Standing, State, TransactionalId, TransactionalIds,
+    self, Standing, TransactionState, TransactionalId, TransactionalIds,
 };
-use ottla_log::internal_topics::{self, Record};
+use ottla_log::internal_topics::{self, RecordValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -60,8 +60,8 @@ fn each_record(
     Ok(())
 }
 
-fn told(fault: Option<(i64, Fault)>) -> Option<(i64, String)> {
-    fault.map(|(offset, fault)| (offset, fault.to_string()))
+fn with_message(error: Option<(i64, DecodeError)>) -> Option<(i64, String)> {
+    error.map(|(offset, error)| (offset, error.to_string()))
 }
 
 /// The committed offsets in a partition of ``__consumer_offsets``: rows, and what was left out.
@@ -94,7 +94,7 @@ pub(crate) fn committed_offsets(
         Ok(row)
     });
     let rows = rows.collect::<PyResult<_>>()?;
-    Ok((rows, (found.undecoded, told(found.first_fault), found.left_out)))
+    Ok((rows, (found.undecoded, with_message(found.first_error), found.left_out)))
 }
 
 /// The transactional ids in a partition of ``__transaction_state``: rows, and what was left out.
@@ -121,7 +121,7 @@ pub(crate) fn transactional_ids(
         Ok(row)
     });
     let rows = rows.collect::<PyResult<_>>()?;
-    Ok((rows, (found.undecoded, told(found.first_fault), found.left_out)))
+    Ok((rows, (found.undecoded, with_message(found.first_error), found.left_out)))
 }
 
 /// The finding about a committed offset, if it is one.
@@ -171,7 +171,7 @@ pub(crate) fn judge_open_transaction(
     let known = TransactionalId {
         producer_id: field("producer_id")?.extract()?,
         producer_epoch: field("producer_epoch")?.extract()?,
-        state: State::from_name(&field("state")?.extract::<String>()?),
+        state: TransactionState::from_name(&field("state")?.extract::<String>()?),
         partitions: field("partitions")?.extract()?,
         timeout_ms: field("timeout_ms")?.extract()?,
         last_update_ms: field("last_update_ms")?.extract()?,
@@ -217,13 +217,13 @@ pub(crate) fn decode_record<'py>(
             row.set_item("type", decoded.name)?;
             row.set_item("key", object(py, &decoded.key)?)?;
             let (version, value) = match &decoded.value {
-                Record::Value { version, value } => (Some(*version), Some(object(py, value)?)),
-                Record::Tombstone | Record::Opaque => (None, None),
+                RecordValue::Value { version, value } => (Some(*version), Some(object(py, value)?)),
+                RecordValue::Tombstone | RecordValue::Opaque => (None, None),
             };
             row.set_item("version", version)?;
             row.set_item("value", value)?;
         }
-        Err(fault) => row.set_item("fault", fault.to_string())?,
+        Err(error) => row.set_item("fault", error.to_string())?,
     }
     Ok(Some(row))
 }

@@ -1,10 +1,10 @@
 //! `__consumer_offsets`: what groups have committed, and what the group coordinator knows of them.
 
-use super::schema::{Fault, Field, Kind, Schema, Value, split_version};
-use super::{Decoded, Record};
+use super::record::{CoordinatorRecord, RecordValue};
+use super::schema::{DecodeError, Field, Kind, Schema, Value, split_version};
 use std::collections::BTreeMap;
 
-/// Entries of a partition that are kept; a coordinator keeps all of them in memory, too.
+/// Entries of a partition that are held; a coordinator holds all of them in memory, too.
 pub const MAX_COMMITTED_OFFSETS: usize = 1 << 21;
 
 const NEVER_FLEXIBLE: i16 = i16::MAX;
@@ -168,18 +168,18 @@ const TYPES: &[RecordType] = &[
 /// Decodes a record.
 ///
 /// # Errors
-/// [`Fault`], of the key or of the value.
-pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Decoded, Fault> {
+/// [`DecodeError`], of the key or of the value.
+pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<CoordinatorRecord, DecodeError> {
     let (number, rest) = split_version(key)?;
     let found = TYPES.iter().find(|record_type| record_type.0 == number);
-    let (_, name, key_schema, value_schema) = found.ok_or(Fault::UnknownType(number))?;
+    let (_, name, key_schema, value_schema) = found.ok_or(DecodeError::UnknownType(number))?;
     let key = key_schema.read(rest, 0)?;
     let value = match (value, value_schema) {
-        (Some(value), Some(schema)) => Record::of(schema.read_versioned(value)?),
-        (Some(_), None) => Record::Opaque,
-        (None, _) => Record::Tombstone,
+        (Some(value), Some(schema)) => RecordValue::of(schema.read_versioned(value)?),
+        (Some(_), None) => RecordValue::Opaque,
+        (None, _) => RecordValue::Tombstone,
     };
-    Ok(Decoded { name, key, value })
+    Ok(CoordinatorRecord { name, key, value })
 }
 
 /// What a group has committed of a partition.
@@ -220,25 +220,27 @@ pub struct CommittedOffsets {
     /// Records that could not be decoded, and why the first of them.
     pub undecoded: u64,
     /// See `undecoded`.
-    pub first_fault: Option<(i64, Fault)>,
+    pub first_error: Option<(i64, DecodeError)>,
     /// Commits of keys beyond [`MAX_COMMITTED_OFFSETS`].
     pub left_out: u64,
 }
 
 impl CommittedOffsets {
-    /// Takes the next record that was not aborted.
+    /// Adds the next record that was not aborted.
     pub fn add(&mut self, offset: i64, key: &[u8], value: Option<&[u8]>) {
         match decode(key, value) {
-            Ok(Decoded { name: "offset-commit", key, value }) => self.commit(&key, &value),
+            Ok(CoordinatorRecord { name: "offset-commit", key, value }) => {
+                self.commit(&key, &value);
+            }
             Ok(_) => {}
-            Err(fault) => {
-                self.undecoded += 1;
-                self.first_fault.get_or_insert((offset, fault));
+            Err(error) => {
+                self.undecoded = self.undecoded.saturating_add(1);
+                self.first_error.get_or_insert((offset, error));
             }
         }
     }
 
-    fn commit(&mut self, key: &Value, value: &Record) {
+    fn commit(&mut self, key: &Value, value: &RecordValue) {
         let (Some(group), Some(topic), Some(partition)) =
             (key.text("group"), key.text("topic"), key.int("partition"))
         else {
@@ -246,7 +248,7 @@ impl CommittedOffsets {
         };
         let key = (group.to_owned(), topic.to_owned(), partition as i32);
         let committed = match value {
-            Record::Value { value, .. } => CommittedOffset::of(value),
+            RecordValue::Value { value, .. } => CommittedOffset::of(value),
             _ => None,
         };
         match committed {
@@ -259,7 +261,7 @@ impl CommittedOffsets {
             {
                 self.offsets.insert(key, committed);
             }
-            Some(_) => self.left_out += 1,
+            Some(_) => self.left_out = self.left_out.saturating_add(1),
         }
     }
 }

@@ -150,16 +150,18 @@ pub fn uuid_text(bytes: [u8; 16]) -> String {
     let number = u128::from_be_bytes(bytes);
     let digit = |index: u32| {
         // 22 digits of six bits hold 132: the last one has four bits of zeros behind its two.
-        let bits =
-            if index == 21 { (number << 4) & 0x3f } else { (number >> (122 - 6 * index)) & 0x3f };
-        char::from(DIGITS.get(bits as usize).copied().unwrap_or(b'A'))
+        let bits = match 122_u32.checked_sub(index.saturating_mul(6)) {
+            Some(shift) => number >> shift,
+            None => number << 4,
+        };
+        char::from(DIGITS.get((bits & 0x3f) as usize).copied().unwrap_or(b'A'))
     };
     (0..22).map(digit).collect()
 }
 
 /// Why a key or value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DecodeError {
     /// A record type that is not known.
     UnknownType(i16),
     /// A version that is not known.
@@ -177,7 +179,7 @@ pub enum Fault {
     TooLarge,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownType(found) => write!(f, "the record type {found} is not known"),
@@ -195,23 +197,23 @@ impl Schema {
     /// Reads the fields of a version; bytes behind them are ignored, as Kafka does.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub fn read(&self, data: &[u8], version: i16) -> Result<Value, Fault> {
+    /// [`DecodeError`].
+    pub fn read(&self, data: &[u8], version: i16) -> Result<Value, DecodeError> {
         if data.len() > MAX_BYTES {
-            return Err(Fault::TooLarge);
+            return Err(DecodeError::TooLarge);
         }
         if !(0..=self.latest).contains(&version) {
-            return Err(Fault::UnknownVersion { found: version, latest: self.latest });
+            return Err(DecodeError::UnknownVersion { found: version, latest: self.latest });
         }
-        let mut reader = Reader { rest: data, version, is_flexible: version >= self.flexible };
+        let mut reader = FieldReader { rest: data, version, is_flexible: version >= self.flexible };
         reader.structure(self.fields, 0)
     }
 
     /// Reads a value that begins with its version.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub fn read_versioned(&self, data: &[u8]) -> Result<(i16, Value), Fault> {
+    /// [`DecodeError`].
+    pub fn read_versioned(&self, data: &[u8]) -> Result<(i16, Value), DecodeError> {
         let (version, rest) = split_version(data)?;
         Ok((version, self.read(rest, version)?))
     }
@@ -220,47 +222,47 @@ impl Schema {
 /// The version at the start of a key or value, and what is behind it.
 ///
 /// # Errors
-/// [`Fault::Truncated`].
-pub fn split_version(data: &[u8]) -> Result<(i16, &[u8]), Fault> {
-    let (version, rest) = data.split_first_chunk::<2>().ok_or(Fault::Truncated)?;
+/// [`DecodeError::Truncated`].
+pub fn split_version(data: &[u8]) -> Result<(i16, &[u8]), DecodeError> {
+    let (version, rest) = data.split_first_chunk::<2>().ok_or(DecodeError::Truncated)?;
     Ok((i16::from_be_bytes(*version), rest))
 }
 
-struct Reader<'a> {
+struct FieldReader<'a> {
     rest: &'a [u8],
     version: i16,
     is_flexible: bool,
 }
 
-impl<'a> Reader<'a> {
-    fn bytes(&mut self, size: usize) -> Result<&'a [u8], Fault> {
-        let (bytes, rest) = self.rest.split_at_checked(size).ok_or(Fault::Truncated)?;
+impl<'a> FieldReader<'a> {
+    fn bytes(&mut self, size: usize) -> Result<&'a [u8], DecodeError> {
+        let (bytes, rest) = self.rest.split_at_checked(size).ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(bytes)
     }
 
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let (chunk, rest) = self.rest.split_first_chunk::<N>().ok_or(Fault::Truncated)?;
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (chunk, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(*chunk)
     }
 
-    fn unsigned(&mut self) -> Result<u32, Fault> {
+    fn unsigned(&mut self) -> Result<u32, DecodeError> {
         let mut value = 0u64;
         for shift in [0, 7, 14, 21, 28] {
             let [byte] = self.chunk()?;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                return u32::try_from(value).map_err(|_| Fault::Malformed);
+                return u32::try_from(value).map_err(|_| DecodeError::Malformed);
             }
         }
-        Err(Fault::Malformed)
+        Err(DecodeError::Malformed)
     }
 
     /// A length or count, `None` for null.
-    fn length(&mut self, is_short: bool) -> Result<Option<usize>, Fault> {
+    fn length(&mut self, is_short: bool) -> Result<Option<usize>, DecodeError> {
         let length = if self.is_flexible {
-            i64::from(self.unsigned()?) - 1
+            i64::from(self.unsigned()?).saturating_sub(1)
         } else if is_short {
             i64::from(i16::from_be_bytes(self.chunk()?))
         } else {
@@ -268,13 +270,13 @@ impl<'a> Reader<'a> {
         };
         match length {
             -1 => Ok(None),
-            length => usize::try_from(length).map(Some).map_err(|_| Fault::Malformed),
+            length => usize::try_from(length).map(Some).map_err(|_| DecodeError::Malformed),
         }
     }
 
-    fn value(&mut self, kind: Kind, depth: u32) -> Result<Value, Fault> {
+    fn value(&mut self, kind: Kind, depth: u32) -> Result<Value, DecodeError> {
         if depth > MAX_DEPTH {
-            return Err(Fault::Malformed);
+            return Err(DecodeError::Malformed);
         }
         Ok(match kind {
             Kind::Int8 => Value::Int(i64::from(i8::from_be_bytes(self.chunk()?))),
@@ -295,17 +297,17 @@ impl<'a> Reader<'a> {
                     // No element is empty, so what is left bounds them.
                     let mut values = Vec::new();
                     for _ in 0..count {
-                        values.push(self.value(*element, depth + 1)?);
+                        values.push(self.value(*element, depth.saturating_add(1))?);
                     }
                     Value::Array(values)
                 }
                 None => Value::Null,
             },
-            Kind::Struct(fields) => self.structure(fields, depth + 1)?,
+            Kind::Struct(fields) => self.structure(fields, depth.saturating_add(1))?,
         })
     }
 
-    fn structure(&mut self, fields: &'static [Field], depth: u32) -> Result<Value, Fault> {
+    fn structure(&mut self, fields: &'static [Field], depth: u32) -> Result<Value, DecodeError> {
         let mut values = Vec::new();
         for field in fields {
             let is_here = (field.since..=field.until).contains(&self.version);
@@ -314,7 +316,7 @@ impl<'a> Reader<'a> {
             }
             let value = self.value(field.kind, depth)?;
             if value == Value::Null && !field.is_nullable {
-                return Err(Fault::Malformed);
+                return Err(DecodeError::Malformed);
             }
             values.push((field.name, value));
         }
@@ -329,14 +331,14 @@ impl<'a> Reader<'a> {
         fields: &'static [Field],
         depth: u32,
         values: &mut Vec<(&'static str, Value)>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         for _ in 0..self.unsigned()? {
             let tag = self.unsigned()?;
             let size = self.unsigned()? as usize;
             let data = self.bytes(size)?;
-            // Tags of later releases are passed over: that is what they are for.
+            // Tags of later releases are skipped: that is what they are for.
             let Some(field) = fields.iter().find(|field| field.tag == Some(tag)) else { continue };
-            let mut inside = Reader { rest: data, ..*self };
+            let mut inside = FieldReader { rest: data, ..*self };
             let is_null = matches!(field.kind, Kind::Struct(_)) && inside.chunk::<1>()? != [1];
             let value = if is_null { Value::Null } else { inside.value(field.kind, depth)? };
             values.push((field.name, value));

@@ -1,10 +1,10 @@
 //! `__transaction_state`: what the transaction coordinator knows of transactional ids.
 
-use super::schema::{Fault, Field, Kind, Schema, Value, split_version};
-use super::{Decoded, Record};
+use super::record::{CoordinatorRecord, RecordValue};
+use super::schema::{DecodeError, Field, Kind, Schema, Value, split_version};
 use std::collections::BTreeMap;
 
-/// Transactional ids of a partition that are kept; a coordinator keeps all of them in memory, too.
+/// Transactional ids of a partition that are held; a coordinator holds all of them in memory, too.
 pub const MAX_TRANSACTIONAL_IDS: usize = 1 << 20;
 
 const KEY: Schema =
@@ -37,24 +37,24 @@ const VALUE: Schema = Schema {
 /// Decodes a record.
 ///
 /// # Errors
-/// [`Fault`], of the key or of the value.
-pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Decoded, Fault> {
+/// [`DecodeError`], of the key or of the value.
+pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<CoordinatorRecord, DecodeError> {
     let (number, rest) = split_version(key)?;
     if number != 0 {
-        return Err(Fault::UnknownType(number));
+        return Err(DecodeError::UnknownType(number));
     }
     let key = KEY.read(rest, 0)?;
     let value = match value {
-        Some(value) => Record::of(VALUE.read_versioned(value)?),
-        None => Record::Tombstone,
+        Some(value) => RecordValue::of(VALUE.read_versioned(value)?),
+        None => RecordValue::Tombstone,
     };
-    Ok(Decoded { name: "transactional-id", key, value })
+    Ok(CoordinatorRecord { name: "transactional-id", key, value })
 }
 
 /// Where a transactional id stands (`TransactionState`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Kafka's own names
-pub enum State {
+pub enum TransactionState {
     Empty,
     Ongoing,
     PrepareCommit,
@@ -67,7 +67,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl TransactionState {
     fn of(number: i64) -> Self {
         match number {
             0 => Self::Empty,
@@ -102,7 +102,7 @@ impl State {
         (0..8).map(Self::of).find(|state| state.name() == name).unwrap_or(Self::Unknown)
     }
 
-    /// Whether a transaction is on its way: the coordinator will end it.
+    /// Whether a transaction is under way, which the coordinator will end.
     pub fn has_transaction(self) -> bool {
         matches!(
             self,
@@ -119,8 +119,8 @@ pub struct TransactionalId {
     /// The producer's epoch.
     pub producer_epoch: i16,
     /// Where it stands.
-    pub state: State,
-    /// Partitions of the transaction that is on its way, sorted.
+    pub state: TransactionState,
+    /// Partitions of the transaction under way, sorted.
     pub partitions: Vec<(String, i32)>,
     /// How long a transaction may take, in milliseconds.
     pub timeout_ms: i32,
@@ -145,7 +145,7 @@ impl TransactionalId {
         Some(Self {
             producer_id: value.int("producer_id")?,
             producer_epoch: value.int("producer_epoch")? as i16,
-            state: State::of(value.int("transaction_status")?),
+            state: TransactionState::of(value.int("transaction_status")?),
             partitions,
             timeout_ms: value.int("transaction_timeout_ms")? as i32,
             last_update_ms: value.int("transaction_last_update_timestamp_ms")?,
@@ -162,27 +162,27 @@ pub struct TransactionalIds {
     /// Records that could not be decoded, and why the first of them.
     pub undecoded: u64,
     /// See `undecoded`.
-    pub first_fault: Option<(i64, Fault)>,
+    pub first_error: Option<(i64, DecodeError)>,
     /// Ids beyond [`MAX_TRANSACTIONAL_IDS`].
     pub left_out: u64,
 }
 
 impl TransactionalIds {
-    /// Takes the next record.
+    /// Adds the next record.
     pub fn add(&mut self, offset: i64, key: &[u8], value: Option<&[u8]>) {
         match decode(key, value) {
-            Ok(Decoded { key, value, .. }) => self.update(&key, &value),
-            Err(fault) => {
-                self.undecoded += 1;
-                self.first_fault.get_or_insert((offset, fault));
+            Ok(CoordinatorRecord { key, value, .. }) => self.update(&key, &value),
+            Err(error) => {
+                self.undecoded = self.undecoded.saturating_add(1);
+                self.first_error.get_or_insert((offset, error));
             }
         }
     }
 
-    fn update(&mut self, key: &Value, value: &Record) {
+    fn update(&mut self, key: &Value, value: &RecordValue) {
         let Some(id) = key.text("transactional_id") else { return };
         let found = match value {
-            Record::Value { value, .. } => TransactionalId::of(value),
+            RecordValue::Value { value, .. } => TransactionalId::of(value),
             _ => None,
         };
         match found {
@@ -192,7 +192,7 @@ impl TransactionalIds {
             Some(found) if self.ids.len() < MAX_TRANSACTIONAL_IDS || self.ids.contains_key(id) => {
                 self.ids.insert(id.to_owned(), found);
             }
-            Some(_) => self.left_out += 1,
+            Some(_) => self.left_out = self.left_out.saturating_add(1),
         }
     }
 }
@@ -200,14 +200,14 @@ impl TransactionalIds {
 /// What the coordinator says about a transaction without an end marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is on its way, and the coordinator will end it: when its producer does, or at its timeout.
+    /// It is under way, and the coordinator will end it: when its producer does, or at its timeout.
     Ongoing,
     /// The coordinator has moved on: to another epoch of the producer, to a state without a
-    /// transaction, or to one that this partition is no part of. Nobody will write the marker.
+    /// transaction, or to a transaction without this partition. Nobody will write the marker.
     MovedOn,
 }
 
-/// Holds an open transaction of a partition against what the coordinator knows of its producer, as
+/// Compares an open transaction of a partition with what the coordinator knows of its producer, as
 /// `kafka-transactions.sh find-hanging` does (KIP-664).
 pub fn judge(
     known: &TransactionalId,
@@ -222,7 +222,7 @@ pub fn judge(
     // The epoch of the coordinator goes up once more when it aborts on its own.
     let is_fenced = known.state.has_transaction()
         && is_part
-        && known.state != State::Ongoing
-        && i32::from(producer_epoch) + 1 == i32::from(known.producer_epoch);
+        && known.state != TransactionState::Ongoing
+        && producer_epoch.checked_add(1) == Some(known.producer_epoch);
     if is_fenced { Standing::Ongoing } else { Standing::MovedOn }
 }
