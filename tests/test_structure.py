@@ -46,7 +46,6 @@ LONG_FUNCTIONS = {
 
 # Types of one name in one crate.
 REPEATED_TYPES: dict[str, set[str]] = {
-    "ottla-log": {"Content", "Reader"},
     "ottla-leader": {"Records"},
     "ottla-audit": {
         "Difference",
@@ -54,30 +53,11 @@ REPEATED_TYPES: dict[str, set[str]] = {
         "Reader",
         "Verdict",
     },
-    "ottla-py": {"Fault", "Row", "Rows", "State", "Watched"},
+    "ottla-py": {"Row", "Rows", "State"},
 }
 
 # Files of a crate that use each other in a circle.
 CIRCLES: dict[str, list[list[str]]] = {
-    "ottla-log": [
-        [
-            "internal_topics/consumer_offsets.rs",
-            "internal_topics/mod.rs",
-            "internal_topics/transaction_state.rs",
-        ],
-        [
-            "recovery/epochs.rs",
-            "recovery/exposed.rs",
-            "recovery/files.rs",
-            "recovery/loader.rs",
-            "recovery/log.rs",
-            "recovery/mod.rs",
-            "recovery/producers.rs",
-            "recovery/rebuild.rs",
-            "recovery/segment.rs",
-            "recovery/stop.rs",
-        ],
-    ],
     "ottla-leader": [
         [
             "analysis.rs",

@@ -1,6 +1,6 @@
 # Types only; the prose is in the extension and shown by help().
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,16 +28,20 @@ __all__ = [
     "PartitionRecords",
     "PartitionScan",
     "ProducerState",
+    "RebuiltIndexes",
     "Record",
     "RecordBatch",
     "RecordError",
     "RecordIterator",
+    "Recovery",
     "RememberedBatch",
     "Segment",
     "SegmentScan",
     "SegmentStream",
     "SegmentTable",
     "SetPart",
+    "SideFiles",
+    "Start",
     "TableBatch",
     "TableStream",
     "TopicSettings",
@@ -66,10 +70,12 @@ __all__ = [
     "merge_partition",
     "parse_file_name",
     "parse_leader_epochs",
+    "parse_meta_properties",
     "parse_offset_checkpoint",
     "parse_partition_metadata",
     "parse_partition_name",
     "predict_recovery",
+    "predict_starts",
     "profile_differences",
     "read_batches",
     "read_columns",
@@ -86,6 +92,7 @@ __all__ = [
     "validate_column",
     "validate_each",
     "validate_stored",
+    "whole_batches",
 ]
 
 class _Object(Protocol):
@@ -137,6 +144,9 @@ _FileKind: TypeAlias = Literal[
 ]
 _FileState: TypeAlias = Literal["live", "deleted", "swap", "cleaned", "temporary"]
 _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
+_StartOutcome: TypeAlias = Literal[
+    "refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"
+]
 _Column: TypeAlias = tuple[Any, ...] | None
 
 def check_batches(data: object, *, level: _Level | None = None) -> int: ...
@@ -266,6 +276,9 @@ def file_name(kind: str, offset: int) -> bytes: ...
 def parse_leader_epochs(
     data: bytes,
 ) -> tuple[list[tuple[int, int]], tuple[str, str, str] | None]: ...
+def parse_meta_properties(
+    data: bytes,
+) -> tuple[dict[str, str], tuple[str, str, str] | None]: ...
 def parse_offset_checkpoint(
     data: bytes,
 ) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...
@@ -279,7 +292,19 @@ def predict_recovery(
     log_start_offset: int,
     aborted: Sequence[tuple[int, int, int]] | None,
     progress: Callable[[int], bool] | None = None,
-) -> dict[str, Any]: ...
+) -> Recovery: ...
+def predict_starts(
+    files: Mapping[bytes, _Place],
+    *,
+    partition: str,
+    stopped_cleanly: bool,
+    recovery_point: int | None,
+    log_start_offset: int | None,
+    log_end_offset: int | None,
+    needs_topic_id: bool,
+    aborted: Sequence[tuple[int, int, int]] | None,
+    progress: Callable[[int], bool] | None = None,
+) -> list[Start]: ...
 def rebuild_side_files(
     path: _Place,
     base_offset: int,
@@ -287,10 +312,13 @@ def rebuild_side_files(
     snapshot: bytes | None = None,
     leader_epochs: bytes | None = None,
     index_interval_bytes: int = 4096,
-) -> dict[str, Any]: ...
+) -> SideFiles: ...
 def segment_columns(
     table: Literal["place", "batches", "records"],
 ) -> list[tuple[str, Any, str]]: ...
+def whole_batches(
+    place: _Place, position: int, stop: int, budget: int | None = None
+) -> tuple[int, int]: ...
 def segment_batches(
     path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...
@@ -843,3 +871,50 @@ def judge_open_transaction(
     known: dict[str, Any], producer_epoch: int, topic: str, partition: int
 ) -> Literal["ongoing", "moved-on"]: ...
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None: ...
+
+@final
+class RebuiltIndexes:
+    offset_entries: Final[int]
+    time_entries: Final[int]
+    aborted_count: Final[int]
+    aborted: Final[list[tuple[int, int, int, int]]]
+    max_timestamp: Final[int]
+    fault: Final[str | None]
+
+@final
+class Recovery:
+    error: Final[str | None]
+    message: Final[str | None]
+    is_stray: Final[bool]
+    log_start_offset: Final[int]
+    log_end_offset: Final[int]
+    first_undecided_offset: Final[int | None]
+    segments: Final[list[tuple[bytes, int]]]
+    bytes_before: Final[list[tuple[bytes, int]]]
+    bytes_cut: Final[int]
+    rebuilt: Final[list[tuple[bytes, RebuiltIndexes]]]
+    producers: Final[list[tuple[int, int, int, int, int, int, int | None]]]
+    leader_epochs: Final[list[tuple[int, int]]]
+    exposed: Final[list[tuple[int, int, int]]]
+    files_deleted: Final[list[bytes]]
+    files_created: Final[list[bytes]]
+
+@final
+class Start:
+    clean: Final[bool]
+    is_next: Final[bool]
+    outcome: Final[_StartOutcome]
+    offsets_lost: Final[int]
+    action: Final[str]
+    after: Final[Recovery]
+
+@final
+class SideFiles:
+    offset_index: Final[bytes]
+    time_index: Final[bytes]
+    transaction_index: Final[bytes]
+    snapshot: Final[bytes]
+    next_offset: Final[int]
+    leader_epochs: Final[bytes]
+    valid_bytes: Final[int]
+    fault: Final[str | None]

@@ -10,7 +10,7 @@ from pathlib import Path
 import ottla
 import pytest
 from crc32c import crc32c
-from ottla.logs.recovery import RecoveryPrediction, predict_start
+from ottla.logs.recovery import RecoveryPrediction, predict_starts
 from support.logs import TIMESTAMP, batches, files_under, segment, segment_name, write_partition
 
 from benches.data import encode_batch
@@ -273,11 +273,13 @@ def test_a_prediction_stops_when_its_caller_says_so(tmp_path: Path) -> None:
         return False
 
     with pytest.raises(ottla.AuditCancelledError):
-        predict_start(
+        predict_starts(
             os.fsencode(directory),
-            clean=False,
-            recovery_point=0,
-            log_start_offset=0,
+            stopped_cleanly=False,
+            recovery_point=None,
+            log_start_offset=None,
+            log_end_offset=None,
+            needs_topic_id=False,
             aborted=(),
             progress=stop,
         )

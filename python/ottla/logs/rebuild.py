@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.logs.listing import take_inventory
@@ -128,17 +128,17 @@ def _rebuild(
         except ValueError as error:
             fault = f"{name}: {error}"
             break
-        write(file_name("offset-index", base_offset), built["offset_index"])
-        write(file_name("time-index", base_offset), built["time_index"])
-        if built["transaction_index"]:
-            write(file_name("transaction-index", base_offset), built["transaction_index"])
-        snapshot, epochs = built["snapshot"], built["leader_epochs"]
-        if built["valid_bytes"] < segment.size:
-            reason = built["fault"] or "no batch"
-            fault = f"{name}, position {built['valid_bytes']}: {reason}"
-        end = built["next_offset"] if fault or next_base_offset is None else next_base_offset
+        write(file_name("offset-index", base_offset), built.offset_index)
+        write(file_name("time-index", base_offset), built.time_index)
+        if built.transaction_index:
+            write(file_name("transaction-index", base_offset), built.transaction_index)
+        snapshot, epochs = built.snapshot, built.leader_epochs
+        if built.valid_bytes < segment.size:
+            reason = built.fault or "no batch"
+            fault = f"{name}, position {built.valid_bytes}: {reason}"
+        end = built.next_offset if fault or next_base_offset is None else next_base_offset
         if end > base_offset:
-            write(file_name("producer-snapshot", end), built["snapshot"])
+            write(file_name("producer-snapshot", end), built.snapshot)
         if fault:
             break
     write(LEADER_EPOCHS, epochs or b"0\n0\n")
@@ -153,7 +153,7 @@ def _build(
     interval: int,
     *,
     is_first: bool,
-) -> dict[str, Any]:
+) -> _engine.SideFiles:
     try:
         return _engine.rebuild_side_files(
             log,

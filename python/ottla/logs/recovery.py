@@ -1,7 +1,7 @@
 """What the next start of a broker makes of a partition's directory: kept, cut, deleted, refused.
 
-The engine plays Apache Kafka 4.1's own steps through; here a directory is listed, the checkpoints
-above it are read, and what comes back gets its names. Nothing is written.
+The engine plays Apache Kafka 4.1's own steps through, and decides what becomes of the log and what
+to do before. Here a directory is listed and the checkpoints above it are read. Nothing is written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
@@ -19,7 +19,9 @@ from ottla.storage import ANYWHERE, AnyFiles, full_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ottla.storage import Files, Source
+    from ottla.storage import Files, Place, Source
+
+StartOutcome = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class RecoveryPrediction:
     """Bytes kept of each segment file. When the log does not open: as at that moment."""
     bytes_before: Mapping[str, int]
     """Bytes of each segment file before the start."""
+    bytes_cut: int
+    """Bytes of segments that the start takes away, those of deleted ones included."""
     rebuilt: Mapping[str, RebuiltIndexes]
     """What the start made of the indexes of segments it has read."""
     producers: tuple[RecoveredProducer, ...]
@@ -87,12 +91,6 @@ class RecoveryPrediction:
     files_deleted: tuple[str, ...]
     """Files that are gone, or renamed to be deleted a minute later."""
     files_created: tuple[str, ...]
-
-    @property
-    def bytes_cut(self) -> int:
-        """Bytes of segments that the start takes away, deleted ones included."""
-        kept = sum(min(size, self.bytes_before.get(f, 0)) for f, size in self.segments.items())
-        return sum(self.bytes_before.values()) - kept
 
     @property
     def segments_deleted(self) -> tuple[str, ...]:
@@ -109,7 +107,7 @@ def predict_recovery(
     aborted: Sequence[tuple[int, int, int]] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> RecoveryPrediction:
-    """Tells what Apache Kafka 4.1 makes of a partition's directory at its next start.
+    """Predicts what Apache Kafka 4.1 makes of a partition's directory at its next start.
 
     After an unclean stop Kafka recovers segments from the recovery point on: it cuts the log at the
     first batch it cannot frame or whose checksum is wrong, and deletes every later segment. After a
@@ -130,7 +128,7 @@ def predict_recovery(
             directory above, or 0.
         aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, where they are
             known; None, the default, looks for them in every segment.
-        storage_options: settings of an object store, as of `audit`.
+        storage_options: settings of an object store, see `audit`.
 
     Raises:
         OSError: the directory or a file cannot be read.
@@ -143,82 +141,129 @@ def predict_recovery(
         recovery_point = read_offsets(above, RECOVERY_POINTS, files).get(key, 0)
     if log_start_offset is None:
         log_start_offset = read_offsets(above, LOG_START_OFFSETS, files).get(key, 0)
-    return predict_start(
-        directory,
+    after = _engine.predict_recovery(
+        _places(directory, files),
+        partition=display(name),
         clean=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         aborted=aborted,
-        files=files,
+        progress=_go_on,
     )
+    return _prediction(after, directory, clean=clean)
 
 
-def predict_start(
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start over a partition."""
+
+    is_next: bool
+    """The directory is in the state that leads to this start."""
+    outcome: StartOutcome
+    offsets_lost: int
+    """Offsets at the end of the log that the broker gives to other records."""
+    action: str
+    """What to do before the start."""
+    after: RecoveryPrediction
+
+
+def predict_starts(
     directory: bytes,
     *,
-    clean: bool,
-    recovery_point: int,
-    log_start_offset: int,
-    aborted: Sequence[tuple[int, int, int]] | None,
+    stopped_cleanly: bool,
+    recovery_point: int | None,
+    log_start_offset: int | None,
+    log_end_offset: int | None,
+    needs_topic_id: bool,
+    aborted: Sequence[tuple[int, int, int]],
     progress: Callable[[int], bool] | None = None,
     files: Files = ANYWHERE,
-) -> RecoveryPrediction:
-    """`predict_recovery` with nothing left to be looked up; `progress` stops it by returning false.
+) -> list[Start]:
+    """The next start over a partition, first, and the one after the other kind of stop.
+
+    Args:
+        directory: of the partition.
+        stopped_cleanly: the broker left its mark of a clean stop.
+        recovery_point: the partition's entry in the checkpoint of the log directory.
+        log_start_offset: its entry in the other one.
+        log_end_offset: where the log ends by its batches.
+        needs_topic_id: the broker misses a `partition.metadata`; those before 2.8 wrote none.
+        aborted: the log's aborted transactions, as in `RecoveryPrediction.exposed`.
+        progress: called with the bytes read so far; stops by returning false.
+        files: where the partition is read.
 
     Raises:
         OSError: the directory or a file cannot be read.
         AuditCancelledError: `progress` said so.
     """
-    sizes = {entry.name: entry.size for entry in files.list(directory) if entry.fault is None}
-    row = _engine.predict_recovery(
-        {name: files.place(os.path.join(directory, name), size) for name, size in sizes.items()},
+    starts = _engine.predict_starts(
+        _places(directory, files),
         partition=display(os.path.basename(directory)),
-        clean=clean,
+        stopped_cleanly=stopped_cleanly,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
+        log_end_offset=log_end_offset,
+        needs_topic_id=needs_topic_id,
         aborted=aborted,
-        # Ctrl-C reaches a thread that calls back.
-        progress=progress or (lambda _: True),
+        progress=progress or _go_on,
     )
-    before = {display(file): sizes[file] for file in sorted(sizes) if file.endswith(b".log")}
-    return _prediction(row, directory=display(directory), clean=clean, before=before)
-
-
-def _prediction(
-    row: dict[str, Any], *, directory: str, clean: bool, before: dict[str, int]
-) -> RecoveryPrediction:
-    opens = row["error"] is None
-    segments = {display(segment["file"]): segment for segment in row["segments"]}
-    rebuilt = {
-        file: RebuiltIndexes(
-            offset_entries=segment["offset_entries"],
-            time_entries=segment["time_entries"],
-            aborted_count=segment["aborted_count"],
-            aborted=tuple(segment["aborted"]),
-            max_timestamp=segment["max_timestamp"],
-            fault=segment["fault"],
+    return [
+        Start(
+            is_next=start.is_next,
+            outcome=start.outcome,
+            offsets_lost=start.offsets_lost,
+            action=start.action,
+            after=_prediction(start.after, directory, clean=start.clean),
         )
-        for file, segment in segments.items()
-        if segment["is_rebuilt"]
+        for start in starts
+    ]
+
+
+def _go_on(_: int) -> bool:
+    """Ctrl-C reaches a thread that calls back."""
+    return True
+
+
+def _places(directory: bytes, files: Files) -> dict[bytes, Place]:
+    return {
+        entry.name: files.place(os.path.join(directory, entry.name), entry.size)
+        for entry in files.list(directory)
+        if entry.fault is None
+    }
+
+
+def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> RecoveryPrediction:
+    opens = after.error is None
+    rebuilt = {
+        display(file): RebuiltIndexes(
+            offset_entries=indexes.offset_entries,
+            time_entries=indexes.time_entries,
+            aborted_count=indexes.aborted_count,
+            aborted=tuple(indexes.aborted),
+            max_timestamp=indexes.max_timestamp,
+            fault=indexes.fault,
+        )
+        for file, indexes in after.rebuilt
     }
     return RecoveryPrediction(
-        directory=directory,
+        directory=display(directory),
         clean=clean,
         opens=opens,
-        error=row["error"],
-        message=row["message"],
-        is_stray=row["is_stray"],
-        log_start_offset=row["log_start_offset"] if opens else None,
-        log_end_offset=row["log_end_offset"] if opens else None,
-        first_undecided_offset=row["first_undecided_offset"] if opens else None,
-        segments=MappingProxyType({file: segments[file]["bytes"] for file in segments}),
-        bytes_before=MappingProxyType(before),
+        error=after.error,
+        message=after.message,
+        is_stray=after.is_stray,
+        log_start_offset=after.log_start_offset if opens else None,
+        log_end_offset=after.log_end_offset if opens else None,
+        first_undecided_offset=after.first_undecided_offset if opens else None,
+        segments=MappingProxyType({display(file): size for file, size in after.segments}),
+        bytes_before=MappingProxyType({display(file): size for file, size in after.bytes_before}),
+        bytes_cut=after.bytes_cut,
         rebuilt=MappingProxyType(rebuilt),
-        producers=tuple(RecoveredProducer(*producer) for producer in row["producers"]),
-        leader_epochs=tuple(row["leader_epochs"]),
-        exposed=tuple(row["exposed"]),
-        files_deleted=tuple(display(file) for file in row["files_deleted"]),
-        files_created=tuple(display(file) for file in row["files_created"]),
+        producers=tuple(RecoveredProducer(*producer) for producer in after.producers),
+        leader_epochs=tuple(after.leader_epochs),
+        exposed=tuple(after.exposed),
+        files_deleted=tuple(display(file) for file in after.files_deleted),
+        files_created=tuple(display(file) for file in after.files_created),
     )
 
 

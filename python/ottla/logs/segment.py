@@ -23,6 +23,9 @@ segment_table = _engine.segment_table
 segment_cuts = _engine.segment_cuts
 """Where the offset index of a segment lets it be cut."""
 
+whole_batches = _engine.whole_batches
+"""Where the last whole batch of a segment begins and ends, by sizes alone."""
+
 # Rows read from a file at a time. Records carry their values, which may be large.
 BATCHES_AT_ONCE = 16_384
 RECORDS_AT_ONCE = 1_024

@@ -1,18 +1,35 @@
 //! What a broker keeps of a partition: segment files and the files beside them, producers, and how
 //! a directory is loaded again.
 //!
+//! ```text
+//! meta.properties, *-offset-checkpoint        sidefiles
+//! orders-0/                                   names
+//!   00000000000000000000.log                  source, framing
+//!                       .index .timeindex …   sidefiles
+//!   00000000000000000042.snapshot             producers
+//!   leader-epoch-checkpoint …                 sidefiles
+//! ```
+//!
 //! Nothing here knows a finding: a broker and the audit stand on this crate side by side.
 //!
 //! | module | subject |
 //! | --- | --- |
 //! | [`names`] | what files and directories are called, and what a name says |
-//! | [`source`] | files and buffers, seen through a window |
-//! | [`sidefiles`] | the files beside a segment: indexes, snapshots, checkpoints |
+//! | [`source`] | files and buffers, read through a window |
+//! | [`framing`] | how far a segment that is still written holds whole batches |
+//! | [`sidefiles`] | the files beside a segment and those of a log directory: formats alone |
 //! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
 //! | [`recovery`] | what the next start of a broker makes of a directory |
-//! | [`internal_topics`] | what coordinators keep in topics, decoded |
+//! | [`internal_topics`] | the state of coordinators in their topics, decoded |
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used
+)]
 
+pub mod framing;
 pub mod internal_topics;
 pub mod names;
 pub mod producers;

@@ -1,19 +1,19 @@
-//! Where the bytes of a segment come from, and the window through which they are seen.
+//! Where the bytes of a segment come from, and the window through which they are read.
 
 use std::io;
 
 /// Bytes that can be read from any position.
 pub trait Source {
-    /// Reads into `buffer` from `position` on: the number of bytes read, 0 only at the end.
+    /// Reads into `buffer` from `position` on. Returns the number of bytes read, 0 only at the end.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system reports.
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Bytes there are.
+    /// How many bytes there are.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system reports.
     fn size(&self) -> io::Result<u64>;
 }
 
@@ -30,17 +30,22 @@ impl Source for std::fs::File {
 
 impl Source for [u8] {
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(position).ok().and_then(|at| self.get(at..)).unwrap_or_default();
-        let size = rest.len().min(buffer.len());
-        if let (Some(to), Some(from)) = (buffer.get_mut(..size), rest.get(..size)) {
-            to.copy_from_slice(from);
-        }
-        Ok(size)
+        let rest = usize::try_from(position).ok().and_then(|at| self.get(at..)).unwrap_or(&[]);
+        Ok(copy(rest, buffer))
     }
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.len() as u64)
     }
+}
+
+/// Copies as many bytes as there are and fit. Returns how many.
+fn copy(from: &[u8], to: &mut [u8]) -> usize {
+    let size = from.len().min(to.len());
+    if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(..size)) {
+        to.copy_from_slice(from);
+    }
+    size
 }
 
 /// The first bytes of a source, whatever is appended to it meanwhile.
@@ -61,7 +66,7 @@ impl<S: Source> Source for Limited<S> {
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.size.saturating_sub(position)).unwrap_or(usize::MAX);
         let size = buffer.len().min(left);
-        self.source.read_at(position, buffer.get_mut(..size).unwrap_or_default())
+        buffer.get_mut(..size).map_or(Ok(0), |room| self.source.read_at(position, room))
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -79,16 +84,16 @@ impl<T: Source + ?Sized> Source for &T {
     }
 }
 
-/// Fills a buffer from a position on: how much of it, less only at the end of the source.
+/// Fills a buffer from a position on. Returns how much of it, less only at the end of the source.
 ///
 /// # Errors
-/// What the source says.
+/// What the source reports.
 pub fn fill(source: &dyn Source, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
+    let mut filled: usize = 0;
     while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
         match source.read_at(position.saturating_add(filled as u64), room) {
             Ok(0) => break,
-            Ok(read) => filled += read,
+            Ok(read) => filled = filled.saturating_add(read),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -106,13 +111,13 @@ const PIECE: usize = 64 << 10;
 /// Where reading fails is found to this many bytes: the page of a disk.
 const PAGE: u64 = 4096;
 
-/// A part of a source held in memory. It moves forward, and backward after damage, and grows only
-/// for a single batch that is larger than itself.
+/// A part of a source in memory. It moves forward, and backward after damage, and grows only for a
+/// single batch that is larger than itself.
 ///
-/// A source that turns out shorter than it said ends where it ends; an I/O error ends it too and is
-/// kept. So the code that looks through the window knows one kind of end. Either is noticed when
-/// bytes from there are asked for, not when they are read ahead: what is seen depends on what was
-/// looked at, never on where the window happened to be.
+/// A source may turn out shorter than it said, and an I/O error ends it as well: the code that reads
+/// through the window knows one kind of end, and the error is held for later. Either counts when
+/// bytes from there are needed, not when they are read ahead: results depend on what was read, never
+/// on where the window happened to be.
 pub struct Window<'a> {
     source: &'a dyn Source,
     progress: &'a mut dyn FnMut(u64) -> bool,
@@ -126,7 +131,7 @@ pub struct Window<'a> {
     /// Where the zeros at the end begin, once that was asked.
     zeros: Option<u64>,
     /// How many of them are counted.
-    most_zeros: u64,
+    max_zeros: u64,
     has_more_zeros: bool,
 }
 
@@ -143,11 +148,12 @@ pub struct Kept {
 }
 
 impl<'a> Window<'a> {
-    /// `buffer` is memory of an earlier window, to be used again; `usual` how many bytes are read at
-    /// once, at most [`WINDOW_BYTES`].
+    /// A window over a source. `buffer` is memory of an earlier window, to be used again; `usual` is
+    /// how many bytes are read at once, at most [`WINDOW_BYTES`]. `progress` is called with the bytes
+    /// of each read, and stops reading by returning `false`.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system reports.
     pub fn new(
         source: &'a dyn Source,
         buffer: Vec<u8>,
@@ -167,12 +173,12 @@ impl<'a> Window<'a> {
             failure: None,
             is_cancelled: false,
             zeros: None,
-            most_zeros: u64::MAX,
+            max_zeros: u64::MAX,
             has_more_zeros: false,
         })
     }
 
-    /// Takes the source to end where an earlier window found its end.
+    /// Ends the source where an earlier window found its end.
     pub fn resume(&mut self, end: u64, failure: Option<&str>) {
         self.end = self.end.min(end);
         self.failure = failure.map(io::Error::other);
@@ -202,12 +208,12 @@ impl<'a> Window<'a> {
             failure: None,
             is_cancelled: false,
             zeros,
-            most_zeros: u64::MAX,
+            max_zeros: u64::MAX,
             has_more_zeros,
         }
     }
 
-    /// Gives the memory back.
+    /// Returns the memory, for a later window.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
@@ -217,7 +223,7 @@ impl<'a> Window<'a> {
         self.end
     }
 
-    /// The same, taken out.
+    /// The error that ended reading, if one did, without the window holding it any longer.
     pub fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }
@@ -227,7 +233,7 @@ impl<'a> Window<'a> {
         self.failure.as_ref()
     }
 
-    /// Whether the caller said to stop.
+    /// Whether `progress` stopped reading.
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled
     }
@@ -241,8 +247,8 @@ impl<'a> Window<'a> {
             .unwrap_or_default()
     }
 
-    /// What is held from `position` on, after making sure that it is `wanted` bytes, or all there
-    /// are.
+    /// What is held from `position` on, at least `wanted` bytes or all there are: reads what is
+    /// missing.
     pub fn hold(&mut self, position: u64, wanted: usize) -> &[u8] {
         let left = usize::try_from(self.end.saturating_sub(position)).unwrap_or(usize::MAX);
         if self.held(position).len() < wanted.min(left) {
@@ -251,7 +257,7 @@ impl<'a> Window<'a> {
         self.held(position)
     }
 
-    /// As `hold`, and no more than what was asked for.
+    /// Exactly `wanted` bytes from `position` on, fewer at the end.
     pub fn look(&mut self, position: u64, wanted: usize) -> &[u8] {
         let held = self.hold(position, wanted);
         held.get(..wanted).unwrap_or(held)
@@ -259,29 +265,16 @@ impl<'a> Window<'a> {
 
     /// Moves the window to `position` and fills it with `size` bytes, of which `wanted` are needed.
     fn refill(&mut self, position: u64, wanted: usize, size: usize) {
-        let kept = self.held(position).len();
-        if kept > 0 {
-            self.buffer.copy_within(self.filled - kept..self.filled, 0);
-        }
-        self.start = position;
-        self.filled = kept;
-        if self.buffer.len() > 2 * WINDOW_BYTES && size.max(kept) <= WINDOW_BYTES {
-            // A batch larger than the window has passed: give its memory back.
-            self.buffer.truncate(WINDOW_BYTES);
-            self.buffer.shrink_to_fit();
-        }
-        if self.buffer.len() < size {
-            self.buffer.resize(size, 0);
-        }
+        self.move_to(position, size);
         let mut by_page = false;
         while self.filled < size && !self.is_cancelled {
-            let from = self.start + self.filled as u64;
-            let page = (PAGE - from % PAGE) as usize;
-            let stop = if by_page { size.min(self.filled + page) } else { size };
+            let from = self.held_end();
+            let stop = if by_page { bytes_to_page_end(from) } else { usize::MAX };
+            let stop = self.filled.saturating_add(stop).min(size);
             let Some(room) = self.buffer.get_mut(self.filled..stop) else { break };
             match self.source.read_at(from, room) {
                 Ok(read) if read > 0 => {
-                    self.filled += read;
+                    self.filled = self.filled.saturating_add(read);
                     self.is_cancelled = !(self.progress)(read as u64);
                     continue;
                 }
@@ -300,8 +293,32 @@ impl<'a> Window<'a> {
             break;
         }
         if self.is_cancelled {
-            self.end = self.start + self.filled as u64;
+            self.end = self.held_end();
         }
+    }
+
+    /// Moves the window to `position` with what it holds from there on, and makes room for `size`
+    /// bytes.
+    fn move_to(&mut self, position: u64, size: usize) {
+        let kept = self.held(position).len();
+        if kept > 0 {
+            self.buffer.copy_within(self.filled.saturating_sub(kept)..self.filled, 0);
+        }
+        self.start = position;
+        self.filled = kept;
+        if self.buffer.len() > 2 * WINDOW_BYTES && size.max(kept) <= WINDOW_BYTES {
+            // A batch larger than the window has passed: give its memory back.
+            self.buffer.truncate(WINDOW_BYTES);
+            self.buffer.shrink_to_fit();
+        }
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
+        }
+    }
+
+    /// Position after the bytes that are held.
+    fn held_end(&self) -> u64 {
+        self.start.saturating_add(self.filled as u64)
     }
 
     fn end_at(&mut self, end: u64) {
@@ -309,31 +326,33 @@ impl<'a> Window<'a> {
         self.zeros = None;
     }
 
-    /// Counts no more than so many zeros at the end of the source.
-    pub fn count_zeros(&mut self, most: u64) {
-        self.most_zeros = most;
+    /// Limits how many zeros at the end of the source are counted.
+    pub fn count_zeros(&mut self, max_zeros: u64) {
+        self.max_zeros = max_zeros;
     }
 
-    /// Whether more zeros were at the end than were to be counted: then where they begin is not known.
+    /// Whether the source ends in more zeros than were to be counted: where they begin is unknown then.
     pub fn has_more_zeros(&self) -> bool {
         self.has_more_zeros
     }
 
-    /// Where the zeros at the end of the source begin, seen back to `floor`; that only goes up from
+    /// Where the zeros at the end of the source begin, but not below `floor`, which must not fall from
     /// call to call.
     pub fn zeros_from(&mut self, floor: u64) -> u64 {
         if let Some(zeros) = self.zeros {
             return zeros.max(floor).min(self.end);
         }
-        let lowest = self.end.saturating_sub(self.most_zeros);
+        let lowest = self.end.saturating_sub(self.max_zeros);
         let mut start = self.end;
         let mut piece = vec![0; PIECE];
         while start > floor {
             let from = start.saturating_sub(PIECE as u64).max(floor);
-            let size = (start - from) as usize;
-            let read = self.peek(from, piece.get_mut(..size).unwrap_or_default());
-            if let Some(last) = piece.iter().take(read).rposition(|&byte| byte != 0) {
-                start = from + last as u64 + 1;
+            let size = start.saturating_sub(from) as usize;
+            let Some(room) = piece.get_mut(..size) else { break };
+            let read = self.peek(from, room);
+            let last = piece.iter().take(read).rposition(|&byte| byte != 0);
+            if let Some(last) = last {
+                start = from.saturating_add(last as u64).saturating_add(1);
                 break;
             }
             start = from;
@@ -350,20 +369,26 @@ impl<'a> Window<'a> {
     pub fn peek(&mut self, position: u64, buffer: &mut [u8]) -> usize {
         let left = usize::try_from(self.end.saturating_sub(position)).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
+        let Some(wanted_room) = buffer.get_mut(..wanted) else { return 0 };
         let held = self.held(position);
-        if let (Some(to), Some(from)) = (buffer.get_mut(..wanted), held.get(..wanted)) {
-            to.copy_from_slice(from);
-            return wanted;
+        if held.len() >= wanted {
+            return copy(held, wanted_room);
         }
-        let mut done = 0;
-        while let Some(room) = buffer.get_mut(done..wanted).filter(|room| !room.is_empty()) {
-            match self.source.read_at(position + done as u64, room) {
+        let mut done: usize = 0;
+        while let Some(room) = wanted_room.get_mut(done..).filter(|room| !room.is_empty()) {
+            match self.source.read_at(position.saturating_add(done as u64), room) {
                 Ok(0) => break,
-                Ok(read) => done += read,
+                Ok(read) => done = done.saturating_add(read),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
         }
         done
     }
+}
+
+/// Bytes from a position to the end of its page.
+#[allow(clippy::arithmetic_side_effects, reason = "the remainder is below the page it is taken of")]
+fn bytes_to_page_end(position: u64) -> usize {
+    (PAGE - position % PAGE) as usize
 }

@@ -6,13 +6,18 @@ use ottla_format::builder::{
 };
 use ottla_format::compression::Codecs;
 use ottla_format::limits::Limits;
-use ottla_log::recovery::{Aborted, Config, Restart, predict_recovery, rebuild_side_files};
+use ottla_log::recovery::{
+    Aborted, Directory, IndexConfig, LoadError, Recovery, Restart, StartOutcome, Starts,
+    predict_recovery, predict_starts, rebuild_side_files,
+};
 use ottla_log::sidefiles::snapshot::read_snapshot;
 use ottla_log::sidefiles::time_index::TimeEntry;
 use ottla_log::sidefiles::{offset_index, time_index, transaction_index};
+use ottla_log::source::Source;
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io;
 
 type Files = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -63,16 +68,19 @@ fn directory() -> Files {
     ])
 }
 
+fn predict(files: &Files, restart: &Restart) -> Result<Recovery, LoadError> {
+    predict_recovery(files, "orders-0", restart, Aborted::Sought, &|_| true)
+}
+
 #[test]
 fn side_files_are_rebuilt_as_a_recovery_makes_them() {
     let files = directory();
-    let after =
-        predict_recovery(&files, "orders-0", Restart::default(), Aborted::Sought).expect("read");
+    let after = predict(&files, &Restart::default()).expect("read");
     assert_eq!((after.refusal, after.log_end_offset), (None, 16));
     let mut snapshot = None;
     for (outcome, base_offset) in after.segments.iter().zip([0, 9]) {
         let data = files[&outcome.file].as_slice();
-        let config = Config::default();
+        let config = IndexConfig::default();
         let built =
             rebuild_side_files(&data, base_offset, snapshot.as_deref(), None, &config).unwrap();
         let rebuilt = outcome.rebuilt.as_ref().expect("recovered");
@@ -95,7 +103,7 @@ fn side_files_are_rebuilt_as_a_recovery_makes_them() {
 fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     let data = aborted(100, 4);
     let batch = data.len() as i32 / 4;
-    let config = Config::default();
+    let config = IndexConfig::default();
     let built = rebuild_side_files(&data.as_slice(), 100, None, None, &config).unwrap();
     let entries: Vec<_> =
         offset_index::entries(&built.offset_index).map(|entry| entry.offset(100)).collect();
@@ -105,7 +113,7 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     assert!((batch - 100..=batch).contains(&first.position), "{first:?} {batch}");
     let last = time_index::entries(&built.time_index).next_back();
     assert_eq!(last, Some(TimeEntry { timestamp: 5_000, relative_offset: 8 }));
-    let wide = Config { index_interval_bytes: 1 << 20, ..config };
+    let wide = IndexConfig { index_interval_bytes: 1 << 20, ..config };
     let built = rebuild_side_files(&data.as_slice(), 100, None, None, &wide).unwrap();
     assert!(built.offset_index.is_empty());
     assert_eq!(built.time_index, last.unwrap().to_bytes());
@@ -115,13 +123,14 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
 fn what_no_recovery_survives_is_not_rebuilt() {
     let mut data = aborted(1 << 40, 1);
     let error =
-        rebuild_side_files(&data.as_slice(), 0, None, None, &Config::default()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidData);
-    let bad = rebuild_side_files(&data.as_slice(), 1 << 40, Some(b"no"), None, &Config::default());
-    assert_eq!(bad.unwrap_err().kind(), ErrorKind::InvalidData);
+        rebuild_side_files(&data.as_slice(), 0, None, None, &IndexConfig::default()).unwrap_err();
+    assert!(matches!(error, LoadError::Refused(_)), "{error}");
+    let bad =
+        rebuild_side_files(&data.as_slice(), 1 << 40, Some(b"no"), None, &IndexConfig::default());
+    assert!(matches!(bad, Err(LoadError::Snapshot(_))), "{bad:?}");
     data.truncate(100);
     let built =
-        rebuild_side_files(&data.as_slice(), 1 << 40, None, None, &Config::default()).unwrap();
+        rebuild_side_files(&data.as_slice(), 1 << 40, None, None, &IndexConfig::default()).unwrap();
     assert_eq!((built.valid_bytes, built.next_offset), (0, 1 << 40));
 }
 
@@ -130,11 +139,106 @@ fn names_that_are_no_numbers_are_refused_as_java_does() {
     for file in [&b"orders.log"[..], b".index", b"99999999999999999999.log", b"x.snapshot"] {
         let mut files = directory();
         files.insert(file.to_vec(), Vec::new());
-        let after = predict_recovery(&files, "orders-0", Restart::default(), Aborted::Sought)
-            .expect("read");
+        let after = predict(&files, &Restart::default()).expect("read");
         let class = after.refusal.expect("refused").class;
         assert_eq!(class, "java.lang.NumberFormatException", "{file:?}");
     }
+}
+
+/// A directory with a segment that says it has so many bytes, and holds none.
+struct Sparse(u64);
+
+struct SparseFile(u64);
+
+impl Directory for Sparse {
+    fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+        Ok(vec![name(0, "log")])
+    }
+
+    fn open(&self, _: &[u8]) -> io::Result<Box<dyn Source + '_>> {
+        Ok(Box::new(SparseFile(self.0)))
+    }
+}
+
+impl Source for SparseFile {
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(5))
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0)
+    }
+}
+
+#[test]
+fn a_segment_larger_than_kafka_opens_is_refused() {
+    let restart = Restart::default();
+    let huge = Sparse(1 << 31);
+    let after = predict_recovery(&huge, "orders-0", &restart, Aborted::Ignored, &|_| true);
+    let after = after.expect("predicted");
+    assert!(after.refusal.expect("refused").message.contains("larger than the maximum"));
+    assert_eq!((after.segments[0].bytes, after.bytes_before[&name(0, "log")]), (1 << 31, 1 << 31));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let restart = Restart::default();
+    let after = predict_recovery(&Sparse(100), "orders-0", &restart, Aborted::Ignored, &|_| true);
+    match after {
+        Err(LoadError::Io { file, error }) => {
+            assert_eq!((file, error.raw_os_error()), (Some(name(0, "log")), Some(5)));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_prediction_reports_what_it_reads_and_stops_when_asked_to() {
+    let read = Cell::new(0);
+    let restart = Restart::default();
+    let count = |bytes: u64| {
+        assert!(bytes >= read.get());
+        read.set(bytes);
+        true
+    };
+    predict_recovery(&directory(), "orders-0", &restart, Aborted::Sought, &count).expect("read");
+    assert!(read.get() > 40_000, "{}", read.get());
+    let stop = |bytes: u64| bytes < 10_000;
+    let stopped = predict_recovery(&directory(), "orders-0", &restart, Aborted::Sought, &stop);
+    assert!(matches!(stopped, Err(LoadError::Stopped)), "{stopped:?}");
+}
+
+#[test]
+fn starts_say_what_becomes_of_the_log_and_what_to_do_before() {
+    let outcomes = |files: &Files, partition: &str, starts: &Starts| {
+        let starts = predict_starts(files, partition, starts, Aborted::Sought, &|_| true);
+        let starts = starts.expect("predicted").into_iter();
+        starts
+            .map(|start| (start.stopped_cleanly, start.outcome, start.offsets_lost))
+            .collect::<Vec<_>>()
+    };
+    let starts = Starts { stopped_cleanly: true, log_end_offset: Some(16), ..Starts::default() };
+    let opens = |clean| (clean, StartOutcome::Opens, 0);
+    let mut files = directory();
+    assert_eq!(
+        outcomes(&files, "orders-0", &starts),
+        [(true, StartOutcome::ExposesAborted, 0), opens(false)]
+    );
+    // Without partition.metadata, where others have it.
+    let with_ids = Starts { needs_topic_id: true, ..starts };
+    let put_aside = |clean| (clean, StartOutcome::PutAside, 0);
+    assert_eq!(outcomes(&files, "orders-0", &with_ids), [put_aside(true), put_aside(false)]);
+    files.get_mut(&name(9, "log")).unwrap().extend([0; 100]);
+    let both = predict_starts(&files, "orders-0", &starts, Aborted::Sought, &|_| true).unwrap();
+    assert_eq!(both[0].outcome, StartOutcome::Refuses);
+    assert!(both[0].is_next && !both[1].is_next);
+    assert!(both[0].action.starts_with("Delete .kafka_cleanshutdown"));
+    assert_eq!((both[1].outcome, both[1].after.bytes_cut()), (StartOutcome::Opens, 100));
+    assert_eq!(outcomes(&files, "__cluster_metadata-0", &starts), [opens(false)]);
+    let cut = files.get_mut(&name(9, "log")).unwrap();
+    cut.truncate(cut.len() - 101);
+    let unclean = Starts { stopped_cleanly: false, ..starts };
+    assert_eq!(outcomes(&files, "orders-0", &unclean)[0], (false, StartOutcome::Cuts, 1));
 }
 
 fn change() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
@@ -173,11 +277,11 @@ proptest! {
         let before = files.clone();
         let restart =
             Restart { stopped_cleanly, recovery_point, log_start_offset, ..Restart::default() };
-        let after = predict_recovery(&files, "orders-0", restart, Aborted::Sought).expect("read");
+        let after = predict(&files, &restart).expect("read");
         prop_assert_eq!(&files, &before);
-        prop_assert_eq!(&after, &predict_recovery(&files, "orders-0", restart, Aborted::Sought).expect("read"));
+        prop_assert_eq!(&after, &predict(&files, &restart).expect("read"));
         for segment in &after.segments {
-            if let Some(bytes) = segment.bytes_before {
+            if let Some(&bytes) = after.bytes_before.get(&segment.file) {
                 prop_assert!(segment.bytes <= bytes || after.files_deleted.contains(&segment.file)
                     || files.contains_key(&[&segment.file[..], b".swap"].concat()));
             }

@@ -3,6 +3,7 @@
 use ottla_log::sidefiles::checkpoint::{
     LeaderEpoch, check_order, read_leader_epochs, read_offset_checkpoint,
 };
+use ottla_log::sidefiles::meta_properties::read_meta_properties;
 use ottla_log::sidefiles::metadata::read_partition_metadata;
 use ottla_log::sidefiles::offset_index::{self, OffsetEntry};
 use ottla_log::sidefiles::snapshot::{SnapshotEntry, SnapshotError, read_snapshot, write_snapshot};
@@ -156,4 +157,25 @@ proptest! {
         let entry = TimeEntry { timestamp, relative_offset };
         prop_assert_eq!(TimeEntry::read(&entry.to_bytes(), 0), Some(entry));
     }
+}
+
+#[test]
+fn properties_of_a_log_directory_need_a_version_and_a_number() {
+    let fault = |data: &[u8]| {
+        let error = read_meta_properties(data).expect_err("no properties");
+        (error.to_string(), error.found)
+    };
+    let unknown = |found: &str| ("unknown version".to_owned(), found.to_owned());
+    assert_eq!(fault(b""), unknown("none"));
+    assert_eq!(fault(b"version=2\n"), unknown("2"));
+    assert_eq!(fault(b"#version=1\nnode.id=1\n"), unknown("none"));
+    assert_eq!(fault(b"version=0\nnode.id=1\n").0, "no broker.id");
+    assert_eq!(fault(b"version=1\nbroker.id=1\n").0, "no node.id");
+    for id in ["", "-1", "+1", "1.5", "9223372036854775808", "00000000000000000001"] {
+        let data = format!("version=1\nnode.id={id}\n");
+        assert_eq!(fault(data.as_bytes()), ("no node.id".to_owned(), id.to_owned()));
+    }
+    assert_eq!(fault(b"version=1\nnode.id=\xff").0, "no text");
+    let read = read_meta_properties(b" version = 1\r\n!a=b\nnode.id=7\nnode.id= 8 \n").unwrap();
+    assert_eq!(read.into_iter().collect::<Vec<_>>(), [("node.id", "8"), ("version", "1")]);
 }

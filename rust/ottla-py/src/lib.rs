@@ -11,6 +11,7 @@ mod check;
 mod columns;
 mod error_codes;
 mod errors;
+mod framing;
 mod header_json;
 mod internal_topics;
 mod leader;
@@ -57,6 +58,8 @@ mod _engine {
     #[pymodule_export]
     use crate::error_codes::{ErrorCode, error_codes, leader_error_codes};
     #[pymodule_export]
+    use crate::framing::whole_batches;
+    #[pymodule_export]
     use crate::internal_topics::{
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
         transactional_ids,
@@ -78,7 +81,10 @@ mod _engine {
     use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
 
     #[pymodule_export]
-    use crate::recovery::{predict_recovery, rebuild_side_files};
+    use crate::recovery::{
+        RebuiltIndexes, Recovery, SideFiles, Start, predict_recovery, predict_starts,
+        rebuild_side_files,
+    };
 
     #[pymodule_export]
     use crate::replicas::{Copy, compare_copies};
@@ -91,7 +97,8 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::sidefiles::{
-        parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata,
+        parse_leader_epochs, parse_meta_properties, parse_offset_checkpoint,
+        parse_partition_metadata,
     };
 
     #[pymodule_export]

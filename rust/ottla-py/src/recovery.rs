@@ -1,93 +1,215 @@
 //! What the next start of a broker makes of a partition's directory, and the side files it builds.
 
-use crate::place::{Opened, Place, os_error};
+use crate::place::{Place, os_error};
 use crate::progress::Progress;
 use ottla_log::recovery::{
-    Aborted, Config, Directory, Recovery, Restart, SegmentOutcome, predict_recovery as predict,
-    rebuild_side_files as rebuild,
+    self, Aborted, Directory, IndexConfig, LoadError, RebuiltIndexes as Rebuilt, Restart, Starts,
 };
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use ottla_log::source::Source;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes read between two words about them.
-const TOLD_BYTES: u64 = 8 << 20;
+/// Bytes read between two calls of a callback.
+const BYTES_BETWEEN_REPORTS: u64 = 8 << 20;
 
-/// What `AuditCancelledError` says.
-const STOPPED: &str = "the prediction was stopped";
+/// A file's name and its bytes.
+type FileSize = (Vec<u8>, u64);
+
+/// Producer id, first offset and offset of the marker of an aborted transaction.
+type Transaction = (i64, i64, i64);
+
+/// Id, epoch, last sequence, last offset, last timestamp, coordinator epoch and first offset of the
+/// open transaction of a producer.
+type Producer = (i64, i16, i32, i64, i64, i32, Option<i64>);
 
 /// The regular files of a directory, as the caller has listed them.
-struct Listed {
-    places: BTreeMap<Vec<u8>, Place>,
-    progress: Progress,
-    read: AtomicU64,
-    /// The name of the file that could not be read.
-    failed: Mutex<Option<Vec<u8>>>,
-}
-
-/// A file of it; whoever asked for the bytes is told.
-struct Watched<'a> {
-    file: Opened,
-    name: Vec<u8>,
-    directory: &'a Listed,
-}
+struct Listed(BTreeMap<Vec<u8>, Place>);
 
 impl Directory for Listed {
     fn names(&self) -> io::Result<Vec<Vec<u8>>> {
-        Ok(self.places.keys().cloned().collect())
+        Ok(self.0.keys().cloned().collect())
     }
 
     fn open(&self, name: &[u8]) -> io::Result<Box<dyn Source + '_>> {
-        let place = self.places.get(name).ok_or(io::ErrorKind::NotFound)?;
-        let file = place.open().inspect_err(|_| self.fail(name))?;
-        Ok(Box::new(Watched { file, name: name.to_vec(), directory: self }))
-    }
-}
-
-impl Source for Watched<'_> {
-    fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(position, buffer);
-        let read = read.inspect_err(|_| self.directory.fail(&self.name))?;
-        self.directory.advance(read as u64)?;
-        Ok(read)
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        self.file.size().inspect_err(|_| self.directory.fail(&self.name))
+        let place = self.0.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(place.open()?))
     }
 }
 
 impl Listed {
-    fn fail(&self, name: &[u8]) {
-        if let Ok(mut failed) = self.failed.lock() {
-            *failed = Some(name.to_vec());
+    /// What Python raises for an error.
+    fn error(&self, py: Python<'_>, error: &LoadError, progress: Progress) -> PyErr {
+        match error {
+            LoadError::Io { file, error } => {
+                match file.as_ref().and_then(|file| self.0.get(file)) {
+                    Some(place) => place.error(py, error),
+                    None => os_error(py, error, None),
+                }
+            }
+            other => progress
+                .into_error(py, "the prediction was stopped")
+                .unwrap_or_else(|| PyOSError::new_err(other.to_string())),
         }
     }
+}
 
-    /// Tells how far it is, now and then, and stops when the answer says so.
-    fn advance(&self, bytes: u64) -> io::Result<()> {
-        let before = self.read.fetch_add(bytes, Ordering::Relaxed);
-        let read = before.saturating_add(bytes);
-        let is_due = before / TOLD_BYTES != read / TOLD_BYTES;
-        if is_due && !self.progress.report(read) {
-            return Err(io::Error::other(STOPPED));
+/// The indexes of a segment that a start reads from its beginning.
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+#[derive(Clone)]
+pub(crate) struct RebuiltIndexes {
+    offset_entries: u64,
+    time_entries: u64,
+    aborted_count: u64,
+    aborted: Vec<(i64, i64, i64, i64)>,
+    max_timestamp: i64,
+    fault: Option<String>,
+}
+
+impl From<Rebuilt> for RebuiltIndexes {
+    fn from(rebuilt: Rebuilt) -> Self {
+        let entry = |entry: &AbortedTransaction| {
+            (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
+        };
+        Self {
+            offset_entries: rebuilt.offset_entries,
+            time_entries: rebuilt.time_entries,
+            aborted_count: rebuilt.aborted_count,
+            aborted: rebuilt.aborted.iter().map(entry).collect(),
+            max_timestamp: rebuilt.max_timestamp,
+            fault: rebuilt.fault,
         }
-        Ok(())
     }
+}
+
+/// What a start makes of a directory.
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+#[derive(Clone)]
+pub(crate) struct Recovery {
+    error: Option<&'static str>,
+    message: Option<String>,
+    is_stray: bool,
+    log_start_offset: i64,
+    log_end_offset: i64,
+    first_undecided_offset: Option<i64>,
+    segments: Vec<FileSize>,
+    bytes_before: Vec<FileSize>,
+    bytes_cut: u64,
+    rebuilt: Vec<(Vec<u8>, RebuiltIndexes)>,
+    producers: Vec<Producer>,
+    leader_epochs: Vec<(i32, i64)>,
+    exposed: Vec<Transaction>,
+    files_deleted: Vec<Vec<u8>>,
+    files_created: Vec<Vec<u8>>,
+}
+
+impl From<recovery::Recovery> for Recovery {
+    fn from(recovery: recovery::Recovery) -> Self {
+        let bytes_cut = recovery.bytes_cut();
+        let (error, message) =
+            recovery.refusal.map(|refusal| (refusal.class, refusal.message)).unzip();
+        let producers = recovery.producers.iter().map(|producer| {
+            let last_offset = producer.batches().last().map_or(-1, |batch| batch.last_offset);
+            (
+                producer.producer_id,
+                producer.producer_epoch,
+                producer.last_sequence(),
+                last_offset,
+                producer.last_timestamp,
+                producer.coordinator_epoch,
+                producer.transaction_first_offset,
+            )
+        });
+        let epochs = recovery.leader_epochs.iter().map(|epoch| (epoch.epoch, epoch.start_offset));
+        let exposed =
+            recovery.exposed.iter().map(|t| (t.producer_id, t.first_offset, t.last_offset));
+        let segments =
+            recovery.segments.iter().map(|segment| (segment.file.clone(), segment.bytes));
+        Self {
+            error,
+            message,
+            is_stray: recovery.is_stray,
+            log_start_offset: recovery.log_start_offset,
+            log_end_offset: recovery.log_end_offset,
+            first_undecided_offset: recovery.first_undecided_offset,
+            segments: segments.collect(),
+            bytes_before: recovery.bytes_before.into_iter().collect(),
+            bytes_cut,
+            producers: producers.collect(),
+            leader_epochs: epochs.collect(),
+            exposed: exposed.collect(),
+            files_deleted: recovery.files_deleted,
+            files_created: recovery.files_created,
+            rebuilt: recovery
+                .segments
+                .into_iter()
+                .filter_map(|segment| Some((segment.file, segment.rebuilt?.into())))
+                .collect(),
+        }
+    }
+}
+
+/// One start over a partition, with what to do before.
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+#[derive(Clone)]
+pub(crate) struct Start {
+    clean: bool,
+    is_next: bool,
+    outcome: &'static str,
+    offsets_lost: u64,
+    action: &'static str,
+    after: Recovery,
+}
+
+impl From<recovery::Start> for Start {
+    fn from(start: recovery::Start) -> Self {
+        Self {
+            clean: start.stopped_cleanly,
+            is_next: start.is_next,
+            outcome: start.outcome.name(),
+            offsets_lost: start.offsets_lost,
+            action: start.action,
+            after: start.after.into(),
+        }
+    }
+}
+
+/// Predicts over listed files without the interpreter's lock.
+fn predict<T: Send>(
+    py: Python<'_>,
+    listed: &Listed,
+    aborted: Option<Vec<Transaction>>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Listed, Aborted<'_>, &dyn Fn(u64) -> bool) -> Result<T, LoadError> + Send,
+) -> PyResult<T> {
+    let known: Option<Vec<_>> = aborted.map(|known| known.into_iter().map(transaction).collect());
+    let progress = Progress::new(progress);
+    let predicted = py.detach(|| {
+        let reports = Cell::new(0);
+        let report = |read: u64| {
+            let due = read / BYTES_BETWEEN_REPORTS;
+            due == reports.replace(due) || progress.report(read)
+        };
+        work(listed, known.as_deref().map_or(Aborted::Sought, Aborted::Known), &report)
+    });
+    predicted.map_err(|error| listed.error(py, &error, progress))
+}
+
+fn transaction((producer_id, first_offset, last_offset): Transaction) -> AbortedTransaction {
+    AbortedTransaction { producer_id, first_offset, last_offset, last_stable_offset: 0 }
 }
 
 /// Plays through the start of a broker over the files of one partition's directory.
 ///
 /// Args:
-///     files: its regular files by name: the path of each, or an object that reads it, as of
+///     files: its regular files by name: the path of each, or an object that reads it, see
 ///         :class:`Segment`.
 ///     partition: the name Kafka knows it by.
+///     clean: the log directory holds ``.kafka_cleanshutdown``.
+///     recovery_point, log_start_offset: from the checkpoints of the log directory.
 ///     aborted: producer, first and last offset of its aborted transactions; None finds them by
 ///         reading every segment.
 ///     progress: called with the bytes read so far, every 8 MiB; stops by returning false.
@@ -100,104 +222,88 @@ impl Listed {
     files, *, partition, clean, recovery_point, log_start_offset, aborted, progress=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-pub(crate) fn predict_recovery<'py>(
-    py: Python<'py>,
+pub(crate) fn predict_recovery(
+    py: Python<'_>,
     files: BTreeMap<Vec<u8>, Place>,
     partition: &str,
     clean: bool,
     recovery_point: i64,
     log_start_offset: i64,
-    aborted: Option<Vec<(i64, i64, i64)>>,
+    aborted: Option<Vec<Transaction>>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let listed = Listed {
-        places: files,
-        progress: Progress::new(progress),
-        read: AtomicU64::new(0),
-        failed: Mutex::new(None),
-    };
-    let config = Config::default();
+) -> PyResult<Recovery> {
+    let config = IndexConfig::default();
     let restart = Restart { stopped_cleanly: clean, recovery_point, log_start_offset, config };
-    let known: Option<Vec<_>> = aborted.map(|known| known.into_iter().map(transaction).collect());
-    let aborted = known.as_deref().map_or(Aborted::Sought, Aborted::Known);
-    let predicted = py.detach(|| predict(&listed, partition, restart, aborted));
-    if let Some(error) = listed.progress.into_error(py, STOPPED) {
-        return Err(error);
-    }
-    match predicted {
-        Ok(recovery) => row(py, &recovery),
-        Err(error) => {
-            let failed = listed.failed.into_inner().ok().flatten();
-            match failed.and_then(|name| listed.places.get(&name)) {
-                Some(place) => Err(place.error(py, &error)),
-                None => Err(os_error(py, &error, None)),
-            }
-        }
-    }
+    let recovery = predict(py, &Listed(files), aborted, progress, |listed, aborted, report| {
+        recovery::predict_recovery(listed, partition, &restart, aborted, report)
+    })?;
+    Ok(recovery.into())
 }
 
-fn transaction((producer_id, first_offset, last_offset): (i64, i64, i64)) -> AbortedTransaction {
-    AbortedTransaction { producer_id, first_offset, last_offset, last_stable_offset: 0 }
+/// Predicts the next start over one partition, first, and the one after the other kind of stop, if
+/// that makes a difference.
+///
+/// Args:
+///     files, partition, aborted, progress: those of :func:`predict_recovery`.
+///     stopped_cleanly: the log directory holds ``.kafka_cleanshutdown``.
+///     recovery_point, log_start_offset: the partition's entries in the checkpoints of the log
+///         directory.
+///     log_end_offset: where the log ends by its batches, if that is known.
+///     needs_topic_id: the broker misses a ``partition.metadata``.
+///
+/// Raises:
+///     OSError: a file cannot be read.
+///     AuditCancelledError: ``progress`` said so.
+#[pyfunction]
+#[pyo3(signature = (
+    files, *, partition, stopped_cleanly, recovery_point, log_start_offset, log_end_offset,
+    needs_topic_id, aborted, progress=None
+))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+pub(crate) fn predict_starts(
+    py: Python<'_>,
+    files: BTreeMap<Vec<u8>, Place>,
+    partition: &str,
+    stopped_cleanly: bool,
+    recovery_point: Option<i64>,
+    log_start_offset: Option<i64>,
+    log_end_offset: Option<i64>,
+    needs_topic_id: bool,
+    aborted: Option<Vec<Transaction>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<Start>> {
+    let starts = Starts {
+        stopped_cleanly,
+        recovery_point,
+        log_start_offset,
+        log_end_offset,
+        needs_topic_id,
+        config: IndexConfig::default(),
+    };
+    let starts = predict(py, &Listed(files), aborted, progress, |listed, aborted, report| {
+        recovery::predict_starts(listed, partition, &starts, aborted, report)
+    })?;
+    Ok(starts.into_iter().map(Start::from).collect())
 }
 
-fn row<'py>(py: Python<'py>, recovery: &Recovery) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    let refusal = recovery.refusal.as_ref();
-    row.set_item("error", refusal.map(|refusal| refusal.class))?;
-    row.set_item("message", refusal.map(|refusal| refusal.message.as_str()))?;
-    row.set_item("log_start_offset", recovery.log_start_offset)?;
-    row.set_item("log_end_offset", recovery.log_end_offset)?;
-    row.set_item("first_undecided_offset", recovery.first_undecided_offset)?;
-    row.set_item("is_stray", recovery.is_stray)?;
-    let segments = recovery.segments.iter().map(|segment| segment_row(py, segment));
-    row.set_item("segments", segments.collect::<PyResult<Vec<_>>>()?)?;
-    let producers = recovery.producers.iter().map(|producer| {
-        let last_offset = producer.batches().last().map_or(-1, |batch| batch.last_offset);
-        (
-            producer.producer_id,
-            producer.producer_epoch,
-            producer.last_sequence(),
-            last_offset,
-            producer.last_timestamp,
-            producer.coordinator_epoch,
-            producer.transaction_first_offset,
-        )
-    });
-    row.set_item("producers", producers.collect::<Vec<_>>())?;
-    let epochs = recovery.leader_epochs.iter().map(|epoch| (epoch.epoch, epoch.start_offset));
-    row.set_item("leader_epochs", epochs.collect::<Vec<_>>())?;
-    let exposed = recovery.exposed.iter().map(|t| (t.producer_id, t.first_offset, t.last_offset));
-    row.set_item("exposed", exposed.collect::<Vec<_>>())?;
-    let bytes = |names: &[Vec<u8>]| PyTuple::new(py, names.iter().map(|n| PyBytes::new(py, n)));
-    row.set_item("files_deleted", bytes(&recovery.files_deleted)?)?;
-    row.set_item("files_created", bytes(&recovery.files_created)?)?;
-    Ok(row)
-}
-
-fn entry(entry: &AbortedTransaction) -> (i64, i64, i64, i64) {
-    (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
-}
-
-fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("file", PyBytes::new(py, &segment.file))?;
-    row.set_item("bytes_before", segment.bytes_before)?;
-    row.set_item("bytes", segment.bytes)?;
-    row.set_item("is_rebuilt", segment.rebuilt.is_some())?;
-    let Some(rebuilt) = &segment.rebuilt else { return Ok(row) };
-    row.set_item("offset_entries", rebuilt.offset_entries)?;
-    row.set_item("time_entries", rebuilt.time_entries)?;
-    row.set_item("aborted_count", rebuilt.aborted_count)?;
-    row.set_item("aborted", rebuilt.aborted.iter().map(entry).collect::<Vec<_>>())?;
-    row.set_item("max_timestamp", rebuilt.max_timestamp)?;
-    row.set_item("fault", rebuilt.fault.as_deref())?;
-    Ok(row)
+/// What should stand beside a segment.
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+#[derive(Clone)]
+pub(crate) struct SideFiles {
+    offset_index: Vec<u8>,
+    time_index: Vec<u8>,
+    transaction_index: Vec<u8>,
+    snapshot: Vec<u8>,
+    next_offset: i64,
+    leader_epochs: Vec<u8>,
+    valid_bytes: u64,
+    fault: Option<String>,
 }
 
 /// Builds what should stand beside a segment.
 ///
 /// Args:
-///     path: of the segment file, or an object that reads it, as of :class:`Segment`.
+///     path: of the segment file, or an object that reads it, see :class:`Segment`.
 ///     base_offset: the number in its name.
 ///     snapshot: the bytes of the producer snapshot before it, if producers were known there.
 ///     leader_epochs: the bytes of a ``leader-epoch-checkpoint`` of what is before it.
@@ -210,29 +316,42 @@ fn segment_row<'py>(py: Python<'py>, segment: &SegmentOutcome) -> PyResult<Bound
     path, base_offset, *, snapshot=None, leader_epochs=None, index_interval_bytes=4096
 ))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn rebuild_side_files<'py>(
-    py: Python<'py>,
+pub(crate) fn rebuild_side_files(
+    py: Python<'_>,
     path: Place,
     base_offset: i64,
     snapshot: Option<&[u8]>,
     leader_epochs: Option<&[u8]>,
     index_interval_bytes: u64,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<SideFiles> {
     let file = path.open_detached(py)?;
-    let config = Config { index_interval_bytes, ..Config::default() };
-    let built = py.detach(|| rebuild(&file, base_offset, snapshot, leader_epochs, &config));
-    let built = built.map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => PyValueError::new_err(error.to_string()),
-        _ => path.error(py, &error),
+    let config = IndexConfig { index_interval_bytes, ..IndexConfig::default() };
+    let built = py.detach(|| {
+        recovery::rebuild_side_files(&file, base_offset, snapshot, leader_epochs, &config)
+    });
+    let built = built.map_err(|error| match error {
+        LoadError::Io { error, .. } => path.error(py, &error),
+        LoadError::Refused(_) | LoadError::Snapshot(_) => PyValueError::new_err(error.to_string()),
+        LoadError::Limit(_) | LoadError::Stopped => PyOSError::new_err(error.to_string()),
     })?;
-    let row = PyDict::new(py);
-    row.set_item("offset_index", PyBytes::new(py, &built.offset_index))?;
-    row.set_item("time_index", PyBytes::new(py, &built.time_index))?;
-    row.set_item("transaction_index", PyBytes::new(py, &built.transaction_index))?;
-    row.set_item("snapshot", PyBytes::new(py, &built.snapshot))?;
-    row.set_item("next_offset", built.next_offset)?;
-    row.set_item("leader_epochs", PyBytes::new(py, &built.leader_epochs))?;
-    row.set_item("valid_bytes", built.valid_bytes)?;
-    row.set_item("fault", built.fault)?;
-    Ok(row)
+    let recovery::SideFiles {
+        offset_index,
+        time_index,
+        transaction_index,
+        snapshot,
+        next_offset,
+        leader_epochs,
+        valid_bytes,
+        fault,
+    } = built;
+    Ok(SideFiles {
+        offset_index,
+        time_index,
+        transaction_index,
+        snapshot,
+        next_offset,
+        leader_epochs,
+        valid_bytes,
+        fault,
+    })
 }

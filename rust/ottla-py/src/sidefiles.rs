@@ -2,45 +2,56 @@
 //! `(message, expected, found)`.
 
 use ottla_log::sidefiles::checkpoint::{check_order, read_leader_epochs, read_offset_checkpoint};
+use ottla_log::sidefiles::meta_properties::read_meta_properties;
 use ottla_log::sidefiles::metadata::read_partition_metadata;
 use ottla_log::sidefiles::text::TextError;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
-type Fault = (String, String, String);
+type FaultText = (String, String, String);
 
-fn told(error: &TextError) -> Fault {
+fn fault_text(error: &TextError) -> FaultText {
     (error.to_string(), error.expected.clone(), error.found.clone())
 }
 
 /// The entries of an offset checkpoint as ``(topic, partition, offset)``, or what is wrong with it.
 #[pyfunction]
-pub(crate) fn parse_offset_checkpoint(data: &[u8]) -> (Vec<(String, i32, i64)>, Option<Fault>) {
+pub(crate) fn parse_offset_checkpoint(data: &[u8]) -> (Vec<(String, i32, i64)>, Option<FaultText>) {
     match read_offset_checkpoint(data) {
         Ok(entries) => {
             (entries.into_iter().map(|e| (e.topic, e.partition, e.offset)).collect(), None)
         }
-        Err(error) => (Vec::new(), Some(told(&error))),
+        Err(error) => (Vec::new(), Some(fault_text(&error))),
     }
 }
 
 /// The entries of a leader-epoch checkpoint as ``(epoch, start_offset)``, and what is wrong with it:
 /// entries that do not increase are given all the same.
 #[pyfunction]
-pub(crate) fn parse_leader_epochs(data: &[u8]) -> (Vec<(i32, i64)>, Option<Fault>) {
+pub(crate) fn parse_leader_epochs(data: &[u8]) -> (Vec<(i32, i64)>, Option<FaultText>) {
     match read_leader_epochs(data) {
         Ok(epochs) => {
-            let fault = check_order(&epochs).err().map(|error| told(&error));
+            let fault = check_order(&epochs).err().map(|error| fault_text(&error));
             (epochs.iter().map(|e| (e.epoch, e.start_offset)).collect(), fault)
         }
-        Err(error) => (Vec::new(), Some(told(&error))),
+        Err(error) => (Vec::new(), Some(fault_text(&error))),
     }
 }
 
 /// The topic id of a ``partition.metadata``, or what is wrong with it.
 #[pyfunction]
-pub(crate) fn parse_partition_metadata(data: &[u8]) -> (Option<String>, Option<Fault>) {
+pub(crate) fn parse_partition_metadata(data: &[u8]) -> (Option<String>, Option<FaultText>) {
     match read_partition_metadata(data) {
         Ok(topic_id) => (Some(topic_id.to_owned()), None),
-        Err(error) => (None, Some(told(&error))),
+        Err(error) => (None, Some(fault_text(&error))),
+    }
+}
+
+/// The properties of a ``meta.properties`` by name, and what is wrong with it, if anything.
+#[pyfunction]
+pub(crate) fn parse_meta_properties(data: &[u8]) -> (BTreeMap<&str, &str>, Option<FaultText>) {
+    match read_meta_properties(data) {
+        Ok(properties) => (properties, None),
+        Err(error) => (BTreeMap::new(), Some(fault_text(&error))),
     }
 }

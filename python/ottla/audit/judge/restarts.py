@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ottla.logs.names import (
-    CLUSTER_METADATA,
-    LOG_START_OFFSETS,
-    PARTITION_METADATA,
-    RECOVERY_POINTS,
-)
-from ottla.logs.recovery import RecoveryPrediction, predict_start
+from ottla.logs.names import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
+from ottla.logs.recovery import predict_starts
 from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
@@ -29,44 +24,12 @@ if TYPE_CHECKING:
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
+    from ottla.logs.recovery import Start
     from ottla.storage import Files
 
     Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
     Predict: TypeAlias = Callable[[Sequence["StartRequest"]], Iterable[Sequence[Row]]]
     """Carries requests out."""
-
-Kind = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
-
-ACTIONS: dict[Kind, str] = {
-    "refuses": "Mend the file, or move the directory away: the broker then fetches the partition"
-    " from another replica",
-    "put-aside": "Write partition.metadata anew (version: 0, topic_id: that of the topic)",
-    "ends-early": "Delete the .index of the last segment: the broker builds it anew",
-    "cuts": "Copy the directory first",
-    "exposes-aborted": "Delete the .index of these segments: the broker builds it anew, and the"
-    " .txnindex with it",
-    "opens": "Nothing",
-}
-"""What to do before the start, by what it makes of a partition."""
-
-MARK_MISLEADS = (
-    "Delete .kafka_cleanshutdown: the broker then recovers the log, and cuts what cannot be read"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """One start over one partition, as the table `recovery` has it."""
-
-    partition: Partition
-    is_next: bool
-    """The directory is in the state that leads to this start."""
-    outcome: Kind
-    offsets_lost: int
-    """Offsets at the end of the log that the broker gives out again."""
-    action: str
-    after: RecoveryPrediction
-
 
 # A start lists the directory again for every segment, and so does its prediction: with many more
 # segments than any broker keeps in a partition it would take hours.
@@ -114,7 +77,7 @@ class StartRequest:
         if (count := len(partition.segments)) > MAX_SEGMENTS:
             return [(*place, *_unknown(f"{count:,} segments, more than {MAX_SEGMENTS:,}"))]
         try:
-            restarts = predict_restarts(
+            starts = predict_restarts(
                 partition,
                 checkpoints,
                 end_offset=self.end_offset,
@@ -125,7 +88,7 @@ class StartRequest:
             )
         except OSError as error:
             return [(*place, *_unknown(error.strerror or str(error)))]
-        return [(*place, *_row(restart)) for restart in restarts]
+        return [(*place, *_row(start)) for start in starts]
 
 
 def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
@@ -195,22 +158,22 @@ def _suspects(
     return suspects
 
 
-def _row(restart: Restart) -> Row:
-    after = restart.after
+def _row(start: Start) -> Row:
+    after = start.after
     return (
         "clean" if after.clean else "unclean",
-        restart.is_next,
-        restart.outcome,
+        start.is_next,
+        start.outcome,
         after.opens,
         after.error,
         after.message,
         after.log_start_offset,
         after.log_end_offset,
-        restart.offsets_lost,
+        start.offsets_lost,
         after.bytes_cut if after.opens else None,
         after.segments_deleted if after.opens else None,
         len(after.exposed),
-        restart.action,
+        start.action,
     )
 
 
@@ -229,7 +192,7 @@ def predict_restarts(
     needs_topic_id: bool = True,
     progress: Callable[[int], bool] | None = None,
     files: Files = ANYWHERE,
-) -> list[Restart]:
+) -> list[Start]:
     """The next start over a partition, first, and the one after the other kind of stop.
 
     Args:
@@ -245,66 +208,14 @@ def predict_restarts(
         OSError: a file cannot be read.
         AuditCancelledError: `progress` said so.
     """
-    # The log of the quorum is recovered whole at every start (`KafkaRaftLog`).
-    is_quorum = partition.topic == CLUSTER_METADATA
-    next_is_clean = partition.stopped_cleanly and not is_quorum
-    point = 0 if is_quorum else checkpoints.offset(partition, RECOVERY_POINTS) or 0
-    starts = {
-        clean: predict_start(
-            partition.directory,
-            clean=clean,
-            recovery_point=point,
-            log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS) or 0,
-            aborted=aborted,
-            progress=progress,
-            files=files,
-        )
-        for clean in (next_is_clean, not next_is_clean)
-    }
-    return [
-        _restart(
-            partition,
-            starts,
-            clean,
-            is_next=clean == next_is_clean,
-            end_offset=end_offset,
-            needs_topic_id=needs_topic_id,
-        )
-        for clean in starts
-        if clean == next_is_clean or not is_quorum
-    ]
-
-
-def _restart(
-    partition: Partition,
-    starts: Mapping[bool, RecoveryPrediction],
-    clean: bool,
-    *,
-    is_next: bool,
-    end_offset: int | None,
-    needs_topic_id: bool,
-) -> Restart:
-    after = starts[clean]
-    lost = 0
-    if after.log_end_offset is not None and end_offset is not None:
-        lost = max(0, end_offset - after.log_end_offset)
-    outcome: Kind = "opens"
-    if not after.opens:
-        outcome = "refuses"
-    elif after.is_stray and needs_topic_id:
-        outcome = "put-aside"
-    elif lost:
-        outcome = "cuts" if after.bytes_cut else "ends-early"
-    elif after.exposed:
-        outcome = "exposes-aborted"
-    action = ACTIONS[outcome]
-    if outcome == "refuses" and clean and starts[False].opens:
-        action = MARK_MISLEADS
-    return Restart(
-        partition=partition,
-        is_next=is_next,
-        outcome=outcome,
-        offsets_lost=lost,
-        action=action,
-        after=after,
+    return predict_starts(
+        partition.directory,
+        stopped_cleanly=partition.stopped_cleanly,
+        recovery_point=checkpoints.offset(partition, RECOVERY_POINTS),
+        log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS),
+        log_end_offset=end_offset,
+        needs_topic_id=needs_topic_id,
+        aborted=aborted,
+        progress=progress,
+        files=files,
     )

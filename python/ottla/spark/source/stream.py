@@ -11,8 +11,6 @@ What retention or a broker's restart took before it was read is told, never pass
 from __future__ import annotations
 
 import os
-import struct
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ottla.audit.result.columns import SEGMENT_TABLES
 from ottla.errors import SparkError
-from ottla.logs.segment import find_offset, first_batch
+from ottla.logs.segment import find_offset, first_batch, whole_batches
 from ottla.spark.source.filters import Bounds
 from ottla.spark.source.options import parse_options
 from ottla.spark.source.pieces import TASK_BYTES, Piece, Pieces, cannot_read, grouped
@@ -43,21 +41,12 @@ except ImportError:  # PySpark before 4.2 knows no limits.
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql.types import StructType
 
     from ottla.spark.source.options import Request
     from ottla.storage import Files, Place
-
-HEAD = struct.Struct(">qi")
-"""What every batch and every older message begins with: an offset, and the bytes that follow."""
-
-WINDOW_BYTES = 1 << 20
-"""Bytes of an object that are read at once to find heads in."""
-
-LEAST_BATCH_BYTES = HEAD.size + 14
-"""A message of magic 0 without key and value."""
 
 
 class Reached(NamedTuple):
@@ -156,50 +145,6 @@ def _is_directory(files: Files, path: bytes) -> bool:
         return False
 
 
-def batches_end(place: Place, position: int, stop: int, budget: int | None) -> tuple[int, int]:
-    """Where the last whole batch before a position ends, and where it begins.
-
-    Goes from length to length. Stands still at bytes that cannot be a batch, and where a batch is
-    not whole: both may still be written. With a budget goes no further than it takes to use it up.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    start = last = position
-    with _heads_of(place) as head_at:
-        while budget is None or position - start < budget:
-            head = head_at(position)
-            if len(head) < HEAD.size:
-                break
-            end = position + HEAD.size + HEAD.unpack(head)[1]
-            if end < position + LEAST_BATCH_BYTES or end > stop:
-                break
-            last, position = position, end
-    return position, last
-
-
-@contextmanager
-def _heads_of(place: Place) -> Iterator[Callable[[int], bytes | memoryview]]:
-    """Reads what a batch begins with, from positions that go up; fewer bytes at the end."""
-    if isinstance(place, bytes):
-        descriptor = os.open(place, os.O_RDONLY)
-        try:
-            yield lambda position: os.pread(descriptor, HEAD.size, position)
-        finally:
-            os.close(descriptor)
-        return
-    # Of an object a request brings more than one head.
-    start, held = 0, memoryview(b"")
-
-    def head_at(position: int) -> memoryview:
-        nonlocal start, held
-        if position < start or position + HEAD.size > start + len(held):
-            start, held = position, place.read_at(position, WINDOW_BYTES)
-        return held[position - start : position - start + HEAD.size]
-
-    yield head_at
-
-
 def advance(log: GrowingLog, known: Reached | None, budget: int | None = None) -> Reached:
     """How far a log can be read now; with a budget of bytes at least one batch, if there is one.
 
@@ -226,7 +171,7 @@ def advance(log: GrowingLog, known: Reached | None, budget: int | None = None) -
             if budget is not None and budget <= 0:
                 return reached
             continue
-        end, begin = batches_end(segment.place, reached.position, segment.size, budget)
+        begin, end = whole_batches(segment.place, reached.position, segment.size, budget)
         if end > reached.position:
             return _behind(segment, reached, begin, end, is_closed=index < last)
         if index == last:

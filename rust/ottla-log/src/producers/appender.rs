@@ -2,7 +2,7 @@
 
 use super::verification::Guard;
 
-/// Who appends: decides how much is checked.
+/// Who appends, which decides how much is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// A producer.
@@ -10,7 +10,7 @@ pub enum Origin {
     Client,
     /// A group or transaction coordinator, through its own broker.
     Coordinator,
-    /// The leader that this broker follows; its decision stands.
+    /// The leader that this broker follows; what it accepted is accepted.
     Replication,
 }
 
@@ -49,7 +49,7 @@ pub struct Appender<'a> {
 }
 
 impl Appender<'_> {
-    /// A leader that this partition follows, or its own log read again.
+    /// Batches of the leader that this partition follows, or of its own log read again.
     pub const REPLICATION: Self = Self {
         origin: Origin::Replication,
         must_be_verified: false,

@@ -6,7 +6,7 @@ use ottla_format::compression::Codecs;
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::limits::Limits;
 
-/// A batch with a producer id, as these rules see it.
+/// A batch with a producer id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Kafka's own names
 pub struct ProducerBatch {
@@ -26,7 +26,7 @@ pub struct ProducerBatch {
 pub enum Content {
     /// Records.
     Data,
-    /// The end of a transaction.
+    /// The end marker of a transaction.
     Marker {
         /// Committed, or aborted.
         is_commit: bool,
@@ -52,7 +52,7 @@ impl ProducerBatch {
         }
         let content = if info.is_control() {
             let start = usize::try_from(info.position).unwrap_or(usize::MAX);
-            let rest = data.get(start..).unwrap_or_default();
+            let rest = data.get(start..).unwrap_or(&[]);
             let whole = usize::try_from(info.size).ok().and_then(|size| rest.get(..size));
             let left = rest.len() as u64;
             let cut = ErrorKind::TruncatedBatch { needed: info.size, left };
@@ -115,7 +115,7 @@ pub fn control_record(
         return Ok(None);
     }
     let records = match payload(info, whole)? {
-        Payload::Plain { start } => whole.get(start..).unwrap_or_default(),
+        Payload::Plain { start } => whole.get(start..).unwrap_or(&[]),
         Payload::Compressed { codec, bytes, start } => {
             codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
         }
@@ -123,7 +123,7 @@ pub fn control_record(
     let mut cursor = RecordCursor::start(info, records, Limits::default())?;
     let Some(record) = cursor.next(records)? else { return Ok(None) };
     if info.record_count == Some(1) {
-        // Behind the last record nothing may follow.
+        // Nothing may follow the last record.
         cursor.next(records)?;
     }
     let control = ControlRecord::read(0, record.key, record.value);

@@ -63,7 +63,7 @@ impl ProducerEntry {
         }
     }
 
-    /// What is known of it but for its batches.
+    /// The same without its batches.
     pub(super) fn without_batches(&self) -> Self {
         Self { count: 0, ..self.clone() }
     }
@@ -78,7 +78,7 @@ impl ProducerEntry {
         self.batches().last().map_or(-1, |batch| batch.last_sequence)
     }
 
-    /// Adds a batch; the oldest gives way.
+    /// Adds a batch, in place of the oldest if there are as many as are remembered.
     pub(super) fn remember(&mut self, batch: RememberedBatch) {
         if let Some(slot) = self.remembered.get_mut(usize::from(self.count)) {
             *slot = batch;
@@ -109,7 +109,7 @@ impl ProducerEntry {
         self.last_timestamp = batch.max_timestamp;
     }
 
-    /// The batch in memory that this one repeats.
+    /// The remembered batch that this one repeats.
     pub(super) fn repeated_by(&self, batch: &ProducerBatch) -> Option<RememberedBatch> {
         let sequences = (batch.base_sequence, batch.last_sequence);
         self.batches()
@@ -119,7 +119,7 @@ impl ProducerEntry {
             .copied()
     }
 
-    /// A marker ends its transaction, of which the first offset is returned.
+    /// A marker ends its transaction. Returns the first offset of that.
     pub(super) fn end_transaction(
         &mut self,
         producer_epoch: i16,
@@ -143,7 +143,7 @@ impl ProducerEntry {
         self.last_timestamp = copy.last_timestamp;
     }
 
-    /// Whether nothing was heard of it for so long, outside of a transaction.
+    /// Whether it has been silent for so long, with no transaction open.
     pub(super) fn is_expired(&self, now_ms: i64, expiration_ms: i64) -> bool {
         self.transaction_first_offset.is_none()
             && now_ms.wrapping_sub(self.last_timestamp) >= expiration_ms

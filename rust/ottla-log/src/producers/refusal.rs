@@ -11,13 +11,13 @@ use std::fmt;
 pub enum ProducerRefusal {
     /// An epoch below the producer's: another instance has taken over.
     StaleEpoch { producer_id: i64, found: i16, current: i16 },
-    /// A transaction begins here that the coordinator was not asked about (KIP-890).
+    /// A transaction begins about which the coordinator was not asked (KIP-890).
     NotVerified { producer_id: i64, producer_epoch: i16 },
     /// Plain records inside the producer's own transaction.
     PlainInTransaction { producer_id: i64, first_offset: i64 },
-    /// Not the sequence that follows.
+    /// The sequence is not the one that follows.
     OutOfOrderSequence { producer_id: i64, producer_epoch: i16, found: i32, expected: i32 },
-    /// Nothing is known of a producer that goes on (KIP-360 recovers from it).
+    /// Nothing is known of a producer that continues; it recovers by KIP-360.
     UnknownProducer { producer_id: i64, producer_epoch: i16, found: i32 },
     /// A marker of a coordinator that another has replaced.
     CoordinatorFenced { producer_id: i64, found: i32, current: i32 },
@@ -52,7 +52,7 @@ impl ProducerRefusal {
             Self::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
             Self::UnknownProducer { .. } => ErrorCode::UnknownProducerId,
             Self::CoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
-            // Kafka's code meets a marker it did not expect.
+            // Kafka's code does not expect such a marker.
             Self::NotBegun(_) | Self::UnreadableMarker(_) => ErrorCode::UnknownServerError,
         }
     }

@@ -31,7 +31,7 @@ pub struct Producers {
 }
 
 impl Producers {
-    /// No producer, and nothing of the log seen below `end_offset`.
+    /// No producers, of a log that was read up to `end_offset`.
     pub fn new(end_offset: i64) -> Self {
         Self {
             entries: HashMap::new(),
@@ -69,12 +69,12 @@ impl Producers {
         &self.transactions
     }
 
-    /// The offset up to which the log has been seen.
+    /// The offset up to which the log was read.
     pub fn end_offset(&self) -> i64 {
         self.end_offset
     }
 
-    /// The log has been seen up to an offset.
+    /// The log was read up to an offset.
     pub fn set_end_offset(&mut self, end_offset: i64) {
         self.end_offset = end_offset;
     }
@@ -152,7 +152,7 @@ impl Producers {
         result.map(|()| aborted)
     }
 
-    /// Changes the entry of a producer, which is new where it was not known.
+    /// Changes the entry of a producer; one that was not known gets a new entry.
     fn change(&mut self, producer_id: i64, change: impl FnOnce(&mut ProducerEntry)) {
         if let Some(known) = self.entries.get_mut(&producer_id) {
             change(&mut known.entry);
@@ -192,8 +192,8 @@ impl Producers {
         Ok(Some(guard))
     }
 
-    /// Drops producers and verifications that nothing was heard of for `expiration_ms`. Time is that
-    /// of records: a producer of old timestamps may go at once.
+    /// Drops producers and verifications that have been silent for `expiration_ms`. Producers age by
+    /// the timestamps of their records: one of old timestamps may go at once.
     pub fn expire(&mut self, now_ms: i64, expiration_ms: i64) {
         self.entries.retain(|_, known| !known.entry.is_expired(now_ms, expiration_ms));
         self.verifications.expire(now_ms, expiration_ms);
@@ -210,19 +210,19 @@ impl Producers {
         self.end_offset = self.end_offset.max(log_start_offset);
     }
 
-    /// Forgets every producer and transaction, not the verifications under way.
+    /// Forgets every producer and transaction, but not the verifications.
     pub fn clear(&mut self, end_offset: i64) {
         self.entries.clear();
         self.transactions.clear();
         self.end_offset = end_offset;
     }
 
-    /// Forgets the verifications under way, too.
+    /// Forgets the verifications.
     pub fn forget_verifications(&mut self) {
         self.verifications.clear();
     }
 
-    /// Loads a snapshot of offset `end_offset` into empty state, without producers that are expired.
+    /// Loads a snapshot of `end_offset` into empty state, but for producers that are expired.
     ///
     /// # Errors
     /// [`SnapshotError`], with nothing loaded.
@@ -244,7 +244,7 @@ impl Producers {
         Ok(())
     }
 
-    /// The `.snapshot` file of now, its entries in the order in which Kafka's table holds them.
+    /// The bytes of a `.snapshot` file of these producers, in the order of Kafka's table of them.
     pub fn snapshot(&self) -> Vec<u8> {
         let mut all: Vec<_> = self.entries.values().collect();
         all.sort_unstable_by_key(|known| {
@@ -255,6 +255,7 @@ impl Producers {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "a test panics to fail")]
 mod tests {
     use super::*;
 

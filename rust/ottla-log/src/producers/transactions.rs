@@ -1,10 +1,11 @@
-//! What transactions do to the offsets that readers may see, and what the transaction index keeps.
+//! Open and completed transactions, and how far consumers may read because of them
+//! (`docs/kafka/producer-state.md` §4).
 //!
 //! ```text
 //!                first offset        marker               high watermark
-//! open           │───────────────────────────────────────▸          holds the stable offset down
-//! unreplicated   │───────────────────│    marker not yet below the high watermark: still does
-//! done           │───────────────────│                    │         does not
+//! open           │───────────────────────────────────────▸          bounds the last stable offset
+//! unreplicated   │───────────────────│    the high watermark is still below: bounds it
+//! done           │───────────────────│                    │         does not bound it
 //! ```
 
 pub use crate::sidefiles::transaction_index::{
@@ -25,14 +26,14 @@ pub struct CompletedTransaction {
     pub is_commit: bool,
 }
 
-/// A marker ends a transaction that no data began: the log repeats itself.
+/// A marker ends a transaction that no data began, as in a log that repeats itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotBegun {
     /// The transaction the marker would end.
     pub transaction: CompletedTransaction,
 }
 
-/// The transactions of a partition that hold its stable offset down.
+/// The transactions of a partition that bound its last stable offset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transactions {
     /// First offset → producer id.
@@ -47,7 +48,7 @@ impl Transactions {
         self.open.insert(first_offset, producer_id);
     }
 
-    /// The last stable offset that the index records with a transaction that is about to complete.
+    /// The last stable offset that the transaction index records with a transaction about to complete.
     pub fn last_stable_offset_after(&self, completed: &CompletedTransaction) -> i64 {
         self.open
             .iter()
@@ -55,7 +56,7 @@ impl Transactions {
             .map_or(completed.last_offset.saturating_add(1), |(&first_offset, _)| first_offset)
     }
 
-    /// A marker was written: the transaction waits for its replication.
+    /// A marker was written, and is to be replicated.
     ///
     /// # Errors
     /// [`NotBegun`] when no transaction begins at its first offset.
@@ -67,7 +68,7 @@ impl Transactions {
         Ok(())
     }
 
-    /// The high watermark or the log start has reached `offset`: markers below it hold nothing down.
+    /// The high watermark or the log start has reached `offset`: markers below it bound nothing.
     pub fn release_below(&mut self, offset: i64) {
         self.unreplicated.retain(|_, &mut last_offset| last_offset >= offset);
     }
@@ -83,7 +84,7 @@ impl Transactions {
         self.open.keys().next().copied()
     }
 
-    /// Whether a marker waits for its replication.
+    /// Whether a marker is not yet replicated.
     pub fn has_unreplicated(&self) -> bool {
         !self.unreplicated.is_empty()
     }

@@ -1,6 +1,6 @@
 //! The epochs of leaders that a partition keeps (`LeaderEpochFileCache`).
 
-use super::stop::Stop;
+use super::interruption::Interruption;
 use crate::sidefiles::checkpoint::{LeaderEpoch, read_leader_epochs};
 use crate::sidefiles::text::TextFault;
 use std::collections::BTreeMap;
@@ -10,21 +10,19 @@ use std::collections::BTreeMap;
 pub(super) struct LeaderEpochs(BTreeMap<i32, i64>);
 
 impl LeaderEpochs {
-    /// Reads a `leader-epoch-checkpoint`: entries that do not increase push out those before them.
-    pub(super) fn read(data: &[u8], path: &str) -> Result<Self, Stop> {
+    /// Reads a `leader-epoch-checkpoint`. Entries that do not increase replace those before them.
+    pub(super) fn read(data: &[u8], path: &str) -> Result<Self, Interruption> {
         let entries = match read_leader_epochs(data) {
             Ok(entries) => entries,
             Err(error) if error.fault == TextFault::CountMissing => Vec::new(),
-            // Kafka expects a wrong field nowhere.
+            // Kafka does not catch this exception.
             Err(error) if error.fault == TextFault::Number => {
                 let message = format!("For input string: \"{}\"", error.found);
-                return Err(Stop::other("java.lang.NumberFormatException", message));
+                return Err(Interruption::other("java.lang.NumberFormatException", message));
             }
             Err(_) => {
-                return Err(Stop::other(
-                    "org.apache.kafka.common.errors.KafkaStorageException",
-                    format!("Error while reading checkpoint file {path}"),
-                ));
+                let message = format!("Error while reading checkpoint file {path}");
+                return Err(Interruption::storage(message));
             }
         };
         let mut epochs = Self::default();
@@ -34,9 +32,9 @@ impl LeaderEpochs {
         Ok(epochs)
     }
 
-    fn assign(&mut self, epoch: i32, start_offset: i64) -> Result<(), Stop> {
+    fn assign(&mut self, epoch: i32, start_offset: i64) -> Result<(), Interruption> {
         if epoch < 0 || start_offset < 0 {
-            return Err(Stop::illegal_argument(format!(
+            return Err(Interruption::illegal_argument(format!(
                 "Received invalid partition leader epoch entry EpochEntry(epoch={epoch}, \
                  startOffset={start_offset})"
             )));
@@ -54,8 +52,8 @@ impl LeaderEpochs {
         Ok(())
     }
 
-    /// A batch of an epoch was read while a segment is recovered.
-    pub(super) fn reached(&mut self, epoch: i32, base_offset: i64) -> Result<(), Stop> {
+    /// A batch of an epoch was read: a new epoch begins with it.
+    pub(super) fn begin(&mut self, epoch: i32, base_offset: i64) -> Result<(), Interruption> {
         if epoch >= 0 && self.0.last_key_value().is_none_or(|(&latest, _)| epoch > latest) {
             self.assign(epoch, base_offset)?;
         }

@@ -1,11 +1,11 @@
 //! The files of a partition's directory as they stand while a start is played through: what is on
 //! disk, and what the start has made of it so far. Nothing is written.
 
-use super::segment::Extent;
-use super::stop::Stop;
+use super::interruption::LoadError;
+use super::open_file::{OpenFile, Progress};
 use crate::sidefiles::offset_index::OffsetEntry;
-use crate::source::{Source, fill};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::source::Source;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::rc::Rc;
 
@@ -14,13 +14,13 @@ pub trait Directory {
     /// The names of its regular files, in any order.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system reports.
     fn names(&self) -> io::Result<Vec<Vec<u8>>>;
 
     /// Opens one of them.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// What the operating system reports.
     fn open(&self, name: &[u8]) -> io::Result<Box<dyn Source + '_>>;
 }
 
@@ -36,28 +36,36 @@ impl Directory for BTreeMap<Vec<u8>, Vec<u8>> {
     }
 }
 
-/// Bytes of snapshots the start has made that are kept at once. Kafka goes back to the newest alone,
-/// but for logs whose offsets contradict themselves.
-const KEPT_SNAPSHOT_BYTES: usize = 64 << 20;
+/// Bytes of new snapshots that are held at once. Kafka goes back to the newest alone, but for logs
+/// whose offsets contradict themselves.
+const MAX_SNAPSHOT_BYTES: usize = 64 << 20;
 
 /// What a file holds.
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(super) enum FileContent {
     /// What is on disk under this name.
     Disk(Rc<[u8]>),
     /// Batches, as far as the start has left them.
     Log(Extent),
     /// An offset index the start has made.
-    Index(Index),
-    /// A snapshot the start has made; its bytes, while they are kept.
+    Index(NewIndex),
+    /// A snapshot the start has made; its bytes, while they are held.
     Snapshot(Option<Rc<[u8]>>),
     /// A file whose content decides nothing.
     Other,
 }
 
+/// Where the batches of a segment are: in a part of a file on disk, or nowhere.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Extent {
+    pub(super) origin: Option<Rc<[u8]>>,
+    pub(super) start: u64,
+    pub(super) size: u64,
+}
+
 /// An offset index the start has made.
 #[derive(Clone, Debug)]
-pub(super) enum Index {
+pub(super) enum NewIndex {
     /// This many entries of zeros: a file preallocated and taken for full.
     Zeros(u64),
     /// These.
@@ -69,18 +77,24 @@ pub(super) enum Index {
 /// Every file there is by now.
 pub(super) struct Files<'d> {
     directory: &'d dyn Directory,
-    now: BTreeMap<Vec<u8>, Content>,
+    progress: Rc<Progress<'d>>,
+    now: BTreeMap<Vec<u8>, FileContent>,
     before: BTreeSet<Vec<u8>>,
-    /// Snapshots made whose bytes are kept, oldest first.
-    kept: Vec<(Vec<u8>, usize)>,
+    /// New snapshots whose bytes are held, oldest first, and their sizes.
+    snapshots: VecDeque<(Vec<u8>, usize)>,
 }
 
 impl<'d> Files<'d> {
-    pub(super) fn new(directory: &'d dyn Directory) -> Result<Self, Stop> {
-        let before: BTreeSet<_> = directory.names()?.into_iter().collect();
-        let disk = |name: &Vec<u8>| (name.clone(), Content::Disk(name.as_slice().into()));
+    pub(super) fn new(
+        directory: &'d dyn Directory,
+        progress: &Rc<Progress<'d>>,
+    ) -> Result<Self, LoadError> {
+        let names = directory.names().map_err(|error| LoadError::Io { file: None, error })?;
+        let before: BTreeSet<_> = names.into_iter().collect();
+        let disk = |name: &Vec<u8>| (name.clone(), FileContent::Disk(name.as_slice().into()));
         let now = before.iter().map(disk).collect();
-        Ok(Self { directory, now, before, kept: Vec::new() })
+        let progress = Rc::clone(progress);
+        Ok(Self { directory, progress, now, before, snapshots: VecDeque::new() })
     }
 
     /// Names as Java sorts paths.
@@ -93,33 +107,38 @@ impl<'d> Files<'d> {
         self.now.keys()
     }
 
+    /// The names before the start.
+    pub(super) fn before(&self) -> &BTreeSet<Vec<u8>> {
+        &self.before
+    }
+
     pub(super) fn exists(&self, name: &[u8]) -> bool {
         self.now.contains_key(name)
     }
 
-    pub(super) fn get(&self, name: &[u8]) -> Option<&Content> {
+    pub(super) fn get(&self, name: &[u8]) -> Option<&FileContent> {
         self.now.get(name)
     }
 
-    pub(super) fn put(&mut self, name: &[u8], content: Content) {
+    pub(super) fn put(&mut self, name: &[u8], content: FileContent) {
         self.now.insert(name.to_vec(), content);
     }
 
     pub(super) fn put_snapshot(&mut self, name: &[u8], bytes: Vec<u8>) {
-        self.kept.push((name.to_vec(), bytes.len()));
-        self.put(name, Content::Snapshot(Some(bytes.into())));
-        let mut total: usize = self.kept.iter().map(|(_, size)| size).sum();
-        while total > KEPT_SNAPSHOT_BYTES && self.kept.len() > 1 {
-            let (oldest, size) = self.kept.remove(0);
-            total -= size;
-            if let Some(content @ Content::Snapshot(_)) = self.now.get_mut(&oldest) {
-                *content = Content::Snapshot(None);
+        self.snapshots.push_back((name.to_vec(), bytes.len()));
+        self.put(name, FileContent::Snapshot(Some(bytes.into())));
+        while self.snapshots.iter().map(|(_, size)| size).sum::<usize>() > MAX_SNAPSHOT_BYTES
+            && self.snapshots.len() > 1
+            && let Some((oldest, _)) = self.snapshots.pop_front()
+        {
+            if let Some(content @ FileContent::Snapshot(_)) = self.now.get_mut(&oldest) {
+                *content = FileContent::Snapshot(None);
             }
         }
     }
 
-    pub(super) fn remove(&mut self, name: &[u8]) -> Option<Content> {
-        self.now.remove(name)
+    pub(super) fn remove(&mut self, name: &[u8]) {
+        self.now.remove(name);
     }
 
     pub(super) fn rename(&mut self, from: &[u8], to: &[u8]) {
@@ -129,19 +148,15 @@ impl<'d> Files<'d> {
     }
 
     /// Opens what is on disk under a name.
-    pub(super) fn open(&self, origin: &[u8]) -> Result<Box<dyn Source + 'd>, Stop> {
-        Ok(self.directory.open(origin)?)
+    pub(super) fn open(&self, origin: &[u8]) -> Result<OpenFile<'d>, LoadError> {
+        let source = self.directory.open(origin);
+        let source = source.map_err(|error| LoadError::of_file(origin, error))?;
+        Ok(OpenFile::new(source, origin, &self.progress))
     }
 
     /// The bytes of a file on disk.
-    pub(super) fn read(&self, origin: &[u8], limit: u64) -> Result<Vec<u8>, Stop> {
-        let source = self.open(origin)?;
-        let size = source.size()?;
-        if size > limit {
-            let name = String::from_utf8_lossy(origin);
-            return Err(Stop::Limit(format!("{name} has {size} bytes, more than {limit}")));
-        }
-        read_part(&*source, 0, size as usize)
+    pub(super) fn read(&self, origin: &[u8], max_bytes: u64) -> Result<Vec<u8>, LoadError> {
+        self.open(origin)?.read_whole(max_bytes)
     }
 
     pub(super) fn deleted(&self) -> Vec<Vec<u8>> {
@@ -151,12 +166,4 @@ impl<'d> Files<'d> {
     pub(super) fn created(&self) -> Vec<Vec<u8>> {
         self.now.keys().filter(|&name| !self.before.contains(name)).cloned().collect()
     }
-}
-
-/// Bytes of a source from a position on, fewer at its end.
-pub(super) fn read_part(source: &dyn Source, position: u64, size: usize) -> Result<Vec<u8>, Stop> {
-    let mut data = vec![0; size];
-    let filled = fill(source, position, &mut data)?;
-    data.truncate(filled);
-    Ok(data)
 }

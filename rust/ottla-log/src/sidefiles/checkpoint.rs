@@ -14,6 +14,9 @@ use super::text::{TextError, TextFault, fields, lines, number, text};
 /// The one version of these files.
 const VERSION: i32 = 0;
 
+/// The line of the first entry, after the version and the number of entries.
+const FIRST_ENTRY_LINE: usize = 3;
+
 /// An entry of `recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`,
 /// `replication-offset-checkpoint` or `cleaner-offset-checkpoint`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,13 +98,13 @@ pub fn write_leader_epochs(epochs: &[LeaderEpoch]) -> Vec<u8> {
 /// # Errors
 /// [`TextFault::Order`] with the line of the first entry that does not.
 pub fn check_order(epochs: &[LeaderEpoch]) -> Result<(), TextError> {
-    for (index, pair) in epochs.windows(2).enumerate() {
+    for (line, pair) in (FIRST_ENTRY_LINE.saturating_add(1)..).zip(epochs.windows(2)) {
         let [before, entry] = *pair else { continue };
         if entry.epoch <= before.epoch || entry.start_offset <= before.start_offset {
             let expected =
                 format!("an epoch above {} starting after {}", before.epoch, before.start_offset);
             let found = format!("epoch {} starting at {}", entry.epoch, entry.start_offset);
-            return Err(TextError::new(TextFault::Order, index + 4, expected).found(&found));
+            return Err(TextError::new(TextFault::Order, line, expected).found(&found));
         }
     }
     Ok(())
@@ -126,9 +129,9 @@ fn read<T>(
         .parse()
         .map_err(|_| TextError::new(TextFault::Count, 2, expected).found(counted))?;
     let mut entries = Vec::new();
-    for (index, line) in lines.enumerate() {
-        let read = entry(&fields(line), index + 3)
-            .ok_or_else(|| TextError::new(TextFault::Entry, index + 3, form).found(line))?;
+    for (number, line) in (FIRST_ENTRY_LINE..).zip(lines) {
+        let read = entry(&fields(line), number)
+            .ok_or_else(|| TextError::new(TextFault::Entry, number, form).found(line))?;
         entries.push(read?);
     }
     if usize::try_from(count) != Ok(entries.len()) {

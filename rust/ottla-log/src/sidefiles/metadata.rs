@@ -36,7 +36,7 @@ pub fn read_partition_metadata(data: &[u8]) -> Result<&str, TextError> {
     })
 }
 
-/// What stands behind the colon and its blanks. Kafka does not look at the names before.
+/// What follows the colon and its blanks. Kafka does not look at the names before them.
 fn value(line: &str) -> Option<&str> {
     let (_, value) = line.split_once(':')?;
     value.starts_with([' ', '\t']).then(|| value.trim_start_matches([' ', '\t']))

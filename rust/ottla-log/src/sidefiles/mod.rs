@@ -1,7 +1,7 @@
-//! The files beside a segment: what their bytes say, and how Kafka writes them (`log-dir.md` §3).
+//! The files beside a segment: what their bytes say, and how Kafka writes them
+//! (`docs/kafka/log-dir.md` §3).
 //!
-//! Formats only: nothing here knows a log, so nothing here can tell whether a file is true. Both
-//! `ottla-leader` and `ottla-audit` build on it.
+//! Formats only: nothing here knows a log, so nothing here decides whether a file is right.
 //!
 //! | module | file |
 //! | --- | --- |
@@ -11,9 +11,11 @@
 //! | [`snapshot`] | `.snapshot`: producers |
 //! | [`checkpoint`] | the offset checkpoints of a log directory, `leader-epoch-checkpoint` |
 //! | [`metadata`] | `partition.metadata` |
+//! | [`meta_properties`] | `meta.properties` of a log directory |
 //! | [`text`] | what keeps a text file from being read |
 
 pub mod checkpoint;
+pub mod meta_properties;
 pub mod metadata;
 pub mod offset_index;
 pub mod snapshot;

@@ -52,6 +52,18 @@ impl OffsetEntry {
     }
 }
 
+/// Whole entries of a file of so many bytes.
+#[allow(clippy::arithmetic_side_effects, reason = "divides by a constant")]
+pub fn whole_entries(bytes: u64) -> u64 {
+    bytes / OFFSET_ENTRY_BYTES as u64
+}
+
+/// Whether the indexes of a segment can hold an offset: relative offsets are not below zero, and have
+/// 31 bits.
+pub fn is_in_reach(base_offset: i64, offset: i64) -> bool {
+    (0..=i64::from(i32::MAX)).contains(&offset.wrapping_sub(base_offset))
+}
+
 /// The whole entries of a file or of a piece of one, unused ones included.
 ///
 /// # Examples

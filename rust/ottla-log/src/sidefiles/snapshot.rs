@@ -1,4 +1,5 @@
-//! A `.snapshot` file: what a partition knows of its producers at an offset (`producer-state.md` §8.1).
+//! A `.snapshot` file: what a partition knows of its producers at an offset
+//! (`docs/kafka/producer-state.md` §8.1).
 //!
 //! ```text
 //! 0        2        6        10
@@ -20,7 +21,7 @@ pub const SNAPSHOT_ENTRY_BYTES: usize = 46;
 /// Where the CRC begins to cover.
 const CRC_START: usize = 6;
 
-/// A producer as a snapshot keeps it: of its batches the newest alone.
+/// A producer in a snapshot, which holds only the newest of its batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotEntry {
     /// Its id.
@@ -33,7 +34,7 @@ pub struct SnapshotEntry {
     pub last_offset: i64,
     /// Offset of the last record of its newest batch less that of the first.
     pub offset_delta: i32,
-    /// Max timestamp of its newest batch, marker included.
+    /// Max timestamp of its newest batch, markers included.
     pub last_timestamp: i64,
     /// Epoch of the coordinator that wrote its last marker, −1 for none.
     pub coordinator_epoch: i32,
@@ -41,7 +42,7 @@ pub struct SnapshotEntry {
     pub transaction_first_offset: Option<i64>,
 }
 
-/// Why bytes are no snapshot. Kafka deletes such a file and takes the next older one.
+/// Why bytes are no snapshot. Kafka deletes such a file and reads the next older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields say what they are
 pub enum SnapshotError {
@@ -89,26 +90,21 @@ impl std::error::Error for SnapshotError {}
 
 /// The bytes of a snapshot of these producers, in their order.
 pub fn write_snapshot(entries: impl ExactSizeIterator<Item = SnapshotEntry>) -> Vec<u8> {
-    let count = entries.len();
-    let mut out = Vec::with_capacity(SNAPSHOT_OVERHEAD + count * SNAPSHOT_ENTRY_BYTES);
-    out.extend_from_slice(&SNAPSHOT_VERSION.to_be_bytes());
-    out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&(count as i32).to_be_bytes());
+    let count = (entries.len() as i32).to_be_bytes();
+    let mut summed = Vec::from(count);
+    summed.reserve(entries.len().saturating_mul(SNAPSHOT_ENTRY_BYTES));
     for entry in entries {
-        out.extend_from_slice(&entry.producer_id.to_be_bytes());
-        out.extend_from_slice(&entry.producer_epoch.to_be_bytes());
-        out.extend_from_slice(&entry.last_sequence.to_be_bytes());
-        out.extend_from_slice(&entry.last_offset.to_be_bytes());
-        out.extend_from_slice(&entry.offset_delta.to_be_bytes());
-        out.extend_from_slice(&entry.last_timestamp.to_be_bytes());
-        out.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
-        out.extend_from_slice(&entry.transaction_first_offset.unwrap_or(NONE).to_be_bytes());
+        summed.extend_from_slice(&entry.producer_id.to_be_bytes());
+        summed.extend_from_slice(&entry.producer_epoch.to_be_bytes());
+        summed.extend_from_slice(&entry.last_sequence.to_be_bytes());
+        summed.extend_from_slice(&entry.last_offset.to_be_bytes());
+        summed.extend_from_slice(&entry.offset_delta.to_be_bytes());
+        summed.extend_from_slice(&entry.last_timestamp.to_be_bytes());
+        summed.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
+        summed.extend_from_slice(&entry.transaction_first_offset.unwrap_or(NONE).to_be_bytes());
     }
-    let crc = ottla_kernels::crc32c(out.get(CRC_START..).unwrap_or_default());
-    if let Some(place) = out.get_mut(2..CRC_START) {
-        place.copy_from_slice(&crc.to_be_bytes());
-    }
-    out
+    let crc = ottla_kernels::crc32c(&summed).to_be_bytes();
+    [&SNAPSHOT_VERSION.to_be_bytes()[..], &crc, &summed].concat()
 }
 
 /// Reads a snapshot: its producers, in its order.
@@ -122,34 +118,36 @@ pub fn read_snapshot(data: &[u8]) -> Result<Vec<SnapshotEntry>, SnapshotError> {
     if version != SNAPSHOT_VERSION {
         return Err(SnapshotError::Version { found: version });
     }
-    let (Some(stored), Some(count)) = (read_i32(data, 2), read_i32(data, CRC_START)) else {
+    let (Some(stored), Some((_, summed))) = (read_i32(data, 2), data.split_at_checked(CRC_START))
+    else {
         return Err(cut(SNAPSHOT_OVERHEAD));
     };
-    let entries = usize::try_from(count).map_err(|_| SnapshotError::Count { found: count })?;
-    let needed = entries.saturating_mul(SNAPSHOT_ENTRY_BYTES).saturating_add(SNAPSHOT_OVERHEAD);
+    let Some((count, entries)) = summed.split_first_chunk() else {
+        return Err(cut(SNAPSHOT_OVERHEAD));
+    };
+    let found = i32::from_be_bytes(*count);
+    let count = usize::try_from(found).map_err(|_| SnapshotError::Count { found })?;
+    let needed = count.saturating_mul(SNAPSHOT_ENTRY_BYTES).saturating_add(SNAPSHOT_OVERHEAD);
     if data.len() < needed {
         return Err(cut(needed));
     }
-    let stored = stored as u32;
-    let computed = ottla_kernels::crc32c(data.get(CRC_START..).unwrap_or_default());
+    let (stored, computed) = (stored as u32, ottla_kernels::crc32c(summed));
     if stored != computed {
         return Err(SnapshotError::Crc { stored, computed });
     }
-    (0..entries)
-        .map(|index| read_entry(data, SNAPSHOT_OVERHEAD + index * SNAPSHOT_ENTRY_BYTES))
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| cut(needed))
+    let entries = entries.chunks_exact(SNAPSHOT_ENTRY_BYTES).take(count);
+    entries.map(read_entry).collect::<Option<Vec<_>>>().ok_or_else(|| cut(needed))
 }
 
-fn read_entry(data: &[u8], at: usize) -> Option<SnapshotEntry> {
+fn read_entry(entry: &[u8]) -> Option<SnapshotEntry> {
     Some(SnapshotEntry {
-        producer_id: read_i64(data, at)?,
-        producer_epoch: read_i16(data, at + 8)?,
-        last_sequence: read_i32(data, at + 10)?,
-        last_offset: read_i64(data, at + 14)?,
-        offset_delta: read_i32(data, at + 22)?,
-        last_timestamp: read_i64(data, at + 26)?,
-        coordinator_epoch: read_i32(data, at + 34)?,
-        transaction_first_offset: Some(read_i64(data, at + 38)?).filter(|&offset| offset >= 0),
+        producer_id: read_i64(entry, 0)?,
+        producer_epoch: read_i16(entry, 8)?,
+        last_sequence: read_i32(entry, 10)?,
+        last_offset: read_i64(entry, 14)?,
+        offset_delta: read_i32(entry, 22)?,
+        last_timestamp: read_i64(entry, 26)?,
+        coordinator_epoch: read_i32(entry, 34)?,
+        transaction_first_offset: Some(read_i64(entry, 38)?).filter(|&offset| offset >= 0),
     })
 }

@@ -8,13 +8,13 @@ const QUOTED_CHARACTERS: usize = 60;
 /// What is wrong with a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFault {
-    /// No UTF-8.
+    /// Not UTF-8.
     NotText,
     /// Another version.
     Version,
     /// A first line without a version.
     VersionMissing,
-    /// No line with the number of entries. Kafka takes such a file for an empty one.
+    /// No line with the number of entries. Kafka reads such a file as an empty one.
     CountMissing,
     /// The second line is no number of entries.
     Count,
@@ -28,6 +28,10 @@ pub enum TextFault {
     Order,
     /// No topic id, or the one of zeros.
     TopicId,
+    /// No `broker.id`, or none that is a number.
+    BrokerId,
+    /// No `node.id`, or none that is a number.
+    NodeId,
 }
 
 /// Why a text file cannot be read, with the line at fault.
@@ -39,7 +43,7 @@ pub struct TextError {
     pub line: usize,
     /// What should be there.
     pub expected: String,
-    /// What is there, the beginning of it.
+    /// The beginning of what is there.
     pub found: String,
 }
 
@@ -66,6 +70,8 @@ impl fmt::Display for TextError {
             TextFault::Number => write!(f, "line {line} holds no number"),
             TextFault::Order => write!(f, "line {line} does not increase"),
             TextFault::TopicId => f.write_str("no topic id"),
+            TextFault::BrokerId => f.write_str("no broker.id"),
+            TextFault::NodeId => f.write_str("no node.id"),
         }
     }
 }
@@ -93,14 +99,14 @@ fn quoted(line: &str) -> String {
 pub(super) fn text(data: &[u8]) -> Result<&str, TextError> {
     std::str::from_utf8(data).map_err(|error| {
         let position = error.valid_up_to();
-        let line = 1 + data.get(..position).unwrap_or_default().split(|&b| b == b'\n').count();
-        let byte = data.get(position).copied().unwrap_or_default();
-        TextError::new(TextFault::NotText, line - 1, "UTF-8 text")
+        let before = data.iter().take(position).filter(|&&byte| byte == b'\n').count();
+        let byte = data.get(position).copied().unwrap_or(0);
+        TextError::new(TextFault::NotText, before.saturating_add(1), "UTF-8 text")
             .found(&format!("byte {byte:#04x} at position {position}"))
     })
 }
 
-/// The lines of a text as Java's readers give them: ended by `\n`, `\r` or both.
+/// The lines of a text as Java's readers return them: ended by `\n`, `\r` or both.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text).filter(|text| !text.is_empty());
     std::iter::from_fn(move || {

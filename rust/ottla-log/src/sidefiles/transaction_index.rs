@@ -12,7 +12,7 @@ use ottla_format::header::{read_i16, read_i64};
 /// Bytes of one entry of a `.txnindex` file.
 pub const ABORTED_TRANSACTION_BYTES: usize = 34;
 
-/// An aborted transaction as the transaction index keeps it (`log-dir.md` §3.3, KIP-98).
+/// An aborted transaction as the transaction index keeps it (`docs/kafka/log-dir.md` §3.3, KIP-98).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbortedTransaction {
     /// Whose it was.
@@ -21,8 +21,7 @@ pub struct AbortedTransaction {
     pub first_offset: i64,
     /// Offset of its marker.
     pub last_offset: i64,
-    /// Last stable offset once the marker was written: a search that may see no more than this can
-    /// stop here.
+    /// Last stable offset once the marker was written: a search up to this offset ends here.
     pub last_stable_offset: i64,
 }
 
@@ -52,7 +51,7 @@ impl AbortedTransaction {
     }
 }
 
-/// The aborted transactions that a read of `from..upper` has to leave out, from an index in the
+/// The aborted transactions that a read of `from..upper` must leave out, from an index in the
 /// order of its markers.
 pub fn aborted_between(
     index: &[AbortedTransaction],

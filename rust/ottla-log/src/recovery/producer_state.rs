@@ -1,39 +1,37 @@
-//! The producers of a partition while it is loaded, and the snapshots that lie in its directory
+//! The producers of a partition while it is loaded, and the snapshots in its directory
 //! (`ProducerStateManager`).
 
-use super::files::{Content, Files};
-use super::log::Frame;
-use super::rebuild::{commit, judge, producer_batch};
-use super::segment::Reader;
-use super::stop::Stop;
+use super::files::{FileContent, Files};
+use super::interruption::Interruption;
+use super::replay::{commit, judge, producer_batch};
+use super::segment::SegmentReader;
 use crate::names::{SNAPSHOT, SegmentNames, file_name, offset_of};
 use crate::producers::{Pending, Producers};
 use crate::sidefiles::snapshot::SNAPSHOT_ENTRY_BYTES;
 use std::collections::BTreeMap;
 
-/// A snapshot of more producers is not read: a broker with a million on one partition has other
-/// troubles.
+/// Bytes of the largest snapshot that is read: of a million producers on one partition.
 const MAX_SNAPSHOT_BYTES: u64 = (SNAPSHOT_ENTRY_BYTES as u64) << 20;
 
-/// Batches whose effects are taken over together. Kafka takes a segment's at once, which differs only
+/// Batches that are committed together. Kafka commits those of a segment together, which differs only
 /// where a transaction begins twice at one offset.
-const BATCHES_AT_ONCE: usize = 1 << 20;
+const MAX_PENDING_BATCHES: usize = 1 << 20;
 
 /// Producers and snapshots.
-pub(super) struct ProducerState {
+pub(super) struct ProducerStateManager {
     pub(super) producers: Producers,
-    /// Names of the snapshots by offset, as of when they were listed.
+    /// Names of the snapshots by offset, when they were last listed.
     snapshots: BTreeMap<i64, Vec<u8>>,
     last_snapshot_offset: i64,
 }
 
-impl ProducerState {
+impl ProducerStateManager {
     pub(super) fn empty() -> Self {
         Self { producers: Producers::new(0), snapshots: BTreeMap::new(), last_snapshot_offset: 0 }
     }
 
-    /// Nothing known yet, of the snapshots of a directory.
-    pub(super) fn new(files: &Files<'_>) -> Result<Self, Stop> {
+    /// No producers yet, and the snapshots of a directory.
+    pub(super) fn new(files: &Files<'_>) -> Result<Self, Interruption> {
         Ok(Self { snapshots: list(files)?, ..Self::empty() })
     }
 
@@ -70,7 +68,7 @@ impl ProducerState {
         &mut self,
         base_offsets: &[i64],
         files: &mut Files<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interruption> {
         self.snapshots = list(files)?;
         let mut stray: Option<i64> = None;
         let offsets: Vec<_> = self.snapshots.keys().copied().collect();
@@ -90,17 +88,17 @@ impl ProducerState {
     }
 
     /// Loads the newest snapshot that can be read, deleting those that cannot.
-    fn load(&mut self, log_start_offset: i64, files: &mut Files<'_>) -> Result<(), Stop> {
+    fn load(&mut self, log_start_offset: i64, files: &mut Files<'_>) -> Result<(), Interruption> {
         while let Some((&offset, name)) = self.snapshots.last_key_value() {
             let bytes = match files.get(name) {
-                Some(Content::Snapshot(Some(bytes))) => bytes.to_vec(),
-                Some(Content::Disk(origin)) => files.read(origin, MAX_SNAPSHOT_BYTES)?,
+                Some(FileContent::Snapshot(Some(bytes))) => bytes.to_vec(),
+                Some(FileContent::Disk(origin)) => files.read(origin, MAX_SNAPSHOT_BYTES)?,
                 _ => {
                     let name = String::from_utf8_lossy(name);
-                    return Err(Stop::Limit(format!("{name} is no longer in memory")));
+                    return Err(Interruption::limit(format!("{name} is no longer in memory")));
                 }
             };
-            // Kafka drops producers that were silent for a day; here time stands still.
+            // Kafka drops producers that were silent for a day; a prediction has no clock.
             if self.producers.load(&bytes, offset, 0, i64::MAX).is_ok() {
                 self.last_snapshot_offset = offset;
                 return Ok(());
@@ -117,7 +115,7 @@ impl ProducerState {
         log_start_offset: i64,
         end_offset: i64,
         files: &mut Files<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interruption> {
         let outside = |&offset: &i64| offset > end_offset || offset <= log_start_offset;
         let offsets: Vec<_> = self.snapshots.keys().copied().filter(outside).collect();
         for offset in offsets {
@@ -133,21 +131,22 @@ impl ProducerState {
         self.load(log_start_offset, files)
     }
 
-    /// Brings the producers to an offset: the newest snapshot below it, and the batches behind that
+    /// Brings the producers to an offset: the newest snapshot below it, and the batches after that
     /// (`UnifiedLog.rebuildProducerState`).
     pub(super) fn rebuild(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut SegmentReader<'_>,
         segments: &BTreeMap<i64, SegmentNames>,
         log_start_offset: i64,
         last_offset: i64,
         stopped_cleanly: bool,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interruption> {
         let mut newest = segments.keys().rev().copied();
         let (last_base, base_before) = (newest.next(), newest.next());
+        let snapshot_at = [base_before, last_base, Some(last_offset)];
         if self.snapshots.is_empty() && stopped_cleanly {
-            // Taken for a broker of a version that wrote none.
-            for offset in [base_before, last_base, Some(last_offset)].into_iter().flatten() {
+            // Kafka takes this for the log of a version that wrote no snapshots.
+            for offset in snapshot_at.into_iter().flatten() {
                 self.producers.set_end_offset(offset);
                 self.take_snapshot(&mut reader.files);
             }
@@ -155,25 +154,18 @@ impl ProducerState {
         }
         let was_empty = self.producers.is_empty() && self.producers.end_offset() >= last_offset;
         self.truncate_and_load(log_start_offset, last_offset, &mut reader.files)?;
-        if last_offset > self.producers.end_offset() && !was_empty {
-            let holds_last = segments.range(..=last_offset).next_back().map(|(&base, _)| base);
-            let from = self.producers.end_offset();
+        let from = self.producers.end_offset();
+        if last_offset > from && !was_empty {
             let first = segments.range(..=from).next_back().map_or(from, |(&base, _)| base);
+            let holds_last = segments.range(..=last_offset).next_back().map(|(&base, _)| base);
             for (&base_offset, names) in segments.range(first..last_offset.max(first)) {
                 let start = base_offset.max(self.producers.end_offset()).max(log_start_offset);
                 self.producers.set_end_offset(start);
-                if [base_before, last_base, Some(last_offset)].contains(&Some(base_offset)) {
+                if snapshot_at.contains(&Some(base_offset)) {
                     self.take_snapshot(&mut reader.files);
                 }
-                let mut end = reader.log(&names.log)?.size();
-                if holds_last == Some(base_offset)
-                    && let Some(position) = reader.translate(names, last_offset)?
-                {
-                    end = position;
-                }
-                if let Some(position) = reader.translate(names, start)? {
-                    self.replay(reader, names, position, end)?;
-                }
+                let end = (holds_last == Some(base_offset)).then_some(last_offset);
+                self.replay_offsets(reader, names, start, end)?;
             }
         }
         self.producers.set_end_offset(last_offset);
@@ -181,36 +173,54 @@ impl ProducerState {
         Ok(())
     }
 
-    /// Takes in the batches of a part of a segment, whose checksums nobody looks at here.
+    /// Replays the batches of a segment from an offset on, up to one or to its end.
+    fn replay_offsets(
+        &mut self,
+        reader: &mut SegmentReader<'_>,
+        names: &SegmentNames,
+        start: i64,
+        end: Option<i64>,
+    ) -> Result<(), Interruption> {
+        let size = reader.log(&names.log)?.size();
+        let end = match end {
+            Some(offset) => reader.translate(names, offset)?.unwrap_or(size),
+            None => size,
+        };
+        match reader.translate(names, start)? {
+            Some(position) => self.replay(reader, names, position, end),
+            None => Ok(()),
+        }
+    }
+
+    /// Replays the batches of a part of a segment. Their checksums are not verified here.
     fn replay(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut SegmentReader<'_>,
         names: &SegmentNames,
         start: u64,
         end: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interruption> {
         if end < start {
             let path = reader.path(&names.log);
-            return Err(Stop::illegal_argument(format!(
+            return Err(Interruption::illegal_argument(format!(
                 "Invalid size: {} in read from FileRecords(file={path})",
-                end as i64 - start as i64
+                (end as i64).wrapping_sub(start as i64)
             )));
         }
         let mut log = reader.log(&names.log)?;
         let mut pending = Pending::default();
-        let mut count = 0;
+        let mut count: usize = 0;
         let mut at = start;
         while let Some(frame) = log.next(at, end)? {
             at = frame.end();
-            let Frame { magic, .. } = frame;
-            if magic < 2 {
+            if frame.magic < 2 {
                 continue;
             }
             let info = log.info(&frame)?;
             if let Some(batch) = producer_batch(&mut log, &frame, &info, &mut reader.codecs)? {
                 judge(&self.producers, &batch, &mut pending, &reader.partition)?;
-                count += 1;
-                if count % BATCHES_AT_ONCE == 0 {
+                count = count.saturating_add(1);
+                if count.is_multiple_of(MAX_PENDING_BATCHES) {
                     let batches = std::mem::take(&mut pending);
                     commit(&mut self.producers, batches, &reader.partition)?;
                 }
@@ -220,7 +230,7 @@ impl ProducerState {
     }
 }
 
-fn list(files: &Files<'_>) -> Result<BTreeMap<i64, Vec<u8>>, Stop> {
+fn list(files: &Files<'_>) -> Result<BTreeMap<i64, Vec<u8>>, Interruption> {
     let mut snapshots = BTreeMap::new();
     for name in files.iter().filter(|name| name.ends_with(SNAPSHOT)) {
         snapshots.insert(offset_of(name)?, name.clone());

@@ -1,0 +1,58 @@
+//! `meta.properties`: to which cluster and broker a log directory belongs (`MetaPropertiesEnsemble`,
+//! KIP-858).
+//!
+//! ```text
+//! version=1                                  0 with broker.id instead of node.id
+//! cluster.id=gR2xbv8nQDqJwUkBuE0a5A
+//! node.id=1
+//! directory.id=tRt4fJSrQHyKXp_cBJmJpQ
+//! ```
+
+use super::text::{TextError, TextFault, lines, text};
+use std::collections::BTreeMap;
+
+/// Digits of the greatest number of 64 bits.
+const MAX_NUMBER_DIGITS: usize = 19;
+
+/// The properties of a `meta.properties`, by name; of a name that stands twice the last counts.
+///
+/// # Errors
+/// [`TextFault::NotText`], [`TextFault::Version`] for a version that Kafka does not know, and
+/// [`TextFault::BrokerId`] or [`TextFault::NodeId`] for one without a number.
+///
+/// # Examples
+/// ```
+/// use ottla_log::sidefiles::meta_properties::read_meta_properties;
+///
+/// let file = b"#Wed Jan 01\nversion=1\ncluster.id=gR2xbv8nQDqJwUkBuE0a5A\nnode.id=1\n";
+/// assert_eq!(read_meta_properties(file).unwrap()["cluster.id"], "gR2xbv8nQDqJwUkBuE0a5A");
+/// ```
+pub fn read_meta_properties(data: &[u8]) -> Result<BTreeMap<&str, &str>, TextError> {
+    let mut properties = BTreeMap::new();
+    for line in lines(text(data)?) {
+        let is_comment = line.trim_start().starts_with(['#', '!']);
+        if let Some((name, value)) = line.split_once('=').filter(|_| !is_comment) {
+            properties.insert(name.trim(), value.trim());
+        }
+    }
+    let value = |name: &str| properties.get(name).copied().unwrap_or("none");
+    let (id, fault) = match value("version") {
+        "0" => ("broker.id", TextFault::BrokerId),
+        "1" => ("node.id", TextFault::NodeId),
+        found => {
+            let error = TextError::new(TextFault::Version, 1, "version=0 or version=1");
+            return Err(error.found(found));
+        }
+    };
+    if !is_number(value(id)) {
+        return Err(TextError::new(fault, 1, format!("{id}=a number")).found(value(id)));
+    }
+    Ok(properties)
+}
+
+/// Whether these are decimal digits of a number that fits 64 bits.
+fn is_number(digits: &str) -> bool {
+    digits.len() <= MAX_NUMBER_DIGITS
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && digits.parse::<i64>().is_ok()
+}
