@@ -236,7 +236,7 @@ def records_of(segments: Sequence[tuple[Any, int | None]]) -> _engine.PartitionR
     )
 
 
-def predicted(files: dict[bytes, Any]) -> dict[str, Any]:
+def predicted(files: dict[bytes, Any]) -> _engine.Recovery:
     return _engine.predict_recovery(
         files,
         partition="orders-0",

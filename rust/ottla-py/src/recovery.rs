@@ -58,8 +58,8 @@ impl Listed {
 }
 
 /// The indexes of a segment that a start reads from its beginning.
-#[pyclass(frozen, get_all, module = "ottla._engine")]
-#[derive(Clone)]
+#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
+#[derive(Clone, PartialEq)]
 pub(crate) struct RebuiltIndexes {
     offset_entries: u64,
     time_entries: u64,
@@ -86,8 +86,8 @@ impl From<Rebuilt> for RebuiltIndexes {
 }
 
 /// What a start makes of a directory.
-#[pyclass(frozen, get_all, module = "ottla._engine")]
-#[derive(Clone)]
+#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Recovery {
     error: Option<&'static str>,
     message: Option<String>,
@@ -153,8 +153,8 @@ impl From<recovery::Recovery> for Recovery {
 }
 
 /// One start over a partition, with what to do before.
-#[pyclass(frozen, get_all, module = "ottla._engine")]
-#[derive(Clone)]
+#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Start {
     clean: bool,
     is_next: bool,
@@ -287,8 +287,8 @@ pub(crate) fn predict_starts(
 }
 
 /// What should stand beside a segment.
-#[pyclass(frozen, get_all, module = "ottla._engine")]
-#[derive(Clone)]
+#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
+#[derive(Clone, PartialEq)]
 pub(crate) struct SideFiles {
     offset_index: Vec<u8>,
     time_index: Vec<u8>,
