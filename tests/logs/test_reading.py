@@ -235,7 +235,7 @@ def test_damage_outside_the_range_is_not_told(log: Callable[..., Path]) -> None:
     assert [(d.first_offset, d.last_offset) for d in told] == [(4, 5), (9, 10)]
 
 
-@pytest.mark.parametrize("wrong", [0, 1, 200, 2**40, -5])
+@pytest.mark.parametrize("wrong", [0, 1, 4, 5, 7, 8, 200, 2**40, -5])
 def test_a_wrong_base_offset_takes_its_batch_and_no_other(
     wrong: int, log: Callable[..., Path]
 ) -> None:
@@ -291,6 +291,24 @@ def test_reading_can_go_on_after_a_warning_that_was_raised(log: Callable[..., Pa
             found.extend(record.offset for record in records)
     found.extend(record.offset for record in records)
     assert found == [0, 1, 2, 6, 7, 8]
+
+
+def test_what_is_called_for_damage_may_read_too_but_not_by_the_same_iterator(
+    log: Callable[..., Path],
+) -> None:
+    parts = batches(3)
+    parts[1] = hurt(parts[1])
+    path = log({0: b"".join(parts)})
+    inside: list[list[int]] = []
+
+    def read_too(_: ottla.Damage) -> None:
+        inside.append(over_damage(path)[0])
+        with pytest.raises(RuntimeError, match="already in use"):
+            next(records)
+
+    records = ottla.read_partition(path, on_damage=read_too)
+    assert [record.offset for record in records] == [0, 1, 2, 6, 7, 8]
+    assert inside == [[0, 1, 2, 6, 7, 8]]
 
 
 def test_a_log_that_is_read_while_it_changes_ends_in_an_error_of_the_system(

@@ -1,7 +1,7 @@
 //! The log check: a segment file scanned, a partition merged, and what a segment holds as rows.
 
 use crate::check::level_of;
-use crate::place::{Opened, Place, told_to_stop};
+use crate::place::{Opened, Place, reason_to_stop};
 use crate::progress::{Progress, cancelled};
 use crate::scanners::with_scanner;
 use ottla_audit::segment::index_check::{Indexes, MAX_INDEX_BYTES};
@@ -49,7 +49,7 @@ fn read_indexes(
     let mut indexes = Indexes::new(base_offset);
     let mut findings = Vec::new();
     let mut unread = |error: &io::Error, kind, side| {
-        if let Some(stop) = told_to_stop(error) {
+        if let Some(stop) = reason_to_stop(error) {
             return Err(stop);
         }
         let message = format!("the index cannot be read: {error}");
@@ -465,7 +465,7 @@ impl Source for Watched<'_> {
         }
         match self.source.read_at(position, buffer) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                self.is_stopped.store(told_to_stop(&error).is_some(), Ordering::Relaxed);
+                self.is_stopped.store(reason_to_stop(&error).is_some(), Ordering::Relaxed);
                 let told = io::Error::new(error.kind(), error.to_string());
                 if let Ok(mut first) = self.error.lock() {
                     *first = Some(error);

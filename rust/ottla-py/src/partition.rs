@@ -2,7 +2,7 @@
 //! fills.
 
 use crate::audit::{SegmentScan, finding_row};
-use crate::place::{Place, told_to_stop};
+use crate::place::{Place, reason_to_stop};
 use ottla_audit::partition::side_check::SideFiles;
 use ottla_audit::partition::transactions::CompletedTransaction;
 use ottla_audit::{Finding, PartitionContext, RetentionEffect, SideFile, merge_partition_with};
@@ -344,7 +344,7 @@ impl SideFiles for Beside {
         };
         let Some(place) = place else { return Ok(None) };
         let read = read_whole(place);
-        if let Some(told) = read.as_ref().err().and_then(told_to_stop)
+        if let Some(told) = read.as_ref().err().and_then(reason_to_stop)
             && let Ok(mut stop) = self.stop.lock()
         {
             *stop = Some(told);

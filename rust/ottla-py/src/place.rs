@@ -1,5 +1,5 @@
 //! Where a reader finds its bytes: a file of this machine, or an object of Python's that reads them
-//! from somewhere else. Python is entered for as long as a call of that object takes.
+//! from somewhere else. The interpreter's lock is held while that object is called, and no longer.
 
 use ottla_log::source::Source;
 use pyo3::exceptions::{PyException, PyOSError, PyTypeError};
@@ -11,13 +11,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// What every reader takes that reads a file.
+/// A file, as every reader is given it.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// A path, as the operating system has it.
+    /// The bytes of a path.
     Path(Vec<u8>),
-    /// An object with an attribute `size` and a method `read_at(position, size)` that gives bytes,
-    /// fewer than asked for only at the end.
+    /// An object with an attribute `size` and a method `read_at(position, size)`, which returns fewer
+    /// bytes than asked for only at the end.
     Object(Py<PyAny>),
 }
 
@@ -39,7 +39,7 @@ impl<'py> FromPyObject<'_, 'py> for Place {
 }
 
 impl Place {
-    /// Opens it; of an object nothing is read.
+    /// Opens it. Nothing is read of an object.
     pub(crate) fn open(&self) -> io::Result<Opened> {
         match self {
             Self::Path(path) => open_file(path).map(Opened::File),
@@ -56,7 +56,7 @@ impl Place {
         py.detach(|| self.open()).map_err(|error| self.error(py, &error))
     }
 
-    /// Tells an object that wants to know it which range this thread is going to read.
+    /// Announces the range that this thread is going to read to an object with a method `expect`.
     pub(crate) fn announce(&self, py: Python<'_>, start: u64, stop: u64) -> PyResult<()> {
         if let Self::Object(object) = self
             && let Some(expect) = object.bind(py).getattr_opt("expect")?
@@ -66,7 +66,7 @@ impl Place {
         Ok(())
     }
 
-    /// What Python shall raise for an error at this place.
+    /// Returns what Python raises for an error at this place.
     pub(crate) fn error(&self, py: Python<'_>, error: &io::Error) -> PyErr {
         let path = match self {
             Self::Path(path) => Some(path.as_slice()),
@@ -76,12 +76,12 @@ impl Place {
     }
 }
 
-/// Opens without waiting for a writer, should the name have become that of a FIFO.
+/// Opens a file without waiting for a writer, in case the name has become that of a FIFO.
 fn open_file(path: &[u8]) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    let nonblocking = 0o4000;
+    const O_NONBLOCK: i32 = 0o4000;
     let name = OsStr::from_bytes(path);
-    std::fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(name)
+    std::fs::OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(name)
 }
 
 /// A place that is open.
@@ -89,7 +89,7 @@ fn open_file(path: &[u8]) -> io::Result<File> {
 pub(crate) enum Opened {
     /// A file of this machine.
     File(File),
-    /// An object of Python's, and the bytes it has.
+    /// An object of Python's, and its number of bytes.
     Object { object: Py<PyAny>, size: u64 },
 }
 
@@ -100,7 +100,7 @@ impl Source for Opened {
             Self::Object { object, size } => {
                 let left = usize::try_from(size.saturating_sub(position)).unwrap_or(usize::MAX);
                 let wanted = buffer.len().min(left);
-                let buffer = buffer.get_mut(..wanted).unwrap_or_default();
+                let (buffer, _) = buffer.split_at_mut(wanted);
                 if buffer.is_empty() {
                     return Ok(0);
                 }
@@ -128,7 +128,7 @@ fn read_into(object: &Bound<'_, PyAny>, position: u64, buffer: &mut [u8]) -> PyR
     Ok(size)
 }
 
-/// An exception on its way through code that knows errors of the operating system alone.
+/// An exception on its way through code that knows only errors of the operating system.
 #[derive(Debug)]
 struct Raised {
     exception: PyErr,
@@ -143,7 +143,7 @@ impl fmt::Display for Raised {
 
 impl std::error::Error for Raised {}
 
-/// The error for an exception: of the kind that its `errno` says, if it is an `OSError`.
+/// Returns the error for an exception, of the kind of its `errno` if it is an `OSError`.
 fn raised(exception: PyErr) -> io::Error {
     let (kind, message) = Python::attach(|py| {
         if !exception.is_instance_of::<PyOSError>(py) {
@@ -156,7 +156,7 @@ fn raised(exception: PyErr) -> io::Error {
         let strerror = field("strerror").and_then(|text| text.extract::<String>().ok());
         (kind, strerror.unwrap_or_else(|| exception.value(py).to_string()))
     });
-    // Whoever meets an interrupted read reads again; Python has done so before it says this.
+    // An interrupted read is tried again by whoever meets it; Python has done so before it raises.
     let kind = if kind == io::ErrorKind::Interrupted { io::ErrorKind::Other } else { kind };
     io::Error::new(kind, Raised { exception, message })
 }
@@ -166,9 +166,9 @@ fn exception(error: &io::Error) -> Option<&PyErr> {
     Some(&raised.exception)
 }
 
-/// The exception behind an error, if it says to stop, as `KeyboardInterrupt` does, and nothing of the
-/// file.
-pub(crate) fn told_to_stop(error: &io::Error) -> Option<PyErr> {
+/// Returns the exception behind an error if it is no error of the file but a reason to stop, as
+/// `KeyboardInterrupt` is.
+pub(crate) fn reason_to_stop(error: &io::Error) -> Option<PyErr> {
     let exception = exception(error)?;
     Python::attach(|py| {
         let is_fault = exception.is_instance_of::<PyException>(py);
@@ -176,8 +176,8 @@ pub(crate) fn told_to_stop(error: &io::Error) -> Option<PyErr> {
     })
 }
 
-/// What Python shall raise for an error: one of the operating system with the name of its file, as
-/// Python's own `open` raises it, and an `OSError` of an object as it was raised there.
+/// Returns what Python raises for an error: for one of the operating system what Python's own `open`
+/// raises, with the name of the file; for an `OSError` of an object that exception.
 pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: Option<&[u8]>) -> PyErr {
     if let Some(exception) = exception(error) {
         let is_fault = exception.is_instance_of::<PyException>(py);

@@ -1,4 +1,5 @@
-//! The records of a partition, as a consumer would get them.
+//! The records of a partition, as a consumer would get them: the glue around
+//! [`ottla_audit::PartitionReader`].
 
 use crate::place::{Opened, Place, os_error};
 use crate::read::{Record, RecordIterator, iterate};
@@ -17,20 +18,23 @@ use std::sync::Mutex;
 /// Iterator over the :class:`Record` objects of a partition.
 ///
 /// Args:
-///     segments: path and base offset of each segment, in order; the path, or an object that reads it, is
-///         as of :class:`Segment`.
+///     segments: path and base offset of each segment, in order. In place of a path an object that
+///         reads the file will do; see :class:`Segment`.
 ///     isolation: ``read_uncommitted`` or ``read_committed``.
 ///     start_offset: the first offset.
 ///     end_offset: the offset behind the last.
-///     stopped_cleanly: whether the broker did.
+///     stopped_cleanly: whether the broker stopped cleanly.
 ///     on_damage: called with a dictionary of what was passed over: segment (its index), position, size,
 ///         first_offset, last_offset, next_good_offset, severity, message.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct PartitionRecords {
-    state: Mutex<State>,
+    /// `None` while a record is being read: Python is called for bytes and damage on the way, and no
+    /// lock is held then.
+    reading: Mutex<Option<Box<Reading>>>,
 }
 
-struct State {
+/// Where reading is.
+struct Reading {
     reader: PartitionReader,
     places: Vec<Place>,
     /// The open file, and which segment it is.
@@ -39,15 +43,15 @@ struct State {
     data: Option<(u64, Py<PyBytes>)>,
     /// What is read into before it becomes `data`.
     buffer: Vec<u8>,
-    batch: Option<Batch>,
+    batch: Option<BatchReading>,
     on_damage: Py<PyAny>,
 }
 
-/// The batch whose records are given.
-struct Batch {
+/// The batch whose records are returned.
+struct BatchReading {
     readable: ReadableBatch,
     records: RecordIterator,
-    /// The offset that may come next.
+    /// The smallest offset that may come next.
     next_offset: i64,
     /// The offset of the first record that is not in its place.
     misplaced: Option<i64>,
@@ -73,7 +77,7 @@ impl PartitionRecords {
         })?;
         let (places, bases) = segments.into_iter().unzip();
         let options = ReadOptions { isolation, start_offset, end_offset, stopped_cleanly };
-        let state = State {
+        let reading = Reading {
             reader: PartitionReader::new(bases, options),
             places,
             file: None,
@@ -82,7 +86,7 @@ impl PartitionRecords {
             batch: None,
             on_damage,
         };
-        Ok(Self { state: Mutex::new(state) })
+        Ok(Self { reading: Mutex::new(Some(Box::new(reading))) })
     }
 
     fn __iter__(this: Py<Self>) -> Py<Self> {
@@ -90,22 +94,33 @@ impl PartitionRecords {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
-        // Waiting here would hold the interpreter's lock, which whoever holds this one may wait for.
-        let Ok(mut state) = self.state.try_lock() else {
-            return Err(PyRuntimeError::new_err("the iterator is in use by another thread"));
+        let Some(mut reading) = self.take() else {
+            return Err(PyRuntimeError::new_err("the iterator is already in use"));
         };
-        state.next(py)
+        let record = reading.next(py);
+        if let Ok(mut idle) = self.reading.lock() {
+            *idle = Some(reading);
+        }
+        record
     }
 
     /// The open transaction at which ``read_committed`` has ended: the last stable offset and the
     /// producer id. ``None`` while there is more, and where the log ended.
     #[getter]
     fn stopped_by(&self) -> Option<(i64, i64)> {
-        self.state.try_lock().ok().and_then(|state| state.reader.stopped_by())
+        let reading = self.reading.lock().ok()?;
+        reading.as_ref().and_then(|reading| reading.reader.stopped_by())
     }
 }
 
-impl State {
+impl PartitionRecords {
+    /// Takes what is read, unless somebody else has it.
+    fn take(&self) -> Option<Box<Reading>> {
+        self.reading.lock().ok()?.take()
+    }
+}
+
+impl Reading {
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Record>> {
         loop {
             if let Some(batch) = &mut self.batch {
@@ -128,14 +143,14 @@ impl State {
             let Some(segment) = self.reader.segment() else { return Ok(None) };
             match self.step(py, segment)? {
                 ReadStep::Batch(readable) => self.load(py, readable)?,
-                ReadStep::Damage(damage) => self.tell(py, &damage)?,
+                ReadStep::Damage(damage) => self.report(py, &damage)?,
                 ReadStep::Busy => py.check_signals()?,
                 ReadStep::End => return Ok(None),
             }
         }
     }
 
-    /// What to raise for an error in a segment.
+    /// Returns what to raise for an error in a segment.
     fn error(&self, py: Python<'_>, segment: usize, error: &io::Error) -> PyErr {
         match self.places.get(segment) {
             Some(place) => place.error(py, error),
@@ -159,7 +174,7 @@ impl State {
         step.map_err(|error| self.error(py, segment, &error))
     }
 
-    /// Makes the records of a batch the next.
+    /// Makes the records of a batch the next ones.
     fn load(&mut self, py: Python<'_>, readable: ReadableBatch) -> PyResult<()> {
         let info = readable.info;
         let found = match self.hold(py, &readable)? {
@@ -169,14 +184,14 @@ impl State {
         let next_offset = readable.first_offset;
         match found {
             Ok(records) => {
-                self.batch = Some(Batch { readable, records, next_offset, misplaced: None });
+                self.batch = Some(BatchReading { readable, records, next_offset, misplaced: None });
             }
             Err(error) => self.unreadable(py, &readable, next_offset, error)?,
         }
         Ok(())
     }
 
-    /// Bytes of the open file that hold the whole batch, and where they begin.
+    /// Returns bytes of the open file that hold the whole batch, and where they begin.
     fn hold(
         &mut self,
         py: Python<'_>,
@@ -185,7 +200,7 @@ impl State {
         let (position, size) = (readable.info.position, readable.info.size as usize);
         if let Some((start, data)) = &self.data
             && let Some(skip) = position.checked_sub(*start)
-            && skip as usize + size <= data.as_bytes(py).len()
+            && (skip as usize).saturating_add(size) <= data.as_bytes(py).len()
         {
             return Ok(Some((*start, data.clone_ref(py))));
         }
@@ -194,16 +209,15 @@ impl State {
         let filled = py
             .detach(|| read(file, position, size.max(WINDOW_BYTES), buffer))
             .map_err(|error| self.error(py, readable.segment, &error))?;
-        let bytes = self.buffer.get(..filled).unwrap_or_default();
-        if bytes.len() < size {
+        let Some(bytes) = self.buffer.get(..filled).filter(|bytes| bytes.len() >= size) else {
             return Ok(None);
-        }
+        };
         let data = PyBytes::new(py, bytes).unbind();
         self.data = Some((position, data.clone_ref(py)));
         Ok(Some((position, data)))
     }
 
-    /// Passes over what cannot be read of a batch; an error that says nothing of the batch is raised.
+    /// Passes over what cannot be read of a batch. An error that is not about the batch is raised.
     fn unreadable(
         &mut self,
         py: Python<'_>,
@@ -221,7 +235,7 @@ impl State {
         Ok(())
     }
 
-    fn tell(&self, py: Python<'_>, damage: &Damage) -> PyResult<()> {
+    fn report(&self, py: Python<'_>, damage: &Damage) -> PyResult<()> {
         let row = PyDict::new(py);
         row.set_item("segment", damage.segment)?;
         row.set_item("position", damage.position)?;
@@ -235,8 +249,8 @@ impl State {
     }
 }
 
-impl Batch {
-    /// The next record that is asked for.
+impl BatchReading {
+    /// Returns the next record that is asked for.
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Record>> {
         while let Some(record) = self.records.next_record(py)? {
             let offset = record.at();
@@ -253,9 +267,11 @@ impl Batch {
     }
 }
 
-/// Reads `size` bytes from `position` on into `buffer`, fewer at the end: how many.
+/// Reads `size` bytes from `position` on into `buffer`, fewer at the end. Returns how many.
 fn read(file: &Opened, position: u64, size: usize, buffer: &mut Vec<u8>) -> io::Result<usize> {
     buffer.truncate(size.max(WINDOW_BYTES));
     buffer.resize(buffer.len().max(size), 0);
-    fill(file, position, buffer.get_mut(..size).unwrap_or_default())
+    let size = size.min(buffer.len());
+    let (target, _) = buffer.split_at_mut(size);
+    fill(file, position, target)
 }
