@@ -12,7 +12,7 @@ use ottla_leader::{
     AppendRequest, EndTransaction, Leader, LeaderSettings, LogOffsets, Profile, Replay,
     ReplaySource, StoredLog, UnknownProducer, Validator,
 };
-use ottla_log::producers::snapshot::read_snapshot;
+use ottla_log::producers::snapshot::read_producers;
 use ottla_log::producers::{Guard, Origin, ProducerEntry};
 
 #[derive(Arbitrary, Debug)]
@@ -248,7 +248,7 @@ impl Run {
     fn must_come_back(&mut self) {
         let restored = self.restored(Replay::Load);
         let entries = |leader: &Leader| {
-            let mut entries = read_snapshot(&leader.state().snapshot()).expect("own bytes");
+            let mut entries = read_producers(&leader.state().snapshot()).expect("own bytes");
             entries.sort_by_key(|entry| entry.producer_id);
             entries
         };

@@ -9,8 +9,9 @@ use ottla_leader::{
     ReplaySource, RestoreError, StoredLog, TopicConfig, UnknownProducer, Validator,
 };
 use ottla_log::producers::Origin;
-use ottla_log::producers::snapshot::{SnapshotError, read_snapshot, write_snapshot};
+use ottla_log::producers::snapshot::{read_producers, write_producers};
 use ottla_log::producers::{ProducerEntry, RememberedBatch};
+use ottla_log::sidefiles::snapshot::SnapshotError;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -562,13 +563,13 @@ proptest! {
             driven.apply(op, model.asked(op), &model, START_MS);
         }
         let snapshot = driven.leader.state().snapshot();
-        let entries = read_snapshot(&snapshot).expect("written right");
-        prop_assert_eq!(&write_snapshot(entries.iter()), &snapshot);
+        let entries = read_producers(&snapshot).expect("written right");
+        prop_assert_eq!(&write_producers(entries.iter()), &snapshot);
         let at = at.index(snapshot.len());
-        prop_assert!(read_snapshot(&snapshot[..at]).is_err());
+        prop_assert!(read_producers(&snapshot[..at]).is_err());
         let mut changed = snapshot;
         changed[at] ^= 1 << bit;
-        prop_assert!(read_snapshot(&changed).is_err());
+        prop_assert!(read_producers(&changed).is_err());
     }
 }
 
@@ -587,33 +588,36 @@ const GOLDEN: &str = "0001cc8e8b2300000001000000000000004d00040000000c0000000000
 #[test]
 fn a_snapshot_written_by_kafka_is_read_and_written_byte_for_byte() {
     let golden = hex(GOLDEN);
-    let entries = read_snapshot(&golden).expect("written by Kafka");
+    let entries = read_producers(&golden).expect("written by Kafka");
     let entry = &entries[0];
     assert_eq!((entry.producer_id, entry.producer_epoch, entry.coordinator_epoch), (77, 4, -1));
     assert_eq!(entry.transaction_first_offset, Some(100));
     let batch = entry.batches()[0];
     assert_eq!((batch.first_sequence(), batch.last_sequence), (10, 12));
     assert_eq!((batch.first_offset(), batch.last_offset), (100, 102));
-    assert_eq!(write_snapshot(entries.iter()), golden);
+    assert_eq!(write_producers(entries.iter()), golden);
 }
 
 #[test]
 fn a_snapshot_says_what_is_wrong_with_it() {
     let golden = hex(GOLDEN);
-    assert_eq!(read_snapshot(&[]), Err(SnapshotError::Cut { needed: 10, found: 0 }));
-    assert_eq!(read_snapshot(&golden[..55]), Err(SnapshotError::Cut { needed: 56, found: 55 }));
+    assert_eq!(read_producers(&[]), Err(SnapshotError::Cut { needed: 10, found: 0 }));
+    assert_eq!(read_producers(&golden[..55]), Err(SnapshotError::Cut { needed: 56, found: 55 }));
     let mut version = golden.clone();
     version[1] = 2;
-    assert_eq!(read_snapshot(&version), Err(SnapshotError::Version { found: 2 }));
+    assert_eq!(read_producers(&version), Err(SnapshotError::Version { found: 2 }));
     let mut count = golden.clone();
     count[6] = 0x80;
-    assert_eq!(read_snapshot(&count), Err(SnapshotError::Count { found: i32::MIN + 1 }));
+    assert_eq!(read_producers(&count), Err(SnapshotError::Count { found: i32::MIN + 1 }));
     let mut many = golden.clone();
     many[6] = 0x7f;
-    assert!(matches!(read_snapshot(&many), Err(SnapshotError::Cut { .. })));
+    assert!(matches!(read_producers(&many), Err(SnapshotError::Cut { .. })));
     let mut changed = golden;
     changed[20] ^= 1;
-    assert!(matches!(read_snapshot(&changed), Err(SnapshotError::Crc { stored: 0xcc8e_8b23, .. })));
+    assert!(matches!(
+        read_producers(&changed),
+        Err(SnapshotError::Crc { stored: 0xcc8e_8b23, .. })
+    ));
 }
 
 #[test]

@@ -135,9 +135,9 @@ pub struct Window<'a> {
     has_more_zeros: bool,
 }
 
-/// A window that is not looked through for a while.
+/// What a window holds between two uses of its source.
 #[derive(Debug)]
-pub struct Kept {
+pub struct WindowState {
     buffer: Vec<u8>,
     start: u64,
     filled: usize,
@@ -185,18 +185,18 @@ impl<'a> Window<'a> {
     }
 
     /// What it holds, for a later window over the same source.
-    pub fn keep(self) -> Kept {
+    pub fn into_state(self) -> WindowState {
         let Self { buffer, start, filled, end, usual, zeros, has_more_zeros, .. } = self;
-        Kept { buffer, start, filled, end, usual, zeros, has_more_zeros }
+        WindowState { buffer, start, filled, end, usual, zeros, has_more_zeros }
     }
 
-    /// The window that was kept.
-    pub fn again(
+    /// The window with this state, over the same source.
+    pub fn from_state(
         source: &'a dyn Source,
-        kept: Kept,
+        state: WindowState,
         progress: &'a mut dyn FnMut(u64) -> bool,
     ) -> Self {
-        let Kept { buffer, start, filled, end, usual, zeros, has_more_zeros } = kept;
+        let WindowState { buffer, start, filled, end, usual, zeros, has_more_zeros } = state;
         Self {
             source,
             progress,

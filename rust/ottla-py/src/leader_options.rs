@@ -4,7 +4,7 @@ use crate::producer_state::AbortedTransaction;
 use crate::request_options::{Integer, profile_of};
 use crate::topic_settings::settings_of;
 use ottla_leader::{LeaderSettings, LogOffsets, Replay, UnknownProducer};
-use ottla_log::producers::transactions::AbortedTransaction as Aborted;
+use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,7 +1,7 @@
 //! What a partition knows of its producers and their transactions.
 
-use ottla_log::producers::transactions::AbortedTransaction as Aborted;
 use ottla_log::producers::{Guard, ProducerEntry};
+use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 

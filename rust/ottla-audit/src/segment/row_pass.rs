@@ -10,7 +10,7 @@ use crate::segment::resync::search::Search;
 use crate::segment::scanner::Scanner;
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tally::{Tally, TallyMemory};
-use ottla_log::source::{Kept, Source, Window};
+use ottla_log::source::{Source, Window, WindowState};
 use std::io;
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ fn context() -> SegmentContext {
 /// A pass between two pieces of its work.
 pub(crate) struct PausedPass {
     position: u64,
-    window: Kept,
+    window: WindowState,
     memory: TallyMemory,
     spending: Spending,
     last_was_legacy: bool,
@@ -56,7 +56,7 @@ impl Scanner {
         let mut tally = Tally::resume(scan, memory, Growth::default(), Indexes::NONE);
         tally.call_on_batch(Some(on_batch));
         let (checker, buffer) = self.parts();
-        let window = Window::again(source, window, progress);
+        let window = Window::from_state(source, window, progress);
         Pass {
             search: Search::after(spending),
             position,
@@ -72,7 +72,7 @@ impl Pass<'_, '_> {
     pub(crate) fn pause(self) -> PausedPass {
         let Self { window, tally, search, position, last_was_legacy, .. } = self;
         let (_, memory, _) = tally.suspend();
-        let (window, spending) = (window.keep(), search.spending());
+        let (window, spending) = (window.into_state(), search.spending());
         PausedPass { position, window, memory, spending, last_was_legacy }
     }
 }

@@ -7,10 +7,10 @@ use ottla_format::batch::BatchInfo;
 use ottla_format::batches::Batches;
 use ottla_format::compression::Codecs;
 use ottla_format::error::Error;
-use ottla_log::producers::transactions::{AbortedTransaction, aborted_between};
 use ottla_log::producers::{
     Appender, Guard, Pending, ProducerBatch, ProducerRefusal, Producers, RememberedBatch,
 };
+use ottla_log::sidefiles::transaction_index::{AbortedTransaction, aborted_between};
 use std::fmt;
 
 /// An offset that is not in the log.

@@ -5,9 +5,9 @@ use ottla_format::batch::BatchInfo;
 use ottla_format::batches::Batches;
 use ottla_format::compression::Codecs;
 use ottla_format::error::Error;
-use ottla_log::producers::snapshot::SnapshotError;
-use ottla_log::producers::transactions::AbortedTransaction;
 use ottla_log::producers::{Appender, Pending, ProducerBatch, ProducerRefusal};
+use ottla_log::sidefiles::snapshot::SnapshotError;
+use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use std::fmt;
 
 /// Why a state cannot be restored.

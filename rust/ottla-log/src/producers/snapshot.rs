@@ -1,23 +1,20 @@
-//! Producers as a `.snapshot` file keeps them, and back: the format is
-//! [`sidefiles::snapshot`](crate::sidefiles::snapshot)'s.
+//! Producers of a partition as a `.snapshot` file keeps them, in the format of
+//! [`sidefiles::snapshot`](crate::sidefiles::snapshot).
 
 use super::entry::{ProducerEntry, RememberedBatch};
-use crate::sidefiles::snapshot::{self, SnapshotEntry};
-pub use crate::sidefiles::snapshot::{
-    SNAPSHOT_ENTRY_BYTES, SNAPSHOT_OVERHEAD, SNAPSHOT_VERSION, SnapshotError,
-};
+use crate::sidefiles::snapshot::{SnapshotEntry, SnapshotError, read_snapshot, write_snapshot};
 
 /// The bytes of a snapshot of these producers, in their order.
-pub fn write_snapshot<'a>(entries: impl ExactSizeIterator<Item = &'a ProducerEntry>) -> Vec<u8> {
-    snapshot::write_snapshot(entries.map(SnapshotEntry::from))
+pub fn write_producers<'a>(entries: impl ExactSizeIterator<Item = &'a ProducerEntry>) -> Vec<u8> {
+    write_snapshot(entries.map(SnapshotEntry::from))
 }
 
-/// Reads a snapshot: its producers, in its order.
+/// The producers of a snapshot, in its order.
 ///
 /// # Errors
 /// [`SnapshotError`]: what is wrong first, version, length, checksum.
-pub fn read_snapshot(data: &[u8]) -> Result<Vec<ProducerEntry>, SnapshotError> {
-    Ok(snapshot::read_snapshot(data)?.iter().map(ProducerEntry::from).collect())
+pub fn read_producers(data: &[u8]) -> Result<Vec<ProducerEntry>, SnapshotError> {
+    Ok(read_snapshot(data)?.iter().map(ProducerEntry::from).collect())
 }
 
 impl From<&ProducerEntry> for SnapshotEntry {

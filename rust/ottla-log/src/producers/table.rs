@@ -7,9 +7,11 @@ use super::java_table::JavaTable;
 use super::judge::{Judge, check_epoch, has_open_transaction};
 use super::pending::Pending;
 use super::refusal::ProducerRefusal;
-use super::snapshot::{SnapshotError, read_snapshot, write_snapshot};
-use super::transactions::{AbortedTransaction, CompletedTransaction, NotBegun, Transactions};
+use super::snapshot::{read_producers, write_producers};
+use super::transactions::{CompletedTransaction, NotBegun, Transactions};
 use super::verification::{Guard, Verifications};
+use crate::sidefiles::snapshot::SnapshotError;
+use crate::sidefiles::transaction_index::AbortedTransaction;
 use ottla_format::header::increment_sequence;
 use std::collections::HashMap;
 
@@ -233,7 +235,7 @@ impl Producers {
         now_ms: i64,
         expiration_ms: i64,
     ) -> Result<(), SnapshotError> {
-        let entries = read_snapshot(snapshot)?;
+        let entries = read_producers(snapshot)?;
         for entry in entries.iter().filter(|entry| !entry.is_expired(now_ms, expiration_ms)) {
             self.change(entry.producer_id, |known| *known = entry.clone());
             if let Some(first_offset) = entry.transaction_first_offset {
@@ -250,7 +252,7 @@ impl Producers {
         all.sort_unstable_by_key(|known| {
             (self.order.bucket(known.entry.producer_id), known.number)
         });
-        write_snapshot(all.iter().map(|known| &known.entry))
+        write_producers(all.iter().map(|known| &known.entry))
     }
 }
 

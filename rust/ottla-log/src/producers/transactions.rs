@@ -8,9 +8,6 @@
 //! done           │───────────────────│                    │         does not bound it
 //! ```
 
-pub use crate::sidefiles::transaction_index::{
-    ABORTED_TRANSACTION_BYTES, AbortedTransaction, aborted_between,
-};
 use std::collections::BTreeMap;
 
 /// A transaction that its marker has ended.

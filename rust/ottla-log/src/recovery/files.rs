@@ -38,7 +38,7 @@ impl Directory for BTreeMap<Vec<u8>, Vec<u8>> {
 
 /// Bytes of new snapshots that are held at once. Kafka goes back to the newest alone, but for logs
 /// whose offsets contradict themselves.
-const MAX_SNAPSHOT_BYTES: usize = 64 << 20;
+const MAX_HELD_SNAPSHOT_BYTES: usize = 64 << 20;
 
 /// What a file holds.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ impl<'d> Files<'d> {
     pub(super) fn put_snapshot(&mut self, name: &[u8], bytes: Vec<u8>) {
         self.snapshots.push_back((name.to_vec(), bytes.len()));
         self.put(name, FileContent::Snapshot(Some(bytes.into())));
-        while self.snapshots.iter().map(|(_, size)| size).sum::<usize>() > MAX_SNAPSHOT_BYTES
+        while self.snapshots.iter().map(|(_, size)| size).sum::<usize>() > MAX_HELD_SNAPSHOT_BYTES
             && self.snapshots.len() > 1
             && let Some((oldest, _)) = self.snapshots.pop_front()
         {
