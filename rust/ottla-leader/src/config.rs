@@ -1,4 +1,4 @@
-//! What a topic's configuration says to a produce request, under Kafka's names.
+//! A topic's configuration as it decides over a produce request, under Kafka's names.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use ottla_format::attributes::{Compression, TimestampType};
 use ottla_format::compression::levels;
 
-/// What `compression.type` asks of the stored batch.
+/// The codec of stored batches: `compression.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressionType {
     /// Whatever the producer chose.
@@ -29,7 +29,7 @@ impl CompressionType {
         match name {
             "producer" => Some(Self::Producer),
             "uncompressed" => Some(Self::Codec(Compression::None)),
-            // `none` is a producer's word, not a topic's.
+            // `none` is a value for producers, not for topics.
             "none" => None,
             name => Compression::from_name(name).map(Self::Codec),
         }
@@ -67,12 +67,12 @@ pub struct TopicConfig {
     pub message_timestamp_before_max_ms: i64,
     /// `message.timestamp.after.max.ms`.
     pub message_timestamp_after_max_ms: i64,
-    /// `segment.bytes`. Kafka 4 lets an operator set no less than 1 MiB; the check is the same.
+    /// `segment.bytes`. Kafka 4 allows no less than 1 MiB; the check is the same.
     pub segment_bytes: i32,
     /// `producer.id.expiration.ms`, a setting of the broker.
     pub producer_id_expiration_ms: i64,
-    /// The magic of the log, by `message.format.version`: 2 in every broker since 4.0. Before, a
-    /// topic could ask for 0 or 1, and Kafka's code still does what it did then.
+    /// The magic of the log, by `message.format.version`: 2 in every broker since 4.0. Topics of
+    /// older brokers may have 0 or 1, and Kafka's code still handles them.
     pub message_format: i8,
 }
 
@@ -97,21 +97,21 @@ impl Default for TopicConfig {
     }
 }
 
-/// A setting that cannot be.
+/// A setting that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// No such key.
     UnknownKey {
-        /// As it was given.
+        /// The key as given.
         key: String,
     },
-    /// A value the key does not take.
+    /// A value that the key does not allow.
     Value {
         /// Kafka's name.
         key: &'static str,
-        /// As it was given.
+        /// The value as given.
         found: String,
-        /// What it takes.
+        /// The values it allows.
         expected: String,
     },
 }
@@ -172,7 +172,7 @@ impl TopicConfig {
         let int = |range: RangeInclusive<i32>| number(value, &range).map_err(refused);
         let long = || number(value, &(0..=i64::MAX)).map_err(refused);
         let level = |codec| match levels(codec) {
-            // gzip alone has a word for "the codec's own".
+            // gzip alone has a value for the codec's default.
             Some((range, _)) if codec != Compression::Gzip => int(range.clone()),
             Some((range, _)) if value != "-1" => int(range.clone()),
             _ => Ok(-1),

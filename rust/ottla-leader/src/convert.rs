@@ -38,14 +38,14 @@ enum FormatWriter {
 }
 
 impl<'c> SetWriter<'c> {
-    /// A writer for the records of a set that take about so many bytes.
+    /// A writer for the records of a set, which take about `records_bytes`.
     pub(crate) fn new(
         validation: &Validation<'c>,
         compression: TargetCompression,
         records_bytes: usize,
     ) -> Self {
         let Validation { config, request, limits, .. } = *validation;
-        // Offsets in order may take a few bytes more than those that were sent.
+        // Consecutive offsets may take a few bytes more than those that were sent.
         let room = records_bytes.saturating_add(records_bytes / 2);
         let format = if config.message_format >= 2 {
             FormatWriter::Batch(RecordsWriter::new(room, limits.batch_bytes))
@@ -143,7 +143,7 @@ fn batch_fields(
         producer_epoch: first.producer_epoch,
         base_sequence: first.base_sequence,
         is_transactional: first.is_transactional(),
-        // Kafka forgets here that it was one.
+        // Kafka does not write the flag here.
         is_control: false,
         compression: compression.codec,
         compression_level: compression.level,
@@ -151,7 +151,7 @@ fn batch_fields(
     }
 }
 
-/// The refusal of what the builder refuses.
+/// The refusal of what the builder cannot write.
 fn refusal(config: &TopicConfig, request: &Request, error: BuildError) -> Box<Refusal> {
     let magic = config.message_format;
     let (row, reason) = match error {
@@ -184,7 +184,8 @@ fn is_text(key: &[u8]) -> bool {
     std::str::from_utf8(key).is_ok()
 }
 
-/// Header keys are strings to Kafka: what is no UTF-8 comes out as replacement characters.
+/// Writes header keys as Kafka does, to which they are strings: what is not UTF-8 becomes
+/// replacement characters.
 fn push_as_text(writer: &mut RecordsWriter, record: &NewRecord<'_>) -> Result<(), BuildError> {
     let keys: Vec<_> = header_keys(record).map(java_text).collect();
     let values = record.headers.iter().map(|&(_, value)| value);
@@ -193,8 +194,8 @@ fn push_as_text(writer: &mut RecordsWriter, record: &NewRecord<'_>) -> Result<()
     writer.push(&NewRecord { timestamp, key, value, headers, offset_delta })
 }
 
-/// Bytes as Java reads them. It differs from Rust in surrogates alone, which Rust takes byte by
-/// byte and Java as a whole.
+/// Decodes bytes as Java does. It differs from Rust in surrogates alone, which Rust replaces byte
+/// by byte and Java as a whole.
 fn java_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let mut surrogate_bytes = 0;

@@ -1,13 +1,13 @@
-//! A leader's decisions over time: the verdict on the bytes, then the rules of producers, then the
-//! offsets that follow from it.
+//! A leader's decisions over time: the verdict on the bytes, the rules of producers, and the
+//! offsets that follow.
 //!
 //! ```text
 //! append ─▸ validate (bytes, config) ─▸ producers (epochs, sequences, transactions) ─▸ offsets
 //! ```
 //!
-//! A [`Leader`] holds no records. Its caller stores the bytes of each verdict, cuts segments, writes
-//! [`PartitionState::snapshot`] when it does, and brings a leader back with [`Leader::restore`] from
-//! a snapshot and the batches behind it. What is refused, and every error, leaves it as it was.
+//! A [`Leader`] holds no records. Its caller stores the bytes of each verdict, rolls segments,
+//! writes [`PartitionState::snapshot`] when it does, and restores a leader with [`Leader::restore`]
+//! from a snapshot and the batches after it. A refusal or an error leaves the leader unchanged.
 
 use crate::config::TopicConfig;
 use crate::metrics::Metrics;
@@ -24,21 +24,21 @@ use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_con
 use ottla_format::compression::Codecs;
 use ottla_log::producers::{Appender, Guard, Origin, ProducerRefusal, UnknownSequence};
 
-/// What happens to a producer of which nothing is known and whose sequence is not 0.
+/// What a leader does with a producer that it does not know, and whose sequence is not 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownProducer {
-    /// What the profile says: Kafka takes it since 2.5 (KIP-360); the strict profile refuses it
+    /// What the profile does: Kafka accepts it since 2.5 (KIP-360); the strict profile refuses it
     /// where the client can recover, from Produce 8 on.
     #[default]
     Auto,
-    /// It is refused with `UNKNOWN_PRODUCER_ID` (59).
+    /// Refuses it with `UNKNOWN_PRODUCER_ID` (59).
     Unknown,
-    /// It is taken.
+    /// Accepts it.
     Accept,
 }
 
 impl UnknownProducer {
-    /// The setting of a name: `auto`, `unknown` or `accept`.
+    /// Returns the setting of a name: `auto`, `unknown` or `accept`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "auto" => Some(Self::Auto),
@@ -49,28 +49,28 @@ impl UnknownProducer {
     }
 }
 
-/// First Produce version whose clients recover from `UNKNOWN_PRODUCER_ID`.
+/// The first version of Produce whose clients recover from `UNKNOWN_PRODUCER_ID` (KIP-360).
 const RECOVERING_VERSION: i16 = 8;
 
-/// What does not change while a leader leads.
+/// The settings of a leader, which do not change.
 #[derive(Clone, Debug, Default)]
 pub struct LeaderSettings {
     /// The topic's configuration.
     pub config: TopicConfig,
     /// Epoch of the leader, stored with every batch.
     pub leader_epoch: i32,
-    /// Whose decisions are asked for.
+    /// The profile that decides.
     pub profile: Profile,
-    /// What happens to producers that are not known.
+    /// What it does with producers that it does not know.
     pub unknown_producer: UnknownProducer,
-    /// `transaction.partition.verification.enable`: transactions begin with a guard (KIP-890).
+    /// `transaction.partition.verification.enable`: a transaction begins with a guard (KIP-890).
     pub transaction_verification: bool,
 }
 
-/// What a produce request says of its record set, and when.
+/// The circumstances of an append: its request and the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct AppendRequest<'a> {
-    /// Produce version; without one no request gate.
+    /// Produce version; `None` skips the request gate.
     pub api_version: Option<i16>,
     /// Whether the request carries a transactional id.
     pub has_transactional_id: bool,
@@ -82,10 +82,10 @@ pub struct AppendRequest<'a> {
     pub now_ms: i64,
 }
 
-/// The end of a transaction, as its coordinator writes it.
+/// The end of a transaction, as its coordinator writes it (KIP-98).
 #[derive(Clone, Copy, Debug)]
 pub struct EndTransaction {
-    /// Whose it is.
+    /// The producer's id.
     pub producer_id: i64,
     /// The producer's epoch, or the next one where the coordinator bumps it.
     pub producer_epoch: i16,
@@ -106,14 +106,14 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// A leader of an empty log that begins at `log_start_offset` and goes on at `next_offset`.
+    /// A leader of an empty log that begins at `log_start_offset` and continues at `next_offset`.
     pub fn new(settings: LeaderSettings, log_start_offset: i64, next_offset: i64) -> Self {
         let expiration_ms = settings.config.producer_id_expiration_ms;
         let state = PartitionState::new(log_start_offset, next_offset, expiration_ms);
         Self { settings, state, metrics: Metrics::default() }
     }
 
-    /// A leader of a log that is opened again.
+    /// Restores the leader of a stored log.
     ///
     /// # Errors
     /// [`RestoreError`].
@@ -132,7 +132,7 @@ impl Leader {
         &self.state
     }
 
-    /// What was set when it began to lead.
+    /// Its settings.
     pub fn settings(&self) -> &LeaderSettings {
         &self.settings
     }
@@ -142,12 +142,12 @@ impl Leader {
         &self.metrics
     }
 
-    /// Readers of committed records see what lies below this.
+    /// The end of what readers of committed records see (KIP-98).
     pub fn last_stable_offset(&self) -> i64 {
         self.state.last_stable_offset(!self.settings.profile.is_strict(Difference::StableOffset))
     }
 
-    /// Decides on the record set of a produce request, and appends it.
+    /// Decides on the record set of a produce request, and appends it if it is accepted.
     pub fn append<'a>(
         &mut self,
         records: &'a [u8],
@@ -180,7 +180,7 @@ impl Leader {
             }
         }
         match &verdict.outcome {
-            // As `verdict.metrics()`, of which most are 0 here.
+            // The same as `verdict.metrics()`, of which most counters are 0 here.
             Ok(accepted) => {
                 let (messages, converted) = (accepted.message_count(), accepted.converted);
                 self.metrics.add(&Metrics::accepted(verdict.set_bytes, messages, converted));
@@ -190,7 +190,7 @@ impl Leader {
         verdict
     }
 
-    /// Appends what the leader that this partition follows has sent, with the offsets it has.
+    /// Appends what the leader of this partition has sent to its follower, offsets included.
     pub fn append_as_follower<'a>(
         &mut self,
         records: &'a [u8],
@@ -210,7 +210,7 @@ impl Leader {
     /// Appends the marker that ends a transaction (KIP-98).
     ///
     /// # Errors
-    /// [`BuildError`] for a marker that cannot be: a negative producer id.
+    /// [`BuildError`] for a marker that cannot be built: a negative producer id.
     pub fn end_transaction(
         &mut self,
         end: &EndTransaction,
@@ -238,7 +238,7 @@ impl Leader {
         Ok(self.append(&marker, &request, validator).into_owned())
     }
 
-    /// The rules of producers, and what an append changes.
+    /// Holds an accepted set to the rules of producers, and appends it to the state.
     fn store(
         &mut self,
         accepted: &mut Accepted<'_>,
@@ -282,8 +282,8 @@ impl Leader {
         if is_refused { UnknownSequence::Refuse } else { UnknownSequence::Accept }
     }
 
-    /// The coordinator is about to be asked whether a producer's transaction goes on: gives the
-    /// guard that its next append has to carry, or `None` while that transaction is open here.
+    /// Begins to verify a producer's transaction with its coordinator (KIP-890). Returns the guard
+    /// that its next append has to carry, or `None` if that transaction is open here already.
     ///
     /// # Errors
     /// [`ProducerRefusal::StaleEpoch`].
@@ -305,7 +305,7 @@ impl Leader {
         )
     }
 
-    /// Moves the log start up (KIP-107).
+    /// Advances the log start offset (KIP-107).
     ///
     /// # Errors
     /// [`OffsetOutOfRange`] above the high watermark.
@@ -322,12 +322,12 @@ impl Leader {
         self.state.set_high_watermark(offset);
     }
 
-    /// Drops producers that nothing was heard of for `producer.id.expiration.ms`.
+    /// Drops producers that have been idle for `producer.id.expiration.ms`.
     pub fn expire_producers(&mut self, now_ms: i64) {
         self.state.expire_producers(now_ms);
     }
 
-    /// Cuts the log at an offset.
+    /// Truncates the log to an offset.
     ///
     /// # Errors
     /// [`RestoreError`].

@@ -141,8 +141,9 @@ pub(crate) fn estimate(validation: &mut Validation<'_>, entry: &[u8]) -> Decisio
     read_plain(validation, entry, None).map(|_| ())
 }
 
-/// Inflates the wrapper's entries before the damage of a payload that its codec refuses: Kafka takes
-/// them apart before it looks at any. Returns them where Kafka's own streams accept the payload.
+/// Inflates the wrapper's entries before the damage of a payload that its codec refuses: Kafka
+/// takes them apart before it looks at any. Returns them where Kafka's own streams accept the
+/// payload.
 fn before_damage(
     validation: &mut Validation<'_>,
     info: &BatchInfo,

@@ -1,7 +1,7 @@
 //! The leader: what a broker does with the record set of one partition of a Produce request.
 //!
-//! [`validate`] decides over bytes alone, for a partition that knows no producer; [`Leader`] decides
-//! over time, with [`ottla_log::producers`]. Nothing here reads a clock.
+//! [`validate`] decides over bytes alone, for a partition that knows no producer; [`Leader`]
+//! decides over time, with [`ottla_log::producers`]. Nothing here reads a clock.
 //!
 //! | module | subject |
 //! | --- | --- |

@@ -1,14 +1,14 @@
 //! The two profiles, and the one table of everything in which they differ.
 //!
-//! [`Profile::Kafka`] is the decision of Apache Kafka 4.1, internal errors that reach the client as
-//! −1 included. [`Profile::Strict`] is what a careful broker should do: it never answers −1, takes
-//! no batch that stops its consumers, and names the records to blame. The code that decides asks
-//! [`Profile::is_strict`] with the row it stands on, so that no difference can be without one.
+//! [`Profile::Kafka`] decides as Apache Kafka 4.1 does, including internal errors, which reach the
+//! client as −1. [`Profile::Strict`] decides as a careful broker should: it never answers −1,
+//! accepts no batch that stops its consumers, and names the records to blame. The code that decides
+//! asks [`Profile::is_strict`] with a row of the table, so that no difference can be without one.
 
-/// Whose decision is asked for.
+/// Whose decision a verdict is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Apache Kafka's, to the last oddity.
+    /// Apache Kafka's, oddities included.
     Kafka,
     /// A careful broker's.
     #[default]
@@ -16,7 +16,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The profile of a name: `kafka` or `strict`.
+    /// Returns the profile of a name: `kafka` or `strict`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "kafka" => Some(Self::Kafka),
@@ -25,7 +25,7 @@ impl Profile {
         }
     }
 
-    /// Whether the strict side of a row of the table holds.
+    /// Whether the strict side of a row applies.
     pub fn is_strict(self, _row: Difference) -> bool {
         self == Self::Strict
     }
@@ -69,18 +69,18 @@ macro_rules! differences {
 differences! {
     /// Offset deltas that are not 0, 1, 2, ….
     OffsetDeltas, "offset-deltas",
-        "stores them as sent in an uncompressed batch, answers -1 where the codec is kept, renumbers where it changes",
+        "stores them as sent in an uncompressed batch, answers -1 if a compressed batch keeps its codec, renumbers them if the codec changes",
         "87, naming each record out of place",
         "stored as sent, consumers skip or repeat records (KIP-467 asks for a refusal)";
     /// Record lengths that are not those of the records, in a compressed batch.
     RecordLengths, "record-lengths",
-        "does not look at them where the codec is kept",
+        "does not look at them if the codec is kept",
         "87, naming each record whose length is wrong",
         "every consumer stops at the stored batch";
     /// Structure errors name their record.
     StructureUnnamed, "structure-unnamed",
-        "87 without records where a record cannot be parsed; what was found before it is dropped",
-        "87, naming that record and what was found before it",
+        "87 without record errors if a record cannot be parsed; drops the errors found before it",
+        "87, naming that record and the errors found before it",
         "the producer learns which record to drop";
     /// A record length whose varint has no end, in an uncompressed batch.
     LengthVarint, "length-varint",
@@ -94,22 +94,22 @@ differences! {
         "the batch is wrong, not the broker";
     /// Codecs 5 to 7.
     UnknownCodec, "codec-unknown",
-        "-1: an internal error, of the whole request below Produce 7",
+        "-1: an internal error, which fails the whole request below Produce 7",
         "87",
         "the batch is wrong, not the broker";
     /// A payload that inflates to far more than itself.
     Bomb, "decompression-bomb",
-        "inflates it, whatever it takes (this engine stops at its bound of bytes, with 87)",
+        "inflates it, whatever the cost (this engine stops at its bound of bytes, with 87)",
         "87 past 1100 times its size, above 16 MiB",
         "consumers would have to inflate it too";
     /// More headers than a bound allows.
     HeaderCount, "header-count",
-        "takes any number (this engine rebuilds a batch only below the bound)",
+        "accepts any number (this engine rebuilds a batch only below the bound)",
         "87 above 1048576 headers, naming the record",
-        "readers hold a record's headers as objects, dozens of bytes for each two";
+        "readers hold headers as objects: dozens of bytes for two bytes of the batch";
     /// A v2 batch too short for the fields Kafka reads before it checks the size.
     BatchTooShort, "batch-too-short",
-        "-1 for 26 to 50 bytes, of the whole request behind a gate: an internal error",
+        "-1 for 26 to 50 bytes: an internal error, which fails the whole request if it has a version",
         "87",
         "the batch is wrong, not the broker";
     /// A size field that overflows 32 bits.
@@ -119,48 +119,48 @@ differences! {
         "the batch is wrong, not the broker";
     /// Negative timestamps other than −1 in a batch that must be rebuilt.
     NegativeTimestamp, "negative-timestamp",
-        "stores them as sent, answers -1 where the batch must be rebuilt",
-        "stores them as sent, 87 naming the records where the batch must be rebuilt",
+        "stores them as sent, answers -1 if the batch must be rebuilt",
+        "stores them as sent; 87, naming the records, if the batch must be rebuilt",
         "the batch is wrong, not the broker";
     /// Timestamps that leave 64 bits.
     TimestampOverflow, "timestamp-overflow",
-        "lets base timestamp and delta wrap around",
+        "lets their sum wrap around",
         "87, naming the records",
-        "no reader agrees on such a time";
+        "readers disagree about such a timestamp";
     /// A batch flagged LogAppendTime, on a CreateTime topic.
     LogAppendTimeFlag, "log-append-time-flag",
-        "clears the flag if the header's time is in range, so that records come to light that were not looked at",
+        "clears the flag if the header's timestamp is in range, and so exposes timestamps of records that it did not check",
         "32, naming all records, as Kafka did up to 3.5",
-        "the stored header contradicts its records, whose times no window held";
+        "the stored header contradicts its records, whose timestamps were never checked";
     /// A transactional batch without a producer id.
     TransactionalWithoutProducer, "transactional-without-producer",
-        "stores it, answers -1 where it must be rebuilt",
+        "stores it, answers -1 if it must be rebuilt",
         "87",
-        "no marker can ever end that transaction";
+        "no marker can end that transaction";
     /// A producer id with epoch −1.
     ProducerEpoch, "producer-epoch",
-        "stores it, answers -1 where it must be rebuilt",
+        "stores it, answers -1 if it must be rebuilt",
         "87",
-        "no producer has that epoch; it cannot be fenced";
+        "no producer has that epoch, so it cannot be fenced";
     /// A producer id below −1.
     NegativeProducerId, "negative-producer-id",
-        "takes it for none, answers -1 where the batch must be rebuilt",
-        "takes it for none, 87 where the batch must be rebuilt",
+        "treats it as none, answers -1 if the batch must be rebuilt",
+        "treats it as none, 87 if the batch must be rebuilt",
         "the batch is wrong, not the broker";
     /// A magic 0 or 1 record whose lengths leave it.
     LegacyLengths, "legacy-lengths",
-        "-1, an internal error, where it has to read the record; stores a record that it keeps as it is, unread",
+        "-1, an internal error, if it has to read the record; stores a record unread if it keeps it as it is",
         "87, naming the record",
-        "the record is wrong, not the broker; stored, it stops every consumer";
+        "the record is wrong, not the broker; once stored, it stops every consumer";
     /// Positions within a message set of magic 0 or 1.
     LegacyPositions, "legacy-positions",
         "names position 0 of the first bad entry alone, because each entry is its own batch",
         "names every bad entry, by its position in the set",
-        "position 0 says nothing of which record to drop";
+        "position 0 does not say which record to drop";
     /// Inner records of a wrapper with a wrong checksum, compressed again, or cut.
     InnerRecords, "inner-records",
-        "2 or 87 at the first without naming it",
-        "the same code, naming it and what was found before it",
+        "2 or 87 at the first, without naming it",
+        "the same code, naming it and the errors found before it",
         "the producer learns which record to drop";
     /// A marker that is cut or of another type, from a coordinator.
     ControlRecord, "control-record",
@@ -169,9 +169,9 @@ differences! {
         "the batch is wrong, not the broker";
     /// Offset range and record count of the broker's own writes.
     CoordinatorRange, "coordinator-range",
-        "does not hold count against last offset delta where the broker itself writes",
-        "87 unless they fit, or there are no records",
-        "stored, its offsets overlap those around it";
+        "does not compare record count and last offset delta of what the broker itself writes",
+        "87 unless they agree, or there are no records",
+        "once stored, its offsets overlap those around it";
     /// A batch without records that would get a negative offset.
     NegativeOffset, "negative-offset",
         "-1: an internal error",
@@ -179,14 +179,14 @@ differences! {
         "the batch is wrong, not the broker";
     /// Header keys that are no UTF-8, in a batch that is rebuilt.
     HeaderKeys, "header-keys",
-        "replaces what is no UTF-8 in the header keys of rebuilt batches",
+        "replaces what is not UTF-8 in the header keys of rebuilt batches",
         "keeps the bytes",
         "a broker changes no data";
     /// Who compresses a batch that is rebuilt.
     Encoders, "encoders",
-        "zlib and libzstd's streaming call: the sizes that max.message.bytes and segment.bytes are held against",
-        "libdeflate and libzstd's one call: faster, a few bytes more or less",
-        "what is read from both is the same";
+        "zlib and libzstd's streaming call, whose sizes are compared with max.message.bytes and segment.bytes",
+        "libdeflate and libzstd's single call: faster, a few bytes more or less",
+        "the records read from both are the same";
     /// What formats 0 and 1 cannot hold.
     FormatDowngrade, "format-downgrade",
         "-1 for headers, zstd or a transaction in a log of format 0 or 1",
@@ -199,17 +199,17 @@ differences! {
         "the leader's batch is wrong, not this broker";
     /// `log_start_offset` of a refusal.
     LogStartOffset, "log-start-offset",
-        "-1 beside 2, 10 and 18, and behind the gate",
+        "-1 with errors 2, 10 and 18, and with those of the request gate",
         "the log start offset in every answer",
-        "a producer needs it to tell lost data from deleted data";
+        "a producer needs it to distinguish lost data from deleted data";
     /// A last stable offset below the log start.
     StableOffset, "stable-offset",
-        "after DeleteRecords into a batch with a transaction open below, answers that batch's base offset",
-        "answers the log start offset",
-        "no reader may ask for what lies below it";
+        "after DeleteRecords into a batch, with a transaction open below it, returns that batch's base offset",
+        "returns the log start offset",
+        "no reader may fetch below the log start offset";
     /// A producer of which nothing is known and whose sequence is not 0.
     UnknownProducer, "unknown-producer",
-        "takes it, as of 2.5",
-        "59 with the log start offset from Produce 8 on, unless told otherwise",
-        "its lost records would go unnoticed, and such clients recover from 59";
+        "accepts it since 2.5",
+        "59 with the log start offset from Produce 8 on, unless configured otherwise",
+        "its lost records would go unnoticed, and these clients recover from 59";
 }

@@ -1,8 +1,8 @@
 //! The quick way: nearly every set is one ordinary batch whose codec the topic keeps. The kernels
 //! prove it in one pass, and all that is written is its header.
 //!
-//! No proof is not a refusal: whatever the kernels do not say yes to is left to the rules, which name
-//! every fault. What is within the validator's own bounds is within those of every profile.
+//! No proof is not a refusal: whatever the kernels do not say yes to is left to the rules, which
+//! name every fault. What is within the validator's own bounds is within those of every profile.
 
 use crate::config::TopicConfig;
 use crate::request::Request;

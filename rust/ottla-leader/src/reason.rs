@@ -51,19 +51,19 @@ reasons! {
     SetTooLarge { size: u64, limit: i32 } =>
         "record set of {size} bytes, expected at most {limit} (segment.bytes)";
     OffsetNegative { base_offset: i64 } =>
-        "base offset {base_offset} once assigned, expected 0 or more";
+        "assigned base offset {base_offset}, expected 0 or more";
     ReplicaOffsets { previous: i64, last_offset: i64 } =>
-        "last offset {last_offset} after {previous}, expected more";
+        "last offset {last_offset} after {previous}, expected a larger one";
     OffsetBelowEnd { offset: i64, log_end_offset: i64 } =>
         "offset {offset}, expected the log end offset {log_end_offset} or more";
     // Of a batch.
     MagicDiffers { magic: i8, first: i8 } =>
-        "batch of magic {magic}, expected {first} as the first batch";
+        "batch of magic {magic} after a first batch of magic {first}";
     OffsetRange { base_offset: i64, last_offset: i64 } =>
-        "offsets {base_offset} to {last_offset}, expected at least one";
+        "offsets {base_offset} to {last_offset}, expected at least one offset";
     RecordCount { count: i32 } => "record count {count}, expected 1 or more";
     CountDiffers { count: i32, offsets: i64 } =>
-        "record count {count}, but the last offset delta says {offsets}";
+        "record count {count}, but the offsets are those of {offsets} records";
     ControlFromClient => "control batch from a client; only brokers write them";
     SequenceMissing { producer_id: i64, base_sequence: i32 } =>
         "base sequence {base_sequence} with producer id {producer_id}, expected 0 or more";
@@ -71,27 +71,27 @@ reasons! {
     ProducerEpoch { producer_id: i64, producer_epoch: i16 } =>
         "producer epoch {producer_epoch} with producer id {producer_id}, expected 0 or more";
     ProducerSequence { producer_id: i64, base_sequence: i32 } =>
-        "base sequence {base_sequence} with producer id {producer_id}, expected 0 or more to \
-         rebuild the batch";
+        "base sequence {base_sequence} with producer id {producer_id} in a batch to be rebuilt, \
+         expected 0 or more";
     /// The batch has to be rebuilt, but records were skipped that this takes.
     SkippedRecords => "offset deltas that are not 0, 1, 2, … in a compressed batch";
     // Of what formats 0 and 1 cannot hold.
-    ProducerInOldFormat { magic: i8 } => "producer id in a log of format {magic}, which has none";
+    ProducerInOldFormat { magic: i8 } => "producer id in a log of format {magic}, which has no producer ids";
     TransactionInOldFormat { magic: i8 } =>
-        "transactional batch in a log of format {magic}, which has none";
-    HeadersInOldFormat { magic: i8 } => "headers in a log of format {magic}, which has none";
+        "transactional batch in a log of format {magic}, which has no transactions";
+    HeadersInOldFormat { magic: i8 } => "headers in a log of format {magic}, which has no headers";
     CodecInOldFormat { codec: Compression, magic: i8 } =>
         "{} in a log of format {magic}, which has no such codec", codec.name();
     // Of records.
     /// Records with an error each.
     Records { count: usize } => "{count} record{} refused", if count == 1 { "" } else { "s" };
-    KeyMissing => "no key, which a compacted topic needs";
-    RecordMagic { magic: i8, batch: i8 } => "magic {magic}, expected {batch} as its batch";
+    KeyMissing => "no key, but the topic is compacted";
+    RecordMagic { magic: i8, batch: i8 } => "magic {magic} in a batch of magic {batch}";
     TimestampOutOfRange { timestamp: i64, earliest: i64, latest: i64 } =>
         "timestamp {timestamp}, expected {earliest} to {latest}";
     TimestampType => "timestamp type LogAppendTime, which only brokers may set";
     TimestampNegative { timestamp: i64 } =>
-        "timestamp {timestamp}, expected 0 or more, or -1 for none, to rebuild the batch";
+        "timestamp {timestamp} in a batch to be rebuilt, expected 0 or more, or -1 for none";
     TimestampOverflow { base_timestamp: i64, delta: i64 } =>
-        "timestamp delta {delta} on base timestamp {base_timestamp} leaves 64 bits";
+        "base timestamp {base_timestamp} plus timestamp delta {delta} overflows 64 bits";
 }

@@ -144,8 +144,8 @@ impl<'p> RecordWalk<'p> {
     }
 
     /// Steps over a record that could not be parsed, if the lengths from it on lead exactly to the
-    /// end: then the fault is inside it, and what follows can be judged. Returns whether it did. The
-    /// lengths are followed once, so that many such records take no more work than few.
+    /// end: then the fault is inside it, and what follows can be judged. Returns whether it did.
+    /// The lengths are followed once, so that many such records take no more work than few.
     pub(crate) fn step_over(&mut self) -> bool {
         let leads_to_end = self.leads_to_end.unwrap_or_else(|| {
             let end = (self.index..self.count)

@@ -60,7 +60,8 @@ pub struct Refusal {
     pub error: ErrorCode,
     /// What is wrong.
     pub reason: Reason,
-    /// The records to blame, ascending; the first [`MAX_CULPRITS`](ottla_format::limits::MAX_CULPRITS).
+    /// The records to blame, ascending; the first
+    /// [`MAX_CULPRITS`](ottla_format::limits::MAX_CULPRITS).
     pub record_errors: Vec<RecordError>,
     /// Whether Kafka fails every partition of the request with it.
     pub is_request_wide: bool,

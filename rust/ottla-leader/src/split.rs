@@ -51,8 +51,9 @@ pub struct PartRefusal {
 
 /// Takes a record set apart. The parts follow one another, and together are the set.
 ///
-/// Of several batches each is judged alone, where the request may carry several. What a leader sends
-/// to its followers is held to the rules of the format besides, as they and careful consumers do.
+/// Of several batches each is judged alone, where the request may carry several. What a leader
+/// sends to its followers is held to the rules of the format besides, as they and careful consumers
+/// do.
 pub fn validate_each(
     records: &[u8],
     config: &TopicConfig,

@@ -143,7 +143,7 @@ impl<'a> Verdict<'a> {
         Verdict { outcome: outcome.map(Accepted::into_owned), log_start_offset, set_bytes }
     }
 
-    /// The partition's error; [`ErrorCode::None`] where the set is taken.
+    /// The partition's error; [`ErrorCode::None`] where the set is accepted.
     pub fn error(&self) -> ErrorCode {
         self.outcome.as_ref().map_or_else(|refusal| refusal.error, |_| ErrorCode::None)
     }

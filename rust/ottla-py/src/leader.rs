@@ -70,10 +70,10 @@ fn sets_of<'py>(batches: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, 
 
 /// A partition's leader: every decision of a Kafka broker about what is appended to it.
 ///
-/// It keeps the epochs, sequences and transactions of producers (KIP-98, KIP-360, KIP-890) and the
-/// offsets that follow from them; it holds no records. Whoever owns the log stores
-/// ``verdict.stored``, and brings a leader back with :meth:`restore` from a snapshot and the batches
-/// behind it. What is refused leaves it as it was, and so does every error.
+/// It tracks the epochs, sequences and transactions of producers (KIP-98, KIP-360, KIP-890) and the
+/// offsets that follow from them; it holds no records. The owner of the log stores
+/// ``verdict.stored``, and restores a leader with :meth:`restore` from a snapshot and the batches
+/// after it. A refusal or an error leaves the leader unchanged.
 ///
 /// Args:
 ///     config: the topic's configuration; Kafka's defaults without one.
@@ -82,11 +82,11 @@ fn sets_of<'py>(batches: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, 
 ///     leader_epoch: stored with every batch.
 ///     next_offset: the offset that the first record gets.
 ///     log_start_offset: the first offset that may be read.
-///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
-///     unknown_producer: what happens to a producer of which nothing is known and whose sequence is
-///         not 0. ``"unknown"``: refused with UNKNOWN_PRODUCER_ID (59) and the log start offset.
-///         ``"accept"``: taken, as Kafka does since 2.5. ``"auto"``: what the profile says; strict
-///         refuses from Produce 8 on, whose clients recover, and takes it below.
+///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision, oddities included.
+///     unknown_producer: what to do with a producer that is not known and whose sequence is not 0.
+///         ``"unknown"`` refuses it with UNKNOWN_PRODUCER_ID (59) and the log start offset;
+///         ``"accept"`` accepts it, as Kafka does since 2.5; ``"auto"`` does what the profile does:
+///         strict refuses it from Produce 8 on, whose clients recover, and accepts it below.
 ///     transaction_verification: a transaction begins with a guard
 ///         (``transaction.partition.verification.enable``).
 ///
@@ -157,34 +157,34 @@ impl Leader {
         Ok(Self { engine, topic, partition })
     }
 
-    /// Opens a log again: a leader with the state of a snapshot and of the batches behind it.
+    /// Restores the leader of a stored log from a snapshot and the batches after it.
     ///
     /// Args:
-    ///     snapshot: the bytes of a ``.snapshot`` file, or ``None``: no producer is known at
+    ///     snapshot: the bytes of a ``.snapshot`` file, or ``None`` if no producer is known at
     ///         ``snapshot_offset``.
     ///     stored_batches_after: the stored batches from there on, as one bytes-like object or
-    ///         several; for Kafka's state to the last batch remembered, one a segment. Their
-    ///         checksums are not looked at.
-    ///     snapshot_offset: the offset of the snapshot's name; without a snapshot, where the
+    ///         several; with one a segment, the state is exactly Kafka's. Their checksums are not
+    ///         verified.
+    ///     snapshot_offset: the offset in the snapshot's name; without a snapshot, where the
     ///         batches begin.
     ///     log_start_offset: the first offset that may be read.
     ///     log_start_batch_offset: base offset of the stored batch that holds it.
-    ///     log_end_offset: the offset that the next record gets; that behind the last batch if not
-    ///         given. Batches beyond it are left out.
-    ///     high_watermark: up to where the log is replicated; its end if not given.
+    ///     log_end_offset: the offset that the next record gets; by default the one after the last
+    ///         batch. Batches beyond it are skipped.
+    ///     high_watermark: the end of what is replicated; by default the log end offset.
     ///     aborted_transactions: what the transaction index holds.
-    ///     is_recovery: after an unclean stop, aborted transactions that the index lacks are found
-    ///         again in the batches.
+    ///     is_recovery: after an unclean stop, finds aborted transactions that the index lacks in
+    ///         the batches.
     ///     now_ms: the clock; producers of the snapshot may have expired.
     ///
-    /// The other arguments are those of :class:`Leader`. Every decision from here on is that of the
-    /// leader which took the snapshot, but for two things that a snapshot does not hold, in Kafka
-    /// neither: of the batches before it, only each producer's newest is known again, so that a
-    /// repeat of an older one is out of order (45); and no verification is under way.
+    /// The other arguments are those of :class:`Leader`. Every further decision is that of the
+    /// leader which took the snapshot, except for what a snapshot does not hold, in Kafka neither:
+    /// of the batches before it, only each producer's newest is remembered, so that a repeat of an
+    /// older one is out of order (45); and no verification is under way.
     ///
     /// Raises:
-    ///     ProducerSnapshotError: a snapshot that is cut, of another version, or with a wrong
-    ///         checksum. Kafka deletes it and takes the next older one.
+    ///     ProducerSnapshotError: a snapshot that is truncated, of another version, or with a wrong
+    ///         checksum. Kafka deletes it and loads the next older one.
     ///     RecordBatchError: a batch whose framing is damaged.
     ///     KafkaError: a batch that contradicts the transactions before it; Kafka does not load
     ///         such a log.
@@ -230,18 +230,18 @@ impl Leader {
         Ok(Self { engine: Mutex::new(engine), topic, partition })
     }
 
-    /// Decides on the record set of a produce request, and appends it if it is taken.
+    /// Decides on the record set of a produce request, and appends it if it is accepted.
     ///
     /// Args:
     ///     records: any bytes-like object.
     ///     now_ms: the broker's clock, milliseconds since 1970.
-    ///     api_version: version of the Produce request; ``None`` for no request gate.
+    ///     api_version: version of the Produce request; ``None`` skips the request gate.
     ///     transactional_id: that of the request.
     ///     origin: ``"client"``, or ``"coordinator"`` for the broker's own writes.
-    ///     guard: what :meth:`begin_verification` gave.
+    ///     guard: what :meth:`begin_verification` returned.
     ///
-    /// Gives a :class:`Verdict`; a batch that is known already is answered with its own offsets and
-    /// ``is_duplicate``, and nothing is to be stored.
+    /// Returns a :class:`Verdict`. For a batch that is in the log already it has that batch's
+    /// offsets and ``is_duplicate``, and nothing to store.
     #[pyo3(signature = (
         records, *, now_ms, api_version=Some(Integer::Of(11)), transactional_id=None,
         origin=OriginName(Origin::Client), guard=None
@@ -270,7 +270,7 @@ impl Leader {
         })
     }
 
-    /// Appends what the leader that this partition follows has sent, with the offsets it has.
+    /// Appends what the leader of this partition has sent to its follower, offsets included.
     #[pyo3(signature = (records, *, now_ms))]
     fn append_as_follower(
         &self,
@@ -284,12 +284,13 @@ impl Leader {
         })
     }
 
-    /// The coordinator is about to be asked whether a producer's transaction goes on (KIP-890):
-    /// gives the guard that the next :meth:`append` has to carry, or ``None`` while that
-    /// transaction is open here and needs none.
+    /// Begins to verify a producer's transaction with its coordinator (KIP-890).
+    ///
+    /// Returns the guard that the next :meth:`append` has to carry, or ``None`` if that transaction
+    /// is open here already and needs none.
     ///
     /// Args:
-    ///     producer_id: whose it is.
+    ///     producer_id: the producer's id.
     ///     producer_epoch: its epoch.
     ///     base_sequence: the first sequence of the batch that waits.
     ///     now_ms: the broker's clock.
@@ -324,7 +325,7 @@ impl Leader {
 
     /// Appends the marker that ends a transaction (KIP-98), as its coordinator writes it.
     ///
-    /// Gives a :class:`Verdict`: taken also where no transaction is open.
+    /// Returns a :class:`Verdict`, which accepts it even if no transaction is open.
     ///
     /// Raises:
     ///     ValueError: a negative producer id.
@@ -346,13 +347,14 @@ impl Leader {
         Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
     }
 
-    /// Moves the log start up (DeleteRecords and retention, KIP-107); an offset below it changes
+    /// Advances the log start offset (DeleteRecords and retention, KIP-107); a lower offset changes
     /// nothing. Producers stay.
     ///
     /// Args:
     ///     offset: the first offset that may be read from now on.
-    ///     batch_base_offset: base offset of the stored batch that holds it: Kafka's stable offset
-    ///         falls back to it while a transaction from below is open (profile ``"kafka"``).
+    ///     batch_base_offset: base offset of the stored batch that holds it: with profile
+    ///         ``"kafka"`` the last stable offset falls back to it while a transaction from below is
+    ///         open.
     ///
     /// Raises:
     ///     KafkaError: OFFSET_OUT_OF_RANGE (1) above the high watermark.
@@ -368,7 +370,7 @@ impl Leader {
             .map_err(|error| out_of_range(py, &error))
     }
 
-    /// Moves the high watermark, within the log: what lies below is replicated.
+    /// Moves the high watermark, within the log: records below it are replicated.
     fn advance_high_watermark(&self, py: Python<'_>, offset: i64) {
         self.engine(py).advance_high_watermark(offset);
     }
@@ -381,18 +383,18 @@ impl Leader {
         Ok(())
     }
 
-    /// Cuts the log at an offset; one at or above its end changes nothing.
+    /// Truncates the log to an offset; one at or above its end changes nothing.
     ///
     /// Args:
     ///     offset: the new end of the log.
     ///     snapshot: the newest ``.snapshot`` file above the log start and not above the offset.
     ///     stored_batches_after: the stored batches from there on, as for :meth:`restore`; those
-    ///         that reach the offset are left out.
-    ///     snapshot_offset: the offset of the snapshot's name.
+    ///         that reach the offset are skipped.
+    ///     snapshot_offset: the offset in the snapshot's name.
     ///     now_ms: the clock; producers of the snapshot may have expired.
     ///
     /// Raises:
-    ///     ProducerSnapshotError, RecordBatchError, KafkaError: as :meth:`restore`.
+    ///     ProducerSnapshotError, RecordBatchError, KafkaError: see :meth:`restore`.
     #[pyo3(signature = (
         offset, snapshot=None, stored_batches_after=None, *, now_ms, snapshot_offset=0
     ))]
@@ -414,7 +416,7 @@ impl Leader {
         })
     }
 
-    /// The bytes of a ``.snapshot`` file of now: what a partition knows of its producers at
+    /// Returns the bytes of a ``.snapshot`` file: what the partition knows of its producers at
     /// ``producer_end_offset``, which names the file.
     fn snapshot<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.engine(py).state().snapshot())
@@ -440,7 +442,8 @@ impl Leader {
         PyTuple::new(py, entries.iter().map(AbortedTransaction::from_entry).collect::<Vec<_>>())
     }
 
-    /// The aborted transactions that a read of committed records of ``start`` to ``end`` leaves out.
+    /// Returns the aborted transactions that a reader of committed records of ``start`` to ``end``
+    /// skips.
     fn aborted_between<'py>(
         &self,
         py: Python<'py>,
@@ -469,7 +472,7 @@ impl Leader {
         self.engine(py).state().high_watermark()
     }
 
-    /// Readers of committed records see what lies below this.
+    /// The end of what readers of committed records see.
     #[getter]
     fn last_stable_offset(&self, py: Python<'_>) -> i64 {
         self.engine(py).last_stable_offset()

@@ -28,7 +28,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 ///     leader_epoch: stored with the batch.
 ///     origin: ``"client"``, ``"coordinator"`` or ``"replication"``.
 ///     transactional_id: of the request, which may write with it.
-///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
+///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision, oddities included.
 ///
 /// Raises:
 ///     ValueError: a number out of range, or an unknown name.

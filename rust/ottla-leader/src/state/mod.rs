@@ -33,12 +33,12 @@ impl fmt::Display for OffsetOutOfRange {
 
 impl std::error::Error for OffsetOutOfRange {}
 
-/// What a set of stored batches did.
+/// What became of a set of batches with their offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppendOutcome {
     /// It is appended.
     Appended,
-    /// It was there already, here.
+    /// It is in the log already, here.
     Duplicate(RememberedBatch),
 }
 
@@ -46,7 +46,7 @@ pub enum AppendOutcome {
 #[derive(Clone, Debug)]
 pub struct PartitionState {
     producers: Producers,
-    /// In the order of their markers.
+    /// Aborted transactions, in the order of their markers.
     aborted: Vec<AbortedTransaction>,
     log_start_offset: i64,
     /// Base offset of the batch that holds the log start offset.
@@ -95,11 +95,11 @@ impl PartitionState {
         self.producers.transactions().first_unstable_offset()
     }
 
-    /// Readers of committed records see what lies below this (KIP-98).
+    /// The end of what readers of committed records see (KIP-98).
     ///
     /// Where `DeleteRecords` has moved the log start into a transaction, Kafka resolves the first
-    /// unstable offset to the batch that holds the log start, and so may answer with an offset below
-    /// it; `exactly_kafka` asks for that.
+    /// unstable offset to the batch that holds the log start, and so may return an offset below it;
+    /// `exactly_kafka` does the same.
     pub fn last_stable_offset(&self, exactly_kafka: bool) -> i64 {
         let unstable = self.first_unstable_offset().map(|offset| {
             if offset >= self.log_start_offset {
@@ -118,7 +118,7 @@ impl PartitionState {
         &self.aborted
     }
 
-    /// The aborted transactions that a read of committed records of `from..upper` leaves out.
+    /// The aborted transactions that a reader of committed records of `from..upper` skips.
     pub fn aborted_between(&self, from: i64, upper: i64) -> Vec<AbortedTransaction> {
         aborted_between(&self.aborted, from, upper)
     }
@@ -134,7 +134,7 @@ impl PartitionState {
         by: &Appender<'_>,
         codecs: &mut Codecs,
     ) -> Result<AppendOutcome, ProducerRefusal> {
-        // One batch of records, of which the header says everything: nearly every append.
+        // Nearly every append is one batch of records, whose header says everything.
         let single = stored
             .header()
             .map(|header| BatchInfo::from_header(&header, 0))
@@ -143,13 +143,13 @@ impl PartitionState {
         let known = match single {
             Some(None) => None,
             Some(Some(batch)) if self.producers.append_next(&batch, by.origin) => None,
-            Some(Some(batch)) => self.take(std::iter::once(Ok(batch)), by)?,
+            Some(Some(batch)) => self.apply(std::iter::once(Ok(batch)), by)?,
             None => {
                 let whole = stored.bytes();
                 let read = |info: Result<BatchInfo, Error>| {
                     info.and_then(|info| ProducerBatch::read(&whole, &info, codecs)).transpose()
                 };
-                self.take(Batches::new(&whole, 0).filter_map(read), by)?
+                self.apply(Batches::new(&whole, 0).filter_map(read), by)?
             }
         };
         if let Some(known) = known {
@@ -161,9 +161,9 @@ impl PartitionState {
         Ok(AppendOutcome::Appended)
     }
 
-    /// Judges batches and takes over what they do; gives the one in the log that one of them repeats,
-    /// with nothing taken over.
-    fn take(
+    /// Judges batches and applies what they do. Returns the batch in the log that one of them
+    /// repeats, and then applies nothing.
+    fn apply(
         &mut self,
         batches: impl Iterator<Item = Result<ProducerBatch, Error>>,
         by: &Appender<'_>,
@@ -175,14 +175,14 @@ impl PartitionState {
                 return Ok(Some(known));
             }
         }
-        // Two transactions at one offset cannot come from an append, whose offsets go up.
+        // Two transactions at one offset cannot come from an append, whose offsets increase.
         if let Ok(aborted) = self.producers.commit(pending) {
             self.aborted.extend(aborted);
         }
         Ok(None)
     }
 
-    /// The coordinator is about to be asked whether a transaction goes on.
+    /// Begins to verify a transaction with its coordinator (KIP-890).
     ///
     /// # Errors
     /// [`ProducerRefusal::StaleEpoch`].
@@ -203,7 +203,7 @@ impl PartitionState {
         )
     }
 
-    /// Drops producers that nothing was heard of for `producer.id.expiration.ms`.
+    /// Drops producers that have been idle for `producer.id.expiration.ms`.
     pub fn expire_producers(&mut self, now_ms: i64) {
         self.producers.expire(now_ms, self.producer_id_expiration_ms);
     }
@@ -214,8 +214,8 @@ impl PartitionState {
         self.producers.high_watermark_moved(self.high_watermark);
     }
 
-    /// Moves the log start up (KIP-107); one below it changes nothing. `batch_base_offset` is that
-    /// of the stored batch which holds the offset, where the caller knows it.
+    /// Advances the log start offset (KIP-107); a lower offset changes nothing. `batch_base_offset`
+    /// is that of the stored batch which holds the offset, where the caller knows it.
     ///
     /// # Errors
     /// [`OffsetOutOfRange`] above the high watermark.
@@ -238,7 +238,7 @@ impl PartitionState {
         Ok(())
     }
 
-    /// The `.snapshot` file of now.
+    /// The bytes of a `.snapshot` file of this state.
     pub fn snapshot(&self) -> Vec<u8> {
         self.producers.snapshot()
     }

@@ -1,4 +1,4 @@
-//! How a partition's state comes back: from a snapshot of its producers and the batches behind it.
+//! How a partition's state is restored: from a snapshot of its producers and the batches after it.
 
 use super::PartitionState;
 use ottla_format::batch::BatchInfo;
@@ -16,9 +16,9 @@ use std::fmt;
 pub enum RestoreError {
     /// The snapshot cannot be read.
     Snapshot(SnapshotError),
-    /// A batch behind it cannot be read.
+    /// A batch after it cannot be read.
     Batch(Error),
-    /// A batch behind it contradicts the transactions before it. Kafka does not load such a log.
+    /// A batch after it contradicts the transactions before it. Kafka does not load such a log.
     Producer { refusal: ProducerRefusal, base_offset: i64 },
     /// Offsets that contradict each other.
     Offsets { what: &'static str, found: i64, minimum: i64, maximum: i64 },
@@ -41,37 +41,37 @@ impl fmt::Display for RestoreError {
 
 impl std::error::Error for RestoreError {}
 
-/// How stored batches are read again.
+/// How stored batches are replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
-    /// As after a clean stop or a truncation: each set as one append; the transaction index is kept
-    /// elsewhere and not added to.
+    /// As after a clean stop or a truncation: each set as one append, without a change to the
+    /// transaction index.
     Load,
-    /// As after an unclean stop: batch by batch, and the aborted transactions are found again.
+    /// As after an unclean stop: batch by batch, with the aborted transactions found again.
     Recover,
 }
 
-/// What a state is restored from.
+/// What producers are restored from.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplaySource<'a> {
-    /// A `.snapshot` file; without one nothing is known of producers at `snapshot_offset`.
+    /// A `.snapshot` file; without one no producer is known at `snapshot_offset`.
     pub snapshot: Option<&'a [u8]>,
-    /// The offset of its name; without one, where the batches begin.
+    /// The offset in its name; without one, where the batches begin.
     pub snapshot_offset: i64,
-    /// The stored batches from there on, in sets: in Kafka each is what one segment holds.
+    /// The stored batches from there on, in sets: in Kafka each holds those of a segment.
     pub sets: &'a [&'a [u8]],
-    /// How they are read.
+    /// How they are replayed.
     pub replay: Replay,
-    /// Now: producers of the snapshot may have expired.
+    /// The clock: producers of the snapshot may have expired.
     pub now_ms: i64,
 }
 
-/// Where a log that is opened again begins and ends.
+/// Where a stored log begins and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogOffsets {
     /// The first offset that may be read.
     pub log_start_offset: i64,
-    /// Base offset of the stored batch that holds it, where it is known.
+    /// Base offset of the stored batch that holds it, if it is known.
     pub log_start_batch_offset: Option<i64>,
     /// Records below this are replicated.
     pub high_watermark: Option<i64>,
@@ -79,7 +79,7 @@ pub struct LogOffsets {
     pub log_end_offset: Option<i64>,
 }
 
-/// A log that is opened again.
+/// A log that a leader is restored from.
 #[derive(Clone, Debug)]
 pub struct StoredLog<'a> {
     /// Where it begins and ends.
@@ -91,7 +91,7 @@ pub struct StoredLog<'a> {
 }
 
 impl PartitionState {
-    /// Cuts the log at an offset and brings back what its producers were there. An offset at or
+    /// Truncates the log to an offset and restores what its producers were there. An offset at or
     /// above the log end changes nothing.
     ///
     /// # Errors
@@ -128,10 +128,10 @@ impl PartitionState {
         Ok(())
     }
 
-    /// A log that is opened again.
+    /// Restores the state of a stored log.
     ///
     /// With [`Replay::Recover`] the aborted transactions that the transaction index lacks are found
-    /// again. Without `log_end_offset` the log ends behind the last batch.
+    /// again. Without `log_end_offset` the log ends after the last batch.
     ///
     /// # Errors
     /// [`RestoreError`].
@@ -167,7 +167,8 @@ impl PartitionState {
         Ok(state)
     }
 
-    /// Producers and transactions from a snapshot and the batches behind it, up to the log end.
+    /// Restores producers and transactions from a snapshot and the batches after it, up to the log
+    /// end.
     fn reload(
         &mut self,
         source: &ReplaySource<'_>,
@@ -190,7 +191,7 @@ impl PartitionState {
         Ok(())
     }
 
-    /// Reads a set of stored batches again, those from `first` up to the log end.
+    /// Replays a set of stored batches, those from `first` up to the log end.
     fn replay(
         &mut self,
         set: &[u8],

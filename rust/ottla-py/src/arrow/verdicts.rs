@@ -1,4 +1,4 @@
-//! A leader's verdicts on a column of record sets, as columns of Arrow: no Python object for any row.
+//! A leader's verdicts on a column of record sets, as Arrow columns, without a Python object a row.
 
 use crate::build::contiguous;
 use crate::request_options::{Integer, RequestOptions, origin_of};
@@ -19,25 +19,25 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use std::sync::Arc;
 
-/// One value for every row, or each row's own.
+/// An option of a column of record sets: one value for every row, or each row's own.
 #[derive(FromPyObject)]
-pub(crate) enum Given<T> {
+pub(crate) enum RowOption<T> {
     Each(Vec<T>),
     Same(T),
 }
 
-impl<T> Given<T> {
-    fn try_map<U>(self, map: impl Fn(T) -> PyResult<U>) -> PyResult<Given<U>> {
+impl<T> RowOption<T> {
+    fn try_map<U>(self, map: impl Fn(T) -> PyResult<U>) -> PyResult<RowOption<U>> {
         Ok(match self {
             Self::Each(values) => {
-                Given::Each(values.into_iter().map(map).collect::<PyResult<_>>()?)
+                RowOption::Each(values.into_iter().map(map).collect::<PyResult<_>>()?)
             }
-            Self::Same(value) => Given::Same(map(value)?),
+            Self::Same(value) => RowOption::Same(map(value)?),
         })
     }
 }
 
-impl<T> Given<Option<T>> {
+impl<T> RowOption<Option<T>> {
     /// The value of a row; `None` where it has none.
     fn of(&self, row: usize) -> Option<&T> {
         match self {
@@ -51,25 +51,25 @@ impl<T> Given<Option<T>> {
     }
 }
 
-type Numbers = Given<Option<Integer>>;
-type Texts = Given<Option<PyBackedStr>>;
+type Numbers = RowOption<Option<Integer>>;
+type Texts = RowOption<Option<PyBackedStr>>;
 
-/// What :func:`validate` answers for each record set of a column, as columns named as the attributes
-/// of :class:`Verdict` are, with ``stored_size`` in place of the bytes.
+/// Judges each record set of a column as :func:`validate` does. Returns the attributes of the
+/// verdicts as columns of their names, with ``stored_size`` in place of the bytes.
 ///
-/// A row that is not judged is not ``accepted``, ``error_message`` says why, and the other columns are
-/// null.
+/// A row that is not judged is not ``accepted``, ``error_message`` says why, and the other columns
+/// are null.
 ///
 /// Args:
 ///     ends: int64, one more than there are rows: set ``i`` is ``data[ends[i]:ends[i + 1]]``.
 ///     data: uint8; it must not change meanwhile.
-///     config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile: as of
-///         :func:`validate`; all but the last may be a list, of one value a row.
-///     unjudged: of each row why it is not judged, ``None`` for those that are.
+///     config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile: see
+///         :func:`validate`; all but the last may be a list with one value a row.
+///     unjudged: for each row why it is not judged, ``None`` for those that are.
 ///
 /// Raises:
 ///     ValueError: ends that lie outside the data, or more text than a column holds.
-///     TypeError: a config that is no TopicConfig.
+///     TypeError: a config that is not a TopicConfig.
 #[pyfunction]
 #[pyo3(signature = (
     ends, data, config, *, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id,
@@ -81,7 +81,7 @@ pub(crate) fn validate_column(
     py: Python<'_>,
     ends: PyReadonlyArray1<'_, i64>,
     data: PyReadonlyArray1<'_, u8>,
-    config: Given<Option<Bound<'_, PyAny>>>,
+    config: RowOption<Option<Bound<'_, PyAny>>>,
     now_ms: Numbers,
     api_version: Numbers,
     base_offset: Numbers,
@@ -93,41 +93,63 @@ pub(crate) fn validate_column(
 ) -> PyResult<TableBatch> {
     let (ends, data) = (contiguous(&ends)?, contiguous(&data)?);
     let settings = config.try_map(|config| settings_of(py, config.as_ref()).map(Some))?;
-    let request = |row: usize| {
-        // What is missing comes before what is wrong.
-        let now_ms = *now_ms.known(row, "now_ms")?;
-        let base_offset = *base_offset.known(row, "base_offset")?;
-        let leader_epoch = *leader_epoch.known(row, "leader_epoch")?;
-        let origin = origin_of(origin.known(row, "origin")?)?;
-        let api_version = api_version.of(row).copied();
-        let has_transactional_id = transactional_id.of(row).is_some();
-        RequestOptions {
-            now_ms,
-            api_version,
-            base_offset,
-            leader_epoch,
-            origin,
-            has_transactional_id,
-            profile,
-        }
-        .request()
+    let options = ColumnOptions {
+        now_ms,
+        api_version,
+        base_offset,
+        leader_epoch,
+        origin,
+        transactional_id,
+        profile,
     };
     let mut rows = Vec::with_capacity(ends.len());
     for (row, bounds) in ends.windows(2).enumerate() {
         if let Some(why) = unjudged.as_ref().and_then(|whys| whys.get(row)?.clone()) {
-            rows.push(Row::Leave(why));
+            rows.push(SetRow::Unjudged(why));
             continue;
         }
         let config = settings.known(row, "config");
-        rows.push(match config.and_then(|config| Ok((config, request(row)?))) {
-            Ok((config, request)) => Row::Judge(set_of(data, bounds)?, config.get(), request),
-            Err(error) => Row::Leave(format!("nothing was judged: {}", error.value(py))),
+        rows.push(match config.and_then(|config| Ok((config, options.request(row)?))) {
+            Ok((config, request)) => SetRow::Judged(set_of(data, bounds)?, config.get(), request),
+            Err(error) => SetRow::Unjudged(format!("nothing was judged: {}", error.value(py))),
         });
     }
     let verdicts = py.detach(|| with_validator(|validator| judge(&rows, validator)));
     verdicts.map(TableBatch::new).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// The options of a column of record sets.
+struct ColumnOptions<'a> {
+    now_ms: Numbers,
+    api_version: Numbers,
+    base_offset: Numbers,
+    leader_epoch: Numbers,
+    origin: Texts,
+    transactional_id: Texts,
+    profile: &'a str,
+}
+
+impl ColumnOptions<'_> {
+    /// The request of a row. What is missing is reported before what is wrong.
+    fn request(&self, row: usize) -> PyResult<Request> {
+        let now_ms = *self.now_ms.known(row, "now_ms")?;
+        let base_offset = *self.base_offset.known(row, "base_offset")?;
+        let leader_epoch = *self.leader_epoch.known(row, "leader_epoch")?;
+        let origin = origin_of(self.origin.known(row, "origin")?)?;
+        RequestOptions {
+            now_ms,
+            api_version: self.api_version.of(row).copied(),
+            base_offset,
+            leader_epoch,
+            origin,
+            has_transactional_id: self.transactional_id.of(row).is_some(),
+            profile: self.profile,
+        }
+        .request()
+    }
+}
+
+/// The bytes of the set that lies between two ends.
 fn set_of<'a>(data: &'a [u8], bounds: &[i64]) -> PyResult<&'a [u8]> {
     let place = |bound: Option<&i64>| usize::try_from(*bound?).ok();
     place(bounds.first())
@@ -139,36 +161,36 @@ fn set_of<'a>(data: &'a [u8], bounds: &[i64]) -> PyResult<&'a [u8]> {
         })
 }
 
-/// A row, and what is known of it before it is judged.
-enum Row<'a> {
-    Judge(&'a [u8], &'a TopicSettings, Request),
-    Leave(String),
+/// A row: a set with its configuration and request, or why it is not judged.
+enum SetRow<'a> {
+    Judged(&'a [u8], &'a TopicSettings, Request),
+    Unjudged(String),
 }
 
-fn judge(rows: &[Row<'_>], validator: &mut Validator) -> Result<RecordBatch, ArrowError> {
-    let mut verdicts = Verdicts::default();
+fn judge(rows: &[SetRow<'_>], validator: &mut Validator) -> Result<RecordBatch, ArrowError> {
+    let mut verdicts = VerdictColumns::default();
     for row in rows {
         match row {
-            Row::Judge(set, settings, request) => {
+            SetRow::Judged(set, settings, request) => {
                 match ottla_leader::validate(set, settings.config(), request, validator).outcome {
                     Ok(accepted) => verdicts.accept(&accepted)?,
                     Err(refusal) => verdicts.refuse(&refusal)?,
                 }
             }
-            Row::Leave(why) => verdicts.leave(why)?,
+            SetRow::Unjudged(why) => verdicts.leave_out(why)?,
         }
     }
     verdicts.finish()
 }
 
-/// The columns that are filled.
+/// The columns of verdicts, as they are filled.
 #[derive(Default)]
-struct Verdicts {
+struct VerdictColumns {
     accepted: Vec<bool>,
     error: Vec<Option<i32>>,
     error_name: Messages,
     error_message: Messages,
-    record_errors: RecordErrors,
+    record_errors: RecordErrorLists,
     is_request_wide: Vec<Option<bool>>,
     base_offset: Vec<Option<i64>>,
     last_offset: Vec<Option<i64>>,
@@ -180,7 +202,7 @@ struct Verdicts {
     converted: Vec<Option<i64>>,
 }
 
-impl Verdicts {
+impl VerdictColumns {
     fn accept(&mut self, accepted: &Accepted<'_>) -> Result<(), ArrowError> {
         self.accepted.push(true);
         self.decide(ErrorCode::None, false, Some(accepted))?;
@@ -204,24 +226,24 @@ impl Verdicts {
         &mut self,
         error: ErrorCode,
         is_request_wide: bool,
-        kept: Option<&Accepted<'_>>,
+        accepted: Option<&Accepted<'_>>,
     ) -> Result<(), ArrowError> {
         self.error.push(Some(error.code().into()));
         self.error_name.push(error.name())?;
         self.is_request_wide.push(Some(is_request_wide));
-        let field = |field: fn(&Accepted<'_>) -> i64| Some(kept.map_or(-1, field));
-        self.base_offset.push(field(|kept| kept.base_offset));
-        self.last_offset.push(field(|kept| kept.last_offset));
-        self.log_append_time_ms.push(field(|kept| kept.log_append_time_ms));
-        self.max_timestamp_ms.push(field(|kept| kept.max_timestamp_ms));
-        self.offset_of_max_timestamp.push(field(|kept| kept.offset_of_max_timestamp));
-        self.stored_size.push(Some(kept.map_or(0, |kept| kept.stored.len() as i64)));
-        self.is_rebuilt.push(Some(kept.is_some_and(|kept| kept.is_rebuilt)));
-        self.converted.push(Some(kept.map_or(0, |kept| kept.converted as i64)));
+        let field = |field: fn(&Accepted<'_>) -> i64| Some(accepted.map_or(-1, field));
+        self.base_offset.push(field(|accepted| accepted.base_offset));
+        self.last_offset.push(field(|accepted| accepted.last_offset));
+        self.log_append_time_ms.push(field(|accepted| accepted.log_append_time_ms));
+        self.max_timestamp_ms.push(field(|accepted| accepted.max_timestamp_ms));
+        self.offset_of_max_timestamp.push(field(|accepted| accepted.offset_of_max_timestamp));
+        self.stored_size.push(Some(accepted.map_or(0, |accepted| accepted.stored.len() as i64)));
+        self.is_rebuilt.push(Some(accepted.is_some_and(|accepted| accepted.is_rebuilt)));
+        self.converted.push(Some(accepted.map_or(0, |accepted| accepted.converted as i64)));
         Ok(())
     }
 
-    fn leave(&mut self, why: &str) -> Result<(), ArrowError> {
+    fn leave_out(&mut self, why: &str) -> Result<(), ArrowError> {
         self.accepted.push(false);
         self.error.push(None);
         self.error_name.builder.append_null();
@@ -268,7 +290,7 @@ impl Verdicts {
     }
 }
 
-/// Text of which there is not more than Arrow counts.
+/// A column of text, of which Arrow counts 2 GiB at most.
 #[derive(Default)]
 struct Messages {
     builder: StringBuilder,
@@ -287,8 +309,8 @@ impl Messages {
     }
 }
 
-/// Lists of the records to blame.
-struct RecordErrors {
+/// A column of lists of the records to blame.
+struct RecordErrorLists {
     batch_indexes: Vec<i32>,
     messages: Messages,
     errors: Vec<i32>,
@@ -296,7 +318,7 @@ struct RecordErrors {
     is_known: Vec<bool>,
 }
 
-impl Default for RecordErrors {
+impl Default for RecordErrorLists {
     fn default() -> Self {
         Self {
             batch_indexes: Vec::new(),
@@ -308,8 +330,8 @@ impl Default for RecordErrors {
     }
 }
 
-impl RecordErrors {
-    /// Adds one to the row at hand. There are fewer than bytes of their messages.
+impl RecordErrorLists {
+    /// Adds a record to the row at hand. Their number is bounded by the bytes of their messages.
     fn push(&mut self, error: &RecordError) -> Result<(), ArrowError> {
         self.messages.push(&error.message())?;
         self.batch_indexes.push(error.batch_index as i32);
