@@ -318,5 +318,5 @@ def test_columns_that_do_not_fit_are_refused(name: str) -> None:
 
 
 def test_a_column_longer_than_the_timestamps_is_refused() -> None:
-    with pytest.raises(ValueError, match="another number of rows"):
+    with pytest.raises(ValueError, match="as many rows as there are timestamps"):
         ottla.build_batch_from_columns(TIMES[:1], None, GOOD)

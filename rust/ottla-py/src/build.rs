@@ -1,15 +1,16 @@
-//! Building batches: records and columns in, `bytes` out.
+//! Building batches: from records and columns to `bytes`.
 
 use crate::bytes::bytes_of;
 use crate::check::with_checker;
-use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use crate::numpy_columns::{ByteColumn, contiguous};
+use numpy::PyReadonlyArray1;
 use ottla_format::attributes::Compression;
 use ottla_format::builder::{
     self, BatchFields, BuildError, ColumnsPlan, LegacyFields, NewControlRecord, NewRecord,
 };
 use ottla_format::check::Level;
-use ottla_kernels::{BinaryColumn, Offsets, RecordColumns, Validity};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use ottla_kernels::RecordColumns;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyBytesMethods, PyString};
 
@@ -24,8 +25,8 @@ fn codec(name: &str) -> PyResult<Compression> {
     })
 }
 
-/// What a record is given as: timestamp, key, value, headers, offset delta.
-type Row<'py> = (
+/// A record as Python passes it: timestamp, key, value, headers, offset delta.
+type RecordRow<'py> = (
     i64,
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
@@ -33,8 +34,8 @@ type Row<'py> = (
     Option<i32>,
 );
 
-/// A record with its bytes held.
-struct Held<'py> {
+/// A record that holds its bytes.
+struct OwnedRecord<'py> {
     timestamp: i64,
     key: Option<Bound<'py, PyBytes>>,
     value: Option<Bound<'py, PyBytes>>,
@@ -42,7 +43,7 @@ struct Held<'py> {
     offset_delta: Option<i32>,
 }
 
-fn held<'py>(row: Row<'py>) -> PyResult<Held<'py>> {
+fn owned<'py>(row: RecordRow<'py>) -> PyResult<OwnedRecord<'py>> {
     let (timestamp, key, value, headers, offset_delta) = row;
     let optional = |part: Option<Bound<'py, PyAny>>| part.map(|part| bytes_of(&part)).transpose();
     let header_key = |key: Bound<'py, PyAny>| match key.cast::<PyString>() {
@@ -54,25 +55,31 @@ fn held<'py>(row: Row<'py>) -> PyResult<Held<'py>> {
         .into_iter()
         .map(|(key, value)| Ok((header_key(key)?, optional(value)?)))
         .collect::<PyResult<_>>()?;
-    Ok(Held { timestamp, key: optional(key)?, value: optional(value)?, headers, offset_delta })
+    Ok(OwnedRecord {
+        timestamp,
+        key: optional(key)?,
+        value: optional(value)?,
+        headers,
+        offset_delta,
+    })
 }
 
-fn borrowed<'a>(held: &'a Held<'_>) -> NewRecord<'a> {
+fn borrowed<'a>(record: &'a OwnedRecord<'_>) -> NewRecord<'a> {
     NewRecord {
-        timestamp: held.timestamp,
-        key: held.key.as_ref().map(PyBytesMethods::as_bytes),
-        value: held.value.as_ref().map(PyBytesMethods::as_bytes),
-        headers: held
+        timestamp: record.timestamp,
+        key: record.key.as_ref().map(PyBytesMethods::as_bytes),
+        value: record.value.as_ref().map(PyBytesMethods::as_bytes),
+        headers: record
             .headers
             .iter()
             .map(|(key, value)| (key.as_bytes(), value.as_ref().map(PyBytesMethods::as_bytes)))
             .collect(),
-        offset_delta: held.offset_delta,
+        offset_delta: record.offset_delta,
     }
 }
 
-fn hold(rows: Vec<Row<'_>>) -> PyResult<Vec<Held<'_>>> {
-    rows.into_iter().map(held).collect()
+fn all_owned(rows: Vec<RecordRow<'_>>) -> PyResult<Vec<OwnedRecord<'_>>> {
+    rows.into_iter().map(owned).collect()
 }
 
 /// Builds one batch of magic 2 from rows of timestamp, key, value, headers and offset delta.
@@ -85,10 +92,10 @@ fn hold(rows: Vec<Row<'_>>) -> PyResult<Vec<Held<'_>>> {
     producer_id=-1, producer_epoch=-1, base_sequence=-1, is_transactional=false,
     log_append_time_ms=None, delete_horizon_ms=None
 ))]
-#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+#[expect(clippy::too_many_arguments, reason = "one per field, by name")]
 pub(crate) fn build_batch<'py>(
     py: Python<'py>,
-    rows: Vec<Row<'py>>,
+    rows: Vec<RecordRow<'py>>,
     base_offset: i64,
     compression: &str,
     compression_level: Option<i32>,
@@ -113,13 +120,13 @@ pub(crate) fn build_batch<'py>(
         compression_level,
         delete_horizon_ms,
     };
-    let held = hold(rows)?;
-    let records: Vec<_> = held.iter().map(borrowed).collect();
+    let rows = all_owned(rows)?;
+    let records: Vec<_> = rows.iter().map(borrowed).collect();
     let batch = with_checker(Level::Full, |c| builder::build_batch(&fields, &records, c.codecs()));
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }
 
-/// Builds a control batch of one marker that ends a transaction (KIP-98).
+/// Builds a control batch of one end-transaction marker (KIP-98).
 ///
 /// Args:
 ///     kind: ``"commit"`` or ``"abort"``.
@@ -131,7 +138,7 @@ pub(crate) fn build_batch<'py>(
     kind, *, producer_id, producer_epoch, coordinator_epoch, timestamp, base_offset=0,
     partition_leader_epoch=-1
 ))]
-#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+#[expect(clippy::too_many_arguments, reason = "one per field, by name")]
 pub(crate) fn build_control_batch<'py>(
     py: Python<'py>,
     kind: &str,
@@ -163,10 +170,11 @@ pub(crate) fn build_control_batch<'py>(
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }
 
-/// Builds a message set of magic 0 or 1: one entry a record, or one compressed wrapper of all.
+/// Builds a message set of magic 0 or 1: one entry per record, or one compressed wrapper around all of
+/// them.
 ///
 /// Raises:
-///     ValueError: what the format has no place for.
+///     ValueError: what the format cannot express.
 #[pyfunction]
 #[pyo3(signature = (
     rows, *, magic, base_offset=0, compression="none", compression_level=None,
@@ -174,7 +182,7 @@ pub(crate) fn build_control_batch<'py>(
 ))]
 pub(crate) fn build_message_set<'py>(
     py: Python<'py>,
-    rows: Vec<Row<'py>>,
+    rows: Vec<RecordRow<'py>>,
     magic: i8,
     base_offset: i64,
     compression: &str,
@@ -184,97 +192,14 @@ pub(crate) fn build_message_set<'py>(
     let compression = codec(compression)?;
     let fields =
         LegacyFields { magic, base_offset, log_append_time_ms, compression, compression_level };
-    let held = hold(rows)?;
-    let records: Vec<_> = held.iter().map(borrowed).collect();
+    let rows = all_owned(rows)?;
+    let records: Vec<_> = rows.iter().map(borrowed).collect();
     let set = with_checker(Level::Full, |c| builder::build_legacy(&fields, &records, c.codecs()));
     Ok(PyBytes::new(py, &set.map_err(refused)?))
 }
 
-/// A column of byte strings, borrowed from NumPy: offsets, data, and which are not null.
-pub(crate) struct Column<'py> {
-    offsets: ColumnOffsets<'py>,
-    data: PyReadonlyArray1<'py, u8>,
-    validity: ColumnValidity<'py>,
-}
-
-enum ColumnOffsets<'py> {
-    I32(PyReadonlyArray1<'py, i32>),
-    I64(PyReadonlyArray1<'py, i64>),
-}
-
-enum ColumnValidity<'py> {
-    All,
-    Bools(PyReadonlyArray1<'py, bool>),
-    Bitmap(PyReadonlyArray1<'py, u8>, usize),
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Column<'py> {
-    type Error = PyErr;
-
-    fn extract(column: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        type Parts<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
-        let wrong = |what: &str| {
-            PyTypeError::new_err(format!("{what}; a column is (offsets, data), arrays of NumPy"))
-        };
-        let (offsets, data, validity): Parts<'py> = match column.len()? {
-            2 => {
-                let (offsets, data) = column.extract()?;
-                (offsets, data, None)
-            }
-            _ => column.extract()?,
-        };
-        let offsets = match (offsets.extract(), offsets.extract()) {
-            (Ok(narrow), _) => ColumnOffsets::I32(narrow),
-            (_, Ok(wide)) => ColumnOffsets::I64(wide),
-            _ => return Err(wrong("offsets are not an int32 or int64 array")),
-        };
-        let data = data.extract().map_err(|_| wrong("data are not an uint8 array"))?;
-        let validity = match validity {
-            None => ColumnValidity::All,
-            Some(validity) => {
-                if let Ok(bools) = validity.extract() {
-                    ColumnValidity::Bools(bools)
-                } else {
-                    let (bits, first): (PyReadonlyArray1<'py, u8>, usize) = validity.extract()?;
-                    ColumnValidity::Bitmap(bits, first)
-                }
-            }
-        };
-        Ok(Self { offsets, data, validity })
-    }
-}
-
-/// The numbers of an array that lie side by side.
-pub(crate) fn contiguous<'a, T: numpy::Element>(
-    array: &'a PyReadonlyArray1<'_, T>,
-) -> PyResult<&'a [T]> {
-    array.as_slice().map_err(|_| {
-        let strides = array.strides().first().copied().unwrap_or_default();
-        PyValueError::new_err(format!(
-            "an array with stride {strides} is not contiguous; pass numpy.ascontiguousarray of it"
-        ))
-    })
-}
-
-fn column<'a>(column: &'a Column<'_>) -> PyResult<BinaryColumn<'a>> {
-    Ok(BinaryColumn {
-        offsets: match &column.offsets {
-            ColumnOffsets::I32(offsets) => Offsets::I32(contiguous(offsets)?),
-            ColumnOffsets::I64(offsets) => Offsets::I64(contiguous(offsets)?),
-        },
-        data: contiguous(&column.data)?,
-        validity: match &column.validity {
-            ColumnValidity::All => Validity::All,
-            ColumnValidity::Bools(bools) => Validity::Bools(contiguous(bools)?),
-            ColumnValidity::Bitmap(bits, first_bit) => {
-                Validity::Bitmap { bits: contiguous(bits)?, first_bit: *first_bit }
-            }
-        },
-    })
-}
-
-/// Builds one batch of magic 2 from columns: timestamps (int64) and keys and values as tuples of
-/// offsets (int32 or int64), data (uint8) and which are not null.
+/// Builds one batch of magic 2 from columns: timestamps (int64), and keys and values as tuples of
+/// offsets (int32 or int64), data (uint8) and optionally which are not null.
 ///
 /// Raises:
 ///     ValueError: columns that do not fit together, or what Kafka's own builder refuses.
@@ -284,13 +209,13 @@ fn column<'a>(column: &'a Column<'_>) -> PyResult<BinaryColumn<'a>> {
     partition_leader_epoch=-1, producer_id=-1, producer_epoch=-1, base_sequence=-1,
     is_transactional=false, log_append_time_ms=None
 ))]
-#[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+#[expect(clippy::too_many_arguments, reason = "one per field, by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn build_batch_from_columns<'py>(
     py: Python<'py>,
     timestamps: PyReadonlyArray1<'py, i64>,
-    keys: Option<Column<'py>>,
-    values: Option<Column<'py>>,
+    keys: Option<ByteColumn<'py>>,
+    values: Option<ByteColumn<'py>>,
     base_offset: i64,
     compression: &str,
     compression_level: Option<i32>,
@@ -316,8 +241,8 @@ pub(crate) fn build_batch_from_columns<'py>(
     };
     let columns = RecordColumns {
         timestamps: contiguous(&timestamps)?,
-        keys: keys.as_ref().map(column).transpose()?,
-        values: values.as_ref().map(column).transpose()?,
+        keys: keys.as_ref().map(ByteColumn::borrow).transpose()?,
+        values: values.as_ref().map(ByteColumn::borrow).transpose()?,
     };
     let plan = ColumnsPlan::new(&fields, columns).map_err(refused)?;
     if let Some(size) = plan.size() {

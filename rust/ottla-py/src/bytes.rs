@@ -1,12 +1,12 @@
-//! Bytes in: `bytes` is borrowed, any other bytes-like object is copied once (a read-only view may
-//! still be written underneath).
+//! Bytes from Python: `bytes` is borrowed, any other bytes-like object is copied once (even memory
+//! behind a read-only view may still be written to).
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-/// Below this the GIL is kept: letting go of it and taking it again costs some 40 ns, as much as
-/// checking a small batch.
+/// Below this the GIL is kept: to release it and acquire it again costs about 40 ns, as much as to
+/// check a small batch.
 pub(crate) const DETACH_BYTES: usize = 4096;
 
 /// The bytes of any bytes-like object.
@@ -14,7 +14,7 @@ pub(crate) fn bytes_of<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyB
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(bytes.clone());
     }
-    // `bytes(5)` and `bytes([1])` mean something else: only what has a buffer is taken.
+    // `bytes(5)` and `bytes([1])` mean something else: only objects with a buffer are accepted.
     let py = data.py();
     let view = py.get_type::<pyo3::types::PyMemoryView>().call1((data,)).map_err(|_| {
         let hint = if data.is_instance_of::<PyString>() { "; encode it first" } else { "" };

@@ -1,4 +1,4 @@
-//! Faults of the engine as the exceptions of `ottla.errors`.
+//! Errors of the engine as the exceptions of `ottla.errors`.
 
 use ottla_format::error::{Error, Family};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ fn class<'py>(
     cell.import(py, "ottla.errors", name)
 }
 
-/// The exception for a fault.
+/// The exception for an error.
 #[cold]
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     static CORRUPT: PyOnceLock<Py<PyType>> = PyOnceLock::new();

@@ -5,24 +5,27 @@
 
 mod arrow;
 mod audit;
+mod bare;
+mod batches;
 mod build;
 mod bytes;
 mod check;
-mod columns;
 mod error_codes;
 mod errors;
 mod framing;
 mod header_json;
 mod internal_topics;
+mod kernels;
 mod leader;
 mod leader_options;
 mod names;
+mod numpy_columns;
 mod partition;
 mod place;
 mod producer_state;
 mod progress;
-mod read;
 mod reading;
+mod records;
 mod recovery;
 mod replicas;
 mod request_options;
@@ -30,7 +33,6 @@ mod rows;
 mod scanners;
 mod segment_table;
 mod sidefiles;
-mod tables;
 mod topic_settings;
 mod validate;
 mod validator;
@@ -42,19 +44,25 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _engine {
     #[pymodule_export]
+    use crate::arrow::columns::{Columns, read_columns};
+    #[pymodule_export]
+    use crate::arrow::tables::{TableStream, table_stream};
+    #[pymodule_export]
     use crate::arrow::verdicts::validate_column;
     #[pymodule_export]
     use crate::audit::{
         Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_cuts,
     };
     #[pymodule_export]
+    use crate::bare::{bare_inflate, bare_read};
+    #[pymodule_export]
+    use crate::batches::{BatchIterator, RecordBatch, read_batches};
+    #[pymodule_export]
     use crate::build::{
         build_batch, build_batch_from_columns, build_control_batch, build_message_set,
     };
     #[pymodule_export]
-    use crate::check::{bare_inflate, bare_read, check_batches, kernel_level};
-    #[pymodule_export]
-    use crate::columns::{Columns, read_columns};
+    use crate::check::check_batches;
     #[pymodule_export]
     use crate::error_codes::{ErrorCode, error_codes, leader_error_codes};
     #[pymodule_export]
@@ -64,6 +72,8 @@ mod _engine {
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
         transactional_ids,
     };
+    #[pymodule_export]
+    use crate::kernels::kernel_level;
     #[pymodule_export]
     use crate::leader::Leader;
     #[pymodule_export]
@@ -78,7 +88,7 @@ mod _engine {
     use crate::reading::PartitionRecords;
 
     #[pymodule_export]
-    use crate::read::{BatchIterator, Record, RecordBatch, RecordIterator, read_batches};
+    use crate::records::{Record, RecordIterator};
 
     #[pymodule_export]
     use crate::recovery::{
@@ -102,8 +112,6 @@ mod _engine {
     };
 
     #[pymodule_export]
-    use crate::tables::{TableStream, table_stream};
-    #[pymodule_export]
     use crate::topic_settings::TopicSettings;
     #[pymodule_export]
     use crate::validate::{SetPart, profile_differences, validate, validate_each, validate_stored};
@@ -114,7 +122,7 @@ mod _engine {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::check::check_environment()?;
+        crate::kernels::check_environment()?;
         crate::names::add_constants(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -2,7 +2,7 @@
 //! [`ottla_audit::PartitionReader`].
 
 use crate::place::{Opened, Place, os_error};
-use crate::read::{Record, RecordIterator, iterate};
+use crate::records::{Record, RecordIterator, iterate};
 use crate::scanners::with_scanner;
 use ottla_audit::{
     Damage, Isolation, PartitionReader, ReadOptions, ReadStep, ReadableBatch, RecordPlace,

@@ -1,7 +1,7 @@
 //! The rows of the tables `batches` and `records` as Python objects, a bounded number at a time.
 
 use crate::place::{Opened, Place};
-use crate::read::iterate;
+use crate::records::iterate;
 use crate::scanners::with_scanner;
 use ottla_audit::SegmentContext;
 use ottla_audit::rows::BatchRow;

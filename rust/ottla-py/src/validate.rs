@@ -2,7 +2,7 @@
 
 use crate::bytes::bytes_of;
 use crate::check::with_checker;
-use crate::read::{RecordIterator, iterate};
+use crate::records::{RecordIterator, iterate};
 use crate::request_options::{Integer, OriginName, RequestOptions, profile_of};
 use crate::topic_settings::settings_of;
 use crate::validator::{is_short, with_validator};

@@ -1,7 +1,7 @@
 //! Each thread's validator.
 
 use crate::bytes::DETACH_BYTES;
-use crate::check::kernels;
+use crate::kernels::kernels;
 use ottla_format::limits::Limits;
 use ottla_leader::Validator;
 use std::cell::RefCell;

@@ -1,3 +1,6 @@
-//! Tables as columns of Arrow.
+//! Columns and tables for Arrow.
 
+pub(crate) mod columns;
+pub(crate) mod stream;
+pub(crate) mod tables;
 pub(crate) mod verdicts;

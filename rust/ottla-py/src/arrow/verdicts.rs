@@ -1,6 +1,6 @@
 //! A leader's verdicts on a column of record sets, as Arrow columns, without a Python object a row.
 
-use crate::build::contiguous;
+use crate::numpy_columns::contiguous;
 use crate::request_options::{Integer, RequestOptions, origin_of};
 use crate::segment_table::TableBatch;
 use crate::topic_settings::{TopicSettings, settings_of};

@@ -1,6 +1,6 @@
-//! Rows of the audit's tables as an Arrow stream, so that no Arrow package is needed to make one.
+//! Columns of Python values as an Arrow stream, so that no Arrow package is needed to make one.
 
-use crate::columns::stream;
+use crate::arrow::stream::stream_capsule;
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 use std::sync::Arc;
 
-/// A table as Arrow's C stream interface offers it.
+/// A table behind Arrow's C stream interface.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct TableStream {
     batch: RecordBatch,
@@ -24,18 +24,18 @@ impl TableStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer ignore what it is asked for; consumers then cast.
+        // The interface allows a producer to ignore the requested schema; consumers then cast.
         drop(requested_schema);
-        stream(py, self.batch.clone())
+        stream_capsule(py, self.batch.clone())
     }
 }
 
-/// Makes an Arrow stream of columns.
+/// Makes an Arrow stream from columns.
 ///
 /// Args:
-///     names: of the columns.
-///     types: ``int32``, ``int64``, ``float64``, ``bool``, ``string`` or ``binary``, one a column.
-///     columns: values of each column, ``None`` for null.
+///     names: the names of the columns.
+///     types: ``int32``, ``int64``, ``float64``, ``bool``, ``string`` or ``binary``, one per column.
+///     columns: the values of each column, ``None`` for null.
 ///
 /// Raises:
 ///     ValueError: an unknown type, or lists of different lengths.

@@ -1,13 +1,13 @@
 //! A buffer as columns: numbers for NumPy, views for Arrow.
 //!
-//! NumPy takes memory by address (`__array_interface__`) and keeps the object that offered it alive;
+//! NumPy takes memory by address (`__array_interface__`) and keeps alive the object that provides it;
 //! Arrow takes it through the C stream interface. Neither is needed to import the module.
 
+use crate::arrow::stream::stream_capsule;
 use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::check::with_checker;
 use crate::errors::to_python;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
@@ -16,20 +16,20 @@ use ottla_format::columns::{InflatedColumns, read_numbers, read_views};
 use ottla_kernels::Numbers;
 use ottla_kernels::arrow::ViewArrays;
 use ottla_kernels::views::ViewColumns;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyTuple};
 use std::sync::{Arc, OnceLock};
 
-/// Reads a buffer of batches as columns, one row a record, as a consumer would get them.
+/// Reads a buffer of batches as columns, one row per record, as a consumer would receive them.
 ///
-/// Checksums are verified, payloads inflated, control batches left out; a last batch that the data
-/// cut is left out too. Nothing is copied of an uncompressed batch: rows refer to ``data``.
+/// Checksums are verified and payloads inflated. Control batches are left out, and so is a last batch
+/// that the data truncates. Nothing of an uncompressed batch is copied: rows refer to ``data``.
 ///
 /// Args:
 ///     data: any bytes-like object below 2 GiB.
-///     views: also make keys and values ready for Arrow; without, only numbers.
+///     views: prepare keys and values for Arrow now, and numbers when they are first used.
 ///
 /// Raises:
 ///     RecordBatchError: the first batch that a consumer would refuse.
@@ -52,7 +52,7 @@ pub(crate) fn read_columns(
     if views {
         let _ = arrow.set(read_arrow(py, &source)?);
     } else {
-        let _ = numbers.set(read_owner(py, bytes)?);
+        let _ = numbers.set(read_inflated(py, bytes)?);
     }
     Ok(Columns { source: source.unbind(), numbers, arrow })
 }
@@ -61,35 +61,35 @@ fn detached<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Se
     if bytes.len() < DETACH_BYTES { work() } else { py.detach(work) }
 }
 
-fn read_owner(py: Python<'_>, bytes: &[u8]) -> PyResult<Arc<Owner>> {
+fn read_inflated(py: Python<'_>, bytes: &[u8]) -> PyResult<Arc<InflatedNumbers>> {
     let read =
         detached(py, bytes, || with_checker(Level::Decode, |checker| read_numbers(checker, bytes)));
     let InflatedColumns { columns, inflated } = read.map_err(|error| to_python(py, &error))?;
-    Ok(Arc::new(Owner { numbers: columns, inflated }))
+    Ok(Arc::new(InflatedNumbers { numbers: columns, inflated }))
 }
 
 /// Numbers, and the inflated payloads they refer to.
-struct Owner {
+struct InflatedNumbers {
     numbers: Numbers,
     inflated: Vec<u8>,
 }
 
-/// Records as columns. Rows are records in log order; positions count bytes of the data and on
+/// Records as columns, in the order of the log. Positions count the bytes of the data and continue
 /// through :attr:`inflated`, which holds the payloads of compressed batches: position ``p`` is
 /// ``data[p]`` below ``len(data)``, else ``inflated[p - len(data)]``.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct Columns {
     source: Py<PyBytes>,
-    numbers: OnceLock<Arc<Owner>>,
+    numbers: OnceLock<Arc<InflatedNumbers>>,
     arrow: OnceLock<RecordBatch>,
 }
 
 impl Columns {
-    fn owner(&self, py: Python<'_>) -> PyResult<&Arc<Owner>> {
+    fn owner(&self, py: Python<'_>) -> PyResult<&Arc<InflatedNumbers>> {
         if let Some(owner) = self.numbers.get() {
             return Ok(owner);
         }
-        let owner = read_owner(py, self.source.as_bytes(py))?;
+        let owner = read_inflated(py, self.source.as_bytes(py))?;
         Ok(self.numbers.get_or_init(|| owner))
     }
 
@@ -174,18 +174,10 @@ impl Columns {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer ignore what it is asked for; consumers then cast.
+        // The interface allows a producer to ignore the requested schema; consumers then cast.
         drop(requested_schema);
-        stream(py, self.batch(py)?.clone())
+        stream_capsule(py, self.batch(py)?.clone())
     }
-}
-
-/// A batch as the capsule that Arrow's consumers take.
-pub(crate) fn stream(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyCapsule>> {
-    let schema = batch.schema();
-    let reader = RecordBatchIterator::new([Ok::<_, ArrowError>(batch)], schema);
-    let stream = FFI_ArrowArrayStream::new(Box::new(reader));
-    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
 fn read_arrow(py: Python<'_>, source: &Bound<'_, PyBytes>) -> PyResult<RecordBatch> {
@@ -232,10 +224,10 @@ fn schema() -> SchemaRef {
     }))
 }
 
-/// One column's memory, offered to NumPy.
+/// The memory of one column, for NumPy.
 #[pyclass(frozen, module = "ottla._engine")]
 struct ColumnMemory {
-    owner: Arc<Owner>,
+    owner: Arc<InflatedNumbers>,
     column: usize,
 }
 
@@ -254,8 +246,10 @@ impl ColumnMemory {
         interface.set_item("version", 3)?;
         interface.set_item("shape", (numbers.row_count(),))?;
         interface.set_item("typestr", kind)?;
-        let address = numbers.column_addresses().get(self.column).copied().unwrap_or_default();
-        interface.set_item("data", (address, true))?;
+        let addresses = numbers.column_addresses();
+        let address =
+            addresses.get(self.column).ok_or_else(|| PyIndexError::new_err(self.column))?;
+        interface.set_item("data", (*address, true))?;
         Ok(interface.into_any())
     }
 }

@@ -1,0 +1,283 @@
+//! Reading record by record.
+
+use crate::check::with_checker;
+use crate::errors::to_python;
+use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
+use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
+use ottla_format::check::{ControlRecord, Level};
+use ottla_format::error::{Error, ErrorKind};
+use ottla_format::limits::Limits;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Returns an iterator over the records of a batch in `data`, which begins at position `origin` of the
+/// file or buffer.
+pub(crate) fn iterate(
+    py: Python<'_>,
+    info: &BatchInfo,
+    data: &Bound<'_, PyBytes>,
+    origin: u64,
+) -> PyResult<RecordIterator> {
+    let (cursor, source) = open(info, data, origin)
+        .map_err(|error| to_python(py, &error.within(info.position as usize)))?;
+    let (is_control, position) = (info.is_control(), info.position);
+    Ok(RecordIterator { source, cursor: Mutex::new(cursor), is_control, position })
+}
+
+/// The bytes of a batch in `data`, which begins at position `origin` of the file or buffer.
+pub(crate) fn whole_batch<'a>(
+    info: &BatchInfo,
+    data: &'a [u8],
+    origin: u64,
+) -> Result<&'a [u8], Error> {
+    let range = range_of(info, origin);
+    let left = data.len().saturating_sub(range.start) as u64;
+    let truncated = ErrorKind::TruncatedBatch { needed: info.size, left };
+    data.get(range).ok_or(Error::new(truncated, 0))
+}
+
+fn range_of(info: &BatchInfo, origin: u64) -> Range<usize> {
+    let start = info.position.saturating_sub(origin) as usize;
+    start..start.saturating_add(info.size as usize)
+}
+
+/// A cursor before the first record, and the bytes it moves over.
+fn open(
+    info: &BatchInfo,
+    data: &Bound<'_, PyBytes>,
+    origin: u64,
+) -> Result<(RecordCursor, Source), Error> {
+    let whole = whole_batch(info, data.as_bytes(), origin)?;
+    let limits = Limits::default();
+    match batch::payload(info, whole)? {
+        Payload::Plain { start } => {
+            let cursor = RecordCursor::start(info, whole.get(start..).unwrap_or_default(), limits)?;
+            let Range { start: begin, end } = range_of(info, origin);
+            let range = begin.saturating_add(start).min(end)..end;
+            Ok((cursor, Source::Borrowed(data.clone().unbind(), range)))
+        }
+        Payload::Compressed { codec, bytes, start } => with_checker(Level::Full, |checker| {
+            let inflated = checker
+                .codecs()
+                .decompress(codec, info.magic, bytes)
+                .map_err(|kind| Error::new(kind, start))?;
+            let cursor = RecordCursor::start(info, inflated, limits)?;
+            Ok((cursor, Source::Owned(inflated.to_vec())))
+        }),
+    }
+}
+
+/// The bytes that hold the records.
+enum Source {
+    Borrowed(Py<PyBytes>, Range<usize>),
+    Owned(Vec<u8>),
+}
+
+impl Source {
+    fn bytes<'a>(&'a self, py: Python<'a>) -> &'a [u8] {
+        match self {
+            Self::Borrowed(data, range) => data.as_bytes(py).get(range.clone()).unwrap_or_default(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// The highest length that is announced: Python reserves memory for it.
+const MAX_LENGTH_HINT: usize = 1 << 20;
+
+/// Iterator over :class:`Record`.
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct RecordIterator {
+    source: Source,
+    cursor: Mutex<RecordCursor>,
+    is_control: bool,
+    position: u64,
+}
+
+#[pymethods]
+impl RecordIterator {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __length_hint__(&self) -> usize {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner).remaining().min(MAX_LENGTH_HINT)
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.next_record(py)
+    }
+}
+
+impl RecordIterator {
+    /// The offset of the next record; `None` after the last.
+    pub(crate) fn next_offset(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        match cursor.next(self.source.bytes(py)) {
+            Ok(record) => Ok(record.map(|record| record.offset)),
+            Err(error) => Err(to_python(py, &error.within(self.position as usize))),
+        }
+    }
+
+    /// The next record; `None` after the last.
+    pub(crate) fn next_record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = cursor.index();
+        let record = match cursor.next(self.source.bytes(py)) {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(to_python(py, &error.within(self.position as usize))),
+        };
+        let control = self
+            .is_control
+            .then(|| ControlRecord::read(index, record.key, record.value).ok())
+            .flatten();
+        let bytes = |part: Option<&[u8]>| part.map(|part| PyBytes::new(py, part).unbind());
+        let raw_headers = if record.headers.is_empty() {
+            None
+        } else {
+            let pairs = record.headers.iter().map(|(key, value)| {
+                let value = value.map(|value| PyBytes::new(py, value));
+                (PyBytes::new(py, key), value).into_pyobject(py)
+            });
+            let pairs: Vec<Bound<'_, PyTuple>> = pairs.collect::<PyResult<_>>()?;
+            Some(PyList::new(py, pairs)?.unbind())
+        };
+        Ok(Some(Record {
+            offset: record.offset,
+            timestamp: record.timestamp,
+            key: bytes(record.key),
+            value: bytes(record.value),
+            raw_headers,
+            sequence: record.sequence,
+            control,
+        }))
+    }
+}
+
+/// One record, as a consumer receives it.
+#[pyclass(frozen, module = "ottla")]
+pub(crate) struct Record {
+    offset: i64,
+    timestamp: i64,
+    key: Option<Py<PyBytes>>,
+    value: Option<Py<PyBytes>>,
+    raw_headers: Option<Py<PyList>>,
+    sequence: i32,
+    control: Option<ControlRecord>,
+}
+
+impl Record {
+    /// Offset in the log.
+    pub(crate) fn at(&self) -> i64 {
+        self.offset
+    }
+
+    /// Returns the record as a row of the table of records.
+    pub(crate) fn row<'py>(
+        &self,
+        py: Python<'py>,
+        batch_position: u64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let object = |part| -> PyResult<Bound<'py, PyAny>> {
+            Ok(match part {
+                RecordPart::BatchPosition => batch_position.into_pyobject(py)?.into_any(),
+                RecordPart::Offset => self.offset.into_pyobject(py)?.into_any(),
+                RecordPart::Timestamp => self.timestamp.into_pyobject(py)?.into_any(),
+                RecordPart::Key => self.key(py).into_pyobject(py)?.into_any(),
+                RecordPart::Value => self.value(py).into_pyobject(py)?.into_any(),
+                RecordPart::Headers => self.headers(py)?.into_pyobject(py)?.into_any(),
+                RecordPart::Sequence => self.sequence.into_pyobject(py)?.into_any(),
+                RecordPart::Control => self.control().into_pyobject(py)?.into_any(),
+            })
+        };
+        let values = RECORD_COLUMNS.iter().map(|column| object(column.value));
+        PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)
+    }
+}
+
+#[pymethods]
+impl Record {
+    /// Offset in the log.
+    #[getter]
+    fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// In ms since 1970; with LogAppendTime the batch's, with magic 0 −1.
+    #[getter]
+    fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+
+    /// Key bytes, or ``None`` for null.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.key.as_ref().map(|key| key.bind(py).clone())
+    }
+
+    /// Value bytes, or ``None`` for null.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.value.as_ref().map(|value| value.bind(py).clone())
+    }
+
+    /// Pairs of key and value; a key that is not UTF-8 has replacement characters.
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let headers = PyList::empty(py);
+        for pair in self.raw_headers(py).iter() {
+            let (key, value): (Bound<'py, PyBytes>, Bound<'py, PyAny>) = pair.extract()?;
+            headers.append((String::from_utf8_lossy(key.as_bytes()), value))?;
+        }
+        Ok(headers)
+    }
+
+    /// Pairs of key bytes and value.
+    #[getter]
+    fn raw_headers<'py>(&self, py: Python<'py>) -> Bound<'py, PyList> {
+        // A new list: a caller's changes to it must not change the record.
+        self.raw_headers.as_ref().map_or_else(
+            || PyList::empty(py),
+            |headers| {
+                let headers = headers.bind(py);
+                headers.get_slice(0, headers.len())
+            },
+        )
+    }
+
+    /// Sequence number, −1 without an idempotent producer.
+    #[getter]
+    fn sequence(&self) -> i32 {
+        self.sequence
+    }
+
+    /// The type of a control record, such as ``COMMIT`` or ``ABORT``; ``None`` for other records.
+    #[getter]
+    fn control(&self) -> Option<&'static str> {
+        self.control.map(|control| control.name())
+    }
+
+    /// The coordinator epoch of an end-transaction marker; ``None`` for other records.
+    #[getter]
+    fn coordinator_epoch(&self) -> Option<i32> {
+        match self.control {
+            Some(
+                ControlRecord::Abort { coordinator_epoch }
+                | ControlRecord::Commit { coordinator_epoch },
+            ) => Some(coordinator_epoch),
+            _ => None,
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let part = |part: &Option<Py<PyBytes>>| -> PyResult<String> {
+            part.as_ref().map_or(Ok("None".into()), |part| Ok(part.bind(py).repr()?.to_string()))
+        };
+        let (key, value) = (part(&self.key)?, part(&self.value)?);
+        let (offset, timestamp) = (self.offset, self.timestamp);
+        Ok(format!("Record(offset={offset}, timestamp={timestamp}, key={key}, value={value})"))
+    }
+}
