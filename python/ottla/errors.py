@@ -1,6 +1,6 @@
-"""Every exception Ottla raises, in one tree.
+"""All exceptions that Ottla raises.
 
-Exceptions carry what they know as attributes and can be pickled, so that they cross processes.
+Exceptions have attributes for what is known about the error, and can be pickled.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = [
 
 
 class OttlaError(Exception):
-    """Base of everything Ottla raises on purpose."""
+    """Base class of all exceptions of Ottla."""
 
 
 class RecordBatchError(OttlaError, ValueError):
-    """Bytes that cannot be read or checked as record batches.
+    """Bytes that cannot be read, or are not valid, as record batches.
 
     Attributes:
         kind: stable kebab-case name of the fault, such as ``crc-mismatch``.
-        position: where it shows, in bytes from the start of the data.
+        position: where the fault is, in bytes from the start of the data.
         error_code: Kafka's code for this family of faults: 2 CORRUPT_MESSAGE, 87 INVALID_RECORD,
-            10 MESSAGE_TOO_LARGE, -1 UNKNOWN_SERVER_ERROR for payloads their codec refuses.
-        record_index: the record to blame within its batch, or ``None``.
+            10 MESSAGE_TOO_LARGE, -1 UNKNOWN_SERVER_ERROR for payloads that do not decompress.
+        record_index: index of the faulty record within its batch, or ``None``.
     """
 
     def __init__(
@@ -64,31 +64,31 @@ class RecordBatchError(OttlaError, ValueError):
 
 
 class CorruptRecordBatchError(RecordBatchError):
-    """Length, magic, checksum or structure is damaged."""
+    """The length, magic, checksum or structure of a batch is damaged."""
 
 
 class TruncatedBatchError(CorruptRecordBatchError):
-    """The data end inside a batch: usual for the last batch of a fetch response or an open file."""
+    """The data ends inside a batch, as fetch responses and open files usually do."""
 
 
 class InvalidRecordError(RecordBatchError):
-    """Well framed and summed, but against the rules of the format."""
+    """A batch with valid framing and checksum that violates the rules of the format."""
 
 
 class UnsupportedCompressionError(RecordBatchError):
-    """A codec that does not exist or is not allowed here, or a payload its codec refuses."""
+    """An unknown codec, one not allowed here, or a payload that does not decompress."""
 
 
 class LimitExceededError(RecordBatchError):
-    """Input that asks for more than a bound allows."""
+    """Input that exceeds a limit."""
 
 
 class ProducerSnapshotError(OttlaError, ValueError):
-    """Bytes that are no producer snapshot.
+    """Bytes that are not a valid producer snapshot.
 
     Attributes:
-        kind: stable kebab-case name: ``snapshot-version``, ``snapshot-cut``, ``snapshot-count`` or
-            ``snapshot-crc``.
+        kind: stable kebab-case name of the fault: ``snapshot-version``, ``snapshot-cut``,
+            ``snapshot-count`` or ``snapshot-crc``.
     """
 
     def __init__(self, message: str, kind: str = "") -> None:
@@ -100,11 +100,11 @@ class ProducerSnapshotError(OttlaError, ValueError):
 
 
 class KafkaError(OttlaError):
-    """An error a broker answers, where no record set is judged.
+    """An error that a broker returns for a request other than a record set.
 
     Attributes:
-        error_code: its number on the wire.
-        error: its name, such as ``OFFSET_OUT_OF_RANGE``.
+        error_code: Kafka's error code.
+        error: the code's name, such as ``OFFSET_OUT_OF_RANGE``.
     """
 
     def __init__(self, message: str, error_code: int = -1, error: str = "") -> None:
@@ -117,14 +117,14 @@ class KafkaError(OttlaError):
 
 
 class AuditCancelledError(OttlaError):
-    """An audit was told to stop before it was done."""
+    """An audit was cancelled before it completed."""
 
 
 class FindingsError(OttlaError):
-    """An audit found what its caller wanted to be told of.
+    """An audit has findings at or above the severity its caller asked to fail on.
 
     Attributes:
-        findings: the findings, as dictionaries.
+        findings: those findings, as dictionaries.
     """
 
     def __init__(self, message: str, findings: list[dict[str, Any]] | None = None) -> None:
@@ -136,26 +136,26 @@ class FindingsError(OttlaError):
 
 
 class MissingDependencyError(OttlaError, ImportError):
-    """A call that needs an optional package which is not installed; says which to install."""
+    """A call needs an optional package that is not installed; the message names it."""
 
 
 class SparkError(OttlaError):
-    """A Spark session that does not start, or a job of Ottla's on Spark that failed, and why."""
+    """A Spark session failed to start, or an Ottla job on Spark failed; the message says why."""
 
 
 class StorageError(OttlaError, ValueError):
-    """A URI that leads to no object store, or a setting that no store has; says what to do."""
+    """A URI that does not lead to an object store, or an unknown setting of a store."""
 
 
 class NotAPartitionError(OttlaError, ValueError):
-    """A path that leads to no partition directory and no segment, or to several partitions."""
+    """A path to something other than one partition directory or segments of one partition."""
 
 
 class DamageWarning(UserWarning):
-    """Damage in a log that was passed over.
+    """Damage in a log was skipped.
 
     Attributes:
-        damage: what `ottla.read_partition` tells about it, an `ottla.Damage`.
+        damage: the damage as `ottla.read_partition` reports it, an `ottla.Damage`.
     """
 
     def __init__(self, message: str, damage: Any = None) -> None:

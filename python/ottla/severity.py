@@ -1,4 +1,4 @@
-"""How grave something is: the grades of findings and of damage."""
+"""Severities of findings and of damage."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 Severity = Literal["error", "warning", "info"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-"""From the gravest down."""
+"""In descending order."""
 
 
 def severity_of(name: str) -> Severity:
-    """The severity of a name.
+    """Returns the severity of a name.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no severity of that name.
     """
     return SEVERITIES[SEVERITIES.index(name)]

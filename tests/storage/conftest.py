@@ -21,7 +21,7 @@ def s3() -> Iterator[Store]:
 @pytest.fixture
 def store(s3: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """Give the server, and an environment that names it."""
-    monkeypatch.setattr(ANYWHERE, "_known", {})
+    monkeypatch.setattr(ANYWHERE, "_stores", {})
     for name, value in s3.environment.items():
         monkeypatch.setenv(name, value)
     return s3
@@ -35,6 +35,6 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     from obstore.store import MemoryStore
 
     held = MemoryStore()
-    monkeypatch.setattr(ANYWHERE, "_known", {})
+    monkeypatch.setattr(ANYWHERE, "_stores", {})
     monkeypatch.setattr(objects, "connect", lambda _url, _options: held)
     return held

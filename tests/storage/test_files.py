@@ -46,12 +46,12 @@ def test_a_directory_whose_name_looks_like_a_scheme_is_read_where_it_is(
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("hdfs://namenode/logs", "no files are read by hdfs:"),
-        ("hdfs:///logs", "mount what lies there"),
-        ("dbfs:/mnt/logs", "give /dbfs/ and the rest of the path"),
-        ("https://host/logs", "only by s3://, s3a://, gs://, az://, abfs://, abfss://"),
+        ("hdfs://namenode/logs", "hdfs: URIs cannot be read"),
+        ("hdfs:///logs", "mount the storage"),
+        ("dbfs:/mnt/logs", "use /dbfs/ and the rest of the path"),
+        ("https://host/logs", "only s3://, s3a://, gs://, az://, abfs://, abfss://"),
         ("file://other-host/logs", "a file of another machine"),
-        ("s3://", "no bucket or container behind s3://"),
+        ("s3://", "no bucket or container after s3://"),
     ],
 )
 def test_a_uri_that_leads_to_no_store_is_refused_with_what_to_do(uri: str, said: str) -> None:

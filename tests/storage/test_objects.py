@@ -209,7 +209,9 @@ def test_too_many_objects_are_refused_with_what_to_do(
 ) -> None:
     put_all(memory, *(f"a/{n}" for n in range(20)))
     monkeypatch.setattr(objects, "MAX_OBJECTS", 19)
-    with pytest.raises(OSError, match="more than 19 objects below it: name the log directories"):
+    with pytest.raises(
+        OSError, match="more than 19 objects below it: give the log directories"
+    ):
         ANYWHERE.under(b"s3://bucket/a")
 
 
@@ -227,7 +229,7 @@ def faults() -> list[tuple[Exception, int, str]]:
     return [
         (FileNotFoundError("…"), errno.ENOENT, "no such object"),
         (exceptions.PermissionDeniedError("…"), errno.EACCES, "permission denied by the store"),
-        (exceptions.UnauthenticatedError("…"), errno.EACCES, "does not take these credentials"),
+        (exceptions.UnauthenticatedError("…"), errno.EACCES, "rejects these credentials"),
         (exceptions.GenericError("The\nnet\n\nDebug source:\nx"), errno.EIO, "The net"),
         (exceptions.GenericError("x" * 1000), errno.EIO, "x" * 300 + "…"),
     ]

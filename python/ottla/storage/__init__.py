@@ -1,7 +1,7 @@
-"""Files wherever they lie: on this machine, or in an object store.
+"""Files, local or in an object store.
 
-A path says by its scheme where it leads: ``/var/lib/kafka`` and ``file:///var/lib/kafka`` to this
-machine, ``s3://bucket/logs`` to a store. Whoever reads files takes a `Files` and any path.
+The scheme of a path says where it leads: ``/var/lib/kafka`` and ``file:///var/lib/kafka``
+are local, ``s3://bucket/logs`` is in a store. Code that reads files takes a `Files` and any path.
 """
 
 from ottla.storage.anywhere import ANYWHERE, AnyFiles, files_of

@@ -1,4 +1,4 @@
-"""Files of every kind: each path is asked of the files that it belongs to."""
+"""Files of every kind: each path goes to the file system or the store it belongs to."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
 
 
 class AnyFiles:
-    """Files of every kind: each path is asked of the files that it belongs to.
+    """Files of every kind: each path goes to the file system or the store it belongs to.
 
     Args:
-        storage_options: settings of object stores, as of `files_of`.
+        storage_options: settings of object stores; see `files_of`.
     """
 
     def __init__(self, storage_options: Mapping[str, str] | None = None) -> None:
         self._storage_options = dict(storage_options or {})
-        self._known: dict[bytes, ObjectFiles] = {}
+        self._stores: dict[bytes, ObjectFiles] = {}
 
     def __reduce__(self) -> tuple[type[AnyFiles], tuple[dict[str, str]]]:
         return AnyFiles, (self._storage_options,)
 
     def of(self, path: bytes) -> Files:
-        """The files that a path belongs to."""
+        """Returns the files that a path belongs to."""
         root = store_of(path)
         if root is None:
             return LOCAL
-        files = self._known.get(root)
+        files = self._stores.get(root)
         if files is None:
             from ottla.storage.objects import ObjectFiles
 
-            files = self._known.setdefault(root, ObjectFiles(root, self._storage_options))
+            files = self._stores.setdefault(root, ObjectFiles(root, self._storage_options))
         return files
 
     def stat(self, path: bytes) -> Entry:
@@ -67,25 +67,25 @@ class AnyFiles:
 
 
 ANYWHERE = AnyFiles()
-"""Files of every kind, of stores that the environment tells how to reach."""
+"""Files of every kind; the environment configures the stores."""
 
 
 def files_of(
     source: Source,
     storage_options: Mapping[str, str] | None = None,
 ) -> Files:
-    """The files that a path or URI leads to.
+    """Returns the files that a path or URI belongs to.
 
     Args:
-        source: a path of this machine, or a URI of an object store.
-        storage_options: settings of the store as obstore names them, such as ``endpoint``,
-            ``access_key_id`` and ``allow_http``. Without them the environment decides, as in
-            ``AWS_ACCESS_KEY_ID``.
+        source: a local path, or the URI of an object store.
+        storage_options: settings of the store under obstore's names, such as ``endpoint``,
+            ``access_key_id`` and ``allow_http``. Without them the environment decides, for
+            example through ``AWS_ACCESS_KEY_ID``.
 
     >>> files_of("examples/data").exists(full_path("examples/data/orders-0"))
     True
 
     Raises:
-        StorageError: a scheme that is none of a store, such as ``hdfs``.
+        StorageError: the scheme is not that of an object store, for example ``hdfs``.
     """
     return AnyFiles(storage_options).of(full_path(source))

@@ -1,4 +1,4 @@
-"""A directory of results, which appears whole or not at all."""
+"""A directory of results that appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def check_new_directory(directory: str | os.PathLike[str]) -> None:
-    """Raises FileExistsError when results cannot go there because something lies there."""
+    """Raises FileExistsError unless the directory is absent or empty."""
     if os.path.isdir(directory) and not os.listdir(directory):
         return
     if os.path.lexists(directory):
-        raise FileExistsError(f"{os.fspath(directory)} exists: give a new or an empty directory")
+        raise FileExistsError(f"{os.fspath(directory)} exists: use a new or an empty directory")
 
 
 @contextmanager
 def new_directory(target: str) -> Iterator[str]:
-    """An empty directory to write into, which is the target once the block is through.
+    """Yields an empty directory to write into, which becomes the target when the block ends.
 
     Raises:
         FileExistsError: the target exists and is not empty.
@@ -38,7 +38,7 @@ def new_directory(target: str) -> Iterator[str]:
 
 
 def _make_partial(target: str) -> str:
-    """An empty directory beside the target, of a name that says what it is."""
+    """Creates an empty directory beside the target, named after it."""
     parent, name = os.path.split(target)
     os.makedirs(parent, exist_ok=True)
     numbers = itertools.count()

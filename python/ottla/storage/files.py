@@ -1,4 +1,4 @@
-"""What can be asked of files, and those of this machine."""
+"""Files as Ottla sees them, and those of the local file system."""
 
 from __future__ import annotations
 
@@ -12,70 +12,70 @@ if TYPE_CHECKING:
 
 
 class RemotePlace(Protocol):
-    """A file that is read from elsewhere; small, and picklable."""
+    """A file that is not on this machine; small and picklable."""
 
     @property
     def size(self) -> int:
-        """Bytes when it was listed."""
+        """Size in bytes when it was listed."""
 
     def read_at(self, position: int, size: int) -> memoryview:
-        """Bytes from a position on, fewer at the end.
+        """Returns bytes from a position, fewer only at the end.
 
         Raises:
             OSError: it cannot be read.
         """
 
     def expect(self, start: int, stop: int) -> None:
-        """Takes note of the range that is about to be read."""
+        """Announces that the calling thread is about to read a range."""
 
 
 Place: TypeAlias = "bytes | RemotePlace"
-"""What the engine reads: a path of this machine, or an object that reads from elsewhere."""
+"""What the engine reads: a local path, or an object that reads from somewhere else."""
 
-# Most small files are smaller, and read at once.
+# Most small files fit, and take a single read.
 _PIECE_BYTES = 4096
 
 
 class Entry(NamedTuple):
-    """A file or a directory; a link stands for what it leads to."""
+    """A file or a directory. A symbolic link stands for its target."""
 
     name: bytes
     is_directory: bool
     size: int
-    """In bytes, of a file."""
+    """In bytes; 0 for a directory."""
     identity: Hashable = None
-    """Of a directory: the same for the same directory, whatever path led there."""
+    """Of a directory: equal for the same directory, by whatever path it was reached."""
     fault: str | None = None
-    """Why it cannot be read as a file."""
+    """Why it cannot be read as a file, if it cannot."""
 
 
 class Files(Protocol):
-    """Files that can be listed and read; small, and picklable.
+    """Files that can be listed and read; small and picklable.
 
     Every method raises OSError with an `errno` and a text that says what is wrong.
     """
 
     def stat(self, path: bytes) -> Entry:
-        """What lies at a path."""
+        """Returns the entry at a path."""
 
     def list(self, directory: bytes) -> Sequence[Entry]:
-        """The entries of a directory, by name."""
+        """Returns the entries of a directory, sorted by name."""
 
     def exists(self, path: bytes) -> bool:
-        """Whether anything lies there; nothing, too, where nobody may look."""
+        """Whether there is anything at a path; false where permissions forbid looking."""
 
     def read(self, path: bytes, limit: int) -> bytes:
-        """A small file, whole; of one that is larger than the limit a byte more than that."""
+        """Returns the content of a small file, or `limit` + 1 bytes of a larger one."""
 
     def place(self, path: bytes, size: int | None = None) -> Place:
-        """A file as the engine takes it. `size` is what a listing said, where there was one."""
+        """Returns a file as the engine reads it; `size` is its listed size, if known."""
 
     def under(self, directory: bytes) -> Files:
-        """The same files, for somebody who is going to list everything below a directory."""
+        """Returns these files, prepared for listing everything below a directory."""
 
 
 class LocalFiles:
-    """The files of this machine."""
+    """The local file system."""
 
     def stat(self, path: bytes) -> Entry:
         """See `Files`."""
@@ -99,13 +99,13 @@ class LocalFiles:
 
     def read(self, path: bytes, limit: int) -> bytes:
         """See `Files`."""
-        # A name may have become a FIFO since it was listed; that must not block.
+        # By now the name may be a FIFO: opening it must not block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             data = os.read(descriptor, _PIECE_BYTES)
             if len(data) == _PIECE_BYTES:
                 with os.fdopen(descriptor, "rb", closefd=False) as opened:
-                    # As much memory as is asked for is taken before reading.
+                    # `read` allocates what it is asked for before it reads.
                     size = min(os.fstat(descriptor).st_size, limit)
                     data += opened.read(size + 1)
         finally:
@@ -142,7 +142,7 @@ LOCAL = LocalFiles()
 
 
 def reason_of(error: OSError) -> str:
-    """What an error says, as part of a sentence."""
+    """The reason for an error, as part of a sentence."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 

@@ -1,8 +1,7 @@
 """Files in object stores, through obstore.
 
-A store has no directories: what stands before a slash in a key counts as one. Listing asks once for
-all keys below a path and keeps their names and sizes, not the answers. Reading goes ahead
-(`readahead`).
+A store has no directories: each prefix of a key up to a slash counts as one. Listing requests all
+keys below a path once and keeps their names and sizes. Reading requests data ahead (`readahead`).
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
     from ottla.storage.files import Files, RemotePlace
 
 MAX_OBJECTS = 10_000_000
-"""Objects below one path, to be held in memory."""
+"""Objects below one path, whose names are held in memory."""
 
 _LIST_CHUNK = 1000
 
-# What a text of a store is cut to: some answer with pages of XML.
+# Texts of a store are cut to this length: some answer with pages of XML.
 _MAX_TEXT = 300
 
-# Settings of the HTTP client, which obstore takes apart from those of the store.
+# Settings of the HTTP client, which obstore takes separately from those of the store.
 _CLIENT_OPTIONS = frozenset(
     (
         "allow_http",
@@ -62,10 +61,10 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_
 
 
 class ObjectFiles:
-    """The objects of one bucket or container; picklable, and connected anew where it arrives.
+    """The objects of one bucket or container; picklable, reconnects where it is unpickled.
 
     Args:
-        root: scheme and name of the bucket, as `store_of` gives it.
+        root: scheme and name of the bucket, as returned by `store_of`.
         storage_options: see `files_of`.
     """
 
@@ -86,11 +85,11 @@ class ObjectFiles:
 
     @property
     def store(self) -> Any:
-        """The store, as obstore knows it.
+        """The store as an obstore object.
 
         Raises:
             MissingDependencyError: obstore is not installed.
-            StorageError: a setting does not exist.
+            StorageError: there is no such setting.
         """
         with self._lock:
             if self._store is None:
@@ -106,7 +105,7 @@ class ObjectFiles:
             except FileNotFoundError:
                 pass
         if next(self.listed(path), None) is None and key:
-            raise FileNotFoundError(errno.ENOENT, "no object of this name, and none below it", path)
+            raise FileNotFoundError(errno.ENOENT, "no object of this name or below it", path)
         return directory_entry(path)
 
     def list(self, directory: bytes) -> Sequence[Entry]:
@@ -132,7 +131,7 @@ class ObjectFiles:
     def read(self, path: bytes, limit: int) -> bytes:
         """See `Files`."""
         with _faults_of(path) as obstore:
-            # What there is comes with its size, and with as much of it as is asked for.
+            # The response has the size and a stream of the content.
             answer = obstore.get(self.store, self.key(path))
             if answer.meta["size"] <= limit:
                 return bytes(answer.bytes())
@@ -143,26 +142,26 @@ class ObjectFiles:
         return ObjectPlace(self, path, self.size(path) if size is None else size)
 
     def under(self, directory: bytes) -> Files:
-        """See `Files`. Keeps the names and sizes of all objects below the directory."""
-        return _Listed(self, directory)
+        """See `Files`. Holds the names and sizes of all objects below the directory."""
+        return _Listing(self, directory)
 
     def key(self, path: bytes) -> str:
-        """What the store calls a path."""
+        """Returns the store's key of a path."""
         return path[len(self.root) + 1 :].decode("utf-8", "replace")
 
     def size(self, path: bytes) -> int:
-        """Bytes of an object, by asking."""
+        """Requests the size of an object, in bytes."""
         with _faults_of(path) as obstore:
             return int(obstore.head(self.store, self.key(path))["size"])
 
     def get(self, path: bytes, start: int, stop: int) -> memoryview:
-        """Bytes of an object, fewer where it has become shorter; one request."""
+        """Returns bytes of an object by one request, fewer if it has shrunk."""
         try:
             with _faults_of(path) as obstore:
                 key = self.key(path)
                 return memoryview(obstore.get_range(self.store, key, start=start, end=stop))
         except OSError as error:
-            # There may be no such range any more.
+            # The object may have shrunk below the range.
             if error.errno == errno.EIO and self._size_or(path, stop) <= start:
                 return memoryview(b"")
             raise
@@ -174,20 +173,20 @@ class ObjectFiles:
             return unknown
 
     def listed(self, directory: bytes) -> Iterator[tuple[bytes, int]]:
-        """Path and size of every object below a directory."""
+        """Yields path and size of every object below a directory."""
         key = self.key(directory)
         with _faults_of(directory) as obstore:
             for chunk in obstore.list(self.store, key or None, chunk_size=_LIST_CHUNK):
                 for meta in chunk:
-                    # The directory itself is there, too, where a console has marked it.
+                    # Consoles mark a directory by an object with its name.
                     if meta["path"] != key:
                         yield self.root + b"/" + meta["path"].encode(), meta["size"]
 
 
 def directory_entry(path: bytes) -> Entry:
-    """A directory of a store."""
+    """Returns an entry for a directory of a store."""
     scheme, _, rest = path.partition(b"://")
-    # Hadoop's names for the same stores.
+    # Hadoop has other names for the same stores.
     scheme = {b"s3a": b"s3", b"abfss": b"abfs"}.get(scheme.lower(), scheme.lower())
     return Entry(
         os.path.basename(path),
@@ -198,26 +197,26 @@ def directory_entry(path: bytes) -> Entry:
     )
 
 
-class _Listed:
-    """What is below a directory of a store, as of one listing; elsewhere the store is asked."""
+class _Listing:
+    """One listing of a directory of a store; paths outside it go to the store."""
 
     def __init__(self, files: ObjectFiles, directory: bytes) -> None:
         self._files = files
         self._directory = directory
         self._names: dict[bytes, list[bytes]] = {}
-        """Of the objects of each directory."""
+        """Names of the objects in each directory."""
         self._sizes: dict[bytes, array[int]] = {}
         self._directories: dict[bytes, set[bytes]] = {}
-        """Names of the directories in each."""
-        self._take()
+        """Names of the directories in each directory."""
+        self._load()
 
-    def _take(self) -> None:
-        # Partitions have files of the same names.
-        known: dict[bytes, bytes] = {}
+    def _load(self) -> None:
+        # Partitions have files of the same names, which are held once.
+        shared: dict[bytes, bytes] = {}
         names, sizes = self._names, self._sizes
         for count, (path, size) in enumerate(self._files.listed(self._directory)):
             above, _, name = path.rpartition(b"/")
-            name = known.setdefault(name, name)
+            name = shared.setdefault(name, name)
             if above not in names:
                 self._add_directory(above)
             names[above].append(name)
@@ -225,7 +224,7 @@ class _Listed:
             if count >= MAX_OBJECTS:
                 raise OSError(
                     errno.E2BIG,
-                    f"more than {MAX_OBJECTS:,} objects below it: name the log directories",
+                    f"more than {MAX_OBJECTS:,} objects below it: give the log directories",
                     self._directory,
                 )
 
@@ -259,8 +258,7 @@ class _Listed:
         entries = [directory_entry(directory + b"/" + name) for name in inside]
         names = self._names.get(directory, ())
         sizes = self._sizes.get(directory, ())
-        # Of a name that is both, as the marks that consoles leave for directories, the directory
-        # counts.
+        # Consoles mark directories by objects of the same name: a name that is both is a directory.
         entries += [
             Entry(name, is_directory=False, size=size)
             for name, size in zip(names, sizes, strict=True)
@@ -292,10 +290,10 @@ class _Listed:
 
 
 class ObjectPlace:
-    """An object as the engine reads it; small and picklable, and several threads may read it.
+    """An object as the engine reads it: small, picklable, and safe to read from several threads.
 
-    Each thread has a few pieces of the object that it read last, so a process holds at most
-    `MAX_PIECES` times `PIECE_BYTES` for each of its threads.
+    Each thread holds the pieces it read last, so a process holds at most `MAX_PIECES` times
+    `PIECE_BYTES` for each of its threads.
     """
 
     def __init__(self, files: ObjectFiles, path: bytes, size: int) -> None:
@@ -303,7 +301,7 @@ class ObjectPlace:
         self._readers = threading.local()
         self.path = path
         self.size = size
-        """In bytes."""
+        """Size in bytes."""
 
     def __reduce__(self) -> tuple[type[ObjectPlace], tuple[ObjectFiles, bytes, int]]:
         return ObjectPlace, (self._files, self.path, self.size)
@@ -318,7 +316,7 @@ class ObjectPlace:
         return f"ObjectPlace({self.path!r}, {self.size})"
 
     def read_at(self, position: int, size: int) -> memoryview:
-        """Bytes from a position on, fewer only at the end.
+        """Returns bytes from a position, fewer only at the end.
 
         Raises:
             OSError: the object is gone, may not be read, or the store does not answer.
@@ -329,16 +327,16 @@ class ObjectPlace:
         return self.reader().read(position, stop)
 
     def expect(self, start: int, stop: int) -> None:
-        """Tells that this thread is going to read a range: nothing far behind it is asked for."""
+        """Announces that the calling thread is about to read a range; limits reading ahead."""
         del start
         self.reader().expect(stop)
 
     def get(self, start: int, stop: int) -> memoryview:
-        """What one request brings."""
+        """Returns the bytes of a range by one request."""
         return self._files.get(self.path, start, stop)
 
     def reader(self) -> ReadAhead:
-        """The reader of this thread; what another one holds for it is let go."""
+        """Returns the calling thread's reader, and closes the one it used before."""
         reader: ReadAhead | None = getattr(self._readers, "reader", None)
         if reader is None:
             reader = self._readers.reader = ReadAhead(self.get, self.size)
@@ -352,31 +350,31 @@ class ObjectPlace:
 
 
 class ObjectFile(io.RawIOBase):
-    """A remote place as a file to read, for `io.BufferedReader`."""
+    """A remote place as a raw file, for `io.BufferedReader`."""
 
     def __init__(self, place: RemotePlace) -> None:
         self._place = place
         self._position = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """As of any file."""
+        """See `io.IOBase.seek`."""
         bases = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._place.size}
         self._position = max(0, bases[whence] + offset)
         return self._position
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """As of any file.
+        """See `io.RawIOBase.readinto`.
 
         Raises:
-            OSError: as `RemotePlace.read_at`.
+            OSError: see `RemotePlace.read_at`.
         """
         target = memoryview(buffer).cast("B")
         data = self._place.read_at(self._position, len(target))
@@ -386,12 +384,12 @@ class ObjectFile(io.RawIOBase):
 
 
 _THREAD = threading.local()
-"""Has the reader that each thread used last."""
+"""Holds the reader that each thread used last."""
 
 
 @contextmanager
 def _faults_of(path: bytes) -> Iterator[Any]:
-    """Gives obstore, and raises its errors about a path as those of files."""
+    """Yields obstore, and raises its errors about a path as OSError."""
     obstore = _obstore(path)
     try:
         yield obstore
@@ -412,11 +410,11 @@ def _obstore(path: bytes) -> Any:
 
 
 def connect(url: str, storage_options: Mapping[str, str]) -> Any:
-    """The store of a URL.
+    """Returns the store of a URL.
 
     Raises:
         MissingDependencyError: obstore is not installed.
-        StorageError: a setting does not exist.
+        StorageError: there is no such setting.
     """
     obstore = _obstore(url.encode())
     config: dict[str, Any] = {}
@@ -431,7 +429,7 @@ def connect(url: str, storage_options: Mapping[str, str]) -> Any:
     endpoints = [value for key, value in config.items() if "endpoint" in key]
     endpoints += [os.environ.get(name, "") for name in _ENDPOINTS]
     if any(endpoint.startswith("http://") for endpoint in endpoints):
-        # Who names such an endpoint means it.
+        # An http endpoint is a decision to allow http.
         client.setdefault("allow_http", True)
     try:
         return obstore.store.from_url(url, config=config or None, client_options=client or None)
@@ -440,7 +438,7 @@ def connect(url: str, storage_options: Mapping[str, str]) -> Any:
 
 
 def _os_error(error: Exception, path: bytes) -> OSError:
-    """An error of obstore as one of files."""
+    """Converts an error of obstore to OSError."""
     from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
     if isinstance(error, OSError) and error.errno is not None:
@@ -450,11 +448,11 @@ def _os_error(error: Exception, path: bytes) -> OSError:
     if isinstance(error, PermissionDeniedError):
         return PermissionError(errno.EACCES, "permission denied by the store", path)
     if isinstance(error, UnauthenticatedError):
-        return PermissionError(errno.EACCES, "the store does not take these credentials", path)
+        return PermissionError(errno.EACCES, "the store rejects these credentials", path)
     return OSError(errno.EIO, _first_line(error), path)
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, without what obstore adds for debugging."""
+    """The first line of an error's text, without obstore's debug output."""
     text = " ".join(str(error).partition("\n\nDebug source")[0].split())
     return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…"

@@ -1,6 +1,6 @@
-"""Paths of this machine, and URIs that lead into object stores.
+"""Local paths, and URIs of object stores.
 
-A full path is bytes, absolute or with a scheme, and may be joined and split by `os.path`.
+A full path is bytes, absolute or with a scheme, and can be joined and split by `os.path`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Source = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-"""A path or a URI, as callers name it."""
+"""A path or a URI, in any form callers may use."""
 
 STORE_SCHEMES = (b"s3", b"s3a", b"gs", b"az", b"abfs", b"abfss")
-"""Of paths into object stores."""
+"""URI schemes of object stores."""
 
-# One slash behind the colon is what Hadoop writes without a host, and what pathlib leaves of two.
+# Hadoop writes one slash after the colon when there is no host; pathlib turns two into one.
 _WITH_SCHEME = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
 
 
 def full_path(source: Source) -> bytes:
-    """A path or URI as one that stands for itself: absolute, or with scheme and store.
+    """Returns a path or URI in full: absolute, or with scheme and store.
 
     >>> full_path("s3a://bucket/logs/"), full_path("file:///var/lib/kafka")
     (b's3a://bucket/logs', b'/var/lib/kafka')
 
     Raises:
-        StorageError: a scheme that is none of a store.
+        StorageError: the scheme is not that of an object store.
     """
     path = os.fsencode(source)
     match = _WITH_SCHEME.fullmatch(path)
@@ -39,30 +39,30 @@ def full_path(source: Source) -> bytes:
         return os.path.abspath(path)
     scheme, slash, rest = match[1].lower(), match[2], match[3]
     if scheme == b"file":
-        # A good part of what importing this module would cost.
+        # Importing it takes a good part of this module's import time.
         from urllib.parse import unquote_to_bytes
 
         host, _, local = rest.partition(b"/") if slash else (b"", b"", rest)
         if host not in (b"", b"localhost"):
             raise StorageError(
-                f"{_text(path)}: a file of another machine; write file:/// and the path on this one"
+                f"{_text(path)}: a file of another machine; write file:/// and its path on this one"
             )
         return os.path.abspath(b"/" + unquote_to_bytes(local))
     if scheme not in STORE_SCHEMES:
         known = ", ".join(f"{known.decode()}://" for known in STORE_SCHEMES)
-        hint = "/dbfs/ and the rest of the path" if scheme == b"dbfs" else "its path there"
+        hint = "/dbfs/ and the rest of the path" if scheme == b"dbfs" else "its local path"
         raise StorageError(
-            f"{_text(path)}: no files are read by {scheme.decode()}:, only by {known} and paths of"
-            f" this machine; mount what lies there and give {hint}"
+            f"{_text(path)}: {scheme.decode()}: URIs cannot be read, only {known} and local paths;"
+            f" mount the storage and use {hint}"
         )
     store, *key = [part for part in rest.split(b"/") if part] or [b""]
     if not store:
-        raise StorageError(f"{_text(path)}: no bucket or container behind {scheme.decode()}://")
+        raise StorageError(f"{_text(path)}: no bucket or container after {scheme.decode()}://")
     return b"/".join((match[1] + b":/", store, *key))
 
 
 def store_of(path: bytes) -> bytes | None:
-    """Scheme and bucket or container of a path into an object store, None of any other path."""
+    """Returns scheme and bucket or container of an object's path, None for a local path."""
     scheme, separator, rest = path.partition(b"://")
     if not separator or scheme.lower() not in STORE_SCHEMES:
         return None
@@ -70,7 +70,7 @@ def store_of(path: bytes) -> bytes | None:
 
 
 def common_path(paths: Sequence[bytes]) -> bytes:
-    """The longest directory above all paths, as `os.path.commonpath`; of stores none above them.
+    """Returns the longest common directory, as `os.path.commonpath`; empty across stores.
 
     >>> common_path([b"s3://bucket/a/b", b"s3://bucket/a/c"]), common_path([b"s3://a", b"/b"])
     (b's3://bucket/a', b'')
@@ -85,7 +85,7 @@ def common_path(paths: Sequence[bytes]) -> bytes:
 
 
 def join(directory: bytes, name: bytes) -> bytes:
-    """`os.path.join` of a full path and a name."""
+    """Joins a full path and a name, as `os.path.join`."""
     return directory + name if directory == b"/" else directory + b"/" + name
 
 

@@ -1,7 +1,6 @@
-"""Reading an object of a store ahead.
+"""Reading ahead in an object of a store.
 
-Behind the place where a thread reads, a few pieces of the object are on their way, asked for in
-parallel.
+While a thread reads, the pieces after its position are requested in parallel.
 """
 
 from __future__ import annotations
@@ -16,39 +15,39 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 PIECE_BYTES = 8 << 20
-"""Bytes asked for by one request, where an object is read from one end to the other."""
+"""Size of one request when an object is read from start to end."""
 
 MAX_PIECES = 6
-"""Pieces held for one thread: the one it reads, the one before it, and those on their way."""
+"""Pieces held for one thread: the current one, the one before it, and those requested ahead."""
 
 BULK_BYTES = 256 << 10
-"""From so many bytes on, a read is taken for the beginning of more."""
+"""A read of at least this size is expected to be followed by more."""
 
 MARGIN_BYTES = 1 << 20
-"""Read on behind a range that was told of: enough for the batches that end there."""
+"""Read beyond an announced range: enough for the batches that end there."""
 
 PARALLEL_REQUESTS = 32
-"""Of one process, for all threads that read."""
+"""Parallel requests of one process, over all threads."""
 
 
 class ReadAhead:
     """Reads one object for one thread.
 
-    Reads that are large, or go on where the last one ended, are served from pieces:
+    Reads that are large, or continue where the last one ended, are served from pieces:
 
-        behind │ read now │ on their way, more of them the longer it goes on
+        behind │ read now │ requested ahead, more of it the longer reading continues
         ───────┼────┬─────┼─────────┬─────────┬─────────
                piece  ▲ position
 
-    Any other read is one request for just its bytes, and where two of those follow each other
-    backwards, as in the search for the end of zeros, one for a piece before them.
+    Any other read is one request for exactly its bytes. When two of those follow each other
+    backwards, as in the search for the end of zeros, the second requests a whole piece.
     """
 
     def __init__(self, get: Callable[[int, int], memoryview], size: int) -> None:
         self._get = get
         self._size = size
         self._end = size
-        """Where to go on asking no more."""
+        """Where requesting ahead stops."""
         self._pieces: deque[tuple[int, int, Future[memoryview]]] = deque()
         self._ahead = 1
         self._last = (-1, -1)
@@ -56,15 +55,15 @@ class ReadAhead:
 
     @property
     def piece_count(self) -> int:
-        """Pieces that are held, or on their way."""
+        """Number of pieces held or requested."""
         return len(self._pieces)
 
     def expect(self, stop: int) -> None:
-        """Nothing far behind a position will be read."""
+        """Announces that nothing far beyond `stop` will be read."""
         self._end = min(stop + MARGIN_BYTES, self._size)
 
     def read(self, position: int, stop: int) -> memoryview:
-        """Bytes of a range inside the object."""
+        """Returns the bytes of a range inside the object."""
         last_start, last_stop = self._last
         self._last = position, stop
         if self._holds(position):
@@ -83,7 +82,7 @@ class ReadAhead:
         return self._get(position, stop)
 
     def close(self) -> None:
-        """Holds nothing more."""
+        """Drops everything held and requested."""
         for _, _, piece in self._pieces:
             piece.cancel()
         self._pieces.clear()
@@ -99,7 +98,7 @@ class ReadAhead:
 
     def _ask(self, start: int) -> None:
         if start >= self._end:
-            # More is read than was told.
+            # The caller reads beyond the range it announced.
             self._end = self._size
         stop = min(start + PIECE_BYTES, self._end)
         self._pieces.append((start, stop, _executor().submit(self._get, start, stop)))
@@ -113,18 +112,18 @@ class ReadAhead:
             parts.append(part)
             position += len(part)
             if len(data) < end - start:
-                # The object has become shorter.
+                # The object has shrunk.
                 break
         return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
 
     def _piece_at(self, position: int) -> tuple[int, int, Future[memoryview]]:
-        """The piece that holds a position, with others on their way behind it."""
+        """Returns the piece that holds a position, and requests pieces after it."""
         index = 0
         while index < len(self._pieces) and self._pieces[index][1] <= position:
             index += 1
         if index > 1:
             self._ahead = min(2 * self._ahead, MAX_PIECES - 2)
-        # One is kept before it: after damage some is read again.
+        # One piece before it is kept: after damage, some bytes are read again.
         for _ in range(index - 1):
             self._pieces.popleft()
         index = min(index, 1)
@@ -140,7 +139,7 @@ _EXECUTORS_LOCK = threading.Lock()
 
 
 def _executor() -> ThreadPoolExecutor:
-    """The threads of this process that wait for stores; a forked process has none of its parent."""
+    """Threads of this process that wait for stores. A forked process starts its own."""
     from concurrent.futures import ThreadPoolExecutor
 
     with _EXECUTORS_LOCK:
