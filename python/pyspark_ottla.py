@@ -1,11 +1,11 @@
-"""The data source `ottla` of Spark: found by itself where Ottla is installed.
+"""Spark's data source `ottla`, found automatically where Ottla is installed.
 
 ::
 
     spark.read.format("ottla").option("table", "records").load("/var/lib/kafka")
 
-Spark imports every top-level module named `pyspark_…` that it finds beside its own Python. What is
-read, and how, is in `ottla.spark.source`.
+Spark imports every top-level module named `pyspark_…` in its Python environment. The source itself
+is in `ottla.spark.source`.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ __all__ = ["DefaultSource"]
 
 
 class DefaultSource(DataSource):  # type: ignore[misc]
-    """Tables of `ottla.audit` as DataFrames; `docs/spark/source.md` tells every option."""
+    """Tables of `ottla.audit` as DataFrames; `docs/spark/source.md` describes the options."""
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is given."""
+        """The name to pass to `format`."""
         return "ottla"
 
     def schema(self) -> str:
-        """The columns of the table that the options name."""
+        """Returns the columns of the table that the options name."""
         from ottla.spark.source.options import schema_of
 
         return schema_of(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads a table once."""
+        """Returns a reader of a table."""
         from ottla.spark.source.reader import make_reader
 
         return make_reader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Follows logs as they grow."""
+        """Returns a reader that follows logs as they grow."""
         from ottla.spark.source.stream import make_stream_reader
 
         return make_stream_reader(self.options, schema)

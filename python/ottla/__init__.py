@@ -9,8 +9,8 @@ Reading and checking::
         for record in batch.records():            # inflates and parses
             print(record.offset, record.key, record.value)
 
-    ottla.check_batches(data)                     # every rule, at the speed of memory
-    columns = ottla.read_columns(data)            # NumPy and Arrow, without a copy
+    ottla.check_batches(data)                     # every rule of the format
+    columns = ottla.read_columns(data)            # NumPy and Arrow, without copying
     result = ottla.audit("/var/lib/kafka")        # a broker's log directory
 """
 

@@ -1,7 +1,7 @@
-"""Reading, checking and building record batches: the engine's public face.
+"""Reading, checking and building record batches.
 
-Everything works on buffers of many batches; Python objects are made only when asked for. Data may
-be any bytes-like object: ``bytes`` is borrowed, anything else is copied once.
+All functions work on buffers of any number of batches; Python objects are created only on request.
+Data may be any bytes-like object: ``bytes`` is borrowed, anything else is copied once.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ columns = read_columns
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """A record to be written.
+    """A record to write.
 
     Attributes:
         key, value: bytes, or ``None`` for null.
-        timestamp: ms since 1970; −1 for none.
+        timestamp: ms since 1970; -1 for none.
         headers: pairs of key and value; a key may be ``str`` or bytes.
-        offset_delta: offset minus base offset; ``None`` counts on from the record before.
+        offset_delta: offset minus base offset; ``None`` for the one after the previous record.
     """
 
     key: bytes | None = None
@@ -115,28 +115,28 @@ class NewRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicConfig:
-    """A topic's configuration, as far as it decides over a produce request.
+    """The settings of a topic that affect produce requests.
 
-    Kafka's names with underscores, and Kafka's defaults.
+    Names are Kafka's with underscores, defaults are Kafka's.
 
     Attributes:
-        cleanup_policy: ``"delete"``, ``"compact"`` or ``"compact,delete"``; a compacted topic needs
-            a key in every record.
+        cleanup_policy: ``"delete"``, ``"compact"`` or ``"compact,delete"``; a compacted topic
+            requires a key in every record.
         compression_type: ``"producer"`` keeps the producer's codec; or ``"uncompressed"``,
             ``"gzip"``, ``"snappy"``, ``"lz4"``, ``"zstd"``.
-        compression_gzip_level, compression_lz4_level, compression_zstd_level: of batches that are
-            compressed anew (KIP-390).
-        max_message_bytes: bytes of a batch.
+        compression_gzip_level, compression_lz4_level, compression_zstd_level: levels for batches
+            that are compressed again (KIP-390).
+        max_message_bytes: maximum size of a batch.
         message_timestamp_type: ``"CreateTime"`` or ``"LogAppendTime"``.
         message_timestamp_before_max_ms, message_timestamp_after_max_ms: how far a record's
-            timestamp may lie from the broker's clock (KIP-937, KIP-1030).
-        segment_bytes: bytes of a record set; Kafka 4 takes no less than 1 MiB for it.
-        producer_id_expiration_ms: how long an idle producer is remembered, a broker's setting.
+            timestamp may be from the broker's clock (KIP-937, KIP-1030).
+        segment_bytes: maximum size of a record set; Kafka 4 requires at least 1 MiB.
+        producer_id_expiration_ms: how long an idle producer is remembered, a setting of the broker.
         message_format_version: the release whose record format the log has; since Kafka 4.0 always
             that of 0.11.
 
     Raises:
-        ValueError: an unknown name, or a value that Kafka would not take.
+        ValueError: an unknown setting, or a value that Kafka rejects.
 
     >>> import ottla
     >>> ottla.TopicConfig(cleanup_policy="compact", compression_type="zstd").compression_type
@@ -157,9 +157,9 @@ class TopicConfig:
     message_format_version: str = "3.0"
     _settings: TopicSettings = field(init=False, repr=False, compare=False)
 
-    def __new__(cls, **given: object) -> TopicConfig:  # noqa: D102, PYI034 - no Self in 3.10
+    def __new__(cls, **settings: object) -> TopicConfig:  # noqa: D102, PYI034 - no Self in 3.10
         known = [setting.name for setting in fields(cls) if setting.init]
-        for name in given:
+        for name in settings:
             if name not in known:
                 near = get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else f", expected one of {known}"
@@ -175,23 +175,23 @@ class TopicConfig:
         object.__setattr__(self, "_settings", TopicSettings(pairs))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
-        return (_topic_config, (given,))
+        settings = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+        return (_topic_config, (settings,))
 
 
-def _topic_config(given: dict[str, Any]) -> TopicConfig:
-    return TopicConfig(**given)
+def _topic_config(settings: dict[str, Any]) -> TopicConfig:
+    return TopicConfig(**settings)
 
 
 def read(data: object, *, control: bool = False) -> Iterator[Record]:
-    """Gives every record of a buffer of batches, in order, checksums verified.
+    """Yields every record of a buffer of batches, in order, with checksums verified.
 
     Args:
         data: any bytes-like object.
-        control: also give control records, which consumers never see.
+        control: include control records, which consumers never receive.
 
     Raises:
-        RecordBatchError: while iterating, at the first batch that a consumer would refuse.
+        RecordBatchError: while iterating, at the first batch that a consumer would reject.
 
     >>> import ottla
     >>> data = ottla.build_batch([ottla.NewRecord(b"k", b"v"), ottla.NewRecord(b"l", None)])
@@ -218,22 +218,22 @@ def build_batch(
     log_append_time_ms: int | None = None,
     delete_horizon_ms: int | None = None,
 ) -> bytes:
-    """Builds one batch of magic 2, byte for byte as Kafka's own builder writes it.
+    """Builds one batch of magic 2, byte for byte as Kafka's own builder.
 
     Args:
         records: at least one.
         base_offset: offset of the first record.
         compression: codec of the payload.
-        compression_level: the codec's own scale; ``None`` for Kafka's default.
-        partition_leader_epoch: −1 as producers send it.
-        producer_id, producer_epoch, base_sequence: of an idempotent producer, all or none (KIP-98).
-        is_transactional: part of a transaction; needs a producer id.
-        log_append_time_ms: makes the batch LogAppendTime with this time.
-        delete_horizon_ms: sets the horizon (KIP-534).
+        compression_level: level in the codec's own scale; ``None`` for Kafka's default.
+        partition_leader_epoch: -1, as producers send it.
+        producer_id, producer_epoch, base_sequence: of an idempotent producer; all or none (KIP-98).
+        is_transactional: whether the batch is part of a transaction; requires a producer id.
+        log_append_time_ms: makes the timestamp type LogAppendTime, with this time.
+        delete_horizon_ms: sets the delete horizon (KIP-534).
 
     Raises:
-        ValueError: what Kafka's builder refuses: no records, a negative timestamp other than −1,
-            offsets that do not go up, a producer id without epoch or sequence.
+        ValueError: Kafka's builder would reject it: no records, a negative timestamp other than -1,
+            offsets that do not increase, a producer id without epoch or sequence.
 
     >>> import ottla
     >>> data = ottla.build_batch([ottla.NewRecord(value=b"x")], base_offset=7, compression="zstd")
@@ -271,18 +271,18 @@ def build_batch_from_columns(
     is_transactional: bool = False,
     log_append_time_ms: int | None = None,
 ) -> bytes:
-    """Builds one batch of magic 2 from columns, one record a row, without headers.
+    """Builds one batch of magic 2 from columns, one record per row, without headers.
 
     Args:
-        timestamps: int64 array of ms since 1970, one a record; -1 for none.
+        timestamps: int64 array of ms since 1970; -1 for none.
         keys, values: see `BinaryColumn`; NumPy arrays are not copied.
 
     Other arguments and errors are those of `build_batch`.
 
     Raises:
-        ValueError: columns of different lengths, offsets outside the data, or what Kafka's builder
-            refuses.
-        TypeError: arrays of another type.
+        ValueError: columns have different lengths, offsets are outside the data, or Kafka's builder
+            would reject the batch.
+        TypeError: an array has the wrong type.
 
     >>> import numpy, ottla
     >>> values = (numpy.array([0, 1, 3], "int32"), numpy.frombuffer(b"abb", "uint8"))
@@ -316,10 +316,10 @@ def build_control_batch(
     base_offset: int = 0,
     partition_leader_epoch: int = -1,
 ) -> bytes:
-    """Builds the marker that ends a transaction (KIP-98), as the coordinator writes it.
+    """Builds the marker that ends a transaction (KIP-98), as written by the coordinator.
 
     Raises:
-        ValueError: another kind, or no producer.
+        ValueError: another kind, or no producer id.
 
     >>> import ottla
     >>> marker = ottla.build_control_batch(
@@ -348,10 +348,10 @@ def build_message_set(
     compression_level: int | None = None,
     log_append_time_ms: int | None = None,
 ) -> bytes:
-    """Builds records of magic 0 or 1: one entry each, or one compressed wrapper of all.
+    """Builds records of magic 0 or 1: one entry each, or one compressed wrapper of all of them.
 
     Raises:
-        ValueError: what the format has no place for, such as headers or zstd.
+        ValueError: the format does not support something, such as headers or zstd.
 
     >>> import ottla
     >>> data = ottla.build_message_set([ottla.NewRecord(b"k", b"v")], magic=0, compression="gzip")
@@ -369,14 +369,14 @@ def build_message_set(
     )
 
 
-def _arrow_column(column: Any) -> tuple[Any, ...]:
-    """Offsets, data and validity of an Arrow array of byte strings, as NumPy sees them."""
+def _arrow_column(column: object) -> tuple[Any, ...]:
+    """Returns offsets, data and validity of an Arrow array of byte strings as NumPy arrays."""
     import numpy as np
 
     try:
         import pyarrow as pa
     except ImportError as error:
-        message = "columns of Arrow need pyarrow: install ottla[arrow], or pass (offsets, data)"
+        message = "Arrow columns need pyarrow: install ottla[arrow], or pass (offsets, data)"
         raise MissingDependencyError(message) from error
     array = column if isinstance(column, pa.Array) else pa.array(column)
     if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):

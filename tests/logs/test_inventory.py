@@ -175,7 +175,7 @@ def test_any_file_asked_for_by_name_is_taken_for_records(tmp_path: Path) -> None
 def test_an_index_asked_for_by_name_is_answered_with_what_to_name(tmp_path: Path) -> None:
     partition = write_partition(tmp_path / "orders-0", {0: segment(1)})
     (unreadable,) = take_inventory([partition / segment_name(0, "index")]).unreadable
-    assert unreadable.reason == "offset index, not a segment: name its .log file or the directory"
+    assert unreadable.reason == "offset index, not a segment: give its .log file or the directory"
 
 
 def test_what_is_given_twice_is_listed_once(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_over_a_batch_with_a_wrong_crc_reading_goes_on(log: Callable[..., Path])
     )
     assert str(damage) == (
         f"orders-0/{segment_name(0)}: the batch at position 302 does not have the CRC it stores;"
-        " offsets 6 to 8 are lost; reading goes on at offset 9"
+        " offsets 6 to 8 are lost; reading continues at offset 9"
     )
 
 
@@ -326,8 +326,8 @@ def test_a_log_that_is_read_while_it_changes_ends_in_an_error_of_the_system(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("kafka", "kafka holds 2 partitions: name one of them, such as orders-0"),
-        ("notes.txt", "notes.txt: not one record batch in its 380 bytes"),
+        ("kafka", "kafka holds 2 partitions: give one of them, such as orders-0"),
+        ("notes.txt", "notes.txt: no record batch in its 380 bytes"),
         ("empty", "empty is neither a partition directory nor a segment"),
         (f"kafka/orders-0/{segment_name(0, 'index')}", "is neither a partition"),
     ],

@@ -133,6 +133,6 @@ def test_what_holds_nothing_is_refused_and_leaves_nothing(tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="the directory holds nothing"):
         ottla.rebuild_side_files(tmp_path / "empty", tmp_path / "new")
-    with pytest.raises(ValueError, match="not at least 0"):
+    with pytest.raises(ValueError, match="must be at least 0"):
         ottla.rebuild_side_files(tmp_path / "empty", tmp_path / "new", index_interval_bytes=-1)
     assert not (tmp_path / "new").exists()

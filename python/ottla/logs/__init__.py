@@ -1,8 +1,8 @@
-"""What Kafka keeps on disk: names, directories, small files, segments; read, recovered, rebuilt.
+"""What Kafka keeps on disk: names, directories, small files and segments; recovery and rebuilding.
 
-`names` says what a file is called and `listing` what lies there (`inventory`). `side_files`,
+`names` parses file names, `listing` lists directories as an `inventory`. `side_files`,
 `checkpoints` and `metadata` read the small files, `segment` one file and `reading` a partition.
-`recovery` predicts a broker's next start and `rebuild` makes the files beside segments anew.
+`recovery` predicts a broker's next start, and `rebuild` builds the files beside segments again.
 
-The audit and the broker stand on this side by side. Nothing here knows a finding.
+The audit and the broker are both built on this package, which knows nothing of findings.
 """

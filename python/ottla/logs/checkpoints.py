@@ -1,6 +1,6 @@
-"""Checkpoints: offsets of the partitions of a log directory, and the leader epochs of a partition.
+"""Checkpoints: offsets of the partitions in a log directory, and a partition's leader epochs.
 
-Kafka's `CheckpointFile` and `LeaderEpochCheckpointFile` write them.
+Written by Kafka's `CheckpointFile` and `LeaderEpochCheckpointFile`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
-    r"""Offsets by topic and partition of a checkpoint file, version 0. An empty file holds none.
+    r"""Parses a checkpoint, version 0, into offsets by topic and partition. It may be empty.
 
     >>> parse_offset_checkpoint(b"0\n1\norders 3 42\n")
     {('orders', 3): 42}
@@ -38,7 +38,7 @@ def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
 
 
 def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
-    r"""Epochs and their start offsets of a `leader-epoch-checkpoint`, both strictly increasing.
+    r"""Parses a `leader-epoch-checkpoint` into epochs and start offsets, both strictly increasing.
 
     >>> parse_leader_epochs(b"0\n2\n0 0\n2 79\n")
     [(0, 0), (2, 79)]
@@ -55,7 +55,7 @@ def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
 def read_offsets(
     log_directory: bytes, name: bytes, files: Files = ANYWHERE
 ) -> dict[tuple[str, int], int]:
-    """The offsets of a checkpoint of a log directory; none where it cannot be read."""
+    """Reads the offsets of a log directory's checkpoint; returns none if it cannot be read."""
     try:
         file = FileEntry(log_directory, name, "offset-checkpoint")
         return parse_offset_checkpoint(read_side_file(file, files))
@@ -64,18 +64,18 @@ def read_offsets(
 
 
 class Checkpoints:
-    """The offset checkpoints of log directories, each read once; threads may share it."""
+    """The offset checkpoints of log directories, each read once; safe to share between threads."""
 
     def __init__(self, files: Files = ANYWHERE) -> None:
         self._files = files
-        self._known: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
+        self._entries: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
         self._lock = threading.Lock()
 
     def offset(self, partition: Partition, name: bytes) -> int | None:
-        """The entry of a partition in the checkpoint of a name, beside its directory."""
+        """Returns a partition's entry in the checkpoint `name` beside its directory."""
         above = os.path.dirname(partition.directory)
         with self._lock:
-            entries = self._known.get((above, name))
+            entries = self._entries.get((above, name))
             if entries is None:
-                entries = self._known[above, name] = read_offsets(above, name, self._files)
+                entries = self._entries[above, name] = read_offsets(above, name, self._files)
         return entries.get((partition.topic or "", partition.partition or 0))

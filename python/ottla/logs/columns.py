@@ -1,6 +1,6 @@
-"""Columns of what is read from a segment, and the type that every column of a table has.
+"""Columns of what is read from a segment, and the types a column of a table can have.
 
-The engine names the columns of batches and records, and what they mean.
+Names and meanings of the columns of batches and records are defined in the engine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from ottla import _engine
 
 ColumnType = Literal["string", "int64", "int32", "bool", "binary", "list"]
-"""`list` is a list in dictionaries and JSON, and JSON text in an Arrow string column."""
+"""`list` is a list in dictionaries and JSON, and JSON text in Arrow."""
 
 Row: TypeAlias = tuple[Any, ...]
 """Values in the order of the columns."""
@@ -31,10 +31,10 @@ def _columns_of(table: Literal["place", "batches", "records"]) -> tuple[Column, 
 
 
 PLACE_COLUMNS = _columns_of("place")
-"""Of the place of a row: file, topic and partition."""
+"""Columns that say where a row is from: file, topic and partition."""
 
 BATCH_COLUMNS = _columns_of("batches")
-"""Of the batches of a file."""
+"""Columns of the batches of a file."""
 
 RECORD_COLUMNS = _columns_of("records")
-"""Of the records of a file."""
+"""Columns of the records of a file."""

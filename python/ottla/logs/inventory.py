@@ -1,8 +1,8 @@
-"""What lies in log directories: partitions, their files, and what each file is.
+"""The contents of log directories: partitions, their files, and the kind of each file.
 
-Names, types and sizes alone; nothing was opened. Paths are those of `ottla.storage`: bytes from the
-operating system that stay bytes, because a name need not be UTF-8, or URIs into an object store.
-`ottla.logs.listing` takes an inventory.
+Only names, types and sizes: no file is opened. Paths are those of `ottla.storage`: local paths as
+bytes, because a name need not be UTF-8, or URIs of an object store. `ottla.logs.listing` creates an
+inventory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FileEntry(NamedTuple):
-    """One file: where it is, what its name says it is, and why it cannot be read if it cannot."""
+    """A file: its path, what its name says, and why it cannot be read, if it cannot."""
 
     directory: bytes
     name: bytes
@@ -33,15 +33,15 @@ class FileEntry(NamedTuple):
 
     @property
     def path(self) -> bytes:
-        """What to open."""
+        """The path to open."""
         return join(self.directory, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One directory of segments, or the segments of one that were asked for by name.
+    """One directory of segments, or those segments of one that were given by name.
 
-    A broker has up to hundreds of thousands of them: what names tell is told anew when asked for.
+    A broker may have hundreds of thousands of them: `files` is derived anew from the names.
     """
 
     directory: bytes
@@ -49,22 +49,22 @@ class Partition:
     partition: int | None
     state: PartitionState
     names: tuple[bytes, ...]
-    """Of the files, in their order."""
+    """Names of the files, in the order of `files`."""
     sizes: tuple[int, ...]
-    """Of the files, in bytes."""
+    """Sizes of the files, in bytes."""
     odd_files: tuple[FileEntry, ...]
-    """Those of which name and size do not tell everything."""
+    """Files that their name and size do not describe completely."""
     live_base_offsets: tuple[int, ...]
-    """Of every live segment in the directory, asked for or not: a segment's neighbours."""
+    """Of every live segment in the directory, including those that were not given."""
     stopped_cleanly: bool
-    """Whether the broker left its mark of a clean stop in the directory above."""
+    """Whether the directory above has the broker's clean shutdown marker."""
     log_directory: bytes | None = None
     is_whole: bool = True
-    """False when only some files were asked for."""
+    """False when only some of its files were given."""
 
     @property
     def files(self) -> tuple[FileEntry, ...]:
-        """The files: segments by offset, the rest by name."""
+        """The files: segments in the order of offsets, then the rest by name."""
         directory = self.directory
         odd = {file.name: file for file in self.odd_files} if self.odd_files else None
         return tuple(
@@ -74,18 +74,18 @@ class Partition:
 
     @property
     def segments(self) -> tuple[FileEntry, ...]:
-        """The live segments, in the order of their offsets."""
+        """The live segments, in the order of offsets."""
         return tuple(f for f in self.files if f.kind == "segment" and f.state == "live")
 
     def is_of_topics(self, patterns: Sequence[str]) -> bool:
-        """Whether the topic matches a pattern (``orders-*``), or there is none."""
+        """Whether the topic matches a pattern such as ``orders-*``; true without patterns."""
         if not patterns:
             return True
         topic = self.topic
         return topic is not None and any(fnmatchcase(topic, pattern) for pattern in patterns)
 
     def next_base_offset(self, segment: FileEntry) -> int | None:
-        """The base offset of the segment after this one, None for the active segment."""
+        """Returns the base offset of the next segment, None for the active segment."""
         if segment.base_offset is None:
             return None
         after = bisect_right(self.live_base_offsets, segment.base_offset)
@@ -94,7 +94,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class LogDirectory:
-    """One of a broker's `log.dirs`: its own files, without the partitions'."""
+    """One of a broker's `log.dirs`: the files in it that are not a partition's."""
 
     path: bytes
     files: tuple[FileEntry, ...]
@@ -102,7 +102,7 @@ class LogDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something asked for that cannot be audited, and why."""
+    """A path that was given but cannot be audited, and the reason."""
 
     path: bytes
     reason: str
@@ -110,35 +110,35 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All that was found, in the order of the sources; partitions by name within a directory."""
+    """Everything found, in the order of the sources; partitions by name within a directory."""
 
     base: bytes
-    """The directory that displayed names are relative to; `/` when the sources share no other, and
-    empty when they are of several stores."""
+    """The directory that displayed paths are relative to: `/` if the sources have no other in
+    common, empty if they are in several stores."""
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
     unreadable: tuple[Unreadable, ...]
     sources: tuple[tuple[bytes, str | None], ...] = ()
-    """The paths that were given, the longest first, and the replica each was said to be of."""
+    """The given paths, longest first, each with the replica it was given for."""
     files: Files = field(default=ANYWHERE, compare=False)
-    """Where the paths are read."""
+    """The files to read the paths from."""
 
     def source_of(self, path: bytes) -> tuple[bytes, str | None]:
-        """The given path under which another one lies, and the replica it was said to be of."""
+        """Returns the given path that a path is below, and the replica it was given for."""
         for source, replica in self.sources:
             if path == source or path.startswith(os.path.join(source, b"")):
                 return source, replica
-        # Reached through a link.
+        # The path was reached through a symbolic link.
         return self.base, None
 
     def display(self, path: bytes) -> str:
-        """A path as shown to people: relative to the audited directory, printable."""
+        """Returns a path as printable text, relative to the base."""
         if self.base in (b"", b"/"):
             return display(path)
         return display(path.removeprefix(self.base + b"/"))
 
 
 def plain_file(directory: bytes, name: bytes, size: int) -> FileEntry:
-    """A file of which name and size tell everything."""
+    """Returns the entry of a file that its name and size describe completely."""
     kind, state, base_offset = classify(name)
     return FileEntry(directory, name, kind, state, size, base_offset)

@@ -1,7 +1,7 @@
-"""Lists what lies under given paths: log directories, partitions, files.
+"""Lists log directories, partitions and files below given paths.
 
-A directory is known by what it holds, not by its name alone: `broker-1` may be partition 1 of topic
-`broker` or a broker's log directory.
+A directory is recognised by its content, not by its name alone: `broker-1` may be partition 1 of
+topic `broker`, or a broker's log directory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ottla.storage import Source
 
-# Directories between a given path and a log directory under it: /data → host → disk → kafka-logs.
+# Levels between a given path and a log directory below it: /data → host → disk → kafka-logs.
 MAX_DEPTH = 3
 
 
@@ -41,26 +41,26 @@ def take_inventory(
     *,
     files: Files = ANYWHERE,
 ) -> Inventory:
-    """Lists everything under the sources: log directories, partitions, files, in any mixture.
+    """Lists everything below the sources, which may mix log directories, partitions and files.
 
-    `replicas` are further sources, each said to be of a copy of that name. `files` are asked for
+    `replicas` are further sources, each with the name of the replica it belongs to. `files` reads
     all of them.
 
-    A source that is missing or unreadable, or holds nothing of Kafka's, is in `unreadable`; the
-    others are listed all the same.
+    A source that is missing, unreadable or holds no files of Kafka is in `unreadable`; the others
+    are listed nevertheless.
 
     >>> take_inventory(["nowhere"]).unreadable[0].reason
     'no such file or directory'
 
     Raises:
-        StorageError: a source is a URI that leads to no store.
+        StorageError: a source is a URI that does not lead to a store.
         MissingDependencyError: a source is in an object store, and obstore is not installed.
     """
     listing = _Listing(files)
     given = [(None, source) for source in sources] + list(replicas)
     named = [(full_path(source), name) for name, source in given]
     paths = [path for path, _ in named]
-    # Directories first: a file named beside its directory is then known to be listed.
+    # Directories first: a file given along with its directory is then already listed.
     listing.add_files([path for path in paths if not listing.add_directory(path)])
     return Inventory(
         base=common_path(listing.bases) if listing.bases else b"/",
@@ -74,22 +74,22 @@ def take_inventory(
 
 @dataclass(slots=True)
 class _Listing:
-    """The inventory while it grows."""
+    """An inventory being built."""
 
     files: Files
     log_directories: list[LogDirectory] = field(default_factory=list)
     partitions: list[Partition] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     bases: list[bytes] = field(default_factory=list)
-    # Identities of every directory listed, so that links cannot lead in circles and a directory
-    # given twice is audited once.
+    # Identities of all directories listed, so that links cannot lead in circles and a directory
+    # that is given twice is audited once.
     seen: set[Hashable] = field(default_factory=set)
     # Most partitions have files of the same names.
     names: dict[tuple[bytes, ...], tuple[bytes, ...]] = field(default_factory=dict)
     clean_stops: dict[bytes, bool] = field(default_factory=dict)
 
     def add_directory(self, path: bytes) -> bool:
-        """Lists a source; False for a regular file, whose turn comes later."""
+        """Lists a source. Returns false for a regular file, which is listed later."""
         try:
             files = self.files.under(path)
             entry = files.stat(path)
@@ -101,11 +101,11 @@ class _Listing:
                 return False
             self._cannot_read(path, f"{entry.fault} or a directory")
             return True
-        given, self.files = self.files, files
+        previous, self.files = self.files, files
         try:
             self._add_source(path, entry)
         finally:
-            self.files = given
+            self.files = previous
         return True
 
     def _add_source(self, path: bytes, entry: Entry) -> None:
@@ -130,7 +130,7 @@ class _Listing:
         self.bases.append(os.path.dirname(path) if is_partition else path)
 
     def add_files(self, paths: Sequence[bytes]) -> None:
-        """Lists files asked for by name, those of one directory as one partition."""
+        """Lists files given by name, those of one directory as one partition."""
         by_directory: dict[bytes, dict[bytes, None]] = {}
         for path in paths:
             directory, name = os.path.split(path)
@@ -146,14 +146,14 @@ class _Listing:
         for name in names:
             entry = _file_entry(directory, self._stat(directory, name))
             if entry.kind == "unknown":
-                # Bytes of any name may be records: a copied segment, captured batches.
+                # A file of any name may hold records: a copied segment, captured batches.
                 entry = FileEntry(directory, name, "segment", size=entry.size, fault=entry.fault)
             if entry.kind in ("segment", "metadata-snapshot"):
                 files.append(entry)
             else:
                 kind = entry.kind.replace("-", " ")
                 self._cannot_read(
-                    entry.path, f"{kind}, not a segment: name its .log file or the directory"
+                    entry.path, f"{kind}, not a segment: give its .log file or the directory"
                 )
         if not files:
             return
@@ -186,7 +186,7 @@ class _Listing:
             return Entry(name, is_directory=False, size=0, fault=reason_of(error))
 
     def _walk(self, path: bytes, children: Sequence[Entry], depth: int) -> None:
-        """Lists a directory by what it holds: a partition, a log directory, or some of those."""
+        """Lists a directory by its content: a partition, a log directory, or several of those."""
         kind = _kind_of(children)
         if kind == "partition":
             self._add_partition(path, children, None)
@@ -204,7 +204,7 @@ class _Listing:
             self.log_directories.append(LogDirectory(path, files))
 
     def _add_child(self, parent: bytes, child: Entry, is_log_directory: bool, depth: int) -> bool:
-        """Lists a directory inside another; False when it is nothing of Kafka's."""
+        """Lists a directory inside another. Returns false if it holds no files of Kafka."""
         is_partition = parse_partition_name(child.name) is not None
         if child.identity in self.seen:
             return True
@@ -256,7 +256,7 @@ class _Listing:
     def _condensed(
         self, files: Sequence[FileEntry]
     ) -> tuple[tuple[bytes, ...], tuple[int, ...], tuple[FileEntry, ...]]:
-        """Names, sizes, and the files that these do not tell everything of."""
+        """Returns names, sizes, and the files that these do not describe completely."""
         names = tuple(file.name for file in files)
         odd = tuple(f for f in files if f != plain_file(f.directory, f.name, f.size))
         return self.names.setdefault(names, names), tuple(file.size for file in files), odd
@@ -294,7 +294,7 @@ def _kind_of(children: Sequence[Entry]) -> str:
 
 
 def _in_order(files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
-    """Segments by offset, however many digits their names have; the rest by name."""
+    """Sorts segments by offset, however many digits their names have, and the rest by name."""
     return tuple(sorted(files, key=lambda f: (f.base_offset is None, f.base_offset or 0, f.name)))
 
 

@@ -1,6 +1,6 @@
-"""What a log directory and a partition say of themselves: `meta.properties`, `partition.metadata`.
+"""`meta.properties` of a log directory, and `partition.metadata` of a partition.
 
-Kafka's `MetaPropertiesEnsemble` and `PartitionMetadataFile` write them.
+Written by Kafka's `MetaPropertiesEnsemble` and `PartitionMetadataFile`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def parse_partition_metadata(data: bytes) -> str:
-    """The topic id of a `partition.metadata`.
+    """Parses the topic id of a `partition.metadata`.
 
     Raises:
-        SideFileError: no version, or no topic id of 22 base64url characters other than zero.
+        SideFileError: there is no version, or no topic id of 22 base64url characters but zero.
     """
     topic_id, fault = _engine.parse_partition_metadata(data)
     if topic_id is None:
@@ -31,10 +31,10 @@ def parse_partition_metadata(data: bytes) -> str:
 
 
 def parse_meta_properties(data: bytes) -> dict[str, str]:
-    """The properties of a log directory: version, cluster.id, node.id or broker.id, directory.id.
+    """Parses a `meta.properties`: version, cluster.id, node.id or broker.id, directory.id.
 
     Raises:
-        SideFileError: no version that Kafka knows, or no number of the broker.
+        SideFileError: the version is unknown to Kafka, or the broker's id is missing.
     """
     properties, fault = _engine.parse_meta_properties(data)
     if fault is not None:
@@ -43,7 +43,7 @@ def parse_meta_properties(data: bytes) -> dict[str, str]:
 
 
 def read_meta_properties(log_directory: bytes, files: Files = ANYWHERE) -> dict[str, str]:
-    """The `meta.properties` of a log directory; none where they cannot be read."""
+    """Reads the `meta.properties` of a log directory; returns none if they cannot be read."""
     try:
         file = FileEntry(log_directory, META_PROPERTIES, "meta-properties")
         return parse_meta_properties(read_side_file(file, files))
@@ -52,5 +52,5 @@ def read_meta_properties(log_directory: bytes, files: Files = ANYWHERE) -> dict[
 
 
 def cluster_id(directory: LogDirectory, files: Files = ANYWHERE) -> str | None:
-    """The cluster that a log directory belongs to, as its `meta.properties` tells."""
+    """Returns the cluster id in the `meta.properties` of a log directory."""
     return read_meta_properties(directory.path, files).get("cluster.id")

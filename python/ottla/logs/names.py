@@ -1,8 +1,8 @@
-"""Kafka's names: of files in a log directory, a partition and a segment, and of its own topics.
+"""Kafka's names: of files in a log directory, a partition and a segment, and of internal topics.
 
-The engine knows the rules of Kafka's `LogManager`, `LocalLog` and `LogFileUtils`. A name that fits
-none of them is unknown, never an error. Names are bytes, as the operating system has them;
-`display` makes text of them.
+The rules, those of Kafka's `LogManager`, `LocalLog` and `LogFileUtils`, are in the engine. A name
+that matches none of them is unknown, never an error. Names are bytes, as the operating system
+returns them; `display` converts them to text.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ PartitionState = Literal["live", "delete", "future", "stray"]
 MAX_OFFSET = 2**63 - 1
 
 INTERNAL_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE)
-"""Topics of the coordinators, whose records `ottla.decode_record` knows."""
+"""Topics of the coordinators, whose records `ottla.decode_record` decodes."""
 
 
 def display(name: bytes) -> str:
-    r"""A file name as printable text: what is no UTF-8, or no printable character, as ``\xNN``.
+    r"""Returns a file name as printable text, with other bytes and characters as ``\xNN``.
 
     >>> display(b"orders-0"), display(b"caf\xe9\n")
     ('orders-0', 'caf\\xe9\\x0a')
@@ -93,7 +93,7 @@ def display(name: bytes) -> str:
 
 
 def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
-    """Topic, partition and state that a directory's name says, None when it is no partition's.
+    """Parses a directory's name into topic, partition and state; None if it is no partition's.
 
     >>> parse_partition_name(b"page-views-12")
     ('page-views', 12, 'live')
@@ -104,13 +104,13 @@ def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
     if parsed is None:
         return None
     topic, partition, state = parsed
-    # The partitions of a topic share its name.
+    # All partitions of a topic share one string.
     return sys.intern(display(topic)), partition, state
 
 
 @lru_cache(maxsize=4096)
 def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
-    """Kind, state and base offset that a file's name says.
+    """Parses a file's name into kind, state and base offset.
 
     >>> classify(b"00000000000000000042.log.deleted")
     ('segment', 'deleted', 42)

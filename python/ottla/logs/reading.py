@@ -1,4 +1,4 @@
-"""Reading a partition offline: what a consumer would get, and on over damage."""
+"""Reads a partition offline: what a consumer would receive, continuing after damage."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from ottla.storage import Files, Source
 
 Isolation = Literal["read_uncommitted", "read_committed"]
-"""Which records: all, or those up to the last stable offset without aborted ones (KIP-98)."""
+"""Which records: all, or those below the last stable offset without aborted ones (KIP-98)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A place in a log that was passed over.
+    """A part of a log that was skipped because it cannot be read.
 
     Attributes:
-        file: the file it begins in, as the audit names it.
-        position: where, in bytes from the start of the file.
-        size: bytes that could not be read.
-        first_offset: the first offset lost; ``None`` when none is.
-        last_offset: the last offset lost; ``None`` at the end of the log, where nothing tells.
-        next_good_offset: where reading goes on; ``None`` when it does not.
-        severity: as `ottla.audit` grades it; ``"info"`` for the torn end that a killed broker
+        file: the file it begins in, named as by the audit.
+        position: where it begins, in bytes from the start of the file.
+        size: its size in bytes.
+        first_offset: the first offset lost; ``None`` if no offset is lost.
+        last_offset: the last offset lost; ``None`` at the end of the log, where it is unknown.
+        next_good_offset: the offset at which reading continues; ``None`` if it does not.
+        severity: as reported by `ottla.audit`; ``"info"`` for the torn end that a killed broker
             leaves.
-        message: what is wrong there.
+        message: what is wrong.
 
-    As text it says all of this but the severity.
+    As text, it contains all of this except the severity.
     """
 
     file: str
@@ -66,7 +66,7 @@ class Damage:
             else:
                 parts.append(f"offsets {first} to {last} are lost")
         if self.next_good_offset is not None:
-            parts.append(f"reading goes on at offset {self.next_good_offset}")
+            parts.append(f"reading continues at offset {self.next_good_offset}")
         return "; ".join(parts)
 
 
@@ -82,38 +82,38 @@ def read_partition(
     on_damage: OnDamage | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> _engine.PartitionRecords:
-    """Gives the records of a partition that a consumer would get, offline.
+    """Returns the records of a partition that a consumer would receive, without a broker.
 
-    They begin at the log start offset (``log-start-offset-checkpoint`` beside the directory, else
-    the first segment) and go up to the end of the log; with ``read_committed`` up to the last
-    stable offset, where the first open transaction begins, and without records of aborted
-    transactions. The log's own end markers decide, not the ``.txnindex``. Control records are
-    never given.
+    They start at the log start offset (``log-start-offset-checkpoint`` beside the directory, else
+    the first segment) and end at the end of the log; with ``read_committed`` they end at the last
+    stable offset, where the first open transaction begins, without records of aborted
+    transactions. End markers in the log decide, not the ``.txnindex``. Control records are not
+    returned.
 
-    A consumer stops at the first byte it cannot read. Here reading goes on at the next good batch,
-    and what was passed over is told; offsets that are missing between two good batches are not,
-    because compaction does that too: `ottla.audit` tells them apart. The log is read a window at a
-    time, so memory does not grow with it; with ``read_committed`` a log that has transactions is
-    read twice.
+    A consumer stops at the first byte it cannot read. Here, reading continues at the next valid
+    batch, and what was skipped is reported. Offsets missing between two valid batches are not,
+    because compaction removes records too: `ottla.audit` tells damage from compaction. The log is
+    read in windows, so memory does not grow with its size; with ``read_committed``, a log with
+    transactions is read twice.
 
     Args:
-        directory: a partition directory, or one segment file; of a file alone, transactions that
-            end in a later file are open.
+        directory: a partition directory, or one segment file; with a single file, transactions that
+            end in a later one are open.
         isolation: ``"read_uncommitted"`` or ``"read_committed"``.
-        from_offset: the first offset; one before the log start offset means that.
-        to_offset: the offset behind the last.
-        on_damage: called with the `Damage` that was passed over, between the records before and
-            behind it; without it a `DamageWarning` is issued.
-        storage_options: as of `audit`.
+        from_offset: the first offset to return; at least the log start offset.
+        to_offset: the offset to stop before.
+        on_damage: called with each `Damage`, between the records before and after it; without it,
+            a `DamageWarning` is issued.
+        storage_options: see `audit`.
 
     Returns:
-        An iterator of `Record`. Its attribute ``stopped_by`` tells, once it has ended, the open
-        transaction at which ``read_committed`` stopped: offset and producer id, or ``None``.
+        An iterator of `Record`. After it has ended, its attribute ``stopped_by`` is the open
+        transaction at which ``read_committed`` stopped, as offset and producer id, or ``None``.
 
     Raises:
-        NotAPartitionError: neither a partition directory nor a segment.
-        ValueError: an isolation that does not exist, or a negative offset.
-        OSError: now or while iterating, when a file cannot be read.
+        NotAPartitionError: it is neither a partition directory nor a segment.
+        ValueError: there is no such isolation, or an offset is negative.
+        OSError: a file cannot be read; also raised while iterating.
 
     >>> import ottla
     >>> records = ottla.read_partition("examples/data/refunds-0", isolation="read_committed")
@@ -128,7 +128,7 @@ def read_partition(
     partition, segments = _segments(directory, inventory.partitions, files)
     names = [inventory.display(segment.path) for segment in segments]
 
-    def tell(row: Mapping[str, Any]) -> None:
+    def report(row: Mapping[str, Any]) -> None:
         damage = _damage(row, names)
         if on_damage is not None:
             on_damage(damage)
@@ -141,7 +141,7 @@ def read_partition(
         start_offset=max(from_offset or 0, _log_start_offset(partition, files)),
         end_offset=MAX_OFFSET if to_offset is None else to_offset,
         stopped_cleanly=partition.stopped_cleanly,
-        on_damage=tell,
+        on_damage=report,
     )
 
 
@@ -169,12 +169,12 @@ def _damage(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
 def _segments(
     source: Source, partitions: tuple[Partition, ...], files: Files
 ) -> tuple[Partition, tuple[FileEntry, ...]]:
-    """The only partition there is, and the segments to read of it."""
+    """Returns the only partition, and its segments to read."""
     name, path = display(os.fsencode(source)), full_path(source)
     if len(partitions) > 1:
         example = display(os.path.relpath(partitions[0].directory, path))
         raise NotAPartitionError(
-            f"{name} holds {len(partitions)} partitions: name one of them, such as {example}"
+            f"{name} holds {len(partitions)} partitions: give one of them, such as {example}"
         )
     if not partitions or partitions[0].directory not in (path, os.path.dirname(path)):
         raise NotAPartitionError(f"{name} is neither a partition directory nor a segment")
@@ -183,17 +183,15 @@ def _segments(
     if not partition.is_whole:
         segments = tuple(file for file in partition.files if file.kind == "segment")
         if not segments:
-            raise NotAPartitionError(f"{name} is no segment: name a .log file or the directory")
+            raise NotAPartitionError(f"{name} is not a segment: give a .log file or the directory")
     for segment in segments:
         if segment.fault is not None:
             raise OSError(errno.EINVAL, segment.fault, os.fsdecode(segment.path))
         if segment.base_offset is None and segment.size:
             rows, _ = _engine.segment_batches(files.place(segment.path, segment.size), 0, 1)
             if not rows:
-                # A file of another kind, named by mistake.
-                raise NotAPartitionError(
-                    f"{name}: not one record batch in its {segment.size:,} bytes"
-                )
+                # A file of another kind, given by mistake.
+                raise NotAPartitionError(f"{name}: no record batch in its {segment.size:,} bytes")
     return partition, segments
 
 

@@ -1,8 +1,8 @@
-"""The files that should lie beside segments, built from the segments into a new directory.
+"""Builds the files beside segments again from the segments, in a new directory.
 
 `.index`, `.timeindex`, `.txnindex`, `.snapshot` and `leader-epoch-checkpoint` are derived from the
-log. The engine makes them as a broker does that recovers the segment; here directories are walked
-and files written. Nothing of a broker's is modified.
+log. The engine builds them as a broker does when it recovers a segment; this module walks
+directories and writes files. The broker's own files are never modified.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class RebuiltPartition:
     """What was built for one partition."""
 
     directory: str
-    """Of the segments."""
+    """The directory of the segments."""
     target: str
-    """Where the files are: a directory of the partition's name in the new one."""
+    """The directory with the built files, named after the partition."""
     files: tuple[str, ...]
-    """Their names."""
+    """Names of the built files."""
     fault: str | None
-    """Why nothing was built from some place on: batches that a broker does not take in a recovery.
-    It cuts the log there and deletes the later segments."""
+    """Why the files end before the log does: batches that a broker rejects in recovery. It cuts the
+    log there and deletes the later segments."""
 
 
 def rebuild_side_files(
@@ -50,12 +50,12 @@ def rebuild_side_files(
     index_interval_bytes: int = DEFAULT_INDEX_INTERVAL_BYTES,
     storage_options: Mapping[str, str] | None = None,
 ) -> tuple[RebuiltPartition, ...]:
-    """Builds indexes, producer snapshots and leader epochs of whole partitions in a new directory.
+    """Builds indexes, producer snapshots and leader epochs of partitions in a new directory.
 
-    They are what Kafka's recovery of every segment makes of the batches. A log without its head
-    begins with the producers of the snapshot at its first segment, where there is a sound one;
-    leader epochs without a batch are not known. To use the files, stop the broker and copy those of
-    a partition over its own.
+    They equal what Kafka builds when it recovers every segment. A log whose start was deleted
+    begins with the producers in the snapshot at its first segment, if that snapshot is valid.
+    Leader epochs without batches are missing. To use the files, stop the broker and copy those of a
+    partition over its own.
 
         >>> import ottla, tempfile
         >>> home = tempfile.mkdtemp()
@@ -64,20 +64,20 @@ def rebuild_side_files(
         [None, None]
 
     Args:
-        source: one path or several, as of `audit`.
-        directory: a new or an empty one; it appears whole or not at all.
-        topics: patterns as of the shell of the topics to build for; all by default.
+        source: one or several paths; see `audit`.
+        directory: a new or an empty one; it appears complete or not at all.
+        topics: shell patterns of the topics to build for; all by default.
         index_interval_bytes: bytes of batches between two entries of an index, the topic's
             `index.interval.bytes`.
-        storage_options: settings of object stores, as of `audit`.
+        storage_options: settings of object stores; see `audit`.
 
     Raises:
         FileExistsError: the directory exists and is not empty.
-        OSError: a segment cannot be read, or a file not be written.
-        ValueError: nothing of Kafka's is there, or `index_interval_bytes` is negative.
+        OSError: a segment cannot be read, or a file cannot be written.
+        ValueError: there are no files of Kafka, or `index_interval_bytes` is negative.
     """
     if index_interval_bytes < 0:
-        raise ValueError(f"index_interval_bytes is {index_interval_bytes}, not at least 0")
+        raise ValueError(f"index_interval_bytes is {index_interval_bytes}, must be at least 0")
     sources = (
         [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
     )
@@ -107,7 +107,7 @@ def rebuild_side_files(
 def _rebuild(
     partition: Partition, files: Files, place: str, interval: int
 ) -> tuple[list[str], str | None]:
-    """Writes the files of one partition: their names, and why they end before the log does."""
+    """Writes the files of one partition. Returns their names, and why they end early, if so."""
     names: list[str] = []
 
     def write(name: bytes, data: bytes) -> None:
@@ -165,7 +165,7 @@ def _build(
     except ValueError:
         if not is_first or snapshot is None:
             raise
-    # Kafka deletes a snapshot that it cannot read, and begins without.
+    # Kafka deletes a snapshot that it cannot read, and starts without one.
     return _build(log, segment, None, epochs, interval, is_first=True)
 
 
@@ -178,7 +178,7 @@ def _segments(partition: Partition) -> Iterator[tuple[FileEntry, int | None]]:
 
 
 def _first_snapshot(partition: Partition, files: Files) -> bytes | None:
-    """The bytes of the snapshot where the log begins, if something was before that."""
+    """Returns the snapshot at the start of the log, if older records were deleted."""
     base = partition.live_base_offsets[0]
     for file in partition.files:
         is_live = file.kind == "producer-snapshot" and file.state == "live"

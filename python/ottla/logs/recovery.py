@@ -1,4 +1,4 @@
-"""What the next start of a broker makes of a partition's directory: kept, cut, deleted, refused.
+"""Predicts what a broker's next start does to a partition's directory: keep, cut, delete, refuse.
 
 The engine plays Apache Kafka 4.1's own steps through, and decides what becomes of the log and what
 to do before. Here a directory is listed and the checkpoints above it are read. Nothing is written.
@@ -26,7 +26,7 @@ StartOutcome = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-ab
 
 @dataclass(frozen=True, slots=True)
 class RecoveredProducer:
-    """A producer as the partition knows it after the start; -1 is Kafka's word for none."""
+    """A producer in the state of the partition after the start; -1 means none, as in Kafka."""
 
     producer_id: int
     producer_epoch: int
@@ -39,62 +39,62 @@ class RecoveredProducer:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltIndexes:
-    """The indexes of a segment that the start reads from its beginning."""
+    """The indexes of a segment that the start reads from the beginning."""
 
     offset_entries: int
     time_entries: int
     aborted_count: int
     aborted: tuple[tuple[int, int, int, int], ...]
-    """Producer id, first offset, offset of the marker, last stable offset of each."""
+    """Producer id, first offset, offset of the marker and last stable offset of each."""
     max_timestamp: int
-    """Greatest timestamp in milliseconds, -1 for none."""
+    """Largest timestamp in milliseconds, -1 for none."""
     fault: str | None
-    """Why batches at the end were not taken."""
+    """Why the batches from some position on were rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryPrediction:
-    """What one start of a broker makes of one directory."""
+    """What one start of a broker does to one directory."""
 
     directory: str
     clean: bool
-    """The broker had stopped cleanly before."""
+    """The broker shut down cleanly before."""
     opens: bool
-    """False: the broker gives up its start, with all its partitions."""
+    """False: the start of the broker fails, for all its partitions."""
     error: str | None
-    """The exception with which it does."""
+    """The exception it fails with."""
     message: str | None
-    """What that exception says."""
+    """The message of that exception."""
     is_stray: bool
-    """The directory has no `partition.metadata`: a broker since 4.0 renames it to `-stray` and
-    begins an empty one."""
+    """The directory has no `partition.metadata`: brokers since 4.0 rename it to `-stray` and start
+    an empty one."""
     log_start_offset: int | None
-    """First offset of the log; None when it does not open."""
+    """First offset of the log; None if it does not open."""
     log_end_offset: int | None
-    """The offset that the next record gets; None when it does not open."""
+    """Offset of the next record; None if it does not open."""
     first_undecided_offset: int | None
     """First offset of the oldest open transaction, where read_committed consumers stop."""
     segments: Mapping[str, int]
-    """Bytes kept of each segment file. When the log does not open: as at that moment."""
+    """Bytes kept of each segment file; if the log does not open, at the moment of failure."""
     bytes_before: Mapping[str, int]
     """Bytes of each segment file before the start."""
     bytes_cut: int
     """Bytes of segments that the start takes away, those of deleted ones included."""
     rebuilt: Mapping[str, RebuiltIndexes]
-    """What the start made of the indexes of segments it has read."""
+    """The indexes built for segments that the start has read."""
     producers: tuple[RecoveredProducer, ...]
     leader_epochs: tuple[tuple[int, int], ...]
     """Epochs and their start offsets."""
     exposed: tuple[tuple[int, int, int], ...]
-    """Aborted transactions whose records read_committed consumers get, as no transaction index has
-    them: producer id, first offset, offset of the marker."""
+    """Aborted transactions whose records read_committed consumers receive, because no transaction
+    index lists them: producer id, first offset, offset of the marker."""
     files_deleted: tuple[str, ...]
-    """Files that are gone, or renamed to be deleted a minute later."""
+    """Files that are deleted, or renamed to be deleted a minute later."""
     files_created: tuple[str, ...]
 
     @property
     def segments_deleted(self) -> tuple[str, ...]:
-        """Segments of which nothing is left."""
+        """Segments that are deleted completely."""
         return tuple(file for file in self.bytes_before if file not in self.segments)
 
 
@@ -107,11 +107,12 @@ def predict_recovery(
     aborted: Sequence[tuple[int, int, int]] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> RecoveryPrediction:
-    """Predicts what Apache Kafka 4.1 makes of a partition's directory at its next start.
+    """Predicts what Apache Kafka 4.1 does to a partition's directory at its next start.
 
-    After an unclean stop Kafka recovers segments from the recovery point on: it cuts the log at the
-    first batch it cannot frame or whose checksum is wrong, and deletes every later segment. After a
-    clean stop it believes what it finds. Topic configuration is taken to be Kafka's default.
+    After an unclean shutdown, Kafka recovers segments from the recovery point on: it cuts the log
+    at the first batch with invalid framing or a wrong checksum, and deletes all later segments.
+    After a clean shutdown, it trusts the files. The topic's configuration is assumed to be Kafka's
+    default.
 
         >>> import ottla
         >>> after = ottla.predict_recovery("examples/data/orders-0")
@@ -119,16 +120,16 @@ def predict_recovery(
         (True, 0)
 
     Args:
-        partition_directory: a directory like `orders-0`, here or in an object store.
+        partition_directory: a directory such as `orders-0`, local or in an object store.
         clean: the broker has left `.kafka_cleanshutdown`, so nothing is recovered.
-        recovery_point: first offset not known to be on disk. 0, the default, recovers every
-            segment, as a broker does that has lost this checkpoint; None takes the entry of
+        recovery_point: first offset that may not be on disk. 0, the default, recovers every
+            segment, as a broker does that has lost this checkpoint; None uses the entry of
             `recovery-point-offset-checkpoint` in the directory above.
-        log_start_offset: None, the default, takes the entry of `log-start-offset-checkpoint` in the
+        log_start_offset: None, the default, uses the entry of `log-start-offset-checkpoint` in the
             directory above, or 0.
-        aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, where they are
-            known; None, the default, looks for them in every segment.
-        storage_options: settings of an object store, see `audit`.
+        aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, if they are
+            known; None, the default, searches every segment for them.
+        storage_options: settings of an object store; see `audit`.
 
     Raises:
         OSError: the directory or a file cannot be read.
@@ -194,7 +195,7 @@ def predict_starts(
 
     Raises:
         OSError: the directory or a file cannot be read.
-        AuditCancelledError: `progress` said so.
+        AuditCancelledError: `progress` returned false.
     """
     starts = _engine.predict_starts(
         _places(directory, files),
@@ -268,6 +269,6 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
 
 
 def _key(name: bytes) -> tuple[str, int]:
-    """Topic and partition of a directory, as checkpoints name them."""
+    """Returns a directory's topic and partition, as in checkpoints."""
     topic, partition, _ = parse_partition_name(name) or ("", 0, "live")
     return topic, partition

@@ -1,6 +1,7 @@
-"""Reading one file again, batch by batch or record by record, in pieces that fit in memory.
+"""Reads a file batch by batch or record by record, in chunks that fit in memory.
 
-The audit keeps no batches and no records. The tables of them, and `ottla inspect`, come here.
+The audit keeps neither batches nor records: the tables of them, and `ottla inspect`, read the file
+again with these functions.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
     from ottla.storage import Place
 
 segment_table = _engine.segment_table
-"""The rows of `batches` or `records` of a file as Arrow record batches, fast."""
+"""The rows of `batches` or `records` of a file as Arrow record batches."""
 
 segment_cuts = _engine.segment_cuts
-"""Where the offset index of a segment lets it be cut."""
+"""Positions at which the offset index of a segment allows cutting it."""
 
 whole_batches = _engine.whole_batches
 """Where the last whole batch of a segment begins and ends, by sizes alone."""
@@ -32,7 +33,7 @@ RECORDS_AT_ONCE = 1_024
 
 
 def batch_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
-    """The batches of a file from a position on, as rows of `BATCH_COLUMNS`; damage is skipped.
+    """Yields the batches from a position as rows of `BATCH_COLUMNS`; damage is skipped.
 
     Raises:
         OSError: the file cannot be read.
@@ -44,7 +45,7 @@ def batch_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
 
 
 def record_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
-    """The records of a file from a batch on, as rows of `RECORD_COLUMNS`; damage is skipped.
+    """Yields the records from a batch's position as rows of `RECORD_COLUMNS`; damage is skipped.
 
     Raises:
         OSError: the file cannot be read.
@@ -56,7 +57,7 @@ def record_chunks(place: Place, position: int = 0) -> Iterator[list[Row]]:
 
 
 def offset_of_timestamp(place: Place, position: int, timestamp: int) -> int | None:
-    """Offset of the first record with a timestamp in the batch at a position.
+    """Returns the offset of the first record with a timestamp in the batch at a position.
 
     Raises:
         OSError: the file cannot be read.
@@ -71,7 +72,7 @@ def offset_of_timestamp(place: Place, position: int, timestamp: int) -> int | No
 
 
 def find_offset(place: Place, offset: int) -> int | None:
-    """Position of the first batch that ends at or after an offset, None when there is none.
+    """Returns the position of the first batch that ends at or after an offset, None if none does.
 
     Raises:
         OSError: the file cannot be read.
@@ -86,7 +87,7 @@ def find_offset(place: Place, offset: int) -> int | None:
 
 
 class FoundBatch(NamedTuple):
-    """Where a batch lies, and whether its checksum is that of its bytes."""
+    """The place of a batch, and whether its checksum is correct."""
 
     position: int
     size: int
@@ -99,7 +100,7 @@ _found_batch = itemgetter(*map([column.name for column in BATCH_COLUMNS].index, 
 
 
 def first_batch(place: Place, position: int) -> FoundBatch | None:
-    """The first batch at or behind a position, None when there is none.
+    """Returns the first batch at or after a position, None if there is none.
 
     Raises:
         OSError: the file cannot be read.

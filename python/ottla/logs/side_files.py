@@ -1,4 +1,4 @@
-"""Reading a small file of a broker beside its segments, within a bound."""
+"""Reads a small file beside segments, up to a maximum size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_FILE_BYTES = 64 << 20
 
 
 class SideFileError(ValueError):
-    """Text that is not what the file should hold."""
+    """The content of a file is not what Kafka writes."""
 
     def __init__(self, message: str, expected: str, found: str) -> None:
         super().__init__(message)
@@ -24,10 +24,10 @@ class SideFileError(ValueError):
 
 
 def read_side_file(file: FileEntry, files: Files = ANYWHERE) -> bytes:
-    """The bytes of a small file.
+    """Reads a small file.
 
     Raises:
-        SideFileError: it is larger than any such file.
+        SideFileError: it is larger than such a file can be.
         OSError: it cannot be read.
     """
     if file.fault is not None:
