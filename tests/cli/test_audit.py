@@ -67,7 +67,7 @@ def test_what_could_not_be_read_is_3_and_wins_over_errors(run: Run, log_director
     damage(log_directory / "orders-1" / segment_name(12))
     ran = run("audit", log_directory, log_directory / "nowhere")
     assert ran.status == 3
-    assert ran.out.startswith("INCOMPLETE: 1 thing could not be read")
+    assert ran.out.startswith("INCOMPLETE: 1 path could not be read")
     assert "no such file or directory" in ran.out
     assert "crc-mismatch" in ran.out
 
@@ -215,7 +215,7 @@ def test_output_never_replaces_anything(run: Run, log_directory: Path, tmp_path:
     (tmp_path / "out" / "mine.txt").write_text("mine")
     ran = run("audit", log_directory, "--output", tmp_path / "out")
     assert ran.status == 64
-    assert "give a new or an empty directory" in ran.err
+    assert "use a new or an empty directory" in ran.err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 
@@ -257,7 +257,7 @@ def test_a_sound_directory_of_a_thousand_partitions_fits_a_screen(run: Run, tmp_
 def test_what_consumers_do_not_get_lawfully_is_a_sentence(run: Run, demo: Path) -> None:
     out = " ".join(run("audit", demo).out.split())
     assert (
-        "Offsets that consumers do not get, as it should be: compacted 210 in customers;"
+        "Offsets that consumers rightly do not receive: compacted 210 in customers;"
         " control records 25 in 3 topics; aborted (read_committed only) 49 in 2 topics."
     ) in out
     assert "Transactions: 15 committed, 8 aborted, 2 open." in out

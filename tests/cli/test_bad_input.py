@@ -256,9 +256,9 @@ def test_a_setting_of_a_store_that_is_none_is_wrong_usage_and_not_repeated(
     for text in ("topsecret", "=topsecret"):
         ran = run(verb, "s3://bucket/logs", "--storage-option", text, *NEEDED.get(verb, ()))
         assert ran.status == 64
-        assert "is not KEY=VALUE, as in region=eu-central-1" in " ".join(ran.err.split())
+        assert "is not KEY=VALUE, such as region=eu-central-1" in " ".join(ran.err.split())
         assert "topsecret" not in ran.err
     twice = ("--storage-option", "region=a", "--storage-option", "region=b")
     ran = run(verb, "s3://bucket/logs", *twice, *NEEDED.get(verb, ()))
     assert ran.status == 64
-    assert "region is given twice" in ran.err
+    assert "region has two values" in ran.err

@@ -32,7 +32,7 @@ def test_every_cause_of_a_gap_is_explained_within_the_width(run: Run, name: str)
     assert f"{name} (cause of a gap)" in ran.out
     text = " ".join(ran.out.split())
     row = causes()[name]
-    for part in (row.meaning, f"How it comes about: {row.causes}", f"In Kafka: {row.kafka}"):
+    for part in (row.meaning, f"How it happens: {row.causes}", f"In Kafka: {row.kafka}"):
         assert part in text
         assert part.endswith(".") or part.startswith("In Kafka")
     assert max(len(line) for line in ran.out.splitlines()) <= 80
@@ -45,4 +45,4 @@ def test_a_name_almost_right_is_answered_with_the_right_one(run: Run) -> None:
 
 
 def test_a_name_like_no_other_is_answered_with_where_to_look(run: Run) -> None:
-    assert "`ottla explain` lists them all" in run("explain", "xyz").err
+    assert "`ottla explain` lists all names" in run("explain", "xyz").err

@@ -24,7 +24,7 @@ def test_batches_are_a_line_each(run: Run, log: Path) -> None:
     head, *lines = ran.out.splitlines()
     assert ran.status == 0
     assert head.split() == [
-        *("position", "size", "offsets", "records", "codec", "max", "timestamp", "what")
+        *("position", "size", "offsets", "records", "codec", "max", "timestamp", "attributes")
     ]
     assert lines[1].split() == ["151", "151", "3..5", "3", "none", "2025-10-09T08:53:20.005Z"]
     assert len(lines) == 5
@@ -84,7 +84,7 @@ def test_bytes_that_are_no_batch_are_shown_as_such(run: Run, log: Path) -> None:
     first, second = batches(2)
     log.write_bytes(first + b"\x01" * 100 + second)
     lines = run("inspect", log).out.splitlines()
-    assert lines[2].split() == ["151", "100", "no", "batch"]
+    assert lines[2].split() == ["151", "100", "not", "a", "batch"]
     assert lines[3].split()[:3] == ["251", "151", "3..5"]
 
 
@@ -106,8 +106,8 @@ def test_timestamps_that_no_calendar_has_are_numbers(run: Run, log: Path) -> Non
     ("name", "reason"),
     [
         ("nowhere.log", "No such file or directory"),
-        ("", "a directory: name a segment in it, or use `ottla audit`"),
-        (segment_name(0, "index"), "offset index, not a segment: name its .log file"),
+        ("", "a directory: give a segment in it, or use `ottla audit`"),
+        (segment_name(0, "index"), "offset index, not a segment: give its .log file"),
         ("leader-epoch-checkpoint", "leader epoch checkpoint, not a segment"),
     ],
 )

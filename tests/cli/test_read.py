@@ -120,7 +120,7 @@ def test_damage_is_told_beside_the_records(run: Run, hurt: Path) -> None:
     assert len(ran.out.splitlines()) == 6
     assert ran.err == (
         f"ottla: hurt-0/{segment_name(0)}: the batch at position 151 does not have the CRC it"
-        " stores; offsets 3 to 5 are lost; reading goes on at offset 6\n"
+        " stores; offsets 3 to 5 are lost; reading continues at offset 6\n"
     )
 
 
@@ -135,7 +135,7 @@ def test_a_torn_end_of_a_killed_broker_is_told_and_is_no_error(run: Run, tmp_pat
     ("name", "reason"),
     [
         ("nowhere", "nowhere: No such file or directory"),
-        (".", ". holds 2 partitions: name one of them, such as orders-0"),
+        (".", ". holds 2 partitions: give one of them, such as orders-0"),
         (f"orders-0/{segment_name(0, 'index')}", ".index is neither a partition directory nor"),
     ],
 )

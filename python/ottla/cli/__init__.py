@@ -1,12 +1,12 @@
-"""The command line: one module per verb, and the one place where errors become exit statuses.
+"""The command line: one module per verb. Errors become exit statuses here.
 
 | status | |
 | --- | --- |
-| 0, 1, 2 | of `ottla audit`: nothing worse than info, warnings, errors |
-| 0, 2 | of `ottla validate`: all accepted, any refused |
-| 0, 2 | of `ottla rebuild`: all built, some only up to damage |
-| 3 | something asked for could not be read or written; wins over 0 to 2 |
-| 64 | the command line was used wrongly |
+| 0, 1, 2 | `ottla audit`: nothing worse than info, warnings, errors |
+| 0, 2 | `ottla validate`: all accepted, some rejected |
+| 0, 2 | `ottla rebuild`: all rebuilt, some only up to damage |
+| 3 | an input or output could not be read or written; takes precedence over 0 to 2 |
+| 64 | invalid command line |
 | 130 | Ctrl-C |
 """
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 __all__ = ["main", "run"]
 
 USAGE_ERROR = 64
-NOT_READ = 3
+IO_ERROR = 3
 INTERRUPTED = 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def ottla() -> None:
-    """Reads, checks, validates and audits the record batches of Kafka."""
+    """Audit, read and rebuild the logs of Kafka brokers, and validate produce requests."""
 
 
 for verb in (audit, validate_files, inspect, read, rebuild, explain):
@@ -48,8 +48,8 @@ for verb in (audit, validate_files, inspect, read, rebuild, explain):
 
 
 def main() -> None:
-    """The `ottla` program."""
-    # A name or a record may hold characters that the terminal's encoding lacks.
+    """Entry point of the program `ottla`."""
+    # Names and records may hold characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -62,9 +62,9 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Runs a command line, without the program's name; its exit status."""
+    """Runs a command line, given without the program's name, and returns its exit status."""
     try:
-        # Not `ottla.main`, which has exit statuses of its own.
+        # Not `ottla.main`, which has its own exit statuses.
         with ottla.make_context("ottla", list(arguments)) as context:
             status = ottla.invoke(context)
     except click.exceptions.Exit as done:
@@ -79,19 +79,19 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("ottla: interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough (`| head`).
+        # The reader of our output has seen enough, as in `| head`.
         _discard_stdout()
         return 0
     except (MissingDependencyError, SparkError) as error:
         click.echo(f"ottla: {error}", err=True)
-        return NOT_READ
+        return IO_ERROR
     except OSError as error:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)!s}: "
         click.echo(f"ottla: {place}{error.strerror or error}", err=True)
-        return NOT_READ
+        return IO_ERROR
     return status if isinstance(status, int) else 0
 
 
 def _discard_stdout() -> None:
-    """Sends what is still buffered to nowhere, so that the interpreter's last flush is quiet."""
+    """Discards what is still buffered, so that the interpreter's final flush succeeds."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

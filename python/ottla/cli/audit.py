@@ -1,9 +1,9 @@
-"""`ottla audit`: is this log sound?"""
+"""`ottla audit`: what is wrong with logs, what is lost, and what to do."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import click
 
@@ -13,7 +13,8 @@ from ottla.audit.judge.context import TopicConfigs, parse_topic_config
 from ottla.cli.options import storage_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
 
 def _topic_configs(
@@ -30,15 +31,15 @@ def _topic_configs(
 
 
 def _master(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A master as Spark knows them: of any other it says nothing but a trace."""
+    """Refuses a master that Spark does not know, for which it would print a stack trace."""
     if value is None:
         return None
     from ottla.spark.setup.command import MASTERS
 
     if not value.startswith(MASTERS):
         raise click.BadParameter(
-            f"{value!r} is no master of Spark: local[N], spark://host:port, yarn, k8s://host:port,"
-            " or sc://host:port of Spark Connect",
+            f"{value!r} is not a Spark master: local[N], spark://host:port, yarn, k8s://host:port,"
+            " or sc://host:port for Spark Connect",
             context,
             parameter,
         )
@@ -52,31 +53,31 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Choice(get_args(Level)),
     default="full",
     show_default=True,
-    help="How deep to look: checksums only; every record read; every rule of the format.",
+    help="What to check: checksums; decoding of every record; every rule of the format.",
 )
 @click.option(
     "--topic",
     "topics",
     metavar="GLOB",
     multiple=True,
-    help="Only topics that match, as in 'orders-*'. May be repeated.",
+    help="Only matching topics, such as 'orders-*'. May be repeated.",
 )
 @click.option(
     "--replica",
     "replicas",
     metavar="NAME=PATH",
     multiple=True,
-    help="A broker's copies, to be compared with those of the other brokers. May be repeated.",
+    help="Logs of one broker, to be compared with those of other brokers. May be repeated.",
 )
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
-    help="Files, or parts of large ones, scanned at once.  [default: one a core]",
+    help="Files, or parts of large files, to scan in parallel.  [default: one per core]",
 )
 @click.option(
     "--max-mb-per-s",
     type=click.FloatRange(min=0, min_open=True),
-    help="Bound on reading, all threads together, for a broker in use.",
+    help="Limit on reading, over all threads, to spare a broker in use.",
 )
 @click.option(
     "--topic-config",
@@ -84,7 +85,7 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     metavar="GLOB:KEY=VALUE",
     multiple=True,
     callback=_topic_configs,
-    help="Setting of topics, as in 'orders:cleanup.policy=compact': tells gaps apart better.",
+    help="Configuration of topics, such as 'orders:cleanup.policy=compact', which explains gaps.",
 )
 @storage_option
 @click.option(
@@ -92,13 +93,13 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
-    help="Who scans: this process, or tasks of Spark. The result is the same.",
+    help="Scan in this process, or by tasks of a Spark cluster. The result is the same.",
 )
 @click.option(
     "--master",
     metavar="URL",
     callback=_master,
-    help="With --engine spark: its master, as in spark://host:7077, or sc://host of Spark Connect.",
+    help="Spark master, such as spark://host:7077, or sc://host for Spark Connect.",
 )
 @click.option(
     "--format",
@@ -106,15 +107,15 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Form of the result on standard output.",
+    help="Format of the result on standard output.",
 )
 @click.option(
     "--output",
     metavar="DIR",
     type=click.Path(),
-    help="New directory for every table, as JSON lines and, where pyarrow is, as Parquet.",
+    help="New directory for all tables, as JSONL and, if pyarrow is installed, as Parquet.",
 )
-@click.option("--records", is_flag=True, help="With --output: the table of all records, too.")
+@click.option("--records", is_flag=True, help="With --output: include the table of all records.")
 def audit(
     paths: tuple[str, ...],
     level: Level,
@@ -130,33 +131,38 @@ def audit(
     output: str | None,
     records: bool,
 ) -> int:
-    """Tells whether logs are sound, what is wrong with them, and what to do.
+    r"""Check logs for damage, losses and faults.
 
-    PATH is a broker's log directory, a partition directory, a segment file, or a directory that
-    holds some of these; on this machine, or in an object store as in s3://bucket/logs. Nothing is
-    ever modified. Several PATHs of brokers of one cluster are compared: copies of a partition must
-    not differ.
+    Reports what the logs hold, what is wrong with them, which offsets are lost and what to do.
+    Nothing is ever modified.
 
-    Exit status: 0 nothing worse than info, 1 warnings, 2 errors, 3 something asked for could not
-    be read, 64 wrong usage, 130 Ctrl-C.
+    PATH is a broker's log directory, a partition directory, a segment file, or a directory of
+    these; local, or in an object store such as s3://bucket/logs. With a PATH for each of several
+    brokers of a cluster, the copies of each partition are compared.
+
+    \b
+    Exit status:
+      0    nothing worse than info
+      1    warnings
+      2    errors
+      3    a path could not be read
+      64   invalid command line
+      130  Ctrl-C
     """
-    if records and output is None:
-        raise click.UsageError("--records needs --output DIR: records are not for the terminal")
-    if output is not None:
-        _check_output(output)
     if not paths and not replicas:
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
-    wanted: _Wanted = {
+    _check_output(output, records=records)
+    options: _AuditOptions = {
         "topics": topics,
         "level": level,
-        "replicas": _named(replicas),
+        "replicas": _paths_by_replica(replicas),
         "topic_configs": topic_configs,
         "storage_options": storage_options,
     }
     if engine == "spark":
         if threads is not None or max_mb_per_s is not None:
-            raise click.UsageError("--threads and --max-mb-per-s are of --engine embedded")
-        result = _audit_on_spark(master, list(paths), wanted)
+            raise click.UsageError("--threads and --max-mb-per-s apply to --engine embedded only")
+        result = _audit_on_spark(master, list(paths), options)
     elif master is not None:
         raise click.UsageError("--master needs --engine spark")
     else:
@@ -166,7 +172,7 @@ def audit(
                 threads=threads,
                 max_mb_per_s=max_mb_per_s,
                 progress=progress,
-                **wanted,
+                **options,
             )
     if output is not None:
         _save(result, output, records=records)
@@ -179,13 +185,13 @@ def audit(
             print_report(result)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The verdict stands, whether anybody reads it or not; main() flushes again and copes.
+        # The exit status is the same whether the report is read or not; main() flushes again.
         pass
     return result.exit_code
 
 
-class _Wanted(TypedDict):
-    """What both engines take."""
+class _AuditOptions(TypedDict):
+    """Options of both engines."""
 
     topics: Sequence[str]
     level: Level
@@ -194,32 +200,36 @@ class _Wanted(TypedDict):
     storage_options: dict[str, str]
 
 
-def _audit_on_spark(master: str | None, paths: list[str], wanted: _Wanted) -> AuditResult:
+def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions) -> AuditResult:
     from ottla.spark import audit as audit_on_spark
     from ottla.spark.setup.command import session_of_command
 
     with session_of_command(master, app_name="ottla audit") as spark:
-        return audit_on_spark(spark, paths, **wanted).collect()
+        return audit_on_spark(spark, paths, **options).collect()
 
 
-def _named(replicas: tuple[str, ...]) -> dict[str, list[str]]:
-    """Paths by the name of their replica."""
-    named: dict[str, list[str]] = {}
+def _paths_by_replica(replicas: tuple[str, ...]) -> dict[str, list[str]]:
+    """Parses NAME=PATH into paths by name."""
+    paths: dict[str, list[str]] = {}
     for text in replicas:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             raise click.BadParameter(
-                f"{text!r} is not NAME=PATH, as in broker-1=/backup/broker-1",
+                f"{text!r} is not NAME=PATH, such as broker-1=/backup/broker-1",
                 param_hint="--replica",
             )
-        named.setdefault(name, []).append(path)
-    return named
+        paths.setdefault(name, []).append(path)
+    return paths
 
 
-def _check_output(output: str) -> None:
-    """Before hours of reading, not after them."""
+def _check_output(output: str | None, *, records: bool) -> None:
+    """Checks the target before hours of reading, not after them."""
     from ottla.storage.directory import check_new_directory as check_target
 
+    if output is None:
+        if records:
+            raise click.UsageError("--records needs --output DIR: records are not printed")
+        return
     try:
         check_target(output)
     except FileExistsError as error:
@@ -240,8 +250,8 @@ def _save(result: AuditResult, output: str, *, records: bool) -> None:
     save(result, output, formats, records=records)
 
 
-def _progress() -> Any:
-    """A progress bar where somebody watches, nothing elsewhere."""
+def _progress() -> AbstractContextManager[Callable[[int, int], None] | None]:
+    """Returns a progress bar if standard error is a terminal, else a context without one."""
     if not sys.stderr.isatty():
         from contextlib import nullcontext
 

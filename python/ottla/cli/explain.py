@@ -1,4 +1,4 @@
-"""`ottla explain`: what a finding means and what to do, and how the profiles differ."""
+"""`ottla explain`: what a finding means, what to do, and how the profiles differ."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from ottla.severity import SEVERITIES
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--profiles", is_flag=True, help="Where the strict profile of a verdict differs from Kafka."
+    "--profiles",
+    is_flag=True,
+    help="List where the profile strict of `ottla validate` differs from Kafka.",
 )
 def explain(name: str | None, profiles: bool) -> int:
-    """Tells what a finding or the cause of a gap means and what to do; without NAME, lists all."""
+    """Explain a finding or a cause of missing offsets.
+
+    NAME is a finding or a cause, as named in the report of `ottla audit`. Without NAME, all of them
+    are listed.
+    """
     width = min(shutil.get_terminal_size().columns, 100)
     if profiles:
         if name is not None:
-            raise click.UsageError("--profiles lists every difference and takes no NAME")
+            raise click.UsageError("--profiles lists all differences and takes no NAME")
         _print_profiles(width)
         return 0
     rows = catalogue()
@@ -32,22 +38,22 @@ def explain(name: str | None, profiles: bool) -> int:
             click.secho(severity, bold=True)
             for row in rows.values():
                 if row.severity == severity:
-                    click.echo(_listed(row, width))
+                    click.echo(_catalogue_entry(row, width))
         click.secho("causes of gaps", bold=True)
         for cause in causes().values():
-            click.echo(_listed(cause, width))
+            click.echo(_catalogue_entry(cause, width))
         return 0
     if name not in rows and name not in causes():
         near = difflib.get_close_matches(name, [*rows, *causes()], n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`ottla explain` lists them all."
-        raise click.UsageError(f"there is no finding and no cause named {name!r}; {hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else "`ottla explain` lists all names."
+        raise click.UsageError(f"no finding or cause is named {name!r}; {hint}")
     if name in rows:
         row = rows[name]
         _print_page(f"{name} ({row.severity})", "Causes", row, width)
     if name in causes():
         if name in rows:
             click.echo()
-        _print_page(f"{name} (cause of a gap)", "How it comes about", causes()[name], width)
+        _print_page(f"{name} (cause of a gap)", "How it happens", causes()[name], width)
     return 0
 
 
@@ -78,7 +84,7 @@ def _print_profiles(width: int) -> None:
             )
 
 
-def _listed(row: Explanation | CauseExplanation, width: int) -> str:
+def _catalogue_entry(row: Explanation | CauseExplanation, width: int) -> str:
     return textwrap.fill(
         row.meaning,
         width,

@@ -1,10 +1,11 @@
-"""`ottla inspect`: the batches or records of one file, as kafka-dump-log prints them, readable."""
+"""`ottla inspect`: the batches or records of one file, as kafka-dump-log, but readable."""
 
 from __future__ import annotations
 
 import os
 import sys
 from datetime import datetime, timedelta, timezone
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -28,8 +29,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--records", is_flag=True, help="Records instead of batches.")
-@click.option("--offset", type=click.IntRange(min=0), help="Start at this offset of the log.")
+@click.option("--records", is_flag=True, help="Print records instead of batches.")
+@click.option("--offset", type=click.IntRange(min=0), help="Offset of the log to start at.")
 @storage_option
 @click.option(
     "--format",
@@ -37,7 +38,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
     type=click.Choice(["text", "jsonl"]),
     default="text",
     show_default=True,
-    help="Text to read, or one JSON object a line with the columns of the tables.",
+    help="Readable text, or one JSON object per line with the columns of the audit's tables.",
 )
 def inspect(
     file: str,
@@ -46,15 +47,20 @@ def inspect(
     storage_options: dict[str, str],
     form: Literal["text", "jsonl"],
 ) -> int:
-    """Prints the batches of a segment, or its records.
+    r"""Print the batches or records of a segment.
 
-    Bytes that are no batch are passed over; what is wrong with them, `ottla audit` tells.
+    FILE is a segment (.log). Bytes that are not a batch are skipped; `ottla audit` reports what is
+    wrong with them.
 
-    Exit status: 0, or 3 when the file cannot be read or the offset is not in it.
+    \b
+    Exit status:
+      0   printed
+      3   the file could not be read, or the offset is beyond its end
+      64  invalid command line
     """
     path = full_path(file)
     files = files_of(file, storage_options)
-    reason = _unfit(path, files)
+    reason = _fault(path, files)
     position: int | None = 0
     if reason is None:
         place = files.place(path)
@@ -79,16 +85,16 @@ def inspect(
     return 0
 
 
-def _unfit(path: bytes, files: Files) -> str | None:
-    """Why a file cannot be inspected. A FIFO must not even be opened: that would wait for ever."""
+def _fault(path: bytes, files: Files) -> str | None:
+    """Returns why a file cannot be inspected. A FIFO must not be opened, which would block."""
     entry = files.stat(path)
     kind = classify(entry.name)[0]
     if entry.is_directory:
-        return "a directory: name a segment in it, or use `ottla audit`"
+        return "a directory: give a segment in it, or use `ottla audit`"
     if entry.fault is not None:
         return "not a file"
     if kind not in ("segment", "metadata-snapshot", "unknown"):
-        return f"{kind.replace('-', ' ')}, not a segment: name its .log file"
+        return f"{kind.replace('-', ' ')}, not a segment: give its .log file"
     return None
 
 
@@ -98,54 +104,51 @@ def _as_dicts(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[dict[s
 
 
 def _from_offset(rows: Iterable[Row], offset: int) -> Iterator[Row]:
-    """Leaves out what comes before the offset in its batch; later rows pass, whatever they say."""
+    """Skips rows up to the offset; all rows after the first match pass, whatever their offset."""
     index = [column.name for column in RECORD_COLUMNS].index("offset")
-    has_begun = False
-    for row in rows:
-        has_begun = has_begun or row[index] >= offset
-        if has_begun:
-            yield row
+    return dropwhile(lambda row: bool(row[index] < offset), rows)
 
 
 def _batch_lines(batches: Iterable[dict[str, Any]], position: int) -> Iterator[str]:
     yield (
         f"{'position':>10} {'size':>8} {'offsets':<23} {'records':>7} {'codec':<6}"
-        f" {'max timestamp':<24} what"
+        f" {'max timestamp':<24} attributes"
     )
     for batch in batches:
         if batch["position"] != position:
-            yield f"{position:>10} {batch['position'] - position:>8} no batch"
+            yield f"{position:>10} {batch['position'] - position:>8} not a batch"
         position = batch["position"] + batch["size"]
         offsets = _span(batch["base_offset"], batch["last_offset"])
         count = "-" if batch["record_count"] is None else batch["record_count"]
         yield (
             f"{batch['position']:>10} {batch['size']:>8} {offsets:<23} {count:>7}"
-            f" {batch['compression']:<6} {time_text(batch['max_timestamp']):<24} {_traits(batch)}"
+            f" {batch['compression']:<6} {time_text(batch['max_timestamp']):<24}"
+            f" {_attributes(batch)}"
         ).rstrip()
 
 
-def _traits(batch: dict[str, Any]) -> str:
-    """What is not the same in every batch."""
-    traits = []
+def _attributes(batch: dict[str, Any]) -> str:
+    """The attributes of a batch that not every batch has."""
+    attributes = []
     if batch["is_valid"] is False:
-        traits.append("CRC MISMATCH")
+        attributes.append("CRC MISMATCH")
     if batch["magic"] != CURRENT_MAGIC:
-        traits.append(f"magic {batch['magic']}")
+        attributes.append(f"magic {batch['magic']}")
     if batch["is_control"]:
-        traits.append("control")
+        attributes.append("control")
     if batch["is_transactional"]:
-        traits.append("transactional")
+        attributes.append("transactional")
     if batch["timestamp_type"] == "LogAppendTime":
-        traits.append("LogAppendTime")
+        attributes.append("LogAppendTime")
     if batch["producer_id"] is not None and batch["producer_id"] >= 0:
-        traits.append(f"producer {batch['producer_id']}/{batch['producer_epoch']}")
+        attributes.append(f"producer {batch['producer_id']}/{batch['producer_epoch']}")
     if batch["base_sequence"] is not None and batch["base_sequence"] >= 0:
-        traits.append(f"seq {_span(batch['base_sequence'], batch['last_sequence'])}")
+        attributes.append(f"seq {_span(batch['base_sequence'], batch['last_sequence'])}")
     if batch["partition_leader_epoch"]:
-        traits.append(f"leader epoch {batch['partition_leader_epoch']}")
+        attributes.append(f"leader epoch {batch['partition_leader_epoch']}")
     if batch["delete_horizon_ms"] is not None:
-        traits.append(f"delete horizon {time_text(batch['delete_horizon_ms'])}")
-    return " ".join(traits)
+        attributes.append(f"delete horizon {time_text(batch['delete_horizon_ms'])}")
+    return " ".join(attributes)
 
 
 def _record_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -172,7 +175,7 @@ def record_line(
     *,
     control: str | None = None,
 ) -> str:
-    """A record as text on one line; of a control record its type in place of key and value."""
+    """A record as one line of text; a control record has its type in place of key and value."""
     parts = [f"{offset:>10}", f"{time_text(timestamp):<24}"]
     if control is not None:
         parts.append(f"control {control}")
@@ -196,7 +199,7 @@ def _value(value: bytes | str | None) -> str:
 
 
 def time_text(timestamp: int | None) -> str:
-    """A timestamp in ISO 8601, or as a number where no calendar has it."""
+    """A timestamp in ISO 8601, or as a number if it is out of range."""
     if timestamp is None or timestamp == -1:
         return "-"
     try:

@@ -1,4 +1,4 @@
-"""Options that several verbs take."""
+"""Options shared by several verbs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Command = TypeVar("Command", bound="Callable[..., Any]")
 
 
 def storage_option(command: Command) -> Command:
-    """Adds `--storage-option` to a command, which gets a dictionary `storage_options`."""
+    """Adds `--storage-option` to a command, which receives a dictionary `storage_options`."""
     return click.option(
         "--storage-option",
         "storage_options",
         metavar="KEY=VALUE",
         multiple=True,
         callback=_storage_options,
-        help="Setting of the object store of a URI, as in region=eu-central-1. May be repeated.",
+        help="Object store setting, such as allow_http=true. May be repeated.",
     )(command)
 
 
@@ -33,11 +33,11 @@ def _storage_options(
     for number, text in enumerate(values, 1):
         key, equals, value = text.partition("=")
         if not (key and equals):
-            # Its text is not repeated: it may be a secret.
+            # The message must not repeat the value, which may be a secret.
             which = f"number {number} " if len(values) > 1 else ""
             raise click.BadParameter(
-                f"{which}is not KEY=VALUE, as in region=eu-central-1", context, parameter
+                f"{which}is not KEY=VALUE, such as region=eu-central-1", context, parameter
             )
         if settings.setdefault(key, value) != value:
-            raise click.BadParameter(f"{key} is given twice", context, parameter)
+            raise click.BadParameter(f"{key} has two values", context, parameter)
     return settings

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from typing_extensions import Self
 
-# Audits shorter than this show no bar: it would only flash.
-SHOWN_AFTER_S = 0.5
+# Shorter audits show no bar: it would only flash.
+DELAY_S = 0.5
 
-# Small files are done faster than anybody can see.
-DRAWN_EVERY_S = 0.05
+# Small files complete faster than anybody can see.
+REDRAW_INTERVAL_S = 0.05
 
 
 class ProgressBar:
-    """A callback for `ottla.audit` that draws what it is told."""
+    """A progress callback for `ottla.audit` that draws a bar."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -40,13 +40,13 @@ class ProgressBar:
             self._bar.stop()
 
     def __call__(self, read: int, total: int) -> None:
-        """Shows how many of the bytes are read."""
+        """Shows how many of the bytes have been read."""
         now = time.monotonic()
-        if now - self._drawn < DRAWN_EVERY_S and read < total:
+        if now - self._drawn < REDRAW_INTERVAL_S and read < total:
             return
         self._drawn = now
         if self._bar is None:
-            if now - self._start < SHOWN_AFTER_S:
+            if now - self._start < DELAY_S:
                 return
             self._bar = _bar()
             self._task = self._bar.add_task("audit", total=total)

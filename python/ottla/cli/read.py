@@ -1,4 +1,4 @@
-"""`ottla read`: the records of a partition, as a consumer would get them."""
+"""`ottla read`: the records of a partition that a consumer would receive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ottla.records import Record
 
-# Bytes put together before they are written.
+# Bytes collected before they are written.
 WRITE_BYTES = 1 << 16
 
 EXIT_CODES = {"info": 0, "warning": 1, "error": 2}
@@ -43,24 +43,24 @@ COLUMNS = tuple(
     type=click.Choice(get_args(Isolation)),
     default="read_uncommitted",
     show_default=True,
-    help="All records, or only those of committed transactions and of none.",
+    help="All records, or only those that are not part of an aborted or open transaction.",
 )
-@click.option("--from", "from_offset", type=click.IntRange(min=0), help="The first offset.")
-@click.option("--to", "to_offset", type=click.IntRange(min=0), help="The offset behind the last.")
+@click.option("--from", "from_offset", type=click.IntRange(min=0), help="First offset to read.")
+@click.option("--to", "to_offset", type=click.IntRange(min=0), help="Offset to stop before.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "jsonl", "raw"]),
     default="text",
     show_default=True,
-    help="Text to read; one JSON object a line; or each value as it is with a newline behind it, of"
-    " a tombstone the newline alone.",
+    help="Readable text; one JSON object per line; or each value as it is, followed by a newline"
+    " (a tombstone is an empty line).",
 )
 @storage_option
 @click.option(
     "--decode",
     is_flag=True,
-    help="Of __consumer_offsets and __transaction_state: keys and values as what they say.",
+    help="Decode keys and values of __consumer_offsets and __transaction_state.",
 )
 def read(
     directory: str,
@@ -71,18 +71,24 @@ def read(
     storage_options: dict[str, str],
     decode: bool,
 ) -> int:
-    """Prints the records of a partition directory that a consumer would get, offline.
+    r"""Print the records that a consumer would receive.
 
-    DIRECTORY may also be one segment file. Reading begins at the log start offset and goes on over
-    damage: what was lost, and where it goes on, is told on standard error.
+    DIRECTORY is a partition directory, or one segment file. Reading starts at the log start offset.
+    After damage it continues at the next valid batch, and reports on standard error what is lost.
 
-    Exit status: 0 nothing worse than info, 1 damage that Kafka would stop at, 2 records lost, 3 not
-    read, 64 wrong usage, 130 Ctrl-C.
+    \b
+    Exit status:
+      0    nothing worse than info
+      1    damage at which a consumer would stop
+      2    records are lost
+      3    the log could not be read
+      64   invalid command line
+      130  Ctrl-C
     """
     lines = _decoded_lines(directory, form) if decode else _LINES[form]
     status = 0
 
-    def tell(damage: Damage) -> None:
+    def report(damage: Damage) -> None:
         nonlocal status
         status = max(status, EXIT_CODES[damage.severity])
         click.echo(f"ottla: {damage}", err=True)
@@ -93,7 +99,7 @@ def read(
             isolation=isolation,
             from_offset=from_offset,
             to_offset=to_offset,
-            on_damage=tell,
+            on_damage=report,
             storage_options=storage_options,
         )
     except NotAPartitionError as error:
@@ -131,19 +137,19 @@ _LINES = {"text": _text_lines, "jsonl": _json_lines, "raw": _values}
 
 
 def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], Iterator[bytes]]:
-    """Lines of the records of an internal topic.
+    """Returns a formatter for the records of an internal topic.
 
     Raises:
-        UsageError: the partition is of another topic, or its values are asked for as they are.
+        UsageError: the partition is of another topic, or the format is raw.
     """
     path = full_path(directory)
     named = parse_partition_name(os.path.basename(path)) or parse_partition_name(
         os.path.basename(os.path.dirname(path))
     )
     if named is None or named[0] not in INTERNAL_TOPICS:
-        raise click.UsageError(f"--decode is for partitions of {' and '.join(INTERNAL_TOPICS)}")
+        raise click.UsageError(f"--decode works on partitions of {' and '.join(INTERNAL_TOPICS)}")
     if form == "raw":
-        raise click.UsageError("--decode has no raw form: take jsonl")
+        raise click.UsageError("--decode does not support raw: use jsonl")
     topic = named[0]
 
     def lines(records: Iterable[Record]) -> Iterator[bytes]:
@@ -169,7 +175,7 @@ def _decoded_text(record: Record, decoded: Mapping[str, Any]) -> str:
 
 
 def _write(lines: Iterator[bytes]) -> None:
-    """Writes lines as bytes, many at once, and those before a file that cannot be read."""
+    """Writes lines in large pieces; those read before an error are written too."""
     sys.stdout.flush()
     out = sys.stdout.buffer
     held: list[bytes] = []

@@ -1,4 +1,4 @@
-"""`ottla rebuild`: the files that should lie beside segments, in a new directory."""
+"""`ottla rebuild`: builds the files beside segments again, in a new directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ottla.cli.options import storage_option
 from ottla.logs.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
 from ottla.storage.directory import check_new_directory as check_target
 
-FAULTY = 2
+INCOMPLETE = 2
 
 
 @click.command()
@@ -18,21 +18,21 @@ FAULTY = 2
     metavar="DIR",
     required=True,
     type=click.Path(),
-    help="New directory for the files, one directory a partition.",
+    help="New directory for the files, with one directory per partition.",
 )
 @click.option(
     "--topic",
     "topics",
     metavar="GLOB",
     multiple=True,
-    help="Only topics that match, as in 'orders-*'. May be repeated.",
+    help="Only matching topics, such as 'orders-*'. May be repeated.",
 )
 @click.option(
     "--index-interval-bytes",
     type=click.IntRange(min=0),
     default=DEFAULT_INDEX_INTERVAL_BYTES,
     show_default=True,
-    help="Bytes between two entries of an index, as the topic has it.",
+    help="Bytes of batches between two index entries, the topic's index.interval.bytes.",
 )
 @storage_option
 def rebuild(
@@ -42,13 +42,17 @@ def rebuild(
     index_interval_bytes: int,
     storage_options: dict[str, str],
 ) -> int:
-    """Builds indexes, producer snapshots and leader epochs from the segments.
+    r"""Rebuild indexes, producer snapshots and leader epochs.
 
-    PATH is a broker's log directory, a partition directory, or a directory that holds some of
-    these. It is never modified: stop the broker and copy what was built over its own files.
+    PATH is a broker's log directory, a partition directory, or a directory of these. It is never
+    modified: to use the rebuilt files, stop the broker and copy them over its own.
 
-    Exit status: 0 all built, 2 some only up to damage, 3 something could not be read or written,
-    64 wrong usage.
+    \b
+    Exit status:
+      0   all rebuilt
+      2   some rebuilt only up to damage
+      3   a file could not be read or written
+      64  invalid command line
     """
     try:
         check_target(output)
@@ -70,4 +74,4 @@ def rebuild(
         click.echo(f"{partition.directory}: {count} file{'' if count == 1 else 's'}")
         if partition.fault is not None:
             click.echo(f"ottla: {partition.directory}: up to {partition.fault}", err=True)
-    return FAULTY if any(partition.fault for partition in built) else 0
+    return INCOMPLETE if any(partition.fault for partition in built) else 0

@@ -1,9 +1,9 @@
-"""The result of an audit as text: the verdict first, then what matters, worst first.
+"""The report of an audit as text: the verdict first, then the findings, worst first.
 
-A log directory may hold thousands of partitions and findings, a screen holds two dozen lines. So
-findings of one kind stand together with the commands that help, topics with findings come first in
-the overview, and what is left out is counted. Piped, the text is the same without colours, and
-names of files are never cut.
+A log directory may have thousands of partitions and findings, a screen has two dozen lines. So
+findings of one name are grouped with the commands that help, the overview starts with the topics
+that have findings, and what is omitted is counted. Piped, the text is the same without colours.
+File names are never shortened.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 PLACES_SHOWN = 3
 
-# The overview takes what a screen leaves beside the verdict and the first findings.
+# Lines of the overview: what the verdict and the first findings leave of a screen.
 TOPICS_SHOWN = range(6, 20)
 LINES_FOR_FINDINGS = 18
 
-# Causes of gaps that nobody need worry about, and how a sentence names them.
-LAWFUL = {
+# Causes of gaps that are no reason to worry, as a sentence names them.
+LAWFUL_CAUSES = {
     "compaction": "compacted",
     "control-records": "control records",
     "aborted-data": "aborted (read_committed only)",
@@ -45,22 +45,22 @@ LAWFUL = {
     "tier-boundary": "in tiered storage",
 }
 
-# On a narrower terminal the overview leaves columns out.
-NARROW = 60
+# The overview omits columns on a narrower terminal.
+MIN_WIDE_COLUMNS = 60
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STYLES: dict[str, str] = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
 
 
-_NEXT_START = "next start:"
+_NEXT_START = "Next start:"
 
-# What a start does to a partition, worst first, and how grave that is.
+# What a start can do to a partition, worst first, and how severe that is.
 _RESTARTS: dict[str, tuple[Severity, str]] = {
     "refuses": ("error", "the broker will not start"),
-    "put-aside": ("error", "an empty partition will take the place of"),
-    "ends-early": ("error", "offsets of records that are there will be given out again"),
+    "put-aside": ("error", "an empty partition will replace"),
+    "ends-early": ("error", "offsets of existing records will be assigned again"),
     "cuts": ("warning", "records will be cut off"),
-    "exposes-aborted": ("warning", "read_committed consumers will get aborted records"),
+    "exposes-aborted": ("warning", "read_committed consumers will receive aborted records"),
 }
 
 
@@ -77,7 +77,7 @@ class _Topic:
 
 
 class _Console(Console):
-    """A console that leaves it to the program what a closed pipe means."""
+    """A console that raises BrokenPipeError instead of exiting."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -87,7 +87,7 @@ def print_report(result: AuditResult) -> None:
     """Prints the report of an audit to standard output.
 
     Raises:
-        BrokenPipeError: nobody reads it any more.
+        BrokenPipeError: the reader has closed the pipe.
     """
     console = _Console(highlight=False, markup=False, emoji=False)
     _print_verdict(console, result)
@@ -109,18 +109,18 @@ def print_report(result: AuditResult) -> None:
     for note in notes:
         _print_wrapped(console, note)
     for severity, name, findings in groups:
-        # What the sentence about gaps tells is not told again.
-        told = [f for f in findings if f["cause"] not in LAWFUL]
-        if severity == "info" and told:
-            _print_in_short(console, name, told)
+        # Lawful gaps are already in the sentence about gaps.
+        rest = [f for f in findings if f["cause"] not in LAWFUL_CAUSES]
+        if severity == "info" and rest:
+            _print_one_line(console, name, rest)
     if groups:
         _print_wrapped(
-            console, "`ottla explain NAME` tells more; --format json or --output DIR has it all."
+            console, "`ottla explain NAME` explains; --format json or --output DIR has all details."
         )
 
 
 def _groups(result: AuditResult) -> list[tuple[Severity, str, list[dict[str, Any]]]]:
-    """The findings of each name, the gravest first."""
+    """Findings grouped by name, the most severe first."""
     groups = []
     for severity in SEVERITIES:
         findings = [f for f in result.findings if f["severity"] == severity]
@@ -137,21 +137,21 @@ def _print_verdict(console: Console, result: AuditResult) -> None:
 
 
 def _verdict(result: AuditResult) -> tuple[str, str]:
-    """The verdict and its style."""
+    """Returns the verdict and its style."""
     not_read = result.summary.not_read
     counts = dict(result.summary.findings)
     counts["error"] -= not_read
-    grave = [f for f in result.findings if f["severity"] != "info" and f["name"] != UNREADABLE]
-    places = {(f["topic"], f["partition"]) for f in grave}
+    problems = [f for f in result.findings if f["severity"] != "info" and f["name"] != UNREADABLE]
+    places = {(f["topic"], f["partition"]) for f in problems}
     where = f"{len(places)} of {_count(result.summary.partitions, 'partition')}"
-    said = " and ".join(_count(counts[s], s) for s in ("error", "warning") if counts[s])
+    text = " and ".join(_count(counts[s], s) for s in ("error", "warning") if counts[s])
     if not_read:
-        rest = f"; in the rest {said}" if said else ""
-        return f"INCOMPLETE: {_count(not_read, 'thing')} could not be read{rest}", "bold red"
+        rest = f"; in the rest {text}" if text else ""
+        return f"INCOMPLETE: {_count(not_read, 'path')} could not be read{rest}", "bold red"
     if counts["error"]:
-        return f"DAMAGED: {said} in {where}", "bold red"
+        return f"DAMAGED: {text} in {where}", "bold red"
     if counts["warning"]:
-        return f"SUSPECT: {said} in {where}", "bold yellow"
+        return f"SUSPECT: {text} in {where}", "bold yellow"
     return "SOUND: no error and no warning", "bold green"
 
 
@@ -159,7 +159,7 @@ def _print_scope(console: Console, result: AuditResult) -> None:
     summary = result.summary
     speed = f", {_size(summary.bytes / result.elapsed_s)}/s" if result.elapsed_s >= 1 else ""
     level = "" if result.level == "full" else f" at level {result.level}"
-    directory = f"{_from_here(result.directory)}:"
+    directory = f"{_shell_path(result.directory)}:"
     scope = (
         f"{_count(summary.partitions, 'partition')},"
         f" {_count(summary.batches, 'batch', 'batches')}, {_count(summary.records, 'record')},"
@@ -173,14 +173,14 @@ def _print_scope(console: Console, result: AuditResult) -> None:
 
 
 def _topics(result: AuditResult) -> list[_Topic]:
-    """The topics, those with the gravest findings first."""
+    """Topics, those with the most severe findings first."""
     topics: dict[str, _Topic] = {}
     before = None
     for file in result.files:
         if not file["is_read"] or file["topic"] is None:
             continue
         topic = topics.setdefault(file["topic"], _Topic(file["topic"]))
-        # The files of a partition stand together.
+        # Files of a partition are consecutive.
         directory = os.path.dirname(file["file"])
         topic.partitions += directory != before
         before = directory
@@ -199,18 +199,18 @@ def _topics(result: AuditResult) -> list[_Topic]:
 
 
 def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool) -> None:
-    """The first of the topics; where something is wrong, those where it is."""
+    """Prints the first topics; if anything is wrong, those with errors or warnings."""
     if is_sound:
         lines = console.height - LINES_FOR_FINDINGS
         shown = topics[: min(max(lines, TOPICS_SHOWN.start), TOPICS_SHOWN.stop)]
     else:
         shown = [t for t in topics if t.worst in ("error", "warning")][: TOPICS_SHOWN.start]
         shown = shown or list(topics[:1])
-    is_narrow = console.width < NARROW
+    is_narrow = console.width < MIN_WIDE_COLUMNS
     heads = f"{'records':>9}  worst" if is_narrow else f"{'records':>9}  {'size':>6}  worst"
     if not is_narrow:
         heads = f"{'partitions':>10}  {'batches':>9}  {heads}"
-    # A longer name pushes its numbers aside; names are not cut.
+    # A longer name pushes its numbers to the right; names are not shortened.
     width = min(max(len(topic.name) for topic in shown), max(console.width - len(heads) - 4, 5))
     console.print(f"{'topic':<{width}}  {heads}", style="dim", soft_wrap=True)
     for topic in shown:
@@ -223,15 +223,15 @@ def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool)
         console.print(line, soft_wrap=True)
     rest = topics[len(shown) :]
     if rest:
-        grave = [t for t in rest if t.worst in ("error", "warning")]
-        said = f", {len(grave)} of them with errors or warnings" if grave else ""
-        if not (is_sound or grave):
-            said = ", all without errors or warnings"
-        _print_wrapped(console, f"and {_count(len(rest), 'more topic')}{said}")
+        problems = [t for t in rest if t.worst in ("error", "warning")]
+        note = f", {len(problems)} of them with errors or warnings" if problems else ""
+        if not (is_sound or problems):
+            note = ", all without errors or warnings"
+        _print_wrapped(console, f"and {_count(len(rest), 'more topic')}{note}")
 
 
 def _transactions_note(result: AuditResult) -> Iterator[str]:
-    """The transactions in a sentence."""
+    """Yields a sentence about the transactions."""
     states = ("committed", "aborted")
     counts = dict.fromkeys(states, 0)
     for row in result.metrics:
@@ -240,26 +240,26 @@ def _transactions_note(result: AuditResult) -> Iterator[str]:
     for row in result.transactions:
         if row["state"] not in states:
             counts[row["state"]] = counts.get(row["state"], 0) + 1
-    said = [f"{count:,} {state}" for state, count in counts.items() if count]
-    if said:
-        yield f"Transactions: {', '.join(said)}."
+    parts = [f"{count:,} {state}" for state, count in counts.items() if count]
+    if parts:
+        yield f"Transactions: {', '.join(parts)}."
 
 
 def _gaps_note(result: AuditResult) -> Iterator[str]:
-    """What consumers do not get and need not miss, in a sentence."""
+    """Yields a sentence about offsets that consumers do not receive and need not."""
     offsets: dict[str, int] = {}
     topics: dict[str, dict[str, None]] = {}
     for row in result.gaps:
-        if row["cause"] in LAWFUL:
+        if row["cause"] in LAWFUL_CAUSES:
             offsets[row["cause"]] = offsets.get(row["cause"], 0) + row["offsets"]
             topics.setdefault(row["cause"], {})[row["topic"] or row["file"]] = None
-    said = []
-    for cause in (cause for cause in LAWFUL if cause in offsets):
+    parts = []
+    for cause in (cause for cause in LAWFUL_CAUSES if cause in offsets):
         places = [*topics[cause]]
         where = places[0] if len(places) == 1 else f"{len(places):,} topics"
-        said.append(f"{LAWFUL[cause]} {offsets[cause]:,} in {where}")
-    if said:
-        yield f"Offsets that consumers do not get, as it should be: {'; '.join(said)}."
+        parts.append(f"{LAWFUL_CAUSES[cause]} {offsets[cause]:,} in {where}")
+    if parts:
+        yield f"Offsets that consumers rightly do not receive: {'; '.join(parts)}."
 
 
 def _print_group(
@@ -269,15 +269,15 @@ def _print_group(
     name: str,
     findings: Sequence[dict[str, Any]],
 ) -> None:
-    """Findings of one name: what it is, where, what to do."""
+    """Prints findings of one name: what it means, where it is, what to do."""
     explanation = catalogue().get(name)
     count = f" ({len(findings):,})" if len(findings) > 1 else ""
     meaning = f": {explanation.meaning}" if explanation else ""
     _print_title(console, severity, name, f"{count}{meaning}")
     shown = findings[:PLACES_SHOWN]
     for number, finding in enumerate(shown):
-        is_told = number == 0 or (severity == "error" and len(findings) <= PLACES_SHOWN)
-        _print_place(console, finding, is_told=is_told)
+        with_message = number == 0 or (severity == "error" and len(findings) <= PLACES_SHOWN)
+        _print_place(console, finding, with_message=with_message)
     if len(findings) > PLACES_SHOWN:
         _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
     if name == "timestamp-suspect":
@@ -291,7 +291,7 @@ def _print_group(
 
 
 def _action(result: AuditResult, name: str, findings: Sequence[dict[str, Any]]) -> str | None:
-    """What to do: the cause tells better, where it is one for all."""
+    """Returns what to do: for the cause, if all findings have the same, else for the finding."""
     actions = {row["action"] for finding in findings for row in _differences(result, finding)}
     if len(actions) == 1:
         return str(actions.pop())
@@ -305,18 +305,18 @@ def _action(result: AuditResult, name: str, findings: Sequence[dict[str, Any]]) 
 
 
 def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[str]:
-    """Commands to copy: all of a finding that stands alone, else those that mend each."""
+    """Returns commands to copy: all of a single finding, else the one that repairs each."""
     lines = []
     for number, finding in enumerate(findings):
         path = _path(result, finding)
         own = commands(finding, path, _producer(result, finding))
         if finding["name"] == "open-transaction":
-            # They take into account what the coordinator knows.
+            # These take the coordinator's state into account.
             own = list(finding["commands"])
         if len(findings) > 1:
-            looks = ("ottla ", " find-hanging ", " describe ")
-            mends = [line for line in own if not any(word in line for word in looks)]
-            own = [*own[: number == 0], *mends[:1]]
+            diagnostics = ("ottla ", " find-hanging ", " describe ")
+            repairs = [line for line in own if not any(word in line for word in diagnostics)]
+            own = [*own[: number == 0], *repairs[:1]]
         saves = [line for row in _differences(result, finding) for line in row["commands"]]
         own = [*saves, *own]
         lines += [line for line in dict.fromkeys(own) if f"$ {line}" not in lines]
@@ -333,7 +333,7 @@ def _producer(result: AuditResult, finding: dict[str, Any]) -> dict[str, Any] | 
 
 
 def _differences(result: AuditResult, finding: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of `differences` that a finding is about."""
+    """Returns the rows of `differences` that belong to a finding."""
     if finding["name"] != "replica-difference":
         return []
     place = ("topic", "partition", "first_offset", "last_offset")
@@ -348,26 +348,26 @@ def _differences(result: AuditResult, finding: dict[str, Any]) -> list[dict[str,
 def _print_retention(
     console: Console, result: AuditResult, findings: Sequence[dict[str, Any]]
 ) -> None:
-    """What the timestamps of segments do to retention, and the record to blame."""
+    """Prints how the timestamps of segments affect retention, and the record responsible."""
     files = {finding["file"] for finding in findings}
     rows = [row for row in result.timeline if row["retention"] and row["file"] in files]
     for row in rows[:PLACES_SHOWN]:
         when = _date(row["max_timestamp"])
         offset = row["blamed_offset"]
         offset = row["max_timestamp_offset"] if offset is None else offset
-        told = {
-            "held-back": f"offset {offset} is of {when}: retention by time keeps this segment and"
-            " every later one until then",
-            "expires-at-once": f"its newest record, at offset {offset}, is of {when}: retention"
-            " by time deletes the segment at its next check",
-            "by-file-time": "no timestamp is positive: retention goes by the time the file was"
-            " modified",
+        effect = {
+            "held-back": f"offset {offset} has a timestamp of {when}: retention by time keeps this"
+            " segment and all later ones until then",
+            "expires-at-once": f"its newest record, at offset {offset}, has a timestamp of {when}:"
+            " retention by time deletes the segment at its next check",
+            "by-file-time": "no timestamp is positive: retention uses the time of the last"
+            " modification of the file",
         }[row["retention"]]
-        _print_wrapped(console, f"{row['file']}: {told}", 4)
+        _print_wrapped(console, f"{row['file']}: {effect}", 4)
 
 
 def _date(timestamp: int) -> str:
-    """A day where there is one, else the number."""
+    """The date of a timestamp, or its number if it is out of range."""
     try:
         moment = datetime.fromtimestamp(timestamp / 1000, timezone.utc)
     except (OverflowError, ValueError, OSError):
@@ -376,7 +376,7 @@ def _date(timestamp: int) -> str:
 
 
 def _print_restarts(console: Console, result: AuditResult) -> None:
-    """What the next start of the broker does to partitions, a sentence for each kind of thing."""
+    """Prints what the next start of the broker does to partitions, one sentence per outcome."""
     rows = [row for row in result.recovery if row["is_next"] and row["outcome"] in _RESTARTS]
     if rows:
         console.print()
@@ -384,32 +384,32 @@ def _print_restarts(console: Console, result: AuditResult) -> None:
         found = [row for row in rows if row["outcome"] == outcome]
         if not found:
             continue
-        shown = ", ".join(f"{r['directory']} ({_restarted(r)})" for r in found[:PLACES_SHOWN])
+        shown = ", ".join(f"{r['directory']} ({_restart_text(r)})" for r in found[:PLACES_SHOWN])
         more = f" and {len(found) - PLACES_SHOWN:,} more" if len(found) > PLACES_SHOWN else ""
-        said = f"{_NEXT_START} {meaning}: {shown}{more}. {found[0]['action']}."
-        for number, line in enumerate(_wrap(said, console.width)):
+        sentence = f"{_NEXT_START} {meaning}: {shown}{more}. {found[0]['action']}."
+        for number, line in enumerate(_wrap(sentence, console.width)):
             text = Text(line)
             if number == 0:
                 text.stylize(_STYLES[severity], 0, len(_NEXT_START))
             console.print(text, soft_wrap=True)
 
 
-def _restarted(row: dict[str, Any]) -> str:
-    """What a start makes of a partition, in a few words."""
+def _restart_text(row: dict[str, Any]) -> str:
+    """What a start does to a partition, in a few words."""
     if not row["opens"]:
         return f"{row['error'].rpartition('.')[2]}: {row['message'].rstrip('.')}"
-    said = [f"ends at {row['log_end_offset']}"]
+    parts = [f"ends at {row['log_end_offset']}"]
     if row["offsets_lost"]:
-        said[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"
+        parts[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"
     if row["segments_deleted"]:
-        said.append(f"{_count(len(row['segments_deleted']), 'segment')} deleted")
+        parts.append(f"{_count(len(row['segments_deleted']), 'segment')} deleted")
     if row["exposed_transactions"]:
-        said.append(_count(row["exposed_transactions"], "transaction"))
-    return ", ".join(said)
+        parts.append(_count(row["exposed_transactions"], "transaction"))
+    return ", ".join(parts)
 
 
-def _print_in_short(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:
-    """Findings that nothing has to be done about, on a line."""
+def _print_one_line(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:
+    """Prints findings that need no action on one line."""
     places = dict.fromkeys(_partition_or_file(finding) for finding in findings)
     shown = ", ".join([*places][:PLACES_SHOWN])
     more = f" and {len(places) - PLACES_SHOWN:,} more" if len(places) > PLACES_SHOWN else ""
@@ -431,8 +431,8 @@ def _partition_or_file(finding: dict[str, Any]) -> str:
     return file if finding["topic"] is None else os.path.dirname(file) or file
 
 
-def _print_place(console: Console, finding: dict[str, Any], *, is_told: bool) -> None:
-    """The place on a line that can be copied, and what is there."""
+def _print_place(console: Console, finding: dict[str, Any], *, with_message: bool) -> None:
+    """Prints the place on a line that can be copied, then the message."""
     place = finding["file"] or finding["topic"] or ""
     details = []
     if finding["position"] is not None:
@@ -442,7 +442,7 @@ def _print_place(console: Console, finding: dict[str, Any], *, is_told: bool) ->
     if finding["severity"] == "error" and finding["next_good_offset"] is not None:
         details.append(f"next good offset {finding['next_good_offset']}")
     console.print("  " + ", ".join([place, *details]), soft_wrap=True)
-    if is_told:
+    if with_message:
         _print_wrapped(console, finding["message"].removeprefix(f"{place}: "), 4)
 
 
@@ -452,21 +452,21 @@ def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Lines of whole words: names and options are not cut at their hyphens."""
+    """Wraps text between words: names and options are not split at hyphens."""
     width = max(width, 20)
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
-    """The finding's file as a path from here, None when no shell could open it by that name."""
+    """Returns the path of the finding's file, None if no shell could open it by that path."""
     if finding["file"] is None:
         return None
-    path = _from_here(os.path.join(result.directory, finding["file"]))
+    path = _shell_path(os.path.join(result.directory, finding["file"]))
     return path if store_of(os.fsencode(path)) or os.path.exists(path) else None
 
 
-def _from_here(path: str) -> str:
-    """The path from the working directory where it lies below, else the absolute one or URI."""
+def _shell_path(path: str) -> str:
+    """Returns a path relative to the working directory if it is below, else absolute or a URI."""
     if not path or store_of(os.fsencode(path)):
         return path or "several stores"
     relative = os.path.relpath(path)
@@ -487,7 +487,7 @@ def _count(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def _size(size: float) -> str:
-    """Bytes in the unit that leaves the fewest digits.
+    """A size in bytes in the unit with the fewest digits.
 
     >>> _size(999), _size(146_993), _size(2_000_000_000)
     ('999 B', '147 kB', '2.0 GB')
