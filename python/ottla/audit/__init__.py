@@ -1,7 +1,7 @@
-"""The audit of logs on disk: is this log sound, and if not, what is wrong, where, and what to do.
+"""The audit of logs on disk: what is wrong, where, what is lost, and what to do.
 
-`pipeline` has the order of the stages: `plan` says what to scan, `run` scans it, `judge` judges
-what was scanned, `result` holds it, and `catalogue` says what it means. What lies on disk is read
+`pipeline` defines the order of the stages: `plan` selects what to scan, `run` scans it, `judge`
+derives findings, `result` holds the tables, and `catalogue` explains the findings. Files are read
 by `ottla.logs`.
 """
 
@@ -64,9 +64,9 @@ def audit(
     split_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> AuditResult:
-    """Audits a broker's log directory, a partition directory, segment files, or several of these.
+    """Audits a broker's log directory, a partition directory, segment files, or several of them.
 
-    Nothing is written, and what cannot be read is a finding (`unreadable`), not an exception.
+    Nothing is written. A path that cannot be read is a finding (`unreadable`), not an exception.
 
         >>> from ottla.audit import audit  # the same as ottla.audit
         >>> result = audit("examples/data", topics=["orders"])
@@ -74,36 +74,36 @@ def audit(
         (2, 0)
 
     Args:
-        source: one path or several, also into object stores (``s3://bucket/logs``); a directory
-            that holds log directories will do.
-        topics: patterns as of the shell (``orders-*``) of the topics to audit; all by default.
-        level: how deep to look.
-        threads: files and ranges of files scanned at once; by default one for every core this
+        source: one or several paths, local or in object stores (``s3://bucket/logs``); also a
+            directory of log directories.
+        topics: shell patterns (``orders-*``) of the topics to audit; all by default.
+        level: what to check.
+        threads: files and ranges of files to scan in parallel; by default one per core that this
             process may use.
-        fail_on: the severity from which `AuditResult.raise_for_findings` raises.
-        progress: called with the bytes read and the bytes to be read, by one thread at a time.
-        max_mb_per_s: bound on what all threads together read a second, in 10⁶ bytes.
-        replicas: further paths by the name of the copy they are of. Copies of one partition are
-            compared with each other; so are those under several paths of `source`, if they are of
-            one cluster as far as `meta.properties` tells.
-        topic_configs: settings by topic or pattern, as in ``{"orders": {"cleanup.policy":
-            "compact"}}``: `cleanup.policy` and `remote.storage.enable` help to tell gaps apart.
-        split_bytes: files larger than this are cut into ranges of as many bytes, which threads
-            share, at least 65,536; by default 64 MiB with several threads, and no cuts with one.
-            The result does not depend on it.
-        storage_options: settings of object stores, as of `ottla.storage.files_of`.
+        fail_on: the lowest severity for which `AuditResult.raise_for_findings` raises.
+        progress: called with the bytes read and the bytes to read, by one thread at a time.
+        max_mb_per_s: limit on reading, over all threads, in 10⁶ bytes per second.
+        replicas: further paths, by the name of the replica they belong to. Copies of a partition
+            are compared with each other; so are those below several paths of `source`, unless
+            `meta.properties` says that they are of different clusters.
+        topic_configs: configuration by topic or pattern, such as ``{"orders": {"cleanup.policy":
+            "compact"}}``: `cleanup.policy` and `remote.storage.enable` help to explain gaps.
+        split_bytes: size of the ranges into which larger files are split for the threads, at least
+            65,536; by default 64 MiB with several threads, and no splitting with one. The result
+            does not depend on it.
+        storage_options: settings of object stores; see `ottla.storage.files_of`.
 
     Raises:
-        ValueError: an argument is out of its range.
-        StorageError: a URI leads to no store.
+        ValueError: an argument is out of range.
+        StorageError: a URI does not lead to a store.
         MissingDependencyError: a source is in an object store, and obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
     if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}, not at least 1")
+        raise ValueError(f"threads is {threads}, must be at least 1")
     if max_mb_per_s is not None and not max_mb_per_s > 0:
-        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, not above 0")
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be above 0")
     threads = threads or default_threads()
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES

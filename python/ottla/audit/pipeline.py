@@ -1,15 +1,15 @@
-"""The stages of an audit in their one order, whoever carries them out.
+"""The stages of an audit and their order, which does not depend on what runs them.
 
 1. Plan: which files to scan (`plan`).
 2. Scan each file, whole or in ranges (`run.scan`).
 3. Judge each log as soon as its files are scanned, then compare it with its copies (`judge_scans`).
-4. Gather what all logs show, in order (`judge.gathered`).
+4. Gather the results of all logs, in order (`judge.gathered`).
 5. Predict the next start of each partition that has a finding (`judge.restarts`).
 6. Read the coordinators' topics: committed offsets, transactional ids (`judge.coordinators`).
-7. Put it into tables (`result`).
+7. Fill the tables (`result`).
 
-A `Runner` does what reads files: with threads of this process (`run.threads`), or with tasks of a
-cluster (`ottla.spark`). Neither knows a rule.
+A `Runner` performs the stages that read files, with threads of this process (`run.threads`) or with
+tasks of a cluster (`ottla.spark`). Runners contain no rules of Kafka or of the audit.
 """
 
 from __future__ import annotations
@@ -42,57 +42,57 @@ if TYPE_CHECKING:
     from ottla.severity import Severity
 
 Level = Literal["crc", "decode", "full"]
-"""`crc` never looks inside a batch, `decode` inflates and reads its records, `full` holds them
-against every rule of the format."""
+"""`crc` checks checksums and never decodes a batch, `decode` decompresses and decodes its records,
+`full` checks them against every rule of the format."""
 
 
 class Runner(Protocol):
-    """Carries a plan out."""
+    """Runs the stages of a plan that read files."""
 
     @property
     def plan(self) -> Plan:
-        """What to read."""
+        """The plan to run."""
 
     def scan(self, gathered: Gathered) -> None:
-        """Scans every file of the plan, and adds what `judge_scans` makes of each log.
+        """Scans every file of the plan, and adds the result of `judge_scans` for each log.
 
-        What cannot be read is added as unreadable, and never raised.
+        A file that cannot be read is added as unreadable; no exception is raised for it.
         """
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> Iterable[Sequence[Row]]:
-        """The `rows` of each request, in order."""
+        """Returns the `rows` of each request, in order."""
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> Iterable[ReadAnswer | None]:
-        """The `rows` of each request, in order."""
+        """Returns the `rows` of each request, in order."""
 
 
 def check_arguments(*, level: str, fail_on: str, split_bytes: int | None) -> None:
-    """Raises ValueError for what no audit takes, wherever it runs."""
+    """Raises ValueError if an argument that all runners share is invalid."""
     if level not in get_args(Level):
         raise ValueError(f"level is {level!r}, not one of {', '.join(get_args(Level))}")
     if fail_on not in SEVERITIES:
         raise ValueError(f"fail_on is {fail_on!r}, not one of {', '.join(SEVERITIES)}")
     if split_bytes is not None and split_bytes < MIN_SPLIT_BYTES:
-        raise ValueError(f"split_bytes is {split_bytes}, not at least {MIN_SPLIT_BYTES}")
+        raise ValueError(f"split_bytes is {split_bytes}, must be at least {MIN_SPLIT_BYTES}")
 
 
 def run_audit(runner: Runner, *, level: str, fail_on: Severity) -> tuple[Outcome, AuditResult]:
-    """Carries a plan out, and puts what it shows into tables."""
+    """Runs a plan. Returns the outcome, and the tables filled from it."""
     outcome = carry_out(runner)
     return outcome, make_result(runner.plan, outcome, level=level, fail_on=fail_on)
 
 
 def run_part(runner: Runner, *, level: str) -> AuditResult:
-    """Carries out a part of a plan, for tables that each log fills for itself.
+    """Runs a part of a plan, for the tables that each log fills by itself.
 
-    What takes all logs together is left out: restarts and the coordinators' topics.
+    Stages that need all logs together are skipped: restarts and the coordinators' topics.
     """
     outcome = without_coordinators(_scanned(runner))
     return make_result(runner.plan, outcome, level=level, fail_on="error")
 
 
 def carry_out(runner: Runner) -> Outcome:
-    """Everything but the tables."""
+    """Runs all stages except filling the tables."""
     started = time.monotonic()
     outcome = _scanned(runner)
     outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
@@ -107,7 +107,7 @@ def judge_scans(
     surroundings: Surroundings,
     comparison: Comparison,
 ) -> JudgedLog:
-    """Judges the scans of a log's files, by index; compares it once its last copy is judged."""
+    """Judges the scans of a log's files, by index; compares a partition with its last copy."""
     judged, merged = judge_log(log, scans, inventory, surroundings)
     if comparison.wants(log):
         comparison.add(log, merged)

@@ -160,7 +160,7 @@ def test_nothing_is_saved_over_what_is_there(result: ottla.AuditResult, tmp_path
     target.mkdir()
     result.save(target)
     before = sorted(path.name for path in target.iterdir())
-    with pytest.raises(FileExistsError, match="give a new or an empty directory"):
+    with pytest.raises(FileExistsError, match="use a new or an empty directory"):
         result.save(target)
     assert sorted(path.name for path in target.iterdir()) == before
 

@@ -158,7 +158,7 @@ def test_ranges_follow_each_other_up_to_whatever_end_the_file_has(large: Path) -
 
 @pytest.mark.parametrize("split_bytes", [0, 65_535])
 def test_tiny_ranges_are_refused(tmp_path: Path, split_bytes: int) -> None:
-    with pytest.raises(ValueError, match=f"split_bytes is {split_bytes}, not at least 65536"):
+    with pytest.raises(ValueError, match=f"split_bytes is {split_bytes}, must be at least 65536"):
         ottla.audit(tmp_path, split_bytes=split_bytes)
 
 

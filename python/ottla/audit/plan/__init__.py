@@ -1,1 +1,1 @@
-"""What to read: the files of each log, ranges of large ones, and which directories are copies."""
+"""Plans what to scan: the files of each log, ranges of large files, copies of partitions."""

@@ -1,15 +1,15 @@
-"""Which directories are copies of one partition.
+"""Finds the directories that are copies of one partition.
 
-Directories are copies of one partition when they have its name, belong to one cluster as far as
-`meta.properties` tells, and
+Directories are copies of one partition if they have its name, are of one cluster as far as
+`meta.properties` says, and
 
-- come from paths that were named as replicas (``--replica name=path``), or
-- lie under different paths that were given (``ottla audit A B C``), or
-- lie under one path, in log directories of different brokers, cluster and broker known.
+- come from paths given as replicas (``--replica name=path``), or
+- are below different given paths (``ottla audit A B C``), or
+- are below one path, in log directories of different brokers, with cluster and broker known.
 
-A copy has the name it was given, else that of the path or log directory it comes from. Two log
-directories of one broker under one path that hold the same partition are no copies: a broker with
-both as `log.dirs` does not start.
+A copy has the name of its replica if one was given, else of its path or log directory. Two log
+directories of one broker below one path that hold the same partition are not copies: a broker with
+both in `log.dirs` does not start.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a directory of a partition comes from."""
+    """A directory of a partition, and where it comes from."""
 
     partition: Partition
     source: bytes
@@ -50,7 +50,7 @@ class _Place:
 def find_copies(
     inventory: Inventory, partitions: Iterable[Partition]
 ) -> tuple[list[Copies], list[Finding]]:
-    """The partitions of which there are several copies, and what is wrong with that already."""
+    """Returns partitions with several copies, and findings about copies of one broker."""
     together: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
         if partition.state == "live" and partition.is_whole and partition.topic is not None:
@@ -91,13 +91,13 @@ def _place(
 
 
 def _by_cluster(places: Sequence[_Place]) -> list[list[_Place]]:
-    """Places that may be of one cluster; who named them knows better than their files."""
+    """Groups places by cluster; places given as replicas form a group of their own."""
     named = [place for place in places if place.name is not None]
     rest = [place for place in places if place.name is None]
     clusters = {place.cluster for place in rest if place.cluster is not None}
     if len(clusters) <= 1:
         return [named + rest]
-    # Of those that do not say where they belong nobody can tell.
+    # Places without a cluster id could be of any cluster.
     groups = [[place for place in rest if place.cluster == cluster] for cluster in sorted(clusters)]
     return [named, *groups]
 
@@ -105,7 +105,7 @@ def _by_cluster(places: Sequence[_Place]) -> list[list[_Place]]:
 def _by_broker(
     inventory: Inventory, places: Sequence[_Place]
 ) -> tuple[dict[str, _Place], list[tuple[_Place, _Place]]]:
-    """One place for each copy by name, and pairs of places that one broker cannot both have."""
+    """Returns one place per copy by name, and pairs of places that conflict within one broker."""
     chosen: dict[str, _Place] = {}
     repeated: list[tuple[_Place, _Place]] = []
     per_source: dict[tuple[str | None, bytes], list[_Place]] = {}
@@ -118,7 +118,7 @@ def _by_broker(
             continue
         brokers: dict[str, _Place] = {}
         for place in of_source:
-            # Without its cluster and number nobody can tell whose it is; a backup has the id of
+            # Without cluster and broker id the owner is unknown. A backup has the directory id of
             # its original.
             if place.cluster is None or place.broker is None:
                 continue

@@ -1,6 +1,6 @@
-"""Which files to scan, in which order, and which of them make one log.
+"""Plans which files to scan, in which order, and which of them form one log.
 
-The plan is data: threads or tasks of a cluster carry it out alike.
+A plan is data, run by threads or by tasks of a cluster.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from ottla.storage import Source
 
 ENDLESS = 2**63 - 1
-"""The position behind every file."""
+"""A position after the end of every file."""
 
 INDEXES = ("offset-index", "time-index", "transaction-index")
 
 
 SPLIT_BYTES = 64 << 20
-"""Files larger than this are cut into ranges of as many bytes where several threads can share them:
-small enough for threads to end together, and large beside what a cut costs."""
+"""Size of the ranges into which larger files are split for several threads: small enough for
+threads to finish together, large compared to the cost of a split."""
 
 MIN_SPLIT_BYTES = 64 << 10
-"""Below this the few batches that are read on both sides of a cut would be most of the work."""
+"""Below this size, most of the work would be batches read on both sides of a split."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """One file to be scanned from start to end, in one pass or in ranges."""
+    """A file to be scanned from start to end, in one pass or in ranges."""
 
     file: FileEntry
     base_offset: int | None
@@ -52,11 +52,11 @@ class ScanTask:
     index: int
     """Index into the files of that log."""
     split_bytes: int | None = None
-    """Bytes of each range; `None` for one pass."""
+    """Size of each range; `None` for one pass."""
 
     @property
     def ranges(self) -> Sequence[tuple[int, int]]:
-        """Start and stop of each range, in bytes; the last reaches to whatever end the file has."""
+        """Start and stop position of each range; the last one extends to the end of the file."""
         if self.split_bytes is None or self.file.size <= self.split_bytes:
             return [(0, ENDLESS)]
         starts = range(0, self.file.size, self.split_bytes)
@@ -65,60 +65,60 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Files that follow each other and are judged together: sequences, transactions, gaps.
+    """Consecutive files that are judged together: sequences, transactions, gaps.
 
-    Usually all live segments of a partition; fewer when only some were asked for. Files that are no
-    part of the live log, such as `.swap` segments and snapshots, are each judged alone.
+    Usually all live segments of a partition, fewer if only some were given. Files outside the live
+    log, such as `.swap` segments and snapshots, are judged one by one.
     """
 
     partition: Partition | None
     files: tuple[FileEntry, ...]
     is_whole: bool
-    """All live segments of a partition."""
+    """Whether these are all live segments of a partition."""
     is_live: bool = False
-    """Live segments, which other files belong to."""
+    """Whether these are live segments, to which other files belong."""
 
     @property
     def orphans(self) -> tuple[int, ...]:
-        """Base offsets of index files without their segment."""
+        """Base offsets of index files without a segment."""
         return _orphans(self.partition) if self.is_live and self.partition else ()
 
     @property
     def beside(self) -> Mapping[tuple[FileKind, int], FileEntry]:
-        """The files to be held against the segments, by kind and offset: of a whole log only."""
+        """Files to check against the segments, by kind and offset; only of a complete log."""
         is_whole = self.is_live and self.is_whole
         return _beside(self.partition) if is_whole and self.partition else {}
 
     @property
     def is_consumer_offsets(self) -> bool:
-        """Whether the group coordinator wrote it, whose sequences are all 0."""
+        """Whether it is of the group coordinator, whose sequences are all 0."""
         return self.partition is not None and self.partition.topic == CONSUMER_OFFSETS
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything to be scanned, the largest file first: the last thread to end ends early."""
+    """Everything to scan, largest files first, so that all threads finish together."""
 
     inventory: Inventory
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
     logs: tuple[Log, ...]
-    """In the order of the partitions, then those of no partition."""
+    """In the order of the partitions, then those without a partition."""
     tasks: tuple[ScanTask, ...]
     unmatched_topics: tuple[str, ...]
-    """Patterns that no topic matched."""
+    """Patterns that match no topic."""
     copies: tuple[Copies, ...] = ()
-    """Partitions of which there are several copies, to be compared."""
+    """Partitions with several copies, to be compared."""
     findings: tuple[Finding, ...] = ()
-    """What the directories show together."""
+    """Findings about the directories as a whole."""
 
     @property
     def byte_count(self) -> int:
-        """Bytes to be read."""
+        """Number of bytes to read."""
         return sum(task.file.size for task in self.tasks)
 
     def split(self, split_bytes: int | None) -> Plan:
-        """The same plan with files larger than this cut into ranges; `None` for no cuts."""
+        """Returns the plan with larger files split into ranges; `None` for no splitting."""
         if all(task.split_bytes == split_bytes for task in self.tasks):
             return self
         tasks = tuple(replace(task, split_bytes=split_bytes) for task in self.tasks)
@@ -132,16 +132,16 @@ def plan_audit(
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Plan:
-    """The plan of an audit, whoever carries it out; no file is cut yet.
+    """Plans an audit, for any runner; files are not split yet.
 
     Raises:
         ValueError: there is nothing to audit.
-        StorageError: a URI leads to no store.
+        StorageError: a URI does not lead to a store.
     """
     sources = _paths(source)
     named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
     if not sources and not named:
-        raise ValueError("there is no source and no replica to audit")
+        raise ValueError("no source and no replica to audit")
     inventory = take_inventory(sources, named, files=AnyFiles(storage_options))
     return make_plan(inventory, tuple(topics or ()))
 
@@ -149,11 +149,11 @@ def plan_audit(
 def make_plan(
     inventory: Inventory, topics: Sequence[str] = (), *, split_bytes: int | None = None
 ) -> Plan:
-    """Plans the audit of an inventory, of the topics that match a pattern if there are any.
+    """Plans the audit of an inventory, for the topics that match a pattern, or all without one.
 
-    Directories scheduled for deletion and files that are leftovers are listed and not scanned:
-    Kafka removes them. A `.swap` segment is scanned, because Kafka will put it in place. Files
-    larger than `split_bytes` are cut into ranges.
+    Directories scheduled for deletion and leftover files are listed but not scanned, since Kafka
+    removes them. A `.swap` segment is scanned, since Kafka will put it in place. Files larger than
+    `split_bytes` are split into ranges.
     """
     partitions = tuple(p for p in inventory.partitions if p.is_of_topics(topics))
     directories = () if topics else inventory.log_directories
@@ -193,9 +193,9 @@ def make_plan(
 def _copies_together(
     tasks: Sequence[ScanTask], logs: Sequence[Log], copies: Sequence[Copies]
 ) -> Callable[[ScanTask], tuple[int, ...]]:
-    """The order of tasks: the largest first, but copies of a partition one after the other.
+    """Returns the sort key of tasks: largest first, copies of a partition one after another.
 
-    Little is then held at a time of what is kept of a copy until the last one is scanned.
+    This way, few copies are held in memory until the last of their partition is scanned.
     """
     groups = {p.directory: number for number, group in enumerate(copies) for p in group.partitions}
     largest: dict[int, int] = {}
@@ -255,7 +255,7 @@ def _logs(partition: Partition) -> list[Log]:
 
 
 def _beside(partition: Partition) -> dict[tuple[FileKind, int], FileEntry]:
-    """What is derived from the segments of a partition that was asked for as a whole."""
+    """Files derived from the segments of a partition, if it was given as a whole."""
     if not partition.is_whole:
         return {}
     return {

@@ -1,1 +1,1 @@
-"""What an audit returns: its tables, and the forms and places they are written in."""
+"""The result of an audit: its tables, and the formats they can be written in."""

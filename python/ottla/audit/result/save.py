@@ -1,4 +1,4 @@
-"""Tables as files of a directory that appears whole or not at all."""
+"""Writes tables as files of a directory that appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Format = Literal["jsonl", "parquet"]
 
-# A row group of Parquet: large enough to be read fast, small enough to be held.
+# Size of a Parquet row group: large enough for fast reading, small enough for memory.
 ROW_GROUP_BYTES = 32 << 20
 
 
@@ -31,7 +31,7 @@ def save_tables(
 
     Raises:
         FileExistsError: the directory exists and is not empty.
-        MissingDependencyError: Parquet was asked for without pyarrow.
+        MissingDependencyError: Parquet is requested without pyarrow.
     """
     target = os.path.abspath(directory)
     check_new_directory(target)
@@ -48,7 +48,7 @@ def save_tables(
 
 
 def check_parquet() -> None:
-    """Raises MissingDependencyError when Parquet cannot be written."""
+    """Raises MissingDependencyError if Parquet cannot be written."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as error:

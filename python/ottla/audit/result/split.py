@@ -1,8 +1,8 @@
-"""The records of a file split by what the audit found: the good ones, and those in quarantine.
+"""Splits the records of a file by the findings about it: valid records, and quarantine.
 
 `split_file` is a function of one file and its findings, so threads and tasks of a cluster share it.
-A finding condemns what lies in its range of bytes. Where it names a record and the rest of the
-batch can be read, it condemns that record alone.
+Certain findings send the bytes of their range to quarantine; if such a finding names a record and
+the rest of the batch can be read, only that record.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ CONDEMNING = frozenset(
 """Findings about the bytes of a segment that keep records out when they are errors."""
 
 PIECE_BYTES = 4 << 20
-"""Bytes of a range that a row of quarantine holds; a longer one goes on in the next row."""
+"""Size of the bytes in one row of quarantine; a longer range continues in the next row."""
 
 BATCH_BYTES = 64 << 20
 """A range up to this size may be a batch whose records can be read."""
 
-# Rows of quarantine that are handed out at a time.
+# Rows of quarantine returned at a time.
 _ROWS_AT_ONCE = 1_024
 
 _POSITION = [column.name for column in RECORD_COLUMNS].index("batch_position")
@@ -55,7 +55,7 @@ _NO_RECORD = (None,) * (len(RECORD_COLUMNS) - 1)
 
 
 def condemns(finding: Finding) -> bool:
-    """Whether a finding keeps records out, or bytes."""
+    """Whether a finding sends records or bytes to quarantine."""
     return finding.severity == "error" and finding.name in CONDEMNING
 
 
@@ -65,16 +65,16 @@ def split_file(
     """Splits the records of a file.
 
     Args:
-        place: the file, as the engine takes it.
+        place: the file, as the engine reads it.
         prefix: values of the columns `file`, `topic` and `partition`.
-        findings: what the audit found in this file; those that condemn nothing are passed over.
+        findings: the audit's findings in this file; those that condemn nothing are ignored.
 
     Returns:
-        Rows of `records` that are good, and rows of `quarantine`, both in pieces and in the order
-        of the file. The file is read while they are asked for.
+        Rows of `records` that are valid, and rows of `quarantine`, both in chunks and in the order
+        of the file. The file is read while iterating.
 
     Raises:
-        OSError: while iterating, when the file cannot be read.
+        OSError: while iterating, if the file cannot be read.
     """
     condemning = [finding for finding in findings if condemns(finding)]
     ranges = cache(lambda: _ranges(place, condemning))
@@ -83,32 +83,32 @@ def split_file(
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Bytes that are condemned, or some records of the batch they are."""
+    """Bytes in quarantine: all of the range, or some records of the batch it is."""
 
     start: int
     stop: int
     finding: Finding
     by_index: dict[int, Finding]
-    """Records that are condemned alone; empty where all of the range is."""
+    """Findings by record, if only these are in quarantine; empty for the whole range."""
 
 
 def _ranges(place: Any, findings: Iterable[Finding]) -> list[_Range]:
-    """What is condemned, in the order of the file, nothing twice."""
+    """Returns the ranges in quarantine, in the order of the file and without overlaps."""
     size = _size(place)
     ranges: list[_Range] = []
-    told: dict[str, tuple[int, Finding]] = {}
+    last: dict[str, tuple[int, Finding]] = {}
     known: dict[tuple[int, int], list[Finding]] = {}
-    untold = []
+    counted = []
     for finding in findings:
         if finding.position is None:
-            untold.append(finding)
+            counted.append(finding)
             continue
         stop = min(size, finding.position + (finding.size or 0))
         known.setdefault((finding.position, stop), []).append(finding)
-        told[finding.name] = max(told.get(finding.name, (0, finding)), (stop, finding), key=_stop)
-    for finding in untold:
-        # So many of a kind that the rest was counted: nothing behind the last is known to be good.
-        start, _ = told.get(finding.name, (0, finding))
+        last[finding.name] = max(last.get(finding.name, (0, finding)), (stop, finding), key=_stop)
+    for finding in counted:
+        # The rest of a kind with too many findings: nothing after the last is known to be valid.
+        start, _ = last.get(finding.name, (0, finding))
         known.setdefault((start, size), []).append(finding)
     end = 0
     for (start, stop), several in sorted(known.items(), key=lambda item: item[0]):
@@ -129,14 +129,14 @@ def _stop(pair: tuple[int, Finding]) -> int:
 
 
 def _valid(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[list[Row]]:
-    """The records outside of what is condemned."""
+    """Yields the records outside the ranges in quarantine."""
     ranges = found()
     at = 0
     for rows in record_chunks(place):
         good: list[Row] = []
         position, index = -1, 0
         for row in rows:
-            # A piece of the table holds whole batches.
+            # A chunk of the table holds complete batches.
             index = index + 1 if row[_POSITION] == position else 0
             position = row[_POSITION]
             while at < len(ranges) and ranges[at].stop <= position:
@@ -172,7 +172,7 @@ def _quarantine(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> I
 
 
 def _records(data: bytes) -> list[Row] | None:
-    """The records of bytes that are one batch of which every record can be read."""
+    """Returns the records if the bytes are exactly one batch that can be decoded, else None."""
     try:
         batches = list(read_batches(data))
         if len(batches) != 1 or batches[0].size != len(data):
@@ -201,7 +201,7 @@ def _size(place: Any) -> int:
 
 
 def _read(place: Any, position: int, size: int) -> bytes:
-    """Bytes of a file, fewer at its end."""
+    """Reads bytes of a file, fewer at its end."""
     if not isinstance(place, bytes):
         return bytes(place.read_at(position, size))
     with open(place, "rb", buffering=0) as file:

@@ -1,7 +1,7 @@
-"""A table of an audit, and the forms its rows take: dictionaries, JSON, Arrow.
+"""A table of an audit, and its rows as dictionaries, JSON or Arrow.
 
-A table iterates as dictionaries, is read by Arrow libraries through `__arrow_c_stream__`, and needs
-none of them. `batches` and `records` hold nothing: they read the files again, piece by piece.
+A table iterates over dictionaries, is read by Arrow libraries through `__arrow_c_stream__`, and
+requires none of them. `batches` and `records` hold no rows: they read the files again in chunks.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from ottla.errors import MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from ottla.logs.columns import Column, Row
 
-# Rows of a table in memory handed on at a time.
+# Rows in a chunk of a table that is in memory.
 CHUNK_ROWS = 16_384
 
 
 class Table:
     """Rows with named, typed columns.
 
-    Iterating gives dictionaries. pyarrow, Polars, DuckDB and pandas read a table as it stands::
+    Iteration yields dictionaries. pyarrow, Polars, DuckDB and pandas read a table directly::
 
         polars.DataFrame(result.findings)
         pyarrow.table(result.findings)
@@ -52,7 +56,7 @@ class Table:
 
     @classmethod
     def of_rows(cls, name: str, rows: Sequence[Row]) -> Table:
-        """A table held in memory."""
+        """Returns a table of rows in memory."""
         return cls(name, lambda: _cut(rows), len(rows))
 
     @classmethod
@@ -62,16 +66,16 @@ class Table:
         chunks: Callable[[], Iterable[Sequence[Row]]],
         batches: Callable[[Sequence[str] | None], Iterable[_engine.TableBatch]],
     ) -> Table:
-        """`batches` or `records`, read from files.
+        """Returns the table `batches` or `records`, read from files.
 
-        `batches` makes the rows of `chunks` as Arrow record batches of the columns asked for, which
-        is much faster.
+        `batches` returns the rows of `chunks` as Arrow record batches of the requested columns,
+        which is much faster.
         """
         return cls(name, chunks, None, batches)
 
     @classmethod
     def of_iterator(cls, name: str, rows: Callable[[], Iterator[Row]], count: int) -> Table:
-        """A table of so many rows that are made when they are read."""
+        """Returns a table of `count` rows that are generated while it is read."""
 
         def chunks() -> Iterator[Sequence[Row]]:
             left = rows()
@@ -81,7 +85,7 @@ class Table:
         return cls(name, chunks, count)
 
     def __len__(self) -> int:
-        """Rows. Of `batches` and `records` they are counted by reading the files once."""
+        """Number of rows. For `batches` and `records`, the files are read once to count them."""
         if self._length is None:
             pieces: Iterable[Sized] = self._batches([]) if self._batches else self._chunks()
             self._length = sum(map(len, pieces))
@@ -99,28 +103,28 @@ class Table:
         return f"<Table {self.name}: {', '.join(column.name for column in self.columns)}>"
 
     def rows(self) -> Iterator[Row]:
-        """The rows as tuples, in the order of `columns`."""
+        """Yields the rows as tuples, in the order of `columns`."""
         for chunk in self._chunks():
             yield from chunk
 
     def chunks(self) -> Iterator[Sequence[Row]]:
-        """The rows in pieces that fit in memory, none of them empty."""
+        """Yields the rows in chunks that fit in memory, none of them empty."""
         for chunk in self._chunks():
             if chunk:
                 yield chunk
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The whole table for an Arrow library (Arrow C Stream interface).
+        """Returns the table for an Arrow library (Arrow C Stream interface).
 
-        The files of `batches` and `records` are read while the stream is.
+        The files of `batches` and `records` are read while the stream is consumed.
         """
         if self._batches:
             stream = _engine.segment_stream(self.name, self._batches(None))
             return stream.__arrow_c_stream__(requested_schema)
         return arrow_stream(self.columns, list(self.rows())).__arrow_c_stream__(requested_schema)
 
-    def to_arrow(self) -> Any:
-        """A `pyarrow.Table`.
+    def to_arrow(self) -> pa.Table:
+        """Returns the table as a `pyarrow.Table`.
 
         Raises:
             MissingDependencyError: pyarrow is not installed.
@@ -132,8 +136,8 @@ class Table:
         schema = pa.table(arrow_stream(self.columns, [])).schema
         return pa.Table.from_batches(self.arrow_batches(), schema)
 
-    def arrow_batches(self) -> Iterator[Any]:
-        """The rows as `pyarrow.RecordBatch` objects that fit in memory, none of them empty."""
+    def arrow_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows as `pyarrow.RecordBatch` objects that fit in memory, none empty."""
         import pyarrow as pa
 
         if self._batches:
@@ -142,8 +146,8 @@ class Table:
         for chunk in self.chunks():
             yield from pa.table(arrow_stream(self.columns, chunk)).to_batches()
 
-    def to_polars(self) -> Any:
-        """A `polars.DataFrame`.
+    def to_polars(self) -> pl.DataFrame:
+        """Returns the table as a `polars.DataFrame`.
 
         Raises:
             MissingDependencyError: Polars is not installed.
@@ -154,8 +158,8 @@ class Table:
             raise missing("polars", "ottla[polars]") from error
         return pl.DataFrame(self)
 
-    def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`, by way of pyarrow.
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns the table as a `pandas.DataFrame`, through pyarrow.
 
         Raises:
             MissingDependencyError: pandas or pyarrow is not installed.
@@ -167,8 +171,8 @@ class Table:
         return self.to_arrow().to_pandas()
 
 
-def arrow_stream(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
-    """Rows as an object with `__arrow_c_stream__`, one record batch."""
+def arrow_stream(columns: Sequence[Column], rows: Sequence[Row]) -> _engine.TableStream:
+    """Returns rows as an object with `__arrow_c_stream__`, one record batch."""
     values: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
     values = values or [[] for _ in columns]
     types = []
@@ -183,7 +187,7 @@ def arrow_stream(columns: Sequence[Column], rows: Sequence[Row]) -> Any:
 
 
 def jsonable(value: Any) -> Any:
-    r"""A value as JSON has it: bytes that are UTF-8 as text, others as ``{"base64": …}``.
+    r"""Returns a value for JSON: bytes that are UTF-8 as text, others as ``{"base64": …}``.
 
     >>> jsonable([b"price", b"12.50", None]), jsonable(b"\xff")
     (['price', '12.50', None], {'base64': '/w=='})
@@ -201,7 +205,7 @@ def jsonable(value: Any) -> Any:
 
 
 def json_line(columns: Sequence[Column], row: Row) -> str:
-    """A row as one JSON object on one line."""
+    """Returns a row as one JSON object on one line."""
     pairs = zip(columns, row, strict=True)
     return json.dumps({column.name: jsonable(value) for column, value in pairs}, ensure_ascii=False)
 
@@ -212,8 +216,8 @@ def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def missing(package: str, what: str) -> MissingDependencyError:
-    """The error for a package that a form of a table needs."""
+    """Returns the error for a missing package that a format of a table needs."""
     return MissingDependencyError(
         f"{package} is not installed: pip install '{what}', or read the table through any"
-        " library that knows __arrow_c_stream__"
+        " library that supports __arrow_c_stream__"
     )

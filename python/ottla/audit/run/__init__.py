@@ -1,1 +1,1 @@
-"""Scanning: what one file takes, and how threads share the files of a plan."""
+"""Scanning: the request to scan one file, and threads that share the files of a plan."""

@@ -1,4 +1,4 @@
-"""How fast a run may read, how far it is, and whether it is to stop: shared by its threads."""
+"""Speed limit, progress and cancellation of a run, shared by its threads."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import time
 from collections.abc import Callable
 
 Progress = Callable[[int, int], object]
-"""Called with the bytes read so far and the bytes to be read, by one thread at a time."""
+"""Called with the bytes read so far and the bytes to read, by one thread at a time."""
 
 
 class Pace:
-    """Counts what all threads read.
+    """Counts the bytes that all threads read.
 
     Args:
-        total: bytes to be read.
-        max_mb_per_s: bound on the bytes read a second, in 10⁶ bytes.
-        progress: told how far the run is.
+        total: bytes to read.
+        max_mb_per_s: limit on reading, in 10⁶ bytes per second.
+        progress: called with the progress of the run.
     """
 
     def __init__(
         self, total: int, *, max_mb_per_s: float | None = None, progress: Progress | None = None
     ) -> None:
         self.cancelled = threading.Event()
-        """Set when the threads are to stop at their next window."""
+        """Set to stop the threads at their next window."""
         self._throttle = None if max_mb_per_s is None else _Throttle(max_mb_per_s * 1e6)
         self._progress = progress
         self._lock = threading.Lock()
@@ -31,24 +31,24 @@ class Pace:
         self._total = total
 
     def advance(self, size: int) -> None:
-        """Counts bytes read, and waits where they came too fast."""
+        """Counts bytes read, and waits if they exceed the speed limit."""
         self.report(size)
         self._slow_down(size)
 
     def report(self, size: int) -> None:
-        """Counts bytes for progress alone."""
+        """Counts bytes for progress only."""
         if self._progress is not None and size:
             with self._lock:
                 self._read += size
                 self._progress(self._read, self._total)
 
     def may_read(self, size: int) -> bool:
-        """Before bytes are read a second time: waits, and says whether to go on."""
+        """Called before reading bytes again: waits, and returns whether to continue."""
         self._slow_down(size)
         return not self.cancelled.is_set()
 
     def again(self) -> Callable[[int], bool]:
-        """A callback for what is read a second time, which counts for the bound on speed alone."""
+        """Returns a callback for bytes read again, which count for the speed limit only."""
         known = 0
 
         def advance(read: int) -> bool:
@@ -65,7 +65,7 @@ class Pace:
 
 
 class _Throttle:
-    """Lets bytes pass at a rate: each amount pushes the moment of the next one back."""
+    """Limits a rate: each amount delays the next one."""
 
     def __init__(self, bytes_per_s: float) -> None:
         self._bytes_per_s = bytes_per_s
@@ -73,7 +73,7 @@ class _Throttle:
         self._free_at = time.monotonic()
 
     def delay_s(self, size: int) -> float:
-        """How long to wait after having read so many bytes."""
+        """Returns how long to wait after reading so many bytes."""
         with self._lock:
             now = time.monotonic()
             self._free_at = max(self._free_at, now) + size / self._bytes_per_s

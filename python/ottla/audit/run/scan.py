@@ -1,6 +1,6 @@
-"""How one file is scanned, in one pass or in ranges: what it takes, and how ranges are joined.
+"""The request to scan one file, in one pass or in ranges, and the joining of ranges.
 
-A request is data: it is carried out by a thread of this process, or by a task of a cluster.
+A request is data, executed by a thread of this process or by a task of a cluster.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """One file, and all that is known about it beside its bytes."""
+    """A file, and everything a scan needs to know besides its bytes."""
 
     place: Place
-    """What is read: a path, or what reads from elsewhere."""
+    """The file to read."""
     size: int
-    """Bytes when it was listed. What is appended later is not seen, so that ranges scanned at
-    different times, and by different processes, are of one file."""
+    """Size in bytes when it was listed. Later appends are ignored, so that ranges scanned at
+    different times and by different processes see the same file."""
     base_offset: int | None
     next_base_offset: int | None
     is_active: bool
@@ -41,7 +41,7 @@ class ScanRequest:
     now_ms: int
 
     def open(self) -> _engine.Segment:
-        """The segment.
+        """Opens the segment.
 
         Raises:
             OSError: the file cannot be opened.
@@ -72,7 +72,7 @@ def scan_request(
     now_ms: int,
     is_compared: bool,
 ) -> ScanRequest:
-    """What it takes to scan the file of a task; `beside` is what its log has beside segments."""
+    """Returns the request to scan a task's file; `beside` is that of its log."""
     return ScanRequest(
         place=files.place(task.file.path, task.file.size),
         size=task.file.size,
@@ -90,7 +90,7 @@ def scan_request(
 
 
 def scan_whole(segment: _engine.Segment) -> bytes:
-    """What one pass over a segment shows, as bytes for `unpacked_scan`.
+    """Scans a segment in one pass. Returns bytes for `unpack_scan`.
 
     Raises:
         OSError: the file cannot be read.
@@ -99,7 +99,7 @@ def scan_whole(segment: _engine.Segment) -> bytes:
 
 
 def scan_range(segment: _engine.Segment, start: int, stop: int) -> bytes:
-    """What a range of a segment shows, as bytes for `join_ranges`.
+    """Scans a range of a segment. Returns bytes for `join_ranges`.
 
     Raises:
         OSError: the file cannot be read.
@@ -107,13 +107,13 @@ def scan_range(segment: _engine.Segment, start: int, stop: int) -> bytes:
     return segment.scan_range(start, stop).to_bytes()
 
 
-def unpacked_scan(data: bytes) -> _engine.SegmentScan:
-    """The scan that `scan_whole` gave, maybe in another process."""
+def unpack_scan(data: bytes) -> _engine.SegmentScan:
+    """Returns the scan that `scan_whole` returned as bytes, possibly in another process."""
     return _engine.SegmentScan.from_bytes(data)
 
 
 def join_ranges(request: ScanRequest, ranges: Sequence[bytes]) -> tuple[_engine.SegmentScan, int]:
-    """What all ranges of a file show together, and how many had to be read again for it.
+    """Joins all ranges of a file. Returns the scan, and how many ranges had to be read again.
 
     Raises:
         OSError: the file cannot be read again.
@@ -135,6 +135,6 @@ def _place_beside(
     kind: FileKind,
     base_offset: int | None,
 ) -> Place | None:
-    """The file of a kind beside a segment, if there is one and it holds anything."""
+    """Returns the file of a kind beside a segment, None if there is none or it is empty."""
     file = None if base_offset is None else beside.get((kind, base_offset))
     return None if file is None or not file.size else files.place(file.path, file.size)

@@ -1,9 +1,9 @@
-"""Carries a plan out with threads of this process.
+"""Runs a plan with threads of this process.
 
-Each thread takes the next file, or the next range of a large one, and lets the engine scan it
-without the interpreter's lock. Ranges are joined from the left as they come. What a file leaves
-behind is its row and its findings; when the last file of a log is done, the log is judged
-(sequences, transactions and gaps across files) and the engine's state of it is let go.
+Each thread takes the next file, or the next range of a large one, and the engine scans it without
+the interpreter's lock. Ranges are joined from the left as they arrive. After its last file, a log
+is judged (sequences, transactions and gaps across files) and the engine's state of it is released;
+only rows and findings remain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def default_threads() -> int:
-    """The cores this process may use."""
+    """Returns the number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -46,33 +46,33 @@ def default_threads() -> int:
 
 @dataclass(slots=True)
 class _LogState:
-    """A log on its way: the scans of its files, by index, until all are there."""
+    """A log in progress: the scans of its files, by index, until all are complete."""
 
     pending: int
     beside: Mapping[tuple[FileKind, int], FileEntry]
-    """As of the log."""
-    scans: dict[int, Any] = field(default_factory=dict)
+    """See `Log.beside`."""
+    scans: dict[int, _engine.SegmentScan] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _FileState:
-    """A file on its way: its ranges, which are joined from the left by one thread at a time."""
+    """A file in progress: its ranges, joined from the left by one thread at a time."""
 
     task: ScanTask
     count: int
     changed: threading.Condition = field(default_factory=threading.Condition)
     segment: _engine.Segment | None = None
     chunks: dict[int, _engine.Chunk | None] = field(default_factory=dict)
-    """Those that wait for the ones before them; `None` is a range that could not be read."""
+    """Chunks that wait for the ones before them; `None` is a range that could not be read."""
     left: _engine.Chunk | None = None
-    """All up to `joined`."""
+    """All ranges up to `joined`, as one chunk."""
     joined: int = 0
     is_joining: bool = False
     reason: str | None = None
     """Why the file cannot be read."""
 
     def next_chunk(self) -> tuple[bool, _engine.Chunk | None]:
-        """Whether the range that follows those joined is there, and what it shows."""
+        """Returns whether the range after the joined ones has arrived, and its chunk."""
         with self.changed:
             if self.joined not in self.chunks:
                 self.is_joining = False
@@ -81,18 +81,18 @@ class _FileState:
 
 
 class ThreadRunner:
-    """Carries a plan out with threads of this process.
+    """Runs a plan with threads of this process.
 
     Args:
         plan: what to scan.
         level: ``crc``, ``decode`` or ``full``.
-        threads: how many files and ranges are scanned at once.
-        max_mb_per_s: bound on the bytes read a second by all threads together, in 10⁶ bytes.
-        progress: told how far the run is, at least every 8 MiB a thread.
-        topic_configs: settings of topics, by pattern.
+        threads: how many files and ranges to scan in parallel.
+        max_mb_per_s: limit on reading, over all threads, in 10⁶ bytes per second.
+        progress: called at least every 8 MiB per thread.
+        topic_configs: configuration of topics, by pattern.
 
-    Every method raises KeyboardInterrupt after Ctrl-C, as soon as each thread is through its
-    current 8 MiB.
+    Every method raises KeyboardInterrupt after Ctrl-C, once each thread has finished its current
+    8 MiB.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class ThreadRunner:
 
     def scan(self, gathered: Gathered) -> None:
         """See `Runner`."""
-        _Scanning(self, gathered).run()
+        _PlanScan(self, gathered).run()
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
-        """See `Runner`. Predicts some at once."""
+        """See `Runner`. Predicts several starts in parallel."""
         if not requests:
             return []
         from concurrent.futures import ThreadPoolExecutor
@@ -142,8 +142,8 @@ class ThreadRunner:
         return [request.rows() for request in requests]
 
 
-class _Scanning:
-    """The scan of a plan's files on its way."""
+class _PlanScan:
+    """A scan of a plan's files in progress."""
 
     def __init__(self, runner: ThreadRunner, gathered: Gathered) -> None:
         self._plan = plan = runner.plan
@@ -164,7 +164,7 @@ class _Scanning:
             plan.inventory, plan.copies, runner.surroundings.checkpoints, runner.pace.may_read
         )
         self._logs: dict[int, _LogState] = {}
-        """Those of which some files are scanned, or are being scanned."""
+        """Logs of which some files have been or are being scanned."""
 
     def run(self) -> None:
         self._scan_all(self._threads)
@@ -172,7 +172,7 @@ class _Scanning:
         self._gathered.add_compared(self._comparison.rows, self._comparison.findings)
 
     def _scan_all(self, threads: int) -> None:
-        # Loaded here: it brings `logging`, a good part of what `import ottla` may cost.
+        # Imported here: it imports `logging`, a good part of the import time of `ottla`.
         from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
         with ThreadPoolExecutor(threads, thread_name_prefix="ottla-audit") as executor:
@@ -180,11 +180,11 @@ class _Scanning:
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
-                # Reached by Ctrl-C and by a fault in a thread: the others stop at the next window.
+                # Reached by Ctrl-C and by an error in a thread: the others stop at the next window.
                 self._pace.cancelled.set()
         for future in futures:
             future.result()
-        # What is read from here on can be stopped too.
+        # Reading after this point can be cancelled too.
         self._pace.cancelled.clear()
 
     def _work(self) -> None:
@@ -203,13 +203,13 @@ class _Scanning:
             raise
 
     def _scan(self, state: _FileState, number: int, start: int, stop: int) -> None:
-        """Scans one range of a file, and joins what can be joined."""
+        """Scans one range of a file, and joins it if the ranges before it have arrived."""
         size = min(stop, state.task.file.size) - start
         reported = 0
 
         def advance(read: int) -> bool:
             nonlocal reported
-            # A few bytes behind a range are read for it too.
+            # Some bytes after a range are read for it too; they are not counted.
             done = read if state.count == 1 else min(read, size)
             self._pace.advance(done - reported)
             reported = done
@@ -234,7 +234,7 @@ class _Scanning:
             self._join(state, number, chunk)
 
     def _wait_for_room(self, state: _FileState, number: int) -> None:
-        """Waits while too many ranges wait to be joined: what they show is held in memory."""
+        """Waits while too many ranges, which are held in memory, wait to be joined."""
         with state.changed:
             while number - state.joined > 2 * self._threads and not self._pace.cancelled.is_set():
                 state.changed.wait(0.1)
@@ -269,15 +269,15 @@ class _Scanning:
         self._gathered.add_unreadable(state.task.file.path, state.reason)
 
     def _join(self, state: _FileState, number: int, chunk: _engine.Chunk | None) -> None:
-        """Joins the ranges that follow those joined before; the last one completes the file."""
+        """Joins the next ranges that have arrived; the last one completes the file."""
         with state.changed:
             state.chunks[number] = chunk
             if state.is_joining:
                 return
             state.is_joining = True
         while True:
-            is_there, right = state.next_chunk()
-            if not is_there:
+            has_arrived, right = state.next_chunk()
+            if not has_arrived:
                 return
             left = self._joined(state, right)
             with state.changed:
@@ -311,8 +311,8 @@ class _Scanning:
             self._fail(state, error)
             return None
 
-    def _keep(self, task: ScanTask, scan: Any | None) -> None:
-        """Keeps the scan of a file until its log is complete, then judges the log."""
+    def _keep(self, task: ScanTask, scan: _engine.SegmentScan | None) -> None:
+        """Stores the scan of a file; judges the log when it is complete."""
         state = self._log_state(task.log)
         log = self._plan.logs[task.log]
         with self._lock:
