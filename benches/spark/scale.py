@@ -183,7 +183,7 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
             (planning, "make_plan", clocked("plan_s", planning.make_plan)),
             (runner, "make_bins", clocked("bins_s", make_bins)),
             (TaskSize, "bytes_for", lambda *_: RANGE_BYTES),
-            (runner, "_judged_groups", judged),
+            (runner, "_judge_groups", judged),
             (ClusterRunner, "scan", clocked("merge_s", ClusterRunner.scan)),
             (Gathered, "outcome", clocked("merge_s", Gathered.outcome)),
         ):

@@ -1,17 +1,17 @@
-"""Ottla on Spark: the same rules and the same results, in the tasks of a cluster.
+"""Ottla on Spark: the same rules and the same results, computed by the tasks of a cluster.
 
 ::
 
     import ottla.spark
 
-    spark = ottla.spark.session()                 # or the session your platform gives you
-    print(ottla.spark.doctor(spark))              # is everything in its place?
-    ottla.spark.ship(spark)                       # where the workers have no Ottla of their own
+    spark = ottla.spark.session()                 # or the session that your platform provides
+    print(ottla.spark.doctor(spark))              # checks the setup
+    ottla.spark.ship(spark)                       # if Ottla is not installed on the workers
 
-PySpark is loaded when a function is called: importing this package is cheap and needs none.
+PySpark is imported when a function is called: importing this package is cheap and needs no PySpark.
 """
 
-# The function and its package share their name, so the function is bound here, once, over it.
+# The function shares its name with its package, so it is bound here over the package.
 from ottla.spark.audit.audit import audit
 from ottla.spark.captured.columns import VERDICT_COLUMNS, CapturedColumn, verdict_schema
 from ottla.spark.captured.parquet import validate_parquet

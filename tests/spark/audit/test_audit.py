@@ -163,7 +163,7 @@ def test_an_empty_directory_is_not_read(spark: Any, tmp_path: Path) -> None:
 def test_arguments_are_those_of_the_embedded_audit(spark: Any, demo: Path) -> None:
     with pytest.raises(ValueError, match="level is 'deep', not one of crc, decode, full"):
         ottla.spark.audit(spark, demo, level="deep")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="split_bytes is 1, not at least 65536"):
+    with pytest.raises(ValueError, match="split_bytes is 1, must be at least 65536"):
         ottla.spark.audit(spark, demo, split_bytes=1)
     result = ottla.spark.audit(spark, demo, topics=["orders"], level="crc")
     assert_equal(result, ottla.audit(demo, topics=["orders"], level="crc"))

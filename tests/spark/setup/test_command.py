@@ -40,7 +40,7 @@ def test_the_report_and_the_status_are_those_of_the_embedded_engine(demo: Path) 
 def test_options_of_the_other_engine_are_refused(demo: Path) -> None:
     threads = ottla("audit", demo, "--engine", "spark", "--threads", "2")
     assert threads.status == 64
-    assert "--threads and --max-mb-per-s are of --engine embedded" in threads.err
+    assert "--threads and --max-mb-per-s apply to --engine embedded only" in threads.err
     master = ottla("audit", demo, "--master", "local[2]")
     assert master.status == 64
     assert "--master needs --engine spark" in master.err
@@ -150,4 +150,4 @@ def test_a_server_of_spark_connect_that_is_not_there_is_told_in_a_sentence() -> 
 def test_a_master_that_spark_does_not_know_is_wrong_usage(demo: Path) -> None:
     wrong = ottla("audit", demo, "--engine", "spark", "--master", "10.0.0.1:7077")
     assert wrong.status == 64
-    assert "'10.0.0.1:7077' is no master of Spark" in wrong.err
+    assert "'10.0.0.1:7077' is not a Spark master" in wrong.err

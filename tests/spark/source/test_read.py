@@ -34,5 +34,5 @@ def test_what_is_not_there_is_said_at_once(spark: Any, demo: Path, tmp_path: Pat
         ottla.spark.read(spark, demo, columns=["price"])
     with pytest.raises(SparkError, match="no such file or directory"):
         ottla.spark.read(spark, tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="partition_bytes is 1, not at least 65536"):
+    with pytest.raises(ValueError, match="partition_bytes is 1, must be at least 65536"):
         ottla.spark.read(spark, demo, partition_bytes=1)

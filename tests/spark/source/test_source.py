@@ -20,7 +20,7 @@ from benches.data import encode_batch
 pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import SparkError
-from ottla.spark.source.filters import Pushed
+from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.options import parse_options, schema_of
 from ottla.spark.source.reader import FilteringReader, TableReader
 from pyspark.errors import AnalysisException
@@ -43,7 +43,7 @@ def rows_of(reader: TableReader) -> tuple[list[dict[str, Any]], int]:
 
 
 def read(path: Path, **options: str) -> list[dict[str, Any]]:
-    return rows_of(TableReader(parse_options({"path": str(path), **options}), Pushed()))[0]
+    return rows_of(TableReader(parse_options({"path": str(path), **options}), PushedFilters()))[0]
 
 
 def embedded(path: Any, table: str, **arguments: Any) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_level_and_topics_are_those_of_the_audit(demo: Path) -> None:
 def test_several_paths_are_one_table(tmp_path: Path) -> None:
     paths = [str(write_log_directory(tmp_path / name)) for name in ("a", "b")]
     options = {"paths": json.dumps(paths)}
-    reader = TableReader(parse_options(options), Pushed())
+    reader = TableReader(parse_options(options), PushedFilters())
     assert rows_of(reader)[0] == embedded(paths, "records")
 
 
@@ -117,7 +117,7 @@ def large_log(root: Path, *, index: bool = True) -> tuple[Path, int]:
 def test_a_large_segment_is_cut_where_its_index_knows_a_batch(tmp_path: Path) -> None:
     directory, _ = large_log(tmp_path)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    found, tasks = rows_of(TableReader(parse_options(options), Pushed()))
+    found, tasks = rows_of(TableReader(parse_options(options), PushedFilters()))
     assert found == embedded(directory, "records")
     assert tasks >= 6
 
@@ -148,7 +148,7 @@ def test_an_index_that_lies_cuts_nothing(tmp_path: Path) -> None:
     )
     (directory / segment_name(0, "index")).write_bytes(entries)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    found, tasks = rows_of(TableReader(parse_options(options), Pushed()))
+    found, tasks = rows_of(TableReader(parse_options(options), PushedFilters()))
     assert found == embedded(directory, "records")
     assert tasks == 1
 
@@ -167,18 +167,20 @@ def test_an_index_that_points_into_a_value_full_of_batches_is_told(tmp_path: Pat
     )
     (directory / segment_name(0, "index")).write_bytes(entries)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    with pytest.raises(SparkError, match=r"the offset index names byte .*, which lies inside"):
-        rows_of(TableReader(parse_options(options), Pushed()))
+    with pytest.raises(SparkError, match=r"the offset index points to byte .*, which is inside"):
+        rows_of(TableReader(parse_options(options), PushedFilters()))
     assert read(directory) == embedded(directory, "records")
 
 
 def test_small_files_share_a_task(tmp_path: Path) -> None:
     names = [f"orders-{number}" for number in range(40)]
     directory = write_log_directory(tmp_path / "kafka", names)
-    _, tasks = rows_of(TableReader(parse_options({"path": str(directory)}), Pushed()))
+    _, tasks = rows_of(TableReader(parse_options({"path": str(directory)}), PushedFilters()))
     assert tasks == 1
     _, tasks = rows_of(
-        TableReader(parse_options({"path": str(directory), "partition_bytes": SMALL}), Pushed())
+        TableReader(
+            parse_options({"path": str(directory), "partition_bytes": SMALL}), PushedFilters()
+        )
     )
     assert tasks == 80
 
@@ -196,10 +198,10 @@ def test_columns_are_those_asked_for_in_that_order(demo: Path) -> None:
         ({"table": "recrods"}, "table is 'recrods', not one of files, batches, records, findings"),
         ({"tabel": "files"}, "no option 'tabel', only table, columns, topics"),
         ({"columns": "offset,key,velocity"}, "records has no column 'velocity', only file, topic"),
-        ({"columns": "offset,offset"}, "column 'offset' is asked for 2 times"),
+        ({"columns": "offset,offset"}, "column 'offset' is selected 2 times"),
         ({"level": "deep"}, "level is 'deep', not one of crc, decode, full"),
-        ({"partition_bytes": "64MB"}, "partition_bytes is '64MB', not a number of at least 65536"),
-        ({"fail_on_data_loss": "perhaps"}, "fail_on_data_loss is 'perhaps', not true or false"),
+        ({"partition_bytes": "64MB"}, "partition_bytes is '64MB', must be a number of at least 65536"),
+        ({"fail_on_data_loss": "perhaps"}, "fail_on_data_loss is 'perhaps', must be true or false"),
     ],
 )
 def test_an_option_that_is_wrong_is_told_with_those_that_are_right(
@@ -210,7 +212,7 @@ def test_an_option_that_is_wrong_is_told_with_those_that_are_right(
 
 
 def test_a_read_without_a_path_is_refused() -> None:
-    with pytest.raises(SparkError, match="was given no path"):
+    with pytest.raises(SparkError, match="needs a path"):
         parse_options({})
 
 
@@ -233,7 +235,7 @@ def test_a_file_that_vanishes_after_it_was_listed_stops_the_task_unless_told_oth
     directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     for fail, expected in (("true", None), ("false", 12)):
         request = parse_options({"path": str(directory), "fail_on_data_loss": fail})
-        reader = TableReader(request, Pushed())
+        reader = TableReader(request, PushedFilters())
         partitions = reader.partitions()
         path = directory / "orders-0" / segment_name(0)
         data = path.read_bytes()
@@ -262,7 +264,7 @@ def test_objects_of_a_store_are_read_with_its_options(s3: Store, demo: Path) -> 
         **{f"storage.{name}": value for name, value in s3.options.items()},
     }
     for table in ("records", "batches", "files", "metrics", "findings"):
-        reader = TableReader(parse_options({**options, "table": table}), Pushed())
+        reader = TableReader(parse_options({**options, "table": table}), PushedFilters())
         rows = ottla.audit(uri, storage_options=s3.options)
         found, _ = rows_of(reader)
         assert found == getattr(rows, table).to_arrow().to_pylist()
@@ -275,7 +277,7 @@ def test_objects_of_a_store_are_read_with_its_options(s3: Store, demo: Path) -> 
 def pushed(path: Path, table: str, filters: Sequence[Any]) -> tuple[list[dict[str, Any]], int, int]:
     """Rows after the filters given back, tasks, and how many were given back."""
     options = {"path": str(path), "table": table, "partition_bytes": SMALL}
-    reader = FilteringReader(parse_options(options), Pushed())
+    reader = FilteringReader(parse_options(options), PushedFilters())
     left = list(reader.pushFilters(filters))
     rows, tasks = rows_of(reader)
     return [row for row in rows if all(holds(one, row) for one in left)], tasks, len(left)
@@ -359,7 +361,9 @@ def test_filters_on_places_and_offsets_leave_files_out(tmp_path: Path) -> None:
         pytest.skip("PySpark before 4.1 pushes no filters")
     directory = write_log_directory(tmp_path / "kafka")
     everything = rows_of(
-        TableReader(parse_options({"path": str(directory), "partition_bytes": SMALL}), Pushed())
+        TableReader(
+            parse_options({"path": str(directory), "partition_bytes": SMALL}), PushedFilters()
+        )
     )[1]
     place = [datasource.EqualTo(("topic",), "orders"), datasource.EqualTo(("partition",), 1)]
     offsets = [datasource.GreaterThan(("offset",), 11), datasource.LessThan(("offset",), 13)]

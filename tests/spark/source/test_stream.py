@@ -44,7 +44,7 @@ TYPES = {
 def schema(columns: str = COLUMNS, table: str = "records") -> StructType:
     """The schema Spark would hand to the reader."""
     request = parse_options({"path": "x", "columns": columns, "table": table})
-    return StructType([StructField(c.name, TYPES[c.type]) for c in request.described])
+    return StructType([StructField(c.name, TYPES[c.type]) for c in request.column_definitions])
 
 
 class Query:

@@ -1,1 +1,1 @@
-"""The audit on Spark: its plan as bins, what tasks do with them, and the result as frames."""
+"""The audit on Spark: the plan as bins, the work of tasks, and the result as data frames."""

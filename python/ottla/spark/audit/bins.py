@@ -1,7 +1,7 @@
-"""A plan of the audit cut into the work of tasks: large ranges first, small files packed together.
+"""Divides a plan into bins, the work of tasks: large ranges first, small files packed together.
 
-The result of an audit does not depend on it. A bin is bytes until its own task loads it: thousands
-are shipped with every task, and a task unpacks only what it does.
+The result of an audit does not depend on the bins. A bin is bytes until its own task unpacks it,
+because thousands of them are sent with every task.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ottla.audit.run.scan import ScanRequest, scan_request
-from ottla.spark.work.packing import packed
+from ottla.spark.work.packing import group_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,43 +23,43 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import Inventory
 
 MAX_FILES = 2_000
-"""Files of a bin: opening them may take longer than reading them."""
+"""Maximum number of files in a bin: opening them may take longer than reading them."""
 
-LOGS_HELD = 256
-"""Logs of which the names of all files are held while bins are packed."""
+CACHED_LOGS = 256
+"""Logs whose file names are held while bins are packed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanItem:
-    """One range of a file, or a whole one, to be scanned by a task."""
+    """A range of a file, or a whole file, to be scanned by a task."""
 
     group: int
-    """As of its log."""
+    """See `LogItem.group`."""
     log: int
     """Index into the plan's logs."""
     index: int
     """Index into the files of that log."""
     number: int
-    """Of the range, from the left."""
+    """Number of the range, from the left."""
     count: int
-    """Ranges of the file."""
+    """Number of ranges in the file."""
     start: int
     stop: int
     size: int
-    """Bytes to be read."""
+    """Bytes to read."""
     request: ScanRequest
 
 
 @dataclass(frozen=True, slots=True)
 class LogItem:
-    """A log, sent along with the first of its files that a bin has: who judges it needs it."""
+    """A log, sent with the first of its files in any bin, for whoever judges it."""
 
     log: int
     group: int
-    """Logs with the same number are judged together: copies of a partition, else each alone."""
+    """Logs with the same number are judged together: copies of a partition; others alone."""
     value: Log
     requests: Mapping[int, ScanRequest]
-    """Of the files that are cut into ranges, by index."""
+    """Requests of the files that are split into ranges, by index."""
     copies: Copies | None
 
 
@@ -68,7 +68,7 @@ Bin = tuple[tuple[LogItem, ...], tuple[ScanItem, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """What each task has to do, in the order in which tasks begin."""
+    """The work of each task, in the order in which tasks start."""
 
     packed: tuple[bytes, ...]
 
@@ -76,27 +76,27 @@ class Bins:
         return len(self.packed)
 
     def parts(self, size: int) -> Iterator[Bins]:
-        """The same in their order, so many at a time."""
+        """Yields the bins in order, `size` at a time."""
         for start in range(0, len(self.packed), size):
             yield Bins(self.packed[start : start + size])
 
     def load(self, number: int) -> Bin:
-        """The work of one task."""
-        # Made by `make_bins`, in the driver of this job.
+        """Unpacks the work of one task."""
+        # Packed by `make_bins`, in the driver of this job.
         logs, items = pickle.loads(zlib.decompress(self.packed[number]))
         return logs, items
 
 
 def names_of(inventory: Inventory) -> Inventory:
-    """What of an inventory tells how files are called: small."""
+    """Returns the small part of an inventory that is needed to display names."""
     return replace(inventory, log_directories=(), partitions=(), unreadable=())
 
 
 def make_bins(plan: Plan, *, level: str, now_ms: int, bin_bytes: int) -> Bins:
-    """Packs the tasks of a plan into bins of about as many bytes, or of `MAX_FILES` files.
+    """Packs the tasks of a plan into bins of about `bin_bytes`, or of `MAX_FILES` files.
 
-    Ranges of at least a quarter of a bin come first, the longest before the others. What is smaller
-    is packed log by log, so that a task finds neighbours together.
+    Ranges of at least a quarter of a bin come first, longest first. Smaller ones are packed log by
+    log, so that a task reads neighbouring files.
     """
     return _Packer(plan, level, now_ms).bins(bin_bytes)
 
@@ -115,13 +115,13 @@ class _Packer:
         for task in plan.tasks:
             if len(task.ranges) > 1:
                 self._cut.setdefault(task.log, []).append(task)
-        self._beside = lru_cache(LOGS_HELD)(lambda index: plan.logs[index].beside)
+        self._beside = lru_cache(CACHED_LOGS)(lambda index: plan.logs[index].beside)
 
     def bins(self, bin_bytes: int) -> Bins:
         bins: list[tuple[int, bytes]] = []
         described: set[int] = set()
         items = self._items(bin_bytes)
-        for group in packed(items, _size_of, max_bytes=bin_bytes, max_items=MAX_FILES):
+        for group in group_items(items, _size_of, max_bytes=bin_bytes, max_items=MAX_FILES):
             new = dict.fromkeys(item.log for item in group if item.log not in described)
             described.update(new)
             logs = tuple(self._log_item(log) for log in new)
@@ -172,7 +172,7 @@ class _Packer:
 
     def _group(self, index: int) -> tuple[int, Copies | None]:
         log = self._plan.logs[index]
-        # Only the whole log of a partition is compared with others.
+        # Only complete logs of a partition are compared.
         return (self._copies_of(log) if log.is_whole else None) or (index, None)
 
     def _copies_of(self, log: Log) -> tuple[int, Copies] | None:
@@ -184,5 +184,5 @@ def _size_of(item: ScanItem) -> int:
 
 
 def _longest(task: ScanTask) -> int:
-    """Bytes of the longest range of a task."""
+    """Size of the longest range of a task."""
     return min(task.file.size, task.split_bytes or task.file.size)

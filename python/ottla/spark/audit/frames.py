@@ -1,4 +1,4 @@
-"""Tables of an audit as data frames: small ones from the driver, rows of segments read by tasks."""
+"""Tables of an audit as data frames: small ones from the driver, those of segments from tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.audit.result.split import split_file
 from ottla.audit.result.tables import arrow_stream
 from ottla.logs.segment import segment_table
 from ottla.spark.work.items import frame_of_work, rows_of_work
-from ottla.spark.work.packing import packed
+from ottla.spark.work.packing import group_items
 from ottla.spark.work.schema import schema_of
 from ottla.storage import Place
 
@@ -27,65 +27,65 @@ if TYPE_CHECKING:
     from ottla.logs.columns import Row
     from ottla.spark.work.items import Reader
 
-    Work = tuple[str, list[bytes]]
-    """Name of the table, and files by the number of the task, packed."""
+    FileTask = tuple[str, list[bytes]]
+    """Name of the table, and packed files by the number of the task."""
 
 BIN_BYTES = 256 << 20
-"""Bytes of files that one task reads, more where a single file is larger."""
+"""Size of the files that one task reads; a larger file is a task of its own."""
 
 MAX_FILES = 1_000
-"""Files that one task reads."""
+"""Number of files that one task reads."""
 
-SegmentFile = tuple[Place, str, str | None, int | None]
-"""Where it is read, and what the columns `file`, `topic` and `partition` say of it."""
+PlacedFile = tuple[Place, str, str | None, int | None]
+"""A file, and the values of its columns `file`, `topic` and `partition`."""
 
 
 def table_frame(spark: SparkSession, table: Table) -> DataFrame:
-    """A table that the driver holds."""
+    """Returns a frame of a table on the driver."""
     return spark.createDataFrame(table.to_arrow(), schema_of(table.columns))
 
 
 def segment_frame(spark: SparkSession, table: str, plan: Plan, outcome: Outcome) -> DataFrame:
-    """`batches` or `records` of the files that were scanned, in the order of the plan."""
+    """Returns `batches` or `records` of the scanned files, in the order of the plan."""
     return _frame(spark, table, "ottla.spark.audit.frames:read", _files(plan, outcome))
 
 
 def split_frames(spark: SparkSession, plan: Plan, outcome: Outcome) -> tuple[DataFrame, DataFrame]:
-    """The two halves of `split_records`, in the order of the plan."""
+    """Returns the two frames of `split_records`, in the order of the plan."""
     work = [
         ((place, *prefix, findings), size)
         for size, place, prefix, findings in split_work(plan, outcome)
     ]
-    hurt = [entry for entry in work if entry[0][-1]]
+    damaged = [entry for entry in work if entry[0][-1]]
     return (
         _frame(spark, "records", "ottla.spark.audit.frames:read_valid", work),
-        _frame(spark, "quarantine", "ottla.spark.audit.frames:read_quarantine", hurt),
+        _frame(spark, "quarantine", "ottla.spark.audit.frames:read_quarantine", damaged),
     )
 
 
 def _frame(
     spark: SparkSession, table: str, target: str, files: Iterable[tuple[Any, int]]
 ) -> DataFrame:
-    """Rows of a table that tasks read from files, each file given with its size."""
+    """Returns rows of a table that tasks read from files, each given with its size."""
     return frame_of_work(spark, target, table, _bins(files), schema_of(columns_of(table)))
 
 
-def read(work: Work) -> Reader:
-    """The work of a task: all rows of its files."""
+def read(work: FileTask) -> Reader:
+    """Returns the work of a task: all rows of its files."""
     return _reader(work, _rows)
 
 
-def read_valid(work: Work) -> Reader:
-    """The work of a task: the good records of its files."""
+def read_valid(work: FileTask) -> Reader:
+    """Returns the work of a task: the valid records of its files."""
     return _reader(work, _valid_rows)
 
 
-def read_quarantine(work: Work) -> Reader:
-    """The work of a task: what of its files is in quarantine."""
+def read_quarantine(work: FileTask) -> Reader:
+    """Returns the work of a task: the quarantine of its files."""
     return _reader(work, _quarantine_rows)
 
 
-def _reader(work: Work, rows: Callable[[str, Any], Iterator[pa.RecordBatch]]) -> Reader:
+def _reader(work: FileTask, rows: Callable[[str, Any], Iterator[pa.RecordBatch]]) -> Reader:
     table, bins = work
 
     def rows_of_files(_: int, files: Iterable[Any]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def _arrow(table: str, chunks: Iterable[Sequence[Row]]) -> Iterator[pa.RecordBat
         yield from pa.table(arrow_stream(columns, rows)).to_batches()
 
 
-def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
+def _rows(table: str, file: PlacedFile) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     place, name, topic, partition = file
@@ -123,12 +123,12 @@ def _rows(table: str, file: SegmentFile) -> Iterator[pa.RecordBatch]:
 
 
 def _bins(files: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
-    """Files of each task."""
-    groups = packed(files, itemgetter(1), max_bytes=BIN_BYTES, max_items=MAX_FILES)
+    """Groups files into tasks."""
+    groups = group_items(files, itemgetter(1), max_bytes=BIN_BYTES, max_items=MAX_FILES)
     return ([file for file, _ in group] for group in groups)
 
 
-def _files(plan: Plan, outcome: Outcome) -> Iterable[tuple[SegmentFile, int]]:
+def _files(plan: Plan, outcome: Outcome) -> Iterable[tuple[PlacedFile, int]]:
     for index, log in enumerate(plan.logs):
         partition = log.partition
         place = (partition.topic, partition.partition) if partition else (None, None)

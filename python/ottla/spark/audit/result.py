@@ -1,4 +1,4 @@
-"""What an audit on Spark gives back: the embedded result, with data frames for tables."""
+"""The result of an audit on Spark: that of the embedded audit, with data frames as tables."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from ottla.audit import AuditResult as Collected
-    from ottla.audit import Severity, Summary
+    from ottla.audit import AuditResult, Severity, Summary
     from ottla.audit.judge.gathered import Outcome
     from ottla.audit.plan.plan import Plan
 
 
-class AuditResult:
-    """The result of an audit on Spark: names and methods of `ottla.audit.AuditResult`.
+class SparkAuditResult:
+    """The result of an audit on Spark, with the names and methods of `ottla.audit.AuditResult`.
 
-    Every table is a `DataFrame` with the columns of `docs/tables.md`, an attribute of its name:
-    `result.findings.where("severity = 'error'")`. Nothing is scanned again for them, but `batches`
-    and `records` read the files when they are used.
+    Every table is a `DataFrame` with the columns of `docs/tables.md`, in an attribute of its name:
+    `result.findings.where("severity = 'error'")`. Nothing is scanned again for them; only `batches`
+    and `records` read the files, when they are used.
     """
 
     def __init__(
-        self, spark: SparkSession, plan: Plan, outcome: Outcome, collected: Collected
+        self, spark: SparkSession, plan: Plan, outcome: Outcome, collected: AuditResult
     ) -> None:
         self._spark = spark
         self._plan = plan
@@ -38,8 +37,8 @@ class AuditResult:
         self._frames: dict[str, DataFrame] = {}
 
     def __getattr__(self, name: str) -> DataFrame:
-        """The table of a name."""
-        # Names with an underscore are asked for while an object is copied, before it has any.
+        """Returns the table of a name."""
+        # Copying an object looks up names with an underscore before it has any attributes.
         if name.startswith("_") or name not in TABLES:
             raise AttributeError(f"no attribute or table {name!r}; tables: {', '.join(TABLES)}")
         if name not in self._frames:
@@ -58,44 +57,44 @@ class AuditResult:
 
     @property
     def summary(self) -> Summary:
-        """The audit in numbers."""
+        """Counts of what the logs hold and of the findings."""
         return self._collected.summary
 
     @property
     def exit_code(self) -> int:
-        """Status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not read."""
+        """Exit status of `ottla audit`: 0 sound, 1 warnings, 2 errors, 3 not read."""
         return self._collected.exit_code
 
     @property
     def directory(self) -> str:
-        """What the names of files are relative to."""
+        """The directory that file names are relative to."""
         return self._collected.directory
 
     @property
     def level(self) -> str:
-        """How deep it looked."""
+        """What was checked: crc, decode or full."""
         return self._collected.level
 
     @property
     def fail_on(self) -> Severity:
-        """The severity from which `raise_for_findings` raises."""
+        """The lowest severity for which `raise_for_findings` raises."""
         return self._collected.fail_on
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds it took."""
+        """Duration in seconds."""
         return self._collected.elapsed_s
 
-    def collect(self) -> Collected:
-        """The same result with tables on the driver, as `ottla.audit` gives it.
+    def collect(self) -> AuditResult:
+        """Returns the same result with tables on the driver, as returned by `ottla.audit`.
 
-        Nothing is scanned or fetched: what the cluster found is there. Its `batches` and `records`
-        read the files from the driver.
+        Nothing is scanned or fetched, since the driver has the findings. `batches` and `records` of
+        the returned result read the files from the driver.
         """
         return self._collected
 
     def raise_for_findings(self) -> None:
-        """Raises when there is a finding as grave as `fail_on`, or something was not read.
+        """Raises if a finding has at least the severity `fail_on`, or something was not read.
 
         Raises:
             FindingsError: with these findings.
@@ -103,18 +102,17 @@ class AuditResult:
         self._collected.raise_for_findings()
 
     def split_records(self) -> tuple[DataFrame, DataFrame]:
-        """The good records, and those in quarantine with the reason.
+        """Returns the valid records, and those in quarantine with the reason.
 
-        As of `ottla.audit.AuditResult.split_records`. Both read the files when they are used; the
-        second only those in which something was found.
+        See `ottla.audit.AuditResult.split_records`. Both frames read the files when they are used;
+        the second only files with findings.
         """
         return split_frames(self._spark, self._plan, self._outcome)
 
     def sql(self, query: str) -> DataFrame:
-        """A query of Spark over the tables, each under its own name.
+        """Runs a Spark SQL query over the tables, each under its own name.
 
-        They stay as temporary views of the session.
-
+        They remain as temporary views of the session.
             >>> from ottla.spark import audit, session  # doctest: +SKIP
             >>> result = audit(session(), "examples/data")  # doctest: +SKIP
             >>> result.sql("select name, count(*) from findings group by name")  # doctest: +SKIP
@@ -130,20 +128,20 @@ class AuditResult:
         *,
         records: bool = False,
     ) -> None:
-        """Writes every table by Spark's own writers, each a directory of its name.
+        """Writes every table with Spark's writers, each into a directory of its name.
 
-        Any place that Spark can write to will do. `records` is written on request only: it is as
-        large as the log. A table is whole when its `_SUCCESS` is there.
+        Any location that Spark can write to is possible. `records`, as large as the log, is written
+        on request only. A table is complete when it has a file `_SUCCESS`.
 
         Raises:
-            pyspark.errors.AnalysisException: a table lies there already.
+            pyspark.errors.AnalysisException: a table exists there already.
         """
         for name in (*SAVED_TABLES, *(["records"] if records else [])):
             frame = getattr(self, name)
             frame.write.format({"jsonl": "json"}.get(format, format)).save(f"{directory}/{name}")
 
     def json_chunks(self) -> Iterator[str]:
-        """The result as one JSON object, piece by piece, without `batches` and `records`."""
+        """Yields the result as one JSON object in pieces, without `batches` and `records`."""
         return self._collected.json_chunks()
 
     def _frame(self, name: str) -> DataFrame:

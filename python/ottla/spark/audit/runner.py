@@ -1,9 +1,9 @@
-"""Carries out the plan of an audit with tasks.
+"""Runs the plan of an audit with tasks of a cluster.
 
-The driver lists and plans. One job scans: each task a bin of ranges, of which it gives small
-summaries, the chunk table, which is used once. From it logs are judged: on the driver while they
-are few, else by tasks of the same job. What all logs show together is put in order by the code of
-the embedded audit, so the tables are the same whatever the cluster did.
+The driver lists files and plans. One job scans: each task gets a bin of ranges and returns small
+summaries of them, the chunk table, which is used once. Logs are judged from it: on the driver while
+they are few, else by tasks of the same job. The results of all logs are combined by the code of the
+embedded audit, so the tables are the same whatever the cluster does.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ if TYPE_CHECKING:
     from ottla.spark.audit.bins import Bins
 
 PART_BINS = 2_000
-"""Bins shipped with a task, its own among them: those of a million files are tens of megabytes."""
+"""Bins sent with a task, including its own: the bins of a million files take tens of megabytes."""
 
 DRIVER_LOGS = 2_000
-"""Up to so many logs are judged on the driver: a job for them takes longer."""
+"""Up to this many logs are judged on the driver, which is faster than a job."""
 
 DRIVER_RANGES = 2_000
-"""Up to so many ranges and files, too: what a range shows takes some kilobytes."""
+"""Up to this many ranges and files are judged on the driver: each takes a few kilobytes."""
 
 DRIVER_STARTS = 8
-"""Partitions whose next start the driver predicts, which reads what was not flushed."""
+"""Number of partitions whose next start the driver predicts, reading what was not flushed."""
 
 DRIVER_BYTES = 64 << 20
-"""Bytes of coordinators' topics that the driver reads."""
+"""Size of the coordinators' topics that the driver reads."""
 
 
 class ClusterRunner:
-    """Carries a plan out with tasks of a cluster, and on the driver what is too small for them.
+    """Runs a plan with tasks of a cluster, and on the driver what is too small for tasks.
 
     Args:
-        spark: a session, classic or of Spark Connect.
+        spark: a session, classic or Spark Connect.
         plan: what to scan.
         level: ``crc``, ``decode`` or ``full``.
-        bin_bytes: bytes of a task.
-        topic_configs: settings of topics, by pattern.
+        bin_bytes: size of a task, in bytes to read.
+        topic_configs: configuration of topics, by pattern.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class ClusterRunner:
     def scan(self, gathered: Gathered) -> None:
         """See `Runner`."""
         is_small = len(self._plan.logs) <= DRIVER_LOGS and _range_count(self._plan) <= DRIVER_RANGES
-        is_small = is_small and _is_near(self._plan)
-        for group in _judged_groups(self._spark, self._bins, self._context, is_small=is_small):
+        is_small = is_small and _is_local(self._plan)
+        for group in _judge_groups(self._spark, self._bins, self._context, is_small=is_small):
             for index, judged in group.logs:
                 gathered.add(index, judged)
             for path, reason in group.failures:
@@ -106,31 +106,31 @@ class ClusterRunner:
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`."""
         files = self._plan.inventory.files
-        if _is_near(self._plan) and len(requests) <= DRIVER_STARTS:
+        if _is_local(self._plan) and len(requests) <= DRIVER_STARTS:
             checkpoints = Checkpoints(files)
             return [request.rows(checkpoints, files) for request in requests]
-        return _carried_out(self._spark, "ottla.spark.audit.tasks:start", files, requests)
+        return _run_requests(self._spark, "ottla.spark.audit.tasks:start", files, requests)
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
         """See `Runner`."""
         if sum(request.size for request in requests) <= DRIVER_BYTES:
             return [request.rows() for request in requests]
-        return _carried_out(self._spark, "ottla.spark.audit.tasks:read", None, requests)
+        return _run_requests(self._spark, "ottla.spark.audit.tasks:read", None, requests)
 
 
-def _carried_out(
+def _run_requests(
     spark: SparkSession, target: str, shared: Any, requests: Sequence[Any]
 ) -> list[Any]:
-    """What tasks answer to requests, in their order."""
+    """Runs requests by tasks. Returns their answers, in order."""
     if not requests:
         return []
-    told = frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS).toArrow()
-    answers = dict(zip(*(told.column(name).to_pylist() for name in ("id", "data")), strict=True))
+    table = frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS).toArrow()
+    answers = dict(zip(*(table.column(name).to_pylist() for name in ("id", "data")), strict=True))
     return [pickle.loads(answers[number]) for number in range(len(requests))]
 
 
-def _is_near(plan: Plan) -> bool:
-    """Whether the driver may look into small files one by one: not across a network."""
+def _is_local(plan: Plan) -> bool:
+    """Whether the driver may read small files one by one, which is slow across a network."""
     return all(store_of(source) is None for source, _ in plan.inventory.sources)
 
 
@@ -138,20 +138,20 @@ def _range_count(plan: Plan) -> int:
     return sum(len(task.ranges) for task in plan.tasks)
 
 
-def _judged_groups(
+def _judge_groups(
     spark: SparkSession, bins: Bins, context: Context, *, is_small: bool
 ) -> Iterator[JudgedGroup]:
-    """Scans and judges everything; each group comes once, whatever tasks were run again."""
+    """Scans and judges everything. Yields each group once, however often tasks were run."""
     if not len(bins):
         return
-    # One action either way: nothing is scanned for a second one.
+    # One action in either case: nothing is scanned for a second one.
     if is_small:
-        yield from _judged_here(_chunk_rows(spark, bins), context)
+        yield from _judge_on_driver(_chunk_rows(spark, bins), context)
         return
     chunks, *others = (_chunks(spark, part) for part in bins.parts(PART_BINS))
     for other in others:
         chunks = chunks.unionAll(other)
-    yield from _judged_by_tasks(chunks, context)
+    yield from _judge_by_tasks(chunks, context)
 
 
 def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
@@ -160,7 +160,7 @@ def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
 
 
 def _chunk_rows(spark: SparkSession, bins: Bins) -> list[dict[str, Any]]:
-    """The chunk table on the driver. A task of an RDD costs half of what one of a frame does."""
+    """Returns the chunk table on the driver. A task of an RDD costs half of one of a frame."""
     if is_connect(spark):
         found: list[dict[str, Any]] = _chunks(spark, bins).toArrow().to_pylist()
         return found
@@ -171,16 +171,16 @@ def _chunk_rows(spark: SparkSession, bins: Bins) -> list[dict[str, Any]]:
     return [dict(zip(CHUNK_NAMES, row, strict=True)) for row in rows]
 
 
-def _judged_here(rows: list[dict[str, Any]], context: Context) -> Iterator[JudgedGroup]:
+def _judge_on_driver(rows: list[dict[str, Any]], context: Context) -> Iterator[JudgedGroup]:
     rows.sort(key=itemgetter("group"))
     surroundings = Surroundings(Checkpoints(context.inventory.files), context.topic_configs)
     for _, group in groupby(rows, itemgetter("group")):
         yield judge_group(group, context.inventory, surroundings)
 
 
-def _judged_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
+def _judge_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
     judge = run_table_in_worker("ottla.spark.audit.tasks:judge", context)
     judged = apply_in_arrow(chunks, "group", judge, JUDGED_COLUMNS)
     for data in judged.toArrow().column("data"):
-        # Made by a task of this job.
+        # Pickled by a task of this job.
         yield pickle.loads(data.as_buffer())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
-from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, unpacked_scan
+from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, unpack_scan
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work.items import rows_of_work
 from ottla.storage import reason_of
@@ -197,7 +197,7 @@ class _Files:
             if failed is not None:
                 self._fail(index, failed["data"].decode())
             elif ranges[0]["kind"] == "scan":
-                self.scans[index] = unpacked_scan(ranges[0]["data"])
+                self.scans[index] = unpack_scan(ranges[0]["data"])
             else:
                 try:
                     self._join(index, [row["data"] for row in ranges])

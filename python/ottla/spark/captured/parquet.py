@@ -19,7 +19,7 @@ from ottla.spark.captured.validate import Job, judge_batches
 from ottla.spark.setup.jobs import job
 from ottla.spark.work.items import frame_of_work, rows_of_work
 from ottla.spark.work.kind import require_pyspark
-from ottla.spark.work.packing import TaskSize, packed
+from ottla.spark.work.packing import TaskSize, group_items
 from ottla.storage import files_of, full_path
 from ottla.storage.objects import ObjectFile
 
@@ -219,7 +219,7 @@ def _reads(
         for path, size in files
         for start in range(0, size, task_bytes)
     )
-    tasks = packed(reads, lambda read: read.stop - read.start, max_bytes=task_bytes)
+    tasks = group_items(reads, lambda read: read.stop - read.start, max_bytes=task_bytes)
     return [tuple(group) for group in tasks]
 
 

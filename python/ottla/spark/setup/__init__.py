@@ -1,1 +1,1 @@
-"""What comes before a job: a session, Ottla on its workers, and a look at both."""
+"""Prepares for jobs: a session, Ottla on its workers, and a check of both."""

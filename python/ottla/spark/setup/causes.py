@@ -1,4 +1,4 @@
-"""What Spark raises, and which line of it says what happened."""
+"""Exceptions of Spark, and the line of their text that says what happened."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TRACEBACK = "Traceback (most recent call last):"
 
 
 def errors_of_spark() -> tuple[type[Exception], ...]:
-    """Give what PySpark raises: its own errors, those of the bridge to the JVM, and gRPC's."""
+    """Returns what PySpark raises: its own errors, and those of py4j and gRPC."""
     from pyspark.errors import PySparkException
 
     found: list[type[Exception]] = [PySparkException]
@@ -26,10 +26,10 @@ def errors_of_spark() -> tuple[type[Exception], ...]:
 
 
 def sentence_of(error: Exception) -> str:
-    """Give the line of Spark's error that says what happened.
+    """Returns the line of a Spark error that says what happened.
 
-    An error in a Python worker is the line behind the last traceback; any other is the first line,
-    or the second where the first only names the call that failed.
+    For an error in a Python worker, it is the line after the last traceback; for any other, the
+    first line, or the second if the first only names the failed call.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
     starts = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]

@@ -1,4 +1,4 @@
-"""A Spark session that lives as long as a command, and prints no more than it has to."""
+"""A Spark session for the duration of a command, with as little output as possible."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 __all__ = ["MASTERS", "session_of_command"]
 
 LOG_SETTINGS = "log4j2.properties"
-"""Of the JVM, beside this module."""
+"""Logging of the JVM, beside this module."""
 
 MASTERS = ("local", "spark://", "yarn", "k8s://", "sc://")
-"""How masters of Spark begin."""
+"""Prefixes of Spark masters."""
 
 
 @contextmanager
 def session_of_command(master: str | None, *, app_name: str) -> Iterator[SparkSession]:
-    """A session for the block, stopped behind it.
+    """Yields a session, and stops it at the end of the block.
 
     Args:
-        master: as of `ottla.spark.session`.
-        app_name: the name Spark shows.
+        master: see `ottla.spark.session`.
+        app_name: the name that Spark shows.
     """
-    # What the bridge to the JVM logs as traces, run() says in a line.
+    # py4j logs stack traces of errors that run() prints as one line.
     logging.getLogger().addHandler(logging.NullHandler())
-    # PySpark warns of versions of pandas, which nothing here uses.
+    # PySpark warns about versions of pandas, which is not used here.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     os.environ.setdefault("LOG4J_CONFIGURATION_FILE", str(Path(__file__).with_name(LOG_SETTINGS)))
     settings = {}
     if master is None or not master.startswith("sc://"):
-        # A server of Spark Connect has set its own.
+        # A Spark Connect server has its own settings.
         settings = {
             "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": sys.stderr.isatty(),
@@ -50,7 +50,7 @@ def session_of_command(master: str | None, *, app_name: str) -> Iterator[SparkSe
     spark = None
     try:
         spark = session(master, app_name=app_name, **settings)
-        # PySpark's own handler asks by a connection that already waits for an answer.
+        # PySpark's handler would use a connection that is already waiting for an answer.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield spark
     except KeyboardInterrupt:
@@ -62,10 +62,10 @@ def session_of_command(master: str | None, *, app_name: str) -> Iterator[SparkSe
 
 
 def _silence() -> None:
-    """Let the JVM of this process log no more, whatever it is at: the process is about to end."""
+    """Turns off logging in the JVM of this process, which is about to end."""
     from pyspark import SparkContext
 
-    jvm = SparkContext._jvm  # noqa: SLF001 - There is no other way to a JVM without a session.
+    jvm = SparkContext._jvm  # noqa: SLF001 - no public access without a session.
     if jvm is None:
         return
     from py4j.protocol import Py4JError

@@ -1,4 +1,4 @@
-"""Is everything in its place: Java, PySpark, the workers' Python and what it must import."""
+"""Checks the setup: Java, PySpark, the workers' Python and the packages it needs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Report", "doctor"]
 
-JAVA_AT_LEAST = 17
+MIN_JAVA = 17
 PYSPARK_TESTED = ((4, 0), (4, 3))
-PYARROW_AT_LEAST = 16
-TEMP_SPACE_AT_LEAST = 1 << 30
-"""Spark spills what does not fit in memory; below a gigabyte a sort of moderate size fails."""
+MIN_PYARROW = 16
+MIN_TEMP_BYTES = 1 << 30
+"""Spark spills to disk what does not fit in memory; with less, sorting a moderate size fails."""
 TAG = "ottla-doctor"
 ANSWER_WITHIN_S = 120
-"""Executors that start only now, or a busy cluster, take their time."""
+"""Executors that are just starting, and busy clusters, take time."""
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 ANSI = "spark.sql.ansi.enabled"
@@ -41,14 +41,14 @@ BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of checking one thing.
 
     Attributes:
-        name: what, such as ``java`` or ``workers' Ottla``.
-        status: ``ok``, ``warn`` (works, slower or not everything) or ``fail``.
-        found: what is there.
-        expected: what should be; empty where anything is right.
-        remedy: what to do; empty where nothing has to be done.
+        name: what was checked, such as ``java`` or ``workers' Ottla``.
+        status: ``ok``, ``warn`` (works, but slowly or partly) or ``fail``.
+        found: what was found.
+        expected: what is expected; empty if anything is.
+        remedy: what to do; empty if nothing.
     """
 
     name: str
@@ -66,21 +66,21 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """What `ottla.spark.doctor` found, in the order it looked.
+    """The results of `ottla.spark.doctor`, in the order of checking.
 
     Attributes:
-        checks: one `Check` each.
+        checks: the results.
     """
 
     checks: tuple[Check, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing fails; warnings are no failure."""
+        """Whether no check has failed; warnings are not failures."""
         return not self.failures()
 
     def failures(self) -> list[str]:
-        """Give a sentence for each check that fails."""
+        """Returns a sentence for each check that has failed."""
         return [str(check) for check in self.checks if check.status == "fail"]
 
     def __str__(self) -> str:
@@ -96,13 +96,13 @@ class Report:
 
 
 def doctor(spark: SparkSession | None = None) -> Report:
-    """Look over what jobs of Ottla on Spark need, and say what to fix.
+    """Checks what Ottla's jobs need on Spark, and says what to fix.
 
-    With a session, a job of some tiny tasks asks the workers; it changes nothing and ends after
-    two minutes at the latest. Everything that is found missing is in the report: nothing is raised.
+    With a session, a job of a few tiny tasks queries the workers, for two minutes at most. Nothing
+    is changed. Problems are in the report; no exception is raised.
 
     Args:
-        spark: a session, classic or of Spark Connect; by default the one that runs, if any.
+        spark: a session, classic or Spark Connect; by default the running one, if any.
 
     Example:
         >>> print(doctor())  # doctest: +SKIP
@@ -121,14 +121,14 @@ def doctor(spark: SparkSession | None = None) -> Report:
         return Report((*here, *_session(spark)))
     if pyspark.status != "fail":
         here.append(
-            Check("workers", "warn", "not looked at", "a session", "ottla.spark.doctor(spark)")
+            Check("workers", "warn", "not checked", "a session", "ottla.spark.doctor(spark)")
         )
     return Report((_java(), *here))
 
 
 def _java() -> Check:
-    expected = f"Java {JAVA_AT_LEAST} or newer"
-    remedy = f"install Java {JAVA_AT_LEAST} and point JAVA_HOME to it, or put java on the PATH"
+    expected = f"Java {MIN_JAVA} or newer"
+    remedy = f"install Java {MIN_JAVA} and point JAVA_HOME to it, or put java on the PATH"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(os.path.join(home, "bin", "java") if home else "java")
     if java is None:
@@ -144,9 +144,9 @@ def _java() -> Check:
         # Before 9, versions began with 1.
         major = int(second if first == "1" else first)
     except (OSError, subprocess.SubprocessError, IndexError, ValueError) as error:
-        return Check("java", "fail", f"{java} does not tell its version: {error}", expected, remedy)
+        return Check("java", "fail", f"{java} prints no version: {error}", expected, remedy)
     found = f"{version} ({java})"
-    if major < JAVA_AT_LEAST:
+    if major < MIN_JAVA:
         return Check("java", "fail", found, expected, remedy)
     return Check("java", "ok", found)
 
@@ -164,7 +164,7 @@ def _pyspark() -> Check:
         remedy = f"pip install 'pyspark>={lowest}'"
         return Check("pyspark", "fail", pyspark.__version__, expected, remedy)
     if version > PYSPARK_TESTED[1]:
-        return Check("pyspark", "warn", pyspark.__version__, expected, "newer than what was tested")
+        return Check("pyspark", "warn", pyspark.__version__, expected, "newer than tested")
     return Check("pyspark", "ok", pyspark.__version__)
 
 
@@ -176,25 +176,25 @@ def _pyarrow() -> Check:
     try:
         import pyarrow as pa
     except ImportError as error:
-        return _judged_pyarrow("driver's pyarrow", f"missing ({error})", None)
-    return _judged_pyarrow("driver's pyarrow", pa.__version__, pa.__version__)
+        return _check_pyarrow("driver's pyarrow", f"missing ({error})", None)
+    return _check_pyarrow("driver's pyarrow", pa.__version__, pa.__version__)
 
 
-def _judged_pyarrow(name: str, found: str, version: str | None) -> Check:
-    if version is not None and int(version.split(".")[0]) >= PYARROW_AT_LEAST:
+def _check_pyarrow(name: str, found: str, version: str | None) -> Check:
+    if version is not None and int(version.split(".")[0]) >= MIN_PYARROW:
         return Check(name, "ok", found)
-    remedy = f"pip install 'pyarrow>={PYARROW_AT_LEAST}'"
-    return Check(name, "fail", found, f"{PYARROW_AT_LEAST} or newer", remedy)
+    remedy = f"pip install 'pyarrow>={MIN_PYARROW}'"
+    return Check(name, "fail", found, f"{MIN_PYARROW} or newer", remedy)
 
 
 def _temp_space(name: str) -> Check:
     directory = tempfile.gettempdir()
-    return _judged_space(name, shutil.disk_usage(directory).free, directory)
+    return _check_space(name, shutil.disk_usage(directory).free, directory)
 
 
-def _judged_space(name: str, free: int, where: str) -> Check:
+def _check_space(name: str, free: int, where: str) -> Check:
     found = f"{free / (1 << 30):.1f} GiB free in {where}"
-    if free >= TEMP_SPACE_AT_LEAST:
+    if free >= MIN_TEMP_BYTES:
         return Check(name, "ok", found)
     return Check(
         name, "warn", found, "1 GiB or more", "free some, or set TMPDIR and spark.local.dir"
@@ -202,7 +202,7 @@ def _judged_space(name: str, free: int, where: str) -> Check:
 
 
 def _session(spark: SparkSession) -> list[Check]:
-    """Look at everything behind the session, in a thread: its server may not answer for minutes."""
+    """Checks everything behind the session, in a thread: its server may not answer for minutes."""
     seen: list[Check] = []
 
     def look() -> None:
@@ -210,23 +210,23 @@ def _session(spark: SparkSession) -> list[Check]:
             seen.append(_kind(spark))
             seen.extend(_settings(spark))
             spark.addTag(TAG)
-            seen.extend(_judged(_ask(spark)))
+            seen.extend(_check_workers(_ask(spark)))
         except errors_of_spark() as error:
             expected = "an answer of every worker"
             remedy = f"workers need Python {platform.python_version()}, as the driver, and pyarrow"
             seen.append(Check("workers", "fail", sentence_of(error), expected, remedy))
 
     if is_stopped(spark):
-        return [Check("session", "fail", "stopped", "a running session", "take a new one")]
+        return [Check("session", "fail", "stopped", "a running session", "start a new one")]
     thread = threading.Thread(target=look, name=TAG, daemon=True)
     thread.start()
     thread.join(ANSWER_WITHIN_S)
-    late = thread.is_alive()
-    if late:
+    is_late = thread.is_alive()
+    if is_late:
         threading.Thread(target=spark.interruptTag, args=(TAG,), daemon=True).start()
     checks = list(seen)
     if not any(check.name.startswith("workers") for check in checks):
-        found = f"no answer within {ANSWER_WITHIN_S} s" if late else "no answer"
+        found = f"no answer within {ANSWER_WITHIN_S} s" if is_late else "no answer"
         checks.append(
             Check("workers", "fail", found, "an answer of every worker", "look for free executors")
         )
@@ -242,7 +242,7 @@ def _kind(spark: SparkSession) -> Check:
 
 
 def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
-    """Make what each task runs, pickled by value: it tells of a worker without Ottla, too."""
+    """Returns the function that each task runs, pickled by value: it works without Ottla, too."""
 
     def look(items: Iterator[Any]) -> Iterator[str]:
         import json
@@ -276,8 +276,8 @@ def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
         except ImportError as error:
             seen["problem"] = str(error)
         for _ in items:
-            pass  # A worker with input left would be thrown away.
-        # Long enough that one fast executor does not take the tasks of all.
+            pass  # Spark discards a worker with input left.
+        # Long enough to keep one fast executor from running all tasks.
         time.sleep(0.1)
         yield json.dumps(seen)
 
@@ -287,7 +287,7 @@ def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
 def _ask(spark: SparkSession) -> list[dict[str, Any]]:
     look = _look(find_ottla())
     if not is_connect(spark):
-        # Rows, not Arrow: to be told of a worker without pyarrow.
+        # Rows, not Arrow, to get an answer from workers without pyarrow.
         context = spark.sparkContext
         tasks = min(context.defaultParallelism, 1000)
         texts = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
@@ -302,9 +302,9 @@ def _ask(spark: SparkSession) -> list[dict[str, Any]]:
     return [json.loads(row.seen) for row in rows]
 
 
-def _judged(answers: list[dict[str, Any]]) -> Iterator[Check]:
+def _check_workers(answers: list[dict[str, Any]]) -> Iterator[Check]:
     def several(*names: str) -> str:
-        """Give the different values, the first three in words."""
+        """The distinct values of fields, up to three of them."""
         values = dict.fromkeys(" ".join(str(seen[name]) for name in names) for seen in answers)
         more = [f"and {len(values) - 3} more"] if len(values) > 3 else []  # noqa: PLR2004
         return ", ".join([*list(values)[:3], *more])
@@ -325,10 +325,10 @@ def _judged(answers: list[dict[str, Any]]) -> Iterator[Check]:
     else:
         yield Check("workers' Ottla", "ok", several("ottla"))
     worst = min(answers, key=lambda seen: int((seen["pyarrow"] or "0").split(".")[0]))
-    yield _judged_pyarrow("workers' pyarrow", several("pyarrow"), worst["pyarrow"])
+    yield _check_pyarrow("workers' pyarrow", several("pyarrow"), worst["pyarrow"])
     least = min(answers, key=lambda seen: int(seen["free"]))
     place = f"{least['temp']} on {least['host']}"
-    yield _judged_space("workers' temp space", least["free"], place)
+    yield _check_space("workers' temp space", least["free"], place)
 
 
 def _settings(spark: SparkSession) -> Iterator[Check]:
@@ -338,7 +338,7 @@ def _settings(spark: SparkSession) -> Iterator[Check]:
         try:
             text: str | None = spark.conf.get(name)
         except PySparkException:
-            return None  # An older Spark does not know it.
+            return None  # unknown to older versions of Spark.
         return text
 
     sockets = value(UNIX_SOCKETS)
@@ -351,14 +351,14 @@ def _settings(spark: SparkSession) -> Iterator[Check]:
         yield Check(UNIX_SOCKETS, "ok", sockets)
     pushdown = value(PUSHDOWN)
     if pushdown == "false":
-        remedy = "set it where format('ottla') is read with filters: partitions are left out then"
+        remedy = "set it to have filters on format('ottla') skip partitions"
         yield Check(PUSHDOWN, "warn", "false", "true", remedy)
     elif pushdown is not None:
         yield Check(PUSHDOWN, "ok", pushdown)
-    yield Check(ANSI, "ok", f"{value(ANSI)} (either is right)")
+    yield Check(ANSI, "ok", f"{value(ANSI)} (either works)")
     rows = value(BATCH_ROWS) or "10000"
     if int(rows) > 0:
         yield Check(BATCH_ROWS, "ok", rows)
     else:
-        remedy = "set 10000 again: a partition of captured batches is one piece in memory otherwise"
+        remedy = "set it to 10000: otherwise a worker holds a whole partition of batches"
         yield Check(BATCH_ROWS, "warn", f"{rows}, no limit", "a limit", remedy)

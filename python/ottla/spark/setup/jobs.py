@@ -1,4 +1,4 @@
-"""One clear error for a job that failed, in place of Spark's stack traces."""
+"""One clear error for a failed job, instead of Spark's stack traces."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["job"]
 
 @contextmanager
 def job(what: str, spark: SparkSession | None = None) -> Iterator[None]:
-    """Turn what Spark raises inside the block into one clear error.
+    """Turns what Spark raises inside the block into one clear error.
 
     Args:
         what: what the block does, as the subject of a sentence: ``"auditing s3://bucket/logs"``.
-        spark: the session the block uses; after a failure it is looked over for what explains it.
+        spark: the session that the block uses; after a failure it is checked for the reason.
 
     Raises:
-        SparkError: the session was stopped, or Spark raised an error. Its message has one sentence
-            on the cause and one for each thing `ottla.spark.doctor` finds wrong; Spark's own error
+        SparkError: the session is stopped, or Spark raised an error. The message has one sentence
+            on the cause and one for each problem that `ottla.spark.doctor` finds; Spark's own error
             is its ``__cause__``.
 
     Example:
@@ -37,7 +37,7 @@ def job(what: str, spark: SparkSession | None = None) -> Iterator[None]:
     """
     require_pyspark()
     if spark is not None and is_stopped(spark):
-        raise SparkError(f"{what} needs a running session, and this one was stopped")
+        raise SparkError(f"{what} needs a running session, and this one is stopped")
     try:
         yield
     except errors_of_spark() as error:

@@ -1,22 +1,24 @@
-"""The data source `ottla` where the Python that plans reads has no Ottla of its own."""
+"""Registers the data source `ottla` where the driver's Python does not have it installed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.spark.work.kind import require_pyspark
 from ottla.spark.work.worker import find_ottla
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.types import StructType
 
 __all__ = ["register_source"]
 
 
 def register_source(spark: SparkSession) -> None:
-    """Let a session read `format("ottla")` with what `ottla.spark.ship` put there.
+    """Makes `format("ottla")` available to a session from what `ottla.spark.ship` sent.
 
-    Where Ottla is installed Spark finds the data source by itself, and nothing is done.
+    Where Ottla is installed, Spark finds the data source by itself, and nothing happens.
 
     Raises:
         MissingDependencyError: PySpark is not installed.
@@ -31,8 +33,8 @@ def register_source(spark: SparkSession) -> None:
             raise
 
 
-def _source() -> Any:
-    """A class that is pickled by value, and finds the other one where it is used."""
+def _source() -> type[DataSource]:
+    """Returns a class that is pickled by value and imports the actual source where it is used."""
     from pyspark.sql.datasource import DataSource
 
     find = find_ottla()
@@ -42,20 +44,20 @@ def _source() -> Any:
         def name(cls) -> str:
             return "ottla"
 
-        def found(self) -> Any:
+        def _source(self) -> DataSource:
             find()
             from pyspark_ottla import DefaultSource
 
             return DefaultSource(self.options)
 
         def schema(self) -> str:
-            columns: str = self.found().schema()
+            columns: str = self._source().schema()
             return columns
 
-        def reader(self, schema: Any) -> Any:
-            return self.found().reader(schema)
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return self._source().reader(schema)
 
-        def streamReader(self, schema: Any) -> Any:  # noqa: N802
-            return self.found().streamReader(schema)
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            return self._source().streamReader(schema)
 
     return ShippedSource

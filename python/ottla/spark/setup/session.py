@@ -1,4 +1,4 @@
-"""A Spark session with what Ottla's jobs need, for those who have none."""
+"""A Spark session with the settings that Ottla's jobs need."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 ANSWER_WITHIN_S = 30.0
-"""A server of Spark Connect that runs answers in less. PySpark itself asks for many minutes."""
+"""A Spark Connect server that runs answers faster. PySpark itself waits for many minutes."""
 
 ARROW_BATCH_BYTES = 16 << 20
-"""Spark's own bound is 64 MiB, and was 256 MiB in 4.0."""
+"""Spark's own limit is 64 MiB, and was 256 MiB in 4.0."""
 
 
 def session(master: str | None = None, app_name: str = "ottla", **conf: object) -> SparkSession:
-    """Give the running Spark session, or start one that suits Ottla's jobs.
+    """Returns the running Spark session, or starts one that suits Ottla's jobs.
 
-    A session that runs already is returned untouched. A new one gets what matters and nothing else:
+    A running session is returned unchanged. A new one gets only the settings that matter:
 
     - workers run this interpreter, unless ``PYSPARK_PYTHON`` names one;
-    - workers are reached by Unix domain sockets where Spark has them (4.1 and newer), which
-      makes a task four times cheaper to start;
-    - rows go to workers in batches of at most 16 MiB, as captured record sets are large, and a
-      worker holds a batch of them.
+    - workers are connected by Unix domain sockets where Spark supports them (4.1 and newer), which
+      makes starting a task four times cheaper;
+    - rows are sent to workers in batches of at most 16 MiB, because captured record sets are large
+      and a worker holds a batch of them.
 
     Args:
         master: Spark's master, such as ``local[4]`` or ``spark://host:7077``, or a Spark Connect
-            address, ``sc://host:15002``; default is what Spark is configured to, else ``local[*]``.
-        app_name: the name Spark shows.
-        conf: more settings, with ``__`` for each dot: ``spark__driver__memory="4g"``. A mapping of
-            plain names is given as ``**{"spark.driver.memory": "4g"}``.
+            address, ``sc://host:15002``; by default as Spark is configured, else ``local[*]``.
+        app_name: the name that Spark shows.
+        conf: further settings, with ``__`` for each dot: ``spark__driver__memory="4g"``. A mapping
+            with plain names is passed as ``**{"spark.driver.memory": "4g"}``.
 
     Raises:
         MissingDependencyError: PySpark is not installed.
-        SparkError: Spark did not start, in most cases for want of Java 17; or no server of Spark
-            Connect answers within 30 seconds.
+        SparkError: Spark did not start, usually because Java 17 is missing; or no Spark Connect
+            server answers within 30 seconds.
 
     Example:
         >>> spark = session("local[2]", spark__ui__enabled=False)  # doctest: +SKIP
@@ -72,7 +72,7 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in settings.items()
     }
-    # An address of Spark Connect may hold a token.
+    # A Spark Connect address may contain a token.
     where = f" at {master}" if master is not None and not remote else ""
     with job(f"starting Spark {pyspark.__version__}{where}"):
         if not _is_for_connect(texts):
@@ -84,33 +84,33 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
 
 
 def _is_for_connect(settings: Mapping[str, str]) -> bool:
-    """Whether the session will be one of Spark Connect, as PySpark decides."""
+    """Whether the session will use Spark Connect, by PySpark's own rules."""
     from pyspark.sql.utils import is_remote
     from pyspark.util import spark_connect_mode
 
     mode = settings.get("spark.api.mode", os.environ.get("SPARK_API_MODE", ""))
-    asked = "spark.remote" in settings or "SPARK_REMOTE" in os.environ
-    return asked or is_remote() or mode.lower() == "connect" or spark_connect_mode() == "1"
+    is_requested = "spark.remote" in settings or "SPARK_REMOTE" in os.environ
+    return is_requested or is_remote() or mode.lower() == "connect" or spark_connect_mode() == "1"
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
-    """Start the JVM of this process, if there is none.
+    """Starts the JVM of this process, if there is none.
 
-    Interrupted while it waits for a JVM, PySpark loses hold of it, and it never ends. One that has
-    answered ends with this process, whatever the session's start is at.
+    If PySpark is interrupted while it waits for a starting JVM, that JVM never ends. One that has
+    answered ends with this process, however far the session has started.
     """
     from pyspark import SparkConf, SparkContext
 
-    with _interrupt_after():
+    with _delay_interrupt():
         conf = SparkConf().setAll(list(settings.items()))
-        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - All that starts no more.
+        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts the JVM only.
 
 
 def _await_server(url: str) -> None:
-    """Wait until a server of Spark Connect takes connections.
+    """Waits until a Spark Connect server accepts connections.
 
     Raises:
-        SparkError: none does.
+        SparkError: none does in time.
     """
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -120,16 +120,16 @@ def _await_server(url: str) -> None:
         try:
             grpc.channel_ready_future(channel).result(ANSWER_WITHIN_S)
         except grpc.FutureTimeoutError as error:
-            # Not the whole URL, which may hold a token.
+            # Only the endpoint: the URL may contain a token.
             raise SparkError(
-                f"no server of Spark Connect answers at {builder.endpoint} within"
-                f" {ANSWER_WITHIN_S:.0f} s: is it running, and is that its host and port?"
+                f"no Spark Connect server answers at {builder.endpoint} within"
+                f" {ANSWER_WITHIN_S:.0f} s: is it running, and are host and port correct?"
             ) from error
 
 
 @contextmanager
-def _interrupt_after() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block."""
+def _delay_interrupt() -> Iterator[None]:
+    """Delays Ctrl-C until the end of the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Ottla for workers that have none: the package of the driver, as an archive of the session."""
+"""Sends Ottla to workers that lack it: the driver's package, as an archive of the session."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 __all__ = ["ship"]
 
-# What was sent to each session, by name: a classic session's archives are its context's.
+# Names of the archives sent to each session; for a classic session, to its context.
 _sent: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
 
 
 def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> str:
-    """Put Ottla on the workers of a session, whose Python needs NumPy and pyarrow beside it.
+    """Sends Ottla to the workers of a session, whose Python needs NumPy and pyarrow.
 
-    The installed package, its extension included, goes to every executor as an archive. The
-    functions of `ottla.spark` and `spark.read.format("ottla")` find it there, before a package that
-    is installed; a worker that has loaded Ottla keeps what it has, so ship before the first job.
-    Shipping the same again does nothing. An installation on the workers needs none of this.
+    The installed package, with its extension, is sent to every executor as an archive. The
+    functions of `ottla.spark` and `spark.read.format("ottla")` use it in preference to an installed
+    package. A worker that has already imported Ottla keeps it, so ship before the first job.
+    Shipping the same package again does nothing. Where Ottla is installed, none of this is needed.
 
     Args:
-        spark: a classic session or one of Spark Connect.
-        wheel: a wheel to ship in place of the installed package, of the same version: for workers
-            of another platform than the driver's.
+        spark: a session, classic or Spark Connect.
+        wheel: a wheel of the same version to send instead of the installed package, for workers on
+            another platform than the driver.
 
     Returns:
-        The name of the directory it is unpacked to, in each worker's own folder.
+        The name of the directory it is unpacked to, in the working directory of each worker.
 
     Raises:
         MissingDependencyError: PySpark is not installed.
-        SparkError: the wheel is none of Ottla's, or of another version than the driver's.
+        SparkError: the wheel is not one of Ottla, or not of the driver's version.
 
     Example:
         >>> ship(spark)  # doctest: +SKIP
@@ -88,11 +88,11 @@ def _members_of(wheel: Path) -> Iterator[tuple[str, bytes]]:
         raise SparkError(f"{wheel} cannot be read as a wheel: {error}") from error
     with archive:
         if "ottla/__init__.py" not in archive.namelist():
-            raise SparkError(f"{wheel} is no wheel of Ottla: it has no ottla/__init__.py")
+            raise SparkError(f"{wheel} is not a wheel of Ottla: it has no ottla/__init__.py")
         if version != [ottla.__version__]:
             raise SparkError(
                 f"{wheel.name} is not of the driver's version, {ottla.__version__}: "
-                "workers and driver run the same"
+                "workers and driver must have the same version"
             )
         for name in archive.namelist():
             if not name.endswith("/"):
@@ -108,7 +108,7 @@ def _name_of(members: dict[str, bytes]) -> str:
 
 
 def _archive(name: str, members: dict[str, bytes]) -> Path:
-    """Write the archive; executors fetch it from here as long as the driver runs."""
+    """Writes the archive, which executors fetch as long as the driver runs."""
     path = Path(_folder().name) / f"{name}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for member, content in sorted(members.items()):

@@ -1,1 +1,1 @@
-"""Logs as a data source of Spark: read once, or followed as they grow."""
+"""Logs as a Spark data source: read once, or followed as they grow."""

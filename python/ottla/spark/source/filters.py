@@ -1,4 +1,4 @@
-"""What filters of a query say about files before they are read."""
+"""Filters of a query that select files before they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Bounds(NamedTuple):
-    """Of the records asked for, both ends inclusive; every row within them is given, maybe more."""
+    """Bounds of the requested records, inclusive. All rows within them are returned, maybe more."""
 
     min_offset: int | None = None
     max_offset: int | None = None
@@ -19,7 +19,7 @@ class Bounds(NamedTuple):
     max_timestamp: int | None = None
 
     def meet(self, name: str, value: int) -> Bounds:
-        """These and one bound more."""
+        """Returns these bounds narrow_bounds by one more."""
         value = min(max(value, -(2**63)), 2**63 - 1)
         known = getattr(self, name)
         if known is not None:
@@ -27,19 +27,19 @@ class Bounds(NamedTuple):
         return self._replace(**{name: value})
 
 
-class Pushed(NamedTuple):
-    """What of a query's filters is known before anything is read."""
+class PushedFilters(NamedTuple):
+    """Filters of a query that are known before anything is read."""
 
     places: tuple[Filter, ...] = ()
-    """About columns that are the same for all of a file."""
+    """Filters on columns that have one value per file."""
     bounds: Bounds = Bounds()
 
     def wants(self, **place: object) -> bool:
-        """Whether rows of a file, topic and partition are asked for, as far as given."""
-        return all(holds(f, place[name]) for f in self.places if (name := column_of(f)) in place)
+        """Whether rows of a file, topic and partition are requested, as far as given."""
+        return all(matches(f, place[name]) for f in self.places if (name := column_of(f)) in place)
 
 
-# Filters are told apart by name: PySpark 4.0 has none of their classes.
+# Filters are distinguished by name: PySpark 4.0 does not have their classes.
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "EqualTo": lambda found, value: found == value,
     "GreaterThan": lambda found, value: found > value,
@@ -53,25 +53,25 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def kind_of(f: Any) -> str:
-    """The name of a filter's class."""
+    """Returns the name of a filter's class."""
     return type(f).__name__
 
 
 def column_of(f: Any) -> str | None:
-    """The column a filter is about, None for anything inside a column."""
+    """Returns the column of a filter, None for a field inside a column."""
     path = (f.child if kind_of(f) == "Not" else f).attribute
     return path[0] if len(path) == 1 else None
 
 
 def is_about(f: Any, columns: Collection[str]) -> bool:
-    """Whether a filter is about one of these columns, and `holds` knows it."""
+    """Whether a filter is about one of these columns, and supported by `matches`."""
     kind = kind_of(f.child if kind_of(f) == "Not" else f)
     is_known = kind in COMPARISONS or kind in ("EqualNullSafe", "In", "IsNull", "IsNotNull")
     return is_known and column_of(f) in columns
 
 
-def holds(f: Any, found: Any) -> bool:
-    """Whether a filter is true of a value; a comparison with null is neither true nor false."""
+def matches(f: Any, found: Any) -> bool:
+    """Whether a filter is true for a value; a comparison with null is neither true nor false."""
     if kind_of(f) == "Not":
         return _truth_of(f.child, found) is False
     return _truth_of(f, found) is True
@@ -92,7 +92,7 @@ def _truth_of(f: Any, found: Any) -> bool | None:
     return None if f.value is None else COMPARISONS[kind](found, f.value)
 
 
-# Which bound a comparison of a column sets, by table: first for ≥, then for ≤.
+# The bounds that a comparison of a column sets, by table: first for ≥, then for ≤.
 BOUNDS: dict[str, dict[str, tuple[str, str | None]]] = {
     "records": {
         "offset": ("min_offset", "max_offset"),
@@ -106,8 +106,8 @@ BOUNDS: dict[str, dict[str, tuple[str, str | None]]] = {
 }
 
 
-def narrowed(bounds: Bounds, table: str, f: Any) -> Bounds:
-    """Bounds and what one filter more says of them."""
+def narrow_bounds(bounds: Bounds, table: str, f: Any) -> Bounds:
+    """Returns bounds narrow_bounds by one more filter."""
     kind = kind_of(f)
     named = BOUNDS[table].get(column_of(f) or "")
     if named is None or kind in ("Not", "IsNull", "IsNotNull"):

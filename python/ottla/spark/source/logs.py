@@ -1,4 +1,4 @@
-"""Tables that are made of whole logs: by a task for every few of them, or by one for all."""
+"""Tables computed from whole logs: a task for every few of them, or one task for all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ottla.audit.result.tables import arrow_stream
 from ottla.audit.run.threads import ThreadRunner
 from ottla.logs.names import INTERNAL_TOPICS
 from ottla.spark.source.pieces import OPENING_BYTES
-from ottla.spark.work.packing import packed
+from ottla.spark.work.packing import group_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
-    from ottla.spark.source.filters import Pushed
+    from ottla.spark.source.filters import PushedFilters
     from ottla.spark.source.options import Request
 
 LOG_TABLES = ("files", "gaps", "transactions", "producers", "epochs", "timeline", "metrics")
-"""Each log fills its own rows. Transactions only where no coordinator's topic is read as well."""
+"""Each log fills its own rows. For `transactions`, only without topics of coordinators."""
 
 TASK_BYTES = 512 << 20
-"""Bytes of logs that a task audits."""
+"""Size of the logs that a task audits."""
 
 
 def is_per_log(table: str, plan: Plan) -> bool:
@@ -38,21 +38,21 @@ def is_per_log(table: str, plan: Plan) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
-    """Partitions that a task audits, each for itself."""
+class LogsTask:
+    """Partitions that a task audits one by one."""
 
     plan: Plan
 
     def rows(self, request: Request) -> Iterator[Any]:
-        """Record batches of the table."""
+        """Yields the record batches of the table."""
         runner = ThreadRunner(self.plan, level=request.level, threads=1)
         result = run_part(runner, level=request.level)
         for chunk in getattr(result, request.table).chunks():
             yield from _arrow_batches(request, chunk)
 
 
-def plan_parts(plan: Plan, pushed: Pushed, task_bytes: int) -> Iterator[Plan]:
-    """The partitions of a plan in its order, as plans of their own."""
+def plan_parts(plan: Plan, pushed: PushedFilters, task_bytes: int) -> Iterator[Plan]:
+    """Divides a plan into plans of one task each, in the order of the partitions."""
     logs: dict[int, list[int]] = {}
     for index, log in enumerate(plan.logs):
         logs.setdefault(id(log.partition), []).append(index)
@@ -89,18 +89,18 @@ def plan_parts(plan: Plan, pushed: Pushed, task_bytes: int) -> Iterator[Plan]:
         return sum(partition.sizes) + OPENING_BYTES * len(partition.names)
 
     wanted = (p for p in plan.partitions if pushed.wants(topic=p.topic, partition=p.partition))
-    for group in packed(wanted, cost, max_bytes=task_bytes):
+    for group in group_items(wanted, cost, max_bytes=task_bytes):
         yield part(group)
     if plan.log_directories and pushed.wants(topic=None, partition=None):
         yield part((), is_last=True)
 
 
 @dataclass(frozen=True, slots=True)
-class WholeAudit:
-    """The audit of everything, in one task."""
+class AuditTask:
+    """The audit of all logs, in one task."""
 
     def rows(self, request: Request) -> Iterator[Any]:
-        """Record batches of the table."""
+        """Yields the record batches of the table."""
         result = audit(
             request.paths,
             topics=request.topics,
@@ -112,7 +112,7 @@ class WholeAudit:
 
 
 def _arrow_batches(request: Request, rows: Sequence[Row]) -> Iterator[Any]:
-    """Rows of a table as record batches of the columns asked for."""
+    """Yields rows of a table as record batches of the requested columns."""
     if not rows:
         return
     import pyarrow as pa
@@ -120,4 +120,4 @@ def _arrow_batches(request: Request, rows: Sequence[Row]) -> Iterator[Any]:
     names = [column.name for column in TABLES[request.table]]
     places = [names.index(name) for name in request.columns]
     chosen = [tuple(row[place] for place in places) for row in rows]
-    yield from pa.table(arrow_stream(request.described, chosen)).to_batches()
+    yield from pa.table(arrow_stream(request.column_definitions, chosen)).to_batches()

@@ -1,4 +1,4 @@
-"""What the options of the data source ask for."""
+"""The options of the data source, parsed and checked."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 MIN_TASK_BYTES = 64 << 10
 
 OPTIONS = {
-    "path": "what load() was given",
-    "paths": "what load() was given",
+    "path": "the argument of load()",
+    "paths": "the argument of load()",
     "table": f"one of {', '.join(TABLES)}",
-    "columns": "names of columns, with commas between",
-    "topics": "patterns of topics, with commas between",
+    "columns": "names of columns, separated by commas",
+    "topics": "patterns of topics, separated by commas",
     "level": f"one of {', '.join(get_args(Level))}",
-    "partition_bytes": f"bytes a task reads, at least {MIN_TASK_BYTES}",
+    "partition_bytes": f"bytes per task, at least {MIN_TASK_BYTES}",
     "fail_on_data_loss": "true or false",
-    "max_bytes_per_trigger": "bytes a trigger reads",
+    "max_bytes_per_trigger": "bytes per trigger",
 }
 
 STORAGE_PREFIX = "storage."
-"""Of options that are settings of an object store, as of `ottla.storage.files_of`."""
+"""Prefix of options that are settings of an object store; see `ottla.storage.files_of`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The options, checked."""
+    """The checked options."""
 
     paths: tuple[str, ...]
     table: str
@@ -54,21 +54,21 @@ class Request:
     storage_options: Mapping[str, str]
 
     @property
-    def described(self) -> tuple[Column, ...]:
-        """The columns asked for, in that order."""
+    def column_definitions(self) -> tuple[Column, ...]:
+        """The requested columns, in that order."""
         known = {column.name: column for column in TABLES[self.table]}
         return tuple(known[name] for name in self.columns)
 
     def plan(self) -> Plan:
-        """What lies under the paths now."""
+        """Plans an audit of what is below the paths now."""
         return plan_audit(self.paths, topics=self.topics, storage_options=self.storage_options)
 
 
 def parse_options(options: Mapping[str, str], schema: StructType | None = None) -> Request:
-    """Checks options, whose names are lower case, and a schema that the user may have given.
+    """Checks options, whose names are lower case, and a schema if the user gave one.
 
     Raises:
-        SparkError: an option or column is none of ours, or has a value that it cannot have.
+        SparkError: an option or column is unknown, or has an invalid value.
     """
     given = {name.lower(): value for name, value in options.items()}
     storage_options = {
@@ -81,7 +81,7 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
             known = ", ".join(name for name in OPTIONS if name not in ("path", "paths"))
             raise SparkError(
                 f"the data source ottla has no option {name!r}, only {known} and"
-                f" {STORAGE_PREFIX}endpoint and the like"
+                f" {STORAGE_PREFIX}endpoint and similar"
             )
     table = given.get("table", "records")
     if table not in TABLES:
@@ -93,18 +93,18 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
     if "path" in given:
         paths.append(given["path"])
     if not paths:
-        raise SparkError("the data source ottla was given no path: load('/var/lib/kafka')")
+        raise SparkError("the data source ottla needs a path: load('/var/lib/kafka')")
     columns = _names(given.get("columns", "")) or tuple(c.name for c in TABLES[table])
     if schema is not None:
         columns = tuple(schema.fieldNames())
     request = Request(
         paths=tuple(paths),
         table=table,
-        columns=_checked_columns(table, columns),
+        columns=_check_columns(table, columns),
         topics=_names(given.get("topics", "")),
         level=cast("Level", level),
         partition_bytes=_number(given, "partition_bytes", MIN_TASK_BYTES),
-        fail_on_data_loss=_truth(given, "fail_on_data_loss", default=True),
+        fail_on_data_loss=_bool(given, "fail_on_data_loss", default=True),
         max_bytes_per_trigger=_number(given, "max_bytes_per_trigger", 1),
         storage_options=storage_options,
     )
@@ -122,18 +122,18 @@ def request_for(
     partition_bytes: int | None,
     storage_options: Mapping[str, str],
 ) -> Request:
-    """What the options of a data source would ask for.
+    """Returns a request without data source options.
 
     Raises:
         SparkError: the table has no such column.
-        ValueError: `partition_bytes` is out of its range.
+        ValueError: `partition_bytes` is out of range.
     """
     if partition_bytes is not None and partition_bytes < MIN_TASK_BYTES:
-        raise ValueError(f"partition_bytes is {partition_bytes}, not at least {MIN_TASK_BYTES}")
+        raise ValueError(f"partition_bytes is {partition_bytes}, must be at least {MIN_TASK_BYTES}")
     return Request(
         paths=paths,
         table=table,
-        columns=_checked_columns(table, columns),
+        columns=_check_columns(table, columns),
         topics=topics,
         level="full",
         partition_bytes=partition_bytes,
@@ -147,18 +147,18 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
-def _checked_columns(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+def _check_columns(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
     known = [column.name for column in TABLES[table]]
     for name in columns:
         if name not in known:
             raise SparkError(f"{table} has no column {name!r}, only {', '.join(known)}")
         if columns.count(name) > 1:
-            raise SparkError(f"column {name!r} is asked for {columns.count(name)} times")
+            raise SparkError(f"column {name!r} is selected {columns.count(name)} times")
     return columns
 
 
 def _check_types(request: Request, schema: StructType) -> None:
-    for column, field in zip(request.described, schema.fields, strict=True):
+    for column, field in zip(request.column_definitions, schema.fields, strict=True):
         expected, found = SQL_TYPES[column.type], field.dataType.simpleString()
         if found != expected:
             raise SparkError(f"column {column.name} of {request.table} is {expected}, not {found}")
@@ -169,31 +169,31 @@ def _number(options: Mapping[str, str], name: str, minimum: int) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and int(text) >= minimum):
-        raise SparkError(f"{name} is {text!r}, not a number of at least {minimum}")
+        raise SparkError(f"{name} is {text!r}, must be a number of at least {minimum}")
     return int(text)
 
 
-def _truth(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+def _bool(options: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = options.get(name, str(default)).lower()
     if text not in ("true", "false"):
-        raise SparkError(f"{name} is {text!r}, not true or false")
+        raise SparkError(f"{name} is {text!r}, must be true or false")
     return text == "true"
 
 
 def schema_of(options: Mapping[str, str]) -> str:
-    """The columns that options ask for, as Spark's data definition language has them.
+    """Returns the requested columns in Spark's data definition language.
 
     >>> schema_of({"path": "examples/data", "columns": "offset, value"})
     '`offset` bigint, `value` binary'
 
     Raises:
-        SparkError: as of `parse_options`.
+        SparkError: see `parse_options`.
     """
-    return sql_schema(parse_options(options).described)
+    return sql_schema(parse_options(options).column_definitions)
 
 
-def refuse_absent(plan: Plan) -> None:
-    """Raises where a path or pattern that was given is of nothing: the findings would tell."""
+def check_inputs(plan: Plan) -> None:
+    """Raises SparkError if a given path has no logs, or a pattern matches no topic."""
     given = {path for path, _ in plan.inventory.sources}
     for unreadable in plan.inventory.unreadable:
         if unreadable.path in given:

@@ -1,4 +1,4 @@
-"""`batches` and `records` of segments, in pieces: large files are cut where an index helps."""
+"""`batches` and `records` of segments in pieces: large files are split where an index allows it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ottla.audit.plan.plan import ENDLESS
 from ottla.errors import SparkError
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
-from ottla.spark.source.filters import Bounds, Pushed
-from ottla.spark.source.options import refuse_absent
-from ottla.spark.work.packing import packed
+from ottla.spark.source.filters import Bounds, PushedFilters
+from ottla.spark.source.options import check_inputs
+from ottla.spark.work.packing import group_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from ottla.storage import Files, Place
 
 POSITION_COLUMNS = {"batches": "position", "records": "batch_position"}
-"""Where the batch of a row lies."""
+"""Columns with the position of a row's batch."""
 
 TASK_BYTES = 128 << 20
-"""Bytes of files that a task reads."""
+"""Size of the files that a task reads."""
 
-# What it costs to open a file, in bytes that could have been read meanwhile.
+# The cost of opening a file, in bytes that could be read in that time.
 OPENING_BYTES = 1 << 20
 
-# Brokers write 10 MiB unless they are told to write more.
+# Brokers write 10 MiB by default.
 MAX_INDEX_BYTES = 64 << 20
 
 MAX_CUTS = 256
-"""A cut costs some milliseconds while a query is planned, and this many make enough tasks."""
+"""A split costs some milliseconds while a query is planned; this many make enough tasks."""
 
 
 class Piece(NamedTuple):
@@ -47,23 +47,23 @@ class Piece(NamedTuple):
     start: int
     stop: int
     size: int
-    """Bytes to be read, by the listing."""
+    """Bytes to read, by the listing."""
     is_cut: bool = False
     """Whether another piece of the file follows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """What a task reads of `batches` or `records`."""
+class PiecesTask:
+    """Pieces of `batches` or `records` that a task reads."""
 
     pieces: tuple[Piece, ...]
     bounds: Bounds
 
     def rows(self, request: Request) -> Iterator[Any]:
-        """Record batches of all pieces.
+        """Yields the record batches of all pieces.
 
         Raises:
-            SparkError: a file cannot be read, unless that is to be overlooked.
+            SparkError: a file cannot be read, and `fail_on_data_loss` is true.
         """
         for piece in self.pieces:
             try:
@@ -74,16 +74,16 @@ class Pieces:
 
 
 def cannot_read(file: str, error: OSError) -> SparkError:
-    """The error for a file that was listed and cannot be read."""
+    """Returns the error for a listed file that cannot be read."""
     reason = error.strerror or str(error)
     return SparkError(
-        f"{file}: {reason[:1].lower()}{reason[1:]}; with the option fail_on_data_loss=false what"
-        " cannot be read is left out"
+        f"{file}: {reason[:1].lower()}{reason[1:]}; the option fail_on_data_loss=false skips files"
+        " that cannot be read"
     )
 
 
 def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
-    """Record batches of a piece of a file.
+    """Yields the record batches of a piece of a file.
 
     Raises:
         OSError: the file cannot be read.
@@ -93,14 +93,14 @@ def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
 
     at = POSITION_COLUMNS[request.table]
     names = list(request.columns)
-    asked = [*names, at] if piece.is_cut and at not in names else names
+    read = [*names, at] if piece.is_cut and at not in names else names
     last = piece.start
     if not isinstance(piece.place, bytes):
         piece.place.expect(piece.start, piece.stop)
     for rows in segment_table(
         piece.place,
         request.table,
-        columns=asked,
+        columns=read,
         prefix=(piece.file, piece.topic, piece.partition),
         start=piece.start,
         stop=piece.stop,
@@ -108,17 +108,17 @@ def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
     ):
         batch = pa.record_batch(rows)
         if piece.is_cut and batch.num_rows:
-            last = batch.column(asked.index(at))[-1].as_py()
-        yield batch if asked is names else batch.select(names)
+            last = batch.column(read.index(at))[-1].as_py()
+        yield batch if read is names else batch.select(names)
     if piece.is_cut:
         _check_end(piece, last)
 
 
 def _check_end(piece: Piece, position: int) -> None:
-    """Raises where the batches from a position on do not lead to the end of a piece.
+    """Raises SparkError unless the batches from a position on lead to the end of a piece.
 
-    Then the index that the file was cut by points into a batch, such as one whose value holds
-    batches, and the next piece is not what follows.
+    Otherwise the index used for splitting points into a batch, such as one whose value holds
+    batches, and the next piece does not continue this one.
     """
     following = position
     while following < piece.stop:
@@ -128,13 +128,13 @@ def _check_end(piece: Piece, position: int) -> None:
         following = batch.position + batch.size
         if following > piece.stop:
             raise SparkError(
-                f"{piece.file}: the offset index names byte {piece.stop}, which lies inside the"
+                f"{piece.file}: the offset index points to byte {piece.stop}, which is inside the"
                 f" batch at {batch.position}: read with a partition_bytes larger than the file"
             )
 
 
-def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]:
-    """The files of a plan in its order, large ones cut where an index knows a batch."""
+def plan_pieces(plan: Plan, pushed: PushedFilters, piece_bytes: int) -> Iterator[Piece]:
+    """Yields the files of a plan in order, large ones split at batches listed in an index."""
     files = plan.inventory.files
     piece_bytes = max(piece_bytes, plan.byte_count // MAX_CUTS)
     for log in plan.logs:
@@ -147,8 +147,8 @@ def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]
             if not pushed.wants(file=name, topic=topic, partition=number):
                 continue
             place = files.place(file.path, file.size)
-            # Where rows are left out it cannot be told whether a piece ends where the next begins;
-            # and each look into an object takes as long as a task.
+            # With rows filtered out, the end of a piece cannot be checked; and each look into an
+            # object takes as long as a task.
             is_cut = pushed.bounds == Bounds() and isinstance(place, bytes)
             cuts = [0, *(_cuts(log, file, files, piece_bytes) if is_cut else ()), ENDLESS]
             for start, stop in pairwise(cuts):
@@ -158,7 +158,7 @@ def plan_pieces(plan: Plan, pushed: Pushed, piece_bytes: int) -> Iterator[Piece]
 
 
 def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
-    """Whether the offsets that names of segments promise touch the bounds."""
+    """Whether a file may hold offsets within bounds, by the names of the segments."""
     if not log.is_live or log.partition is None or file.base_offset is None:
         return True
     next_base = log.partition.next_base_offset(file)
@@ -168,7 +168,7 @@ def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
 
 
 def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int]:
-    """Positions of batches about so many bytes apart."""
+    """Returns positions of batches about `piece_bytes` apart."""
     if not log.is_live or log.partition is None or file.size < 2 * piece_bytes:
         return []
     index = next(
@@ -195,25 +195,27 @@ def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int
         return []
 
 
-def pieces_of(request: Request, plan: Plan, pushed: Pushed) -> Iterator[Pieces]:
-    """What each task reads of `batches` or `records`."""
+def pieces_of(request: Request, plan: Plan, pushed: PushedFilters) -> Iterator[PiecesTask]:
+    """Yields the pieces of `batches` or `records` that each task reads."""
     size = request.partition_bytes or TASK_BYTES
-    for pieces in grouped(plan_pieces(plan, pushed, size), size):
-        yield Pieces(pieces, pushed.bounds)
+    for pieces in group_pieces(plan_pieces(plan, pushed, size), size):
+        yield PiecesTask(pieces, pushed.bounds)
 
 
-def task_pieces(request: Request) -> Iterator[Pieces]:
-    """The same where nothing is pushed.
+def task_pieces(request: Request) -> Iterator[PiecesTask]:
+    """Yields the pieces of each task without pushed filters.
 
     Raises:
-        SparkError: a path or pattern that was given is of nothing.
+        SparkError: a given path has no logs, or a pattern matches no topic.
     """
     plan = request.plan()
-    refuse_absent(plan)
-    return pieces_of(request, plan, Pushed())
+    check_inputs(plan)
+    return pieces_of(request, plan, PushedFilters())
 
 
-def grouped(pieces: Iterable[Piece], task_bytes: int) -> Iterator[tuple[Piece, ...]]:
-    """Neighbours together until they make a task."""
-    for group in packed(pieces, lambda piece: piece.size + OPENING_BYTES, max_bytes=task_bytes):
+def group_pieces(pieces: Iterable[Piece], task_bytes: int) -> Iterator[tuple[Piece, ...]]:
+    """Groups neighbouring pieces into tasks."""
+    for group in group_items(
+        pieces, lambda piece: piece.size + OPENING_BYTES, max_bytes=task_bytes
+    ):
         yield tuple(group)

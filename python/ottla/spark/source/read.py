@@ -1,7 +1,7 @@
-"""Batches and records of segments as a data frame, without an audit before it.
+"""Batches and records of segments as a data frame, without an audit.
 
-The same reader as of `spark.read.format("ottla")`, by `mapInArrow`: rows come faster that way, with
-no more columns than were asked for.
+Reads like `spark.read.format("ottla")`, but through `mapInArrow`, which is faster, and only the
+requested columns.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def read(
     partition_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Gives the records or batches of logs, in the order of the logs; damage is skipped.
+    """Returns the records or batches of logs, in the order of the logs; damage is skipped.
 
-    The files are listed now, and read when the frame is used, by tasks, each time it is used.
+    The files are listed now; tasks read them each time the frame is used.
 
         >>> import ottla.spark  # doctest: +SKIP
         >>> spark = ottla.spark.session()  # doctest: +SKIP
@@ -46,20 +46,19 @@ def read(
         DataFrame[offset: bigint, value: binary]
 
     Args:
-        spark: a session, classic or of Spark Connect.
-        uri: one path or several, as of `ottla.audit`.
+        spark: a session, classic or Spark Connect.
+        uri: one or several paths; see `ottla.audit`.
         table: ``records`` or ``batches``, with the columns of `docs/tables.md`.
-        columns: those that are read, in this order; all by default. What is not asked for is not
-            made.
-        topics: patterns as of the shell of the topics to read; all by default.
-        partition_bytes: bytes of files that a task reads, at least 65,536; by default 128 MiB.
-            Larger segments of this machine are cut where their `.index` names a batch.
-        storage_options: settings of object stores, as of `ottla.audit`.
+        columns: the columns to read, in this order; all by default. Other columns are not computed.
+        topics: shell patterns of the topics to read; all by default.
+        partition_bytes: size of the files that a task reads, at least 65,536; by default 128 MiB.
+            Larger local segments are split at batches listed in their `.index`.
+        storage_options: settings of object stores; see `ottla.audit`.
 
     Raises:
         ValueError: there is no such table.
-        SparkError: there is no such column; a path or topic is of nothing. From an action: a file
-            that was listed cannot be read.
+        SparkError: there is no such column; a path has no logs, or a topic matches nothing. From an
+            action: a listed file cannot be read.
         MissingDependencyError: PySpark is not installed.
     """
     require_pyspark()
@@ -74,12 +73,12 @@ def read(
         partition_bytes=partition_bytes,
         storage_options=storage_options or {},
     )
-    schema = schema_of(request.described)
+    schema = schema_of(request.column_definitions)
     pieces = task_pieces(request)
     return frame_of_work(spark, "ottla.spark.source.read:read_pieces", request, pieces, schema)
 
 
 def read_pieces(work: tuple[Request, Sequence[bytes]]) -> Reader:
-    """The work of a task: pieces of files by the number of the task in, their rows out."""
+    """Returns the work of a task: from its number to the rows of its pieces of files."""
     request, packed = work
     return rows_of_work(packed, lambda _, pieces: pieces.rows(request))

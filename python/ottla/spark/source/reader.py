@@ -1,11 +1,11 @@
-"""Ottla's tables for `spark.read.format("ottla")`: each read cut into tasks.
+"""Ottla's tables for `spark.read.format("ottla")`: each read divided into tasks.
 
 Spark plans a read in a Python process of the driver that has no session: files are listed there,
-and each task gets the names it is to read. `batches` and `records` are read from the files in
-bounded pieces. Tables that each log fills for itself are made by a task for every few logs. The
-others take all logs together, and are made by one task.
+and each task receives the names of its files. `batches` and `records` are read from the files in
+pieces of limited size. For tables that each log fills by itself, a task audits several logs. All
+other tables need all logs together, and are computed by one task.
 
-Rows come in the order of the tables of `ottla.audit`, however they are cut.
+Rows are in the order of the tables of `ottla.audit`, however the read is divided.
 """
 
 from __future__ import annotations
@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.audit.result.columns import SEGMENT_TABLES
-from ottla.spark.source.filters import Pushed, is_about, narrowed
-from ottla.spark.source.logs import LOG_TABLES, TASK_BYTES, Logs, WholeAudit, is_per_log, plan_parts
-from ottla.spark.source.options import parse_options, refuse_absent
+from ottla.spark.source.filters import PushedFilters, is_about, narrow_bounds
+from ottla.spark.source.logs import (
+    LOG_TABLES,
+    TASK_BYTES,
+    AuditTask,
+    LogsTask,
+    is_per_log,
+    plan_parts,
+)
+from ottla.spark.source.options import check_inputs, parse_options
 from ottla.spark.source.pieces import pieces_of
 from ottla.spark.work.worker import by_value
 
@@ -32,21 +39,21 @@ if TYPE_CHECKING:
 
 
 def make_reader(options: Mapping[str, str], schema: StructType) -> TableReader:
-    """The reader of a table; one that takes filters where Spark has some to give.
+    """Returns a reader of a table; one that accepts filters if Spark has any.
 
     Raises:
-        SparkError: as of `parse_options`.
+        SparkError: see `parse_options`.
     """
     request = parse_options(options, schema)
-    return (FilteringReader if _is_pushing_filters() else TableReader)(request, Pushed())
+    return (FilteringReader if _is_pushing_filters() else TableReader)(request, PushedFilters())
 
 
 def _is_pushing_filters() -> bool:
     """Whether this process was started to push filters.
 
-    Spark refuses readers with `pushFilters` while `spark.sql.python.filterPushdown.enabled` is
-    false, and tells readers nothing about it. It has a program of its own for pushing filters,
-    which it starts only where that is true and there are some.
+    Spark rejects readers with `pushFilters` while `spark.sql.python.filterPushdown.enabled` is
+    false, but does not tell readers its value. It runs a separate program for pushing filters,
+    which it starts only if the setting is true and there are filters.
     """
     program = "pyspark.sql.worker.data_source_pushdown_filters"
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
@@ -56,12 +63,12 @@ def _is_pushing_filters() -> bool:
 class TableReader(DataSourceReader):  # type: ignore[misc]
     """Reads a table."""
 
-    def __init__(self, request: Request, pushed: Pushed) -> None:
+    def __init__(self, request: Request, pushed: PushedFilters) -> None:
         self._request = request
         self._pushed = pushed
 
     def partitions(self) -> list[InputPartition]:
-        """One for each task, in the order of the rows.
+        """Returns one partition per task, in the order of the rows.
 
         Raises:
             SparkError: a path cannot be read, or no topic matches a pattern.
@@ -69,17 +76,17 @@ class TableReader(DataSourceReader):  # type: ignore[misc]
         request = self._request
         plan = request.plan()
         if request.table in SEGMENT_TABLES:
-            refuse_absent(plan)
+            check_inputs(plan)
             return [InputPartition(pieces) for pieces in pieces_of(request, plan, self._pushed)]
         if is_per_log(request.table, plan):
-            refuse_absent(plan)
+            check_inputs(plan)
             size = request.partition_bytes or TASK_BYTES
-            return [InputPartition(Logs(part)) for part in plan_parts(plan, self._pushed, size)]
-        return [InputPartition(WholeAudit())]
+            return [InputPartition(LogsTask(part)) for part in plan_parts(plan, self._pushed, size)]
+        return [InputPartition(AuditTask())]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Record batches of one task."""
-        # Where there is nothing to read, Spark has one partition of its own making.
+        """Yields the record batches of one task."""
+        # If there is nothing to read, Spark passes None.
         work = None if partition is None else partition.value
         return iter(()) if work is None else work.rows(self._request)
 
@@ -88,10 +95,10 @@ class TableReader(DataSourceReader):  # type: ignore[misc]
 
 
 class FilteringReader(TableReader):
-    """Reads less where filters allow it."""
+    """Reads less if filters allow it."""
 
     def pushFilters(self, filters: Iterable[Filter]) -> Iterator[Filter]:  # noqa: N802
-        """Takes what can be told without reading, and gives back what Spark still has to check."""
+        """Takes filters that can be decided without reading, and yields those Spark must check."""
         table = self._request.table
         columns: tuple[str, ...] = ("file", "topic", "partition")
         if table not in SEGMENT_TABLES:
@@ -102,7 +109,7 @@ class FilteringReader(TableReader):
                 if table in SEGMENT_TABLES:
                     continue
             elif table in SEGMENT_TABLES:
-                bounds = narrowed(self._pushed.bounds, table, one)
+                bounds = narrow_bounds(self._pushed.bounds, table, one)
                 self._pushed = self._pushed._replace(bounds=bounds)
-            # A table that one task makes after all leaves nothing out.
+            # Tables of a single task do not skip anything.
             yield one

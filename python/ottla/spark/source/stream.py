@@ -21,7 +21,7 @@ from ottla.errors import SparkError
 from ottla.logs.segment import find_offset, first_batch, whole_batches
 from ottla.spark.source.filters import Bounds
 from ottla.spark.source.options import parse_options
-from ottla.spark.source.pieces import TASK_BYTES, Piece, Pieces, cannot_read, grouped
+from ottla.spark.source.pieces import TASK_BYTES, Piece, PiecesTask, cannot_read, group_pieces
 from ottla.spark.work.worker import by_value
 
 __all__ = ["LogStreamReader", "ReadMaxBytes", "advance_all", "list_logs", "make_stream_reader"]
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ottla.storage import Files, Place
 
 
-class Reached(NamedTuple):
+class ReadPosition(NamedTuple):
     """How far a partition was read."""
 
     segment: int
@@ -79,17 +79,17 @@ class GrowingLog:
     segments: tuple[SegmentFile, ...]
 
     @property
-    def start(self) -> Reached:
+    def start(self) -> ReadPosition:
         """Before everything."""
         first = self.segments[0].base_offset
-        return Reached(first, 0, first)
+        return ReadPosition(first, 0, first)
 
     def index_of(self, base_offset: int) -> int | None:
         """Index of the segment with a base offset."""
         bases = [segment.base_offset for segment in self.segments]
         return bases.index(base_offset) if base_offset in bases else None
 
-    def up_to(self, end: Reached) -> GrowingLog | None:
+    def up_to(self, end: ReadPosition) -> GrowingLog | None:
         """As if nothing had been written since."""
         segments = tuple(
             segment._replace(size=end.position) if segment.base_offset == end.segment else segment
@@ -98,7 +98,7 @@ class GrowingLog:
         )
         return replace(self, segments=segments) if segments else None
 
-    def unread(self, known: Reached) -> int:
+    def unread(self, known: ReadPosition) -> int:
         """Bytes behind what was read."""
         return sum(
             segment.size - (known.position if segment.base_offset == known.segment else 0)
@@ -145,7 +145,7 @@ def _is_directory(files: Files, path: bytes) -> bool:
         return False
 
 
-def advance(log: GrowingLog, known: Reached | None, budget: int | None = None) -> Reached:
+def advance(log: GrowingLog, known: ReadPosition | None, budget: int | None = None) -> ReadPosition:
     """How far a log can be read now; with a budget of bytes at least one batch, if there is one.
 
     Raises:
@@ -181,26 +181,26 @@ def advance(log: GrowingLog, known: Reached | None, budget: int | None = None) -
     return reached
 
 
-def _at(log: GrowingLog, index: int, known: Reached | None) -> Reached:
+def _at(log: GrowingLog, index: int, known: ReadPosition | None) -> ReadPosition:
     """The beginning of a segment."""
     base = log.segments[index].base_offset
-    return Reached(base, 0, max(base, known.next_offset) if known else base)
+    return ReadPosition(base, 0, max(base, known.next_offset) if known else base)
 
 
 def _behind(
-    segment: SegmentFile, known: Reached, begin: int, end: int, *, is_closed: bool
-) -> Reached:
+    segment: SegmentFile, known: ReadPosition, begin: int, end: int, *, is_closed: bool
+) -> ReadPosition:
     """Behind the batch that begins and ends there, if its checksum says that it is all written."""
     batch = first_batch(segment.place, begin)
     if batch is not None and batch.position == begin and batch.is_valid:
-        return Reached(segment.base_offset, end, max(known.next_offset, batch.last_offset + 1))
+        return ReadPosition(segment.base_offset, end, max(known.next_offset, batch.last_offset + 1))
     # Damaged for good in a closed segment. Elsewhere it may yet be written; those before it are.
-    return Reached(segment.base_offset, end if is_closed else begin, known.next_offset)
+    return ReadPosition(segment.base_offset, end if is_closed else begin, known.next_offset)
 
 
 def advance_all(
-    logs: Mapping[str, GrowingLog], known: Mapping[str, Reached], budget: int | None = None
-) -> dict[str, Reached]:
+    logs: Mapping[str, GrowingLog], known: Mapping[str, ReadPosition], budget: int | None = None
+) -> dict[str, ReadPosition]:
     """How far all logs can be read; a budget is shared out evenly, the longest wait first.
 
     Logs that are gone stay where they were.
@@ -233,8 +233,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._last: dict[str, Reached] = {}
-        self._target: dict[str, Reached] | None = None
+        self._last: dict[str, ReadPosition] = {}
+        self._target: dict[str, ReadPosition] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Before all logs."""
@@ -284,7 +284,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
             for piece in self._pieces(name, logs.get(name), before.get(name), reached)
         ]
         size = self._request.partition_bytes or TASK_BYTES
-        return [InputPartition(Pieces(group, Bounds())) for group in grouped(pieces, size)]
+        return [InputPartition(PiecesTask(group, Bounds())) for group in group_pieces(pieces, size)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Record batches of one task."""
@@ -295,7 +295,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         return by_value("ottla.spark.source.stream:LogStreamReader", (self._request,))
 
     def _pieces(
-        self, name: str, log: GrowingLog | None, start: Reached | None, end: Reached
+        self, name: str, log: GrowingLog | None, start: ReadPosition | None, end: ReadPosition
     ) -> Iterator[Piece]:
         if log is None:
             self._lost(f"{name}: the partition is gone, and was not read to its end")
@@ -329,7 +329,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
                     to_position - from_position,
                 )
 
-    def _begin(self, log: GrowingLog, start: Reached) -> Reached | None:
+    def _begin(self, log: GrowingLog, start: ReadPosition) -> ReadPosition | None:
         """Where to go on in what there is now, None where nothing follows what was read."""
         index = log.index_of(start.segment)
         if index is not None and log.segments[index].size >= start.position:
@@ -361,13 +361,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
             )
 
 
-def _of_offset(log: GrowingLog, offset: int) -> Reached | None:
+def _of_offset(log: GrowingLog, offset: int) -> ReadPosition | None:
     """The first batch that ends at or behind an offset."""
     before = [s for s in log.segments if s.base_offset <= offset]
     for segment in (*before[-1:], *log.segments[len(before) :]):
         position = find_offset(segment.place, offset)
         if position is not None:
-            return Reached(segment.base_offset, position, offset)
+            return ReadPosition(segment.base_offset, position, offset)
     return None
 
 
@@ -387,11 +387,11 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
     return LogStreamReader(request)
 
 
-def to_json(reached: Mapping[str, Reached]) -> dict[str, Any]:
+def to_json(reached: Mapping[str, ReadPosition]) -> dict[str, Any]:
     """What a checkpoint holds."""
     return {name: end._asdict() for name, end in reached.items()}
 
 
-def from_json(offset: Mapping[str, Any]) -> dict[str, Reached]:
+def from_json(offset: Mapping[str, Any]) -> dict[str, ReadPosition]:
     """What a checkpoint tells."""
-    return {name: Reached(**end) for name, end in offset.items()}
+    return {name: ReadPosition(**end) for name, end in offset.items()}

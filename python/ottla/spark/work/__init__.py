@@ -1,1 +1,1 @@
-"""How work goes to tasks: functions and items as bytes, in pieces of a sensible size."""
+"""Sending work to tasks: functions and items as bytes, in pieces of suitable size."""

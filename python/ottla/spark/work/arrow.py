@@ -1,4 +1,4 @@
-"""`mapInArrow` and `applyInArrow` without pandas, which PySpark asks for though neither uses it."""
+"""`mapInArrow` and `applyInArrow` without pandas, which PySpark requires but does not use."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def map_in_arrow(
     function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     columns: str | StructType,
 ) -> DataFrame:
-    """`frame.mapInArrow(function, columns)`."""
-    if _asks_pandas(frame):
+    """Returns `frame.mapInArrow(function, columns)`."""
+    if _can_use_public_api(frame):
         return frame.mapInArrow(function, columns)
     from pyspark.util import PythonEvalType
 
@@ -33,9 +33,9 @@ def map_in_arrow(
 def apply_in_arrow(
     frame: DataFrame, by: str, function: Callable[[pa.Table], pa.Table], columns: str
 ) -> DataFrame:
-    """`frame.groupBy(by).applyInArrow(function, columns)`."""
+    """Returns `frame.groupBy(by).applyInArrow(function, columns)`."""
     grouped = frame.groupBy(by)
-    if _asks_pandas(frame):
+    if _can_use_public_api(frame):
         return grouped.applyInArrow(function, columns)
     from pyspark.util import PythonEvalType
 
@@ -43,8 +43,8 @@ def apply_in_arrow(
     return _frame(frame, grouped._jgd.flatMapGroupsInArrow(column))  # noqa: SLF001
 
 
-def _asks_pandas(frame: DataFrame) -> bool:
-    """Whether the public way is open: with pandas, or on Connect, which cannot do without."""
+def _can_use_public_api(frame: DataFrame) -> bool:
+    """Whether the public methods work: with pandas, or on Connect, where there is no other way."""
     if is_connect(frame.sparkSession):
         return True
     try:

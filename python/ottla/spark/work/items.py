@@ -1,8 +1,8 @@
-"""Work handed to tasks by number: task i unpacks item i and gives its rows.
+"""Work sent to tasks by number: task i unpacks item i and returns its rows.
 
-`spark.range` in n partitions gives each task one number, on classic Spark and on Connect alike, and
-keeps rows in the order of the items without a shuffle. An item is bytes until its own task unpacks
-it, since all of them travel with every task.
+`spark.range` in n partitions passes each task one number, on classic Spark and on Connect, and
+keeps rows in the order of the items without a shuffle. An item stays packed until its own task
+unpacks it, because every task receives all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    """Numbers of tasks in, rows out."""
+    """A function from task numbers to rows."""
 
 __all__ = ["frame_of_work", "rows_of_work"]
 
@@ -30,14 +30,14 @@ __all__ = ["frame_of_work", "rows_of_work"]
 def frame_of_work(
     spark: SparkSession, target: str, shared: Any, items: Iterable[Any], columns: str | StructType
 ) -> DataFrame:
-    """The rows that tasks make of items, in their order.
+    """Returns the rows that tasks compute from items, in order.
 
     Args:
         spark: a session.
-        target: ``"module:function"`` of ours. It takes `shared` and the packed items, and gives
-            what `rows_of_work` does.
-        shared: what every task needs.
-        items: of each task one; anything that pickle takes.
+        target: ``"module:function"`` of Ottla. It takes `shared` and the packed items, and returns
+            what `rows_of_work` returns.
+        shared: an object for every task.
+        items: one for each task; any objects that can be pickled.
         columns: names and types of the rows.
     """
     packed = [zlib.compress(pickle.dumps(item, protocol=5), 1) for item in items]
@@ -48,7 +48,7 @@ def frame_of_work(
 def rows_of_work(
     packed: Sequence[bytes], rows: Callable[[int, Any], Iterable[pa.RecordBatch]]
 ) -> Reader:
-    """The work of a task: `rows` of the items whose numbers come in, which it gets, too."""
+    """Returns the work of a task: `rows` of each item whose number arrives, and of its number."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -1,4 +1,4 @@
-"""Which Spark this is: its version, classic or Spark Connect, running or stopped."""
+"""The kind of a Spark session: its version, classic or Spark Connect, running or stopped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["is_connect", "is_stopped", "require_pyspark", "spark_version"]
 
-LOWEST = (4, 0)
+MIN_VERSION = (4, 0)
 """The first PySpark with Arrow readers, `applyInArrow` and `toArrow`."""
 
 
 def require_pyspark() -> ModuleType:
-    """Give the module `pyspark`.
+    """Returns the module `pyspark`.
 
     Raises:
         MissingDependencyError: it is not installed.
@@ -29,9 +29,9 @@ def require_pyspark() -> ModuleType:
     except ImportError as error:
         raise MissingDependencyError(
             "ottla.spark needs PySpark 4.0 or newer: pip install 'ottla[spark]' "
-            "(on a cluster that brings its own PySpark, plain ottla is enough)"
+            "(on a cluster with its own PySpark, ottla without extras is enough)"
         ) from error
-    if spark_version(pyspark.__version__) < LOWEST:
+    if spark_version(pyspark.__version__) < MIN_VERSION:
         raise SparkError(
             f"PySpark {pyspark.__version__} is too old: ottla.spark needs 4.0 or newer"
         )
@@ -40,7 +40,7 @@ def require_pyspark() -> ModuleType:
 
 
 def spark_version(text: str) -> tuple[int, int]:
-    """Give major and minor version of Spark's version text, which platforms add words to.
+    """Returns major and minor version of a Spark version, to which platforms add words.
 
     Example:
         >>> spark_version("4.1.0-amzn-1")
@@ -51,13 +51,13 @@ def spark_version(text: str) -> tuple[int, int]:
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, which has neither RDDs nor a context."""
+    """Whether the session uses Spark Connect, which has neither RDDs nor a context."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_stopped(spark: SparkSession) -> bool:
-    """Whether the session, or the context under it, was stopped."""
+    """Whether the session, or its context, is stopped."""
     if is_connect(spark):
         stopped: bool = spark.is_stopped
         return stopped
-    return spark.sparkContext._jsc is None  # noqa: SLF001 - PySpark asks the same of itself.
+    return spark.sparkContext._jsc is None  # noqa: SLF001 - as PySpark does internally.

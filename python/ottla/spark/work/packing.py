@@ -1,4 +1,4 @@
-"""How work is cut for tasks: what goes into one task, and how many bytes that should be."""
+"""Dividing work into tasks: what goes into one task, and how many bytes that should be."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def packed(
+def group_items(
     items: Iterable[Item],
     size_of: Callable[[Item], int],
     *,
     max_bytes: int,
     max_items: int | None = None,
 ) -> Iterator[list[Item]]:
-    """Neighbours together until they make a task; an item larger than a task is one by itself.
+    """Groups neighbouring items into tasks; an item larger than a task is a task of its own.
 
-    >>> list(packed([3, 3, 9, 1], lambda size: size, max_bytes=6))
+    >>> list(group_items([3, 3, 9, 1], lambda size: size, max_bytes=6))
     [[3, 3], [9], [1]]
     """
     group: list[Item] = []
@@ -42,18 +42,18 @@ def packed(
 
 @dataclass(frozen=True, slots=True)
 class TaskSize:
-    """How many bytes make a task."""
+    """How many bytes a task should have."""
 
     max_bytes: int
     min_bytes: int
-    """Where there is little for each core: less is not worth a task."""
+    """Minimum if there is little work for each core: less is not worth a task."""
     tasks_per_core: int
-    """Where there is enough to do: cores then end together."""
+    """If there is enough work: several, so that cores finish together."""
     tasks_on_connect: int = 1
-    """Spark Connect does not say how many cores there are."""
+    """Spark Connect does not report the number of cores."""
 
     def bytes_for(self, spark: SparkSession, byte_count: int) -> int:
-        """Bytes of a task, of so many in all: enough to be worth one, and some for every core."""
+        """Returns the size of a task for a total size: worth a task, and enough for every core."""
         tasks = self.tasks_on_connect
         if not is_connect(spark):
             tasks = spark.sparkContext.defaultParallelism * self.tasks_per_core

@@ -1,4 +1,4 @@
-"""Types of columns as Spark names them."""
+"""Types of columns under Spark's names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SQL_TYPES: Mapping[ColumnType, str] = {
     "binary": "binary",
     "list": "string",
 }
-"""Spark's names of the types of columns. Lists are JSON text, as in Arrow."""
+"""Spark's names of column types. Lists are JSON text, as in Arrow."""
 
 
 def schema_of(columns: Iterable[Column]) -> str:
-    """Names and types of columns, as Spark's data definition language has them."""
+    """Returns names and types of columns in Spark's data definition language."""
     return ", ".join(f"`{column.name}` {SQL_TYPES[column.type]}" for column in columns)

@@ -1,8 +1,8 @@
-"""How a function of Ottla runs in a Python worker.
+"""Runs functions of Ottla in Python workers.
 
-PySpark pickles a module's function by reference, so a worker without Ottla fails before any line of
-ours runs, with an error that names no remedy. What goes to the workers here are nested functions,
-which are pickled by value: they first find what `ottla.spark.ship` put there, then import.
+PySpark pickles a module's function by reference, so a worker without Ottla fails before any code of
+Ottla runs, with an error that suggests no remedy. The functions sent here are nested ones, which
+are pickled by value: they first find what `ottla.spark.ship` sent, then import it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ __all__ = [
     "run_in_worker",
     "run_rows_in_worker",
     "run_table_in_worker",
-    "where_it_is_missing",
+    "worker_in_errors",
 ]
 
 _shipped: list[str] = []
 
 
 def remember_shipped(directory: str) -> None:
-    """Have the functions made from now on look for this directory first.
+    """Makes functions created from now on look for this directory first.
 
     Args:
-        directory: name of what an archive is unpacked to, without a path.
+        directory: name of the directory that the archive is unpacked to, without a path.
     """
     _shipped[:] = [directory]
 
 
 def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | None]:
-    """Make the function that gives the directory of a shipped Ottla, pickled by value."""
+    """Returns a function, pickled by value, that returns the directory of a shipped Ottla."""
 
     def unpacked() -> str | None:
         import os
@@ -55,10 +55,10 @@ def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | 
 
             root = SparkFiles.getRootDirectory()
         except ImportError:
-            # The workers of Spark Connect alone have no such module, and unpack here.
+            # Only workers of Spark Connect lack the module; they unpack archives here.
             return among(places)
-        # A stream is planned and read in a directory that nobody makes, or above its own: what
-        # was shipped lies above, or in the directory of a session beside.
+        # Streams are planned and read in a directory that does not exist, or above their own:
+        # archives are above it, or in the directory of another session beside it.
         above = root if os.path.isdir(root) else os.path.dirname(root)
         beside = [above, *(os.path.join(above, name) for name in names(above))]
         return among([root, *places]) or among(beside)
@@ -85,21 +85,21 @@ def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | 
     def rank(name: str) -> int | None:
         if name in shipped:
             return shipped.index(name)
-        # What was shipped by another process of the driver's than the one that pickled.
+        # Shipped by another process of the driver than the one that pickled this function.
         return len(shipped) if f"{name}-".startswith(f"ottla-{version}-") else None
 
     return unpacked
 
 
 def find_ottla() -> Callable[[], None]:
-    """Make the function that lets a worker import Ottla; it is pickled by value.
+    """Returns a function, pickled by value, that makes Ottla importable in a worker.
 
-    The directory that `ottla.spark.ship` or ``--archives`` put beside the worker goes before
-    an installed package. Calling the function again costs a dictionary look-up.
+    The directory that `ottla.spark.ship` or ``--archives`` created for the worker takes precedence
+    over an installed package. Further calls cost a dictionary lookup.
 
     Raises:
-        ImportError: from the function, in the worker: there is no Ottla, it cannot be loaded,
-            or it has another version than the driver's.
+        ImportError: from the function, in the worker: Ottla is missing, cannot be imported, or has
+            another version than on the driver.
     """
     version = __version__
     unpacked = _find_shipped(version, tuple(_shipped))
@@ -136,25 +136,25 @@ def find_ottla() -> Callable[[], None]:
 
 
 @contextmanager
-def where_it_is_missing() -> Iterator[None]:
-    """Tell of a package that a task lacks on which worker it has to be installed.
+def worker_in_errors() -> Iterator[None]:
+    """Adds the worker to errors about a missing package.
 
     Raises:
-        MissingDependencyError: in place of one from the block, with the worker's name.
+        MissingDependencyError: in place of one raised in the block, naming the worker.
     """
     try:
         yield
     except MissingDependencyError as error:
         raise MissingDependencyError(
-            f"the Python worker {sys.executable} on {platform.node()} lacks a package that has to"
-            f" be installed there: {error}"
+            f"the Python worker {sys.executable} on {platform.node()} lacks a package:"
+            f" install it there: {error}"
         ) from error
 
 
 def _load(target: str, payload: object) -> Callable[[], Callable[[Any], Any]]:
-    """Make the function that finds in a worker what is to run there."""
+    """Returns a function that loads, in a worker, the function to run there."""
     find = find_ottla()
-    # As bytes: unpickling objects of Ottla imports it, which works only behind `find`.
+    # As bytes: unpickling objects of Ottla imports it, which works only after `find`.
     pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
     module, _, name = target.partition(":")
 
@@ -175,11 +175,11 @@ def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterato
 
     def run_over(items: Iterator[Any]) -> Iterator[Any]:
         function = load()
-        from ottla.spark.work.worker import where_it_is_missing
+        from ottla.spark.work.worker import worker_in_errors
 
-        with where_it_is_missing():
+        with worker_in_errors():
             yield from function(items)
-        # A worker with input left is thrown away, and the next task waits for a new one.
+        # Spark discards a worker with input left, and the next task waits for a new one.
         for _ in items:
             pass
 
@@ -187,11 +187,11 @@ def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterato
 
 
 def by_value(target: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What `__reduce__` gives for an object that is made anew where Ottla must be found first.
+    """Returns the `__reduce__` of an object to be unpickled where Ottla must be found first.
 
     Args:
         target: ``"module:class"``.
-        arguments: of the class; anything the standard pickle takes.
+        arguments: arguments of the class; any objects that can be pickled.
     """
     find = find_ottla()
     pickled = pickle.dumps(arguments, protocol=5)
@@ -202,7 +202,7 @@ def by_value(target: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
         find()
         module, _, name = target.partition(":")
-        # Bytes of the driver's.
+        # The bytes are from the driver.
         return getattr(importlib.import_module(module), name)(*pickle.loads(pickled))
 
     return make, (target, pickled)
@@ -211,46 +211,46 @@ def by_value(target: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 def run_in_worker(
     target: str, payload: object
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make a function for `mapInArrow` that runs one of Ottla's in the worker.
+    """Returns a function for `mapInArrow` that runs a function of Ottla in the worker.
 
     Args:
-        target: ``"module:function"``. The function takes the payload and gives a function from an
-            iterator of record batches to one of record batches.
-        payload: any object the standard pickle takes; it is unpickled in each task.
+        target: ``"module:function"``. The function takes the payload and returns a function from
+            an iterator of record batches to an iterator of record batches.
+        payload: any object that can be pickled; it is unpickled in each task.
 
     Example:
-        >>> function = run_in_worker("functools:partial", iter)  # hands batches through
+        >>> function = run_in_worker("functools:partial", iter)  # passes batches through
         >>> frame = spark.range(8).mapInArrow(function, "id bigint")  # doctest: +SKIP
     """
     return _run_over(target, payload)
 
 
 def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Make a function for `RDD.mapPartitions` that runs one of Ottla's in the worker.
+    """Returns a function for `RDD.mapPartitions` that runs a function of Ottla in the worker.
 
     Args:
-        target: ``"module:function"``. The function takes the payload and gives a function from an
-            iterator of rows to one of rows.
-        payload: any object the standard pickle takes; it is unpickled in each task.
+        target: ``"module:function"``. The function takes the payload and returns a function from
+            an iterator of rows to an iterator of rows.
+        payload: any object that can be pickled; it is unpickled in each task.
     """
     return _run_over(target, payload)
 
 
 def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa.Table]:
-    """Make a function for `applyInArrow` that runs one of Ottla's in the worker.
+    """Returns a function for `applyInArrow` that runs a function of Ottla in the worker.
 
     Args:
-        target: ``"module:function"``. The function takes the payload and gives a function from a
+        target: ``"module:function"``. The function takes the payload and returns a function from a
             table to a table.
-        payload: any object the standard pickle takes; it is unpickled for each group.
+        payload: any object that can be pickled; it is unpickled for each group.
     """
     load = _load(target, payload)
 
     def run_table(table: pa.Table) -> pa.Table:
         function = load()
-        from ottla.spark.work.worker import where_it_is_missing
+        from ottla.spark.work.worker import worker_in_errors
 
-        with where_it_is_missing():
+        with worker_in_errors():
             result: pa.Table = function(table)
         return result
 
