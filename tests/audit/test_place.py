@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ottla import _engine
+from ottla.audit.judge.judge import ENGINE_TABLES
 from ottla.errors import AuditCancelledError
 from support.logs import segment, segment_name, write_partition
 
@@ -57,9 +58,11 @@ def copied(value: Any) -> Any:
 
 def whole(scan: _engine.SegmentScan) -> list[Any]:
     """All that a partition of one segment shows."""
-    partition = _engine.merge_partition([("a.log", scan)], topic="orders")
-    names = [name for name in dir(partition) if not name.startswith("_")]
-    return [(name, getattr(partition, name)) for name in names]
+    partition = _engine.merge_partition([(0, scan)], topic="orders")
+    names = ("log_start_offset", "log_end_offset", "last_stable_offset", "findings")
+    return [getattr(partition, name) for name in names] + [
+        partition.table(table) for table in ENGINE_TABLES
+    ]
 
 
 @pytest.fixture
@@ -112,7 +115,7 @@ def test_indexes_are_read_through_objects(log: Path) -> None:
     held = Held(entries, most=5)
     scan = opened(Held(log.read_bytes()), offset_index=held, time_index=held).scan()
     assert scan == expected
-    assert {"index-mismatch", "timeindex-mismatch"} <= {row["name"] for row in scan.findings}
+    assert {"index-mismatch", "timeindex-mismatch"} <= {finding.name for finding in scan.findings}
 
 
 def test_an_index_that_cannot_be_read_is_a_finding_of_the_scan_and_of_its_pickle(
@@ -122,7 +125,7 @@ def test_an_index_that_cannot_be_read_is_a_finding_of_the_scan_and_of_its_pickle
     scan = opened(bytes(log), offset_index=fault).scan()
     again = copied(scan)
     assert again == scan
-    messages = [row["message"] for row in again.findings if row["name"] == "index-mismatch"]
+    messages = [f.message for f in again.findings if f.name == "index-mismatch"]
     assert messages == ["the index cannot be read: access denied"]
 
 
@@ -169,10 +172,10 @@ def test_an_object_that_fails_on_the_way_is_unreadable_from_there_on(log: Path) 
         return OSError(errno.EIO, "the network is down") if position >= 30_000 else None
 
     scan = opened(Held(log.read_bytes(), most=10_000, fault=fault)).scan()
-    unreadable = [row for row in scan.findings if row["name"] == "unreadable"]
+    unreadable = [f for f in scan.findings if f.name == "unreadable"]
     assert len(unreadable) == 1
-    assert unreadable[0]["position"] == 30_000
-    assert "the network is down" in unreadable[0]["message"]
+    assert unreadable[0].position == 30_000
+    assert "the network is down" in unreadable[0].message
 
 
 def test_an_exception_that_is_no_error_of_files_is_the_cause_of_one() -> None:
@@ -194,9 +197,7 @@ def test_an_interrupt_stops_whatever_reads(log: Path) -> None:
         opened(bytes(log), offset_index=interrupt)
     scan = opened(bytes(log)).scan()
     with pytest.raises(KeyboardInterrupt):
-        _engine.merge_partition(
-            [("a.log", scan)], snapshots=[(0, interrupt)], transaction_indexes=[None]
-        )
+        _engine.merge_partition([(0, scan)], snapshots=[(0, interrupt)], transaction_indexes=[None])
 
 
 def test_a_scan_of_an_object_can_be_cancelled(log: Path) -> None:
@@ -271,8 +272,8 @@ def test_copies_are_compared_through_objects(log: Path, tmp_path: Path) -> None:
         copies = []
         for number, place in enumerate(places):
             scan = opened(place, is_compared=True).scan()
-            partition = _engine.merge_partition([("a.log", scan)])
-            copies.append((f"copy {number}", _engine.Copy(partition), [(place, "a.log")]))
+            partition = _engine.merge_partition([(0, scan)])
+            copies.append((f"copy {number}", _engine.Copy(partition), [place]))
         return _engine.compare_copies(copies)
 
     of_files = compared([bytes(log), bytes(other)])
@@ -285,13 +286,13 @@ def test_side_files_are_read_through_objects(log: Path) -> None:
     log.with_suffix(".txnindex").write_bytes(b"\1" * 34)
     log.with_suffix(".snapshot").write_bytes(b"none")
 
-    def merged(snapshot: Any, index: Any) -> list[dict[str, Any]]:
+    def merged(snapshot: Any, index: Any) -> list[tuple[int, _engine.Finding]]:
         partition = _engine.merge_partition(
-            [("a.log", scan)], snapshots=[(0, snapshot)], transaction_indexes=[index]
+            [(0, scan)], snapshots=[(0, snapshot)], transaction_indexes=[index]
         )
         return partition.findings
 
     paths = [log.with_suffix(suffix) for suffix in (".snapshot", ".txnindex")]
     expected = merged(*map(bytes, paths))
     assert merged(*(Held(path.read_bytes(), most=3) for path in paths)) == expected
-    assert {"snapshot-mismatch", "txnindex-mismatch"} <= {row["name"] for row in expected}
+    assert {"snapshot-mismatch", "txnindex-mismatch"} <= {finding.name for _, finding in expected}

@@ -35,16 +35,6 @@ PLACES_SHOWN = 3
 TOPICS_SHOWN = range(6, 20)
 LINES_FOR_FINDINGS = 18
 
-# Causes of gaps that are no reason to worry, as a sentence names them.
-LAWFUL_CAUSES = {
-    "compaction": "compacted",
-    "control-records": "control records",
-    "aborted-data": "aborted (read_committed only)",
-    "retention": "expired",
-    "delete-records": "deleted by DeleteRecords",
-    "tier-boundary": "in tiered storage",
-}
-
 # The overview omits columns on a narrower terminal.
 MIN_WIDE_COLUMNS = 60
 
@@ -110,7 +100,7 @@ def print_report(result: AuditResult) -> None:
         _print_wrapped(console, note)
     for severity, name, findings in groups:
         # Lawful gaps are already in the sentence about gaps.
-        rest = [f for f in findings if f["cause"] not in LAWFUL_CAUSES]
+        rest = [f for f in findings if not _is_lawful(f["cause"])]
         if severity == "info" and rest:
             _print_one_line(console, name, rest)
     if groups:
@@ -123,7 +113,8 @@ def _groups(result: AuditResult) -> list[tuple[Severity, str, list[dict[str, Any
     """Findings grouped by name, the most severe first."""
     groups = []
     for severity in SEVERITIES:
-        findings = [f for f in result.findings if f["severity"] == severity]
+        with_places = zip(result.findings, result.finding_places, strict=True)
+        findings = [{**f, "place": p} for f, p in with_places if f["severity"] == severity]
         findings.sort(key=lambda f: str(f["name"]))
         for name, group in groupby(findings, key=lambda f: str(f["name"])):
             groups.append((severity, name, list(group)))
@@ -250,16 +241,22 @@ def _gaps_note(result: AuditResult) -> Iterator[str]:
     offsets: dict[str, int] = {}
     topics: dict[str, dict[str, None]] = {}
     for row in result.gaps:
-        if row["cause"] in LAWFUL_CAUSES:
+        if _is_lawful(row["cause"]):
             offsets[row["cause"]] = offsets.get(row["cause"], 0) + row["offsets"]
             topics.setdefault(row["cause"], {})[row["topic"] or row["file"]] = None
     parts = []
-    for cause in (cause for cause in LAWFUL_CAUSES if cause in offsets):
+    for cause, explanation in causes().items():
+        if cause not in offsets:
+            continue
         places = [*topics[cause]]
         where = places[0] if len(places) == 1 else f"{len(places):,} topics"
-        parts.append(f"{LAWFUL_CAUSES[cause]} {offsets[cause]:,} in {where}")
+        parts.append(f"{explanation.brief} {offsets[cause]:,} in {where}")
     if parts:
         yield f"Offsets that consumers rightly do not receive: {'; '.join(parts)}."
+
+
+def _is_lawful(cause: str | None) -> bool:
+    return cause is not None and causes()[cause].is_lawful
 
 
 def _print_group(
@@ -410,7 +407,7 @@ def _restart_text(row: dict[str, Any]) -> str:
 
 def _print_one_line(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:
     """Prints findings that need no action on one line."""
-    places = dict.fromkeys(_partition_or_file(finding) for finding in findings)
+    places = dict.fromkeys(finding["place"] for finding in findings)
     shown = ", ".join([*places][:PLACES_SHOWN])
     more = f" and {len(places) - PLACES_SHOWN:,} more" if len(places) > PLACES_SHOWN else ""
     count = f" ({len(findings):,})" if len(findings) > 1 else ""
@@ -424,11 +421,6 @@ def _print_title(console: Console, severity: Severity, name: str, rest: str) -> 
             text.stylize(_STYLES[severity], 0, len(severity))
             text.stylize("bold", len(severity) + 1, len(severity) + 1 + len(name))
         console.print(text, soft_wrap=True)
-
-
-def _partition_or_file(finding: dict[str, Any]) -> str:
-    file = str(finding["file"])
-    return file if finding["topic"] is None else os.path.dirname(file) or file
 
 
 def _print_place(console: Console, finding: dict[str, Any], *, with_message: bool) -> None:

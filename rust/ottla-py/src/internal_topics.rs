@@ -1,6 +1,6 @@
 //! Coordinators' topics decoded, and what they say held against the logs.
 
-use crate::audit::finding_row;
+use crate::findings::Finding;
 use crate::place::Place;
 use crate::scanners::with_scanner;
 use ottla_audit::committed_offsets::{LogRange, judge};
@@ -131,10 +131,8 @@ pub(crate) fn transactional_ids(
 ///     log_start_offset, log_end_offset: of the partition.
 ///     findings: name, first and last offset and next good offset of the findings about it.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "by name")]
 #[pyo3(signature = (group, topic, partition, offset, *, log_start_offset, log_end_offset, findings))]
 pub(crate) fn judge_committed_offset(
-    py: Python<'_>,
     group: String,
     topic: String,
     partition: i32,
@@ -142,14 +140,14 @@ pub(crate) fn judge_committed_offset(
     log_start_offset: i64,
     log_end_offset: i64,
     findings: Vec<(String, i64, i64, Option<i64>)>,
-) -> PyResult<Option<Bound<'_, PyDict>>> {
+) -> Option<Finding> {
     let is_damage = |kind: FindingKind| kind.row().records == RecordState::Unreadable;
     let damage = findings
         .into_iter()
         .filter(|(name, ..)| FindingKind::from_name(name).is_some_and(is_damage));
     let lost = damage.map(|(_, first, last, next)| (first, last, next)).collect();
     let log = LogRange { log_start_offset, log_end_offset, lost };
-    judge(&(group, topic, partition), offset, &log).map(|found| finding_row(py, &found)).transpose()
+    judge(&(group, topic, partition), offset, &log).map(Finding::from)
 }
 
 /// What the coordinator says about a transaction without an end marker: ``ongoing`` or ``moved-on``.

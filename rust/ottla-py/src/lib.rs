@@ -4,14 +4,15 @@
 #![allow(clippy::doc_markdown)]
 
 mod arrow;
-mod audit;
 mod bare;
 mod batches;
 mod build;
 mod bytes;
 mod check;
+mod copies;
 mod error_codes;
 mod errors;
+mod findings;
 mod framing;
 mod header_json;
 mod internal_topics;
@@ -27,11 +28,12 @@ mod progress;
 mod reading;
 mod records;
 mod recovery;
-mod replicas;
 mod request_options;
 mod rows;
 mod scanners;
+mod segment;
 mod segment_table;
+mod side_check;
 mod sidefiles;
 mod topic_settings;
 mod validate;
@@ -50,10 +52,6 @@ mod _engine {
     #[pymodule_export]
     use crate::arrow::verdicts::validate_column;
     #[pymodule_export]
-    use crate::audit::{
-        Chunk, Segment, SegmentScan, cause_catalogue, finding_catalogue, segment_cuts,
-    };
-    #[pymodule_export]
     use crate::bare::{bare_inflate, bare_read};
     #[pymodule_export]
     use crate::batches::{BatchIterator, RecordBatch, read_batches};
@@ -64,7 +62,13 @@ mod _engine {
     #[pymodule_export]
     use crate::check::check_batches;
     #[pymodule_export]
+    use crate::copies::{Copy, CopyFinding, Difference, compare_copies};
+    #[pymodule_export]
     use crate::error_codes::{ErrorCode, error_codes, leader_error_codes};
+    #[pymodule_export]
+    use crate::findings::{
+        CauseExplanation, Explanation, Finding, cause_catalogue, finding_catalogue,
+    };
     #[pymodule_export]
     use crate::framing::whole_batches;
     #[pymodule_export]
@@ -97,13 +101,17 @@ mod _engine {
     };
 
     #[pymodule_export]
-    use crate::replicas::{Copy, compare_copies};
-    #[pymodule_export]
     use crate::rows::{segment_batches, segment_columns, segment_records};
 
     #[pymodule_export]
+    use crate::segment::{Chunk, Segment, SegmentScan, segment_cuts};
+    #[pymodule_export]
     use crate::segment_table::{
         SegmentStream, SegmentTable, TableBatch, segment_stream, segment_table,
+    };
+    #[pymodule_export]
+    use crate::side_check::{
+        check_names, epoch_beyond_end, foreign_topic_ids, offset_beyond_end, unreadable_text_file,
     };
     #[pymodule_export]
     use crate::sidefiles::{

@@ -1,28 +1,33 @@
 //! The segments of a partition put together: findings, and the rows of the tables that a partition
 //! fills.
 
-use crate::audit::{SegmentScan, finding_row};
+use crate::findings::Finding;
 use crate::place::{Place, reason_to_stop};
+use crate::segment::SegmentScan;
+use ottla_audit::partition::producers::ProducerState;
 use ottla_audit::partition::side_check::SideFiles;
 use ottla_audit::partition::transactions::CompletedTransaction;
-use ottla_audit::{Finding, PartitionContext, RetentionEffect, SideFile, merge_partition_with};
+use ottla_audit::{PartitionContext, RetentionEffect, SideFile, merge_partition_with};
+use ottla_log::sidefiles::snapshot::SnapshotEntry;
 use ottla_log::source::{Source, fill};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::PyTuple;
 use std::io;
 use std::sync::Mutex;
 
-/// What the segments of a partition show together.
+/// What the segments of a partition show together. It names files by the numbers they came with.
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct PartitionScan {
     pub(crate) inner: ottla_audit::PartitionScan,
     pub(crate) context: PartitionContext,
-    files: Vec<String>,
+    files: Vec<u32>,
 }
 
 impl PartitionScan {
-    fn file(&self, segment: usize) -> &str {
-        self.files.get(segment).map_or("", String::as_str)
+    fn file(&self, segment: usize) -> Option<u32> {
+        self.files.get(segment).copied()
     }
 
     fn has_offsets(&self) -> bool {
@@ -32,132 +37,170 @@ impl PartitionScan {
     }
 }
 
-/// Sets the items of a dictionary.
+/// A row of a table: the names of its columns, and its values.
+struct TableRow<'py> {
+    columns: &'static [&'static str],
+    values: Bound<'py, PyTuple>,
+}
+
+/// The names of the columns, and the values of each row; no names without a row.
+type TableRows<'py> = (Vec<&'static str>, Vec<Bound<'py, PyTuple>>);
+
+fn table_rows<'py>(
+    rows: impl Iterator<Item = PyResult<TableRow<'py>>>,
+) -> PyResult<TableRows<'py>> {
+    let rows: Vec<TableRow<'py>> = rows.collect::<PyResult<_>>()?;
+    let columns = rows.first().map_or(Vec::new(), |row| row.columns.to_vec());
+    Ok((columns, rows.into_iter().map(|row| row.values).collect()))
+}
+
+/// Makes a row of values that stand beside the names of their columns.
 macro_rules! row {
-    ($py:expr, { $($name:literal: $value:expr),* $(,)? }) => {{
-        let row = PyDict::new($py);
-        $(row.set_item($name, $value)?;)*
-        Ok(row)
-    }};
+    ($py:expr, { $($name:literal: $value:expr),* $(,)? }) => {
+        (|| Ok(TableRow {
+            columns: &[$($name),*],
+            values: PyTuple::new($py, [$($value.into_bound_py_any($py)?),*])?,
+        }))()
+    };
 }
 
 #[pymethods]
 impl PartitionScan {
-    /// First offset a consumer can get; ``None`` without a batch.
+    /// First offset that a consumer can get; ``None`` without a batch.
     #[getter]
     fn log_start_offset(&self) -> Option<i64> {
         (self.inner.counters.batches > 0).then_some(self.inner.log_start_offset)
     }
 
-    /// The offset behind the last; ``None`` without a batch.
+    /// The last offset plus one; ``None`` without a batch.
     #[getter]
     fn log_end_offset(&self) -> Option<i64> {
         (self.inner.counters.batches > 0).then_some(self.inner.log_end_offset)
     }
 
-    /// Where ``read_committed`` consumers stop at the latest.
+    /// Where ``read_committed`` consumers stop at the latest; ``None`` without a batch.
     #[getter]
     fn last_stable_offset(&self) -> Option<i64> {
         (self.inner.counters.batches > 0).then_some(self.inner.last_stable_offset)
     }
 
-    /// All findings, by file and position, with ``file`` added. Where more than a thousand of a kind
-    /// are in one file the rest is one finding that counts them.
+    /// All findings by file and position, each with the number of its segment. Where one file has more
+    /// than a thousand of a kind, the rest is one finding that counts them.
     #[getter]
-    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let mut rows = Vec::new();
-        for placed in &self.inner.findings {
-            let row = finding_row(py, &placed.finding)?;
-            let log = self.file(placed.segment);
-            match placed.finding.side_file {
-                Some(side_file) => row.set_item("file", name_beside(log, side_file))?,
-                None => row.set_item("file", log)?,
-            }
-            rows.push(row);
-        }
-        for &(segment, kind, count) in &self.inner.suppressed {
+    fn findings(&self) -> Vec<(u32, Finding)> {
+        let placed = self.inner.findings.iter();
+        let placed = placed.map(|placed| (placed.segment, placed.finding.clone()));
+        let suppressed = self.inner.suppressed.iter().map(|&(segment, kind, count)| {
             let message = format!("and {count} more of these in this file");
-            let row = finding_row(py, &Finding::new(kind, message))?;
-            row.set_item("file", self.file(segment))?;
-            rows.push(row);
-        }
-        Ok(rows)
+            (segment, ottla_audit::Finding::new(kind, message))
+        });
+        placed
+            .chain(suppressed)
+            .filter_map(|(segment, finding)| Some((self.file(segment)?, Finding::from(finding))))
+            .collect()
     }
 
+    /// The rows that the partition adds to a table: names of columns, and values of each row. A column
+    /// ``file`` has the number of a segment.
+    ///
+    /// Args:
+    ///     name: ``gaps``, ``transactions``, ``producers``, ``epochs``, ``timeline`` or ``metrics``.
+    ///
+    /// Raises:
+    ///     ValueError: there is no such table.
+    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<TableRows<'py>> {
+        match name {
+            "gaps" => self.gaps(py),
+            "transactions" => self.transactions(py),
+            "producers" => self.producers(py),
+            "epochs" => self.epochs(py),
+            "timeline" => self.timeline(py),
+            "metrics" => self.metrics(py),
+            _ => Err(PyValueError::new_err(format!("a partition adds nothing to a table {name}"))),
+        }
+    }
+}
+
+impl PartitionScan {
     /// Transactions by first offset: those that ended, as far as they are kept, and those that did
     /// not.
-    #[getter]
-    fn transactions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn transactions<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
         let inner = &self.inner;
         let ended = inner.ended.aborted.iter().chain(&inner.ended.committed);
-        let mut rows: Vec<(i64, Bound<'py, PyDict>)> = Vec::new();
-        for (producer_id, done) in ended {
-            rows.push((done.first_offset, ended_row(py, *producer_id, done)?));
-        }
-        for producer in &inner.producers {
-            let Some(open) = &producer.open_transaction else { continue };
-            let id = producer.producer_id;
-            if inner.begun_below.iter().any(|entry| entry.producer_id == id) {
-                continue;
-            }
-            let state = if inner.is_hanging(open) { "hanging" } else { "open" };
-            let newest = inner.newest_timestamp.max(open.last_timestamp);
-            let row: PyResult<_> = row!(py, {
-                "producer_id": producer.producer_id,
-                "producer_epoch": open.producer_epoch,
-                "coordinator_epoch": producer.coordinator_epoch,
-                "state": state,
-                "first_offset": open.first_offset,
-                "last_offset": open.last_offset,
-                "marker_offset": py.None(),
-                "batches": open.batches,
-                "records": open.records,
-                "bytes": open.bytes,
-                "first_timestamp": open.first_timestamp,
-                "last_timestamp": open.last_timestamp,
-                "duration_ms": newest.saturating_sub(open.first_timestamp).max(0),
-                "holds_last_stable_offset": open.first_offset.max(inner.log_start_offset)
-                    == inner.last_stable_offset,
-            });
-            rows.push((open.first_offset, row?));
-        }
-        for entry in &inner.begun_below {
-            let first_offset = entry.transaction_first_offset.unwrap_or(0);
-            let id = entry.producer_id;
-            let producer = inner.producers.iter().find(|producer| producer.producer_id == id);
-            let open = producer.and_then(|producer| producer.open_transaction.as_ref());
-            let newest = inner.newest_timestamp.max(entry.last_timestamp);
-            let row: PyResult<_> = row!(py, {
-                "producer_id": id,
-                "producer_epoch": entry.producer_epoch,
-                "coordinator_epoch": entry.coordinator_epoch,
-                "state": "hanging",
-                "first_offset": first_offset,
-                "last_offset": open.map(|open| open.last_offset),
-                "marker_offset": py.None(),
-                "batches": open.map_or(0, |open| open.batches),
-                "records": open.map_or(0, |open| open.records),
-                "bytes": open.map_or(0, |open| open.bytes),
-                "first_timestamp": py.None(),
-                "last_timestamp": entry.last_timestamp,
-                "duration_ms": newest.saturating_sub(entry.last_timestamp),
-                "holds_last_stable_offset": true,
-            });
-            rows.push((first_offset, row?));
-        }
+        let ended = ended.map(|(id, done)| (done.first_offset, ended_row(py, *id, done)));
+        let open = inner.producers.iter().filter_map(|producer| self.open_row(py, producer));
+        let below = inner.begun_below.iter().map(|entry| {
+            (entry.transaction_first_offset.unwrap_or(0), self.begun_below_row(py, entry))
+        });
+        let mut rows: Vec<_> = ended.chain(open).chain(below).collect();
         rows.sort_by_key(|(first_offset, _)| *first_offset);
-        Ok(rows.into_iter().map(|(_, row)| row).collect())
+        table_rows(rows.into_iter().map(|(_, row)| row))
     }
 
-    /// How many ended transactions were counted and not kept.
-    #[getter]
-    fn transactions_left_out(&self) -> u64 {
-        self.inner.transactions_left_out()
+    /// The open transaction of a producer, with its first offset.
+    fn open_row<'py>(
+        &self,
+        py: Python<'py>,
+        producer: &ProducerState,
+    ) -> Option<(i64, PyResult<TableRow<'py>>)> {
+        let inner = &self.inner;
+        let open = producer.open_transaction.as_ref()?;
+        let id = producer.producer_id;
+        if inner.begun_below.iter().any(|entry| entry.producer_id == id) {
+            return None;
+        }
+        let newest = inner.newest_timestamp.max(open.last_timestamp);
+        let row = row!(py, {
+            "producer_id": id,
+            "producer_epoch": open.producer_epoch,
+            "coordinator_epoch": producer.coordinator_epoch,
+            "state": if inner.is_hanging(open) { "hanging" } else { "open" },
+            "first_offset": open.first_offset,
+            "last_offset": open.last_offset,
+            "marker_offset": None::<i64>,
+            "batches": open.batches,
+            "records": open.records,
+            "bytes": open.bytes,
+            "first_timestamp": open.first_timestamp,
+            "last_timestamp": open.last_timestamp,
+            "duration_ms": newest.saturating_sub(open.first_timestamp).max(0),
+            "holds_last_stable_offset": open.first_offset.max(inner.log_start_offset)
+                == inner.last_stable_offset,
+        });
+        Some((open.first_offset, row))
+    }
+
+    /// The transaction of a producer that began below the log.
+    fn begun_below_row<'py>(
+        &self,
+        py: Python<'py>,
+        entry: &SnapshotEntry,
+    ) -> PyResult<TableRow<'py>> {
+        let inner = &self.inner;
+        let id = entry.producer_id;
+        let producer = inner.producers.iter().find(|producer| producer.producer_id == id);
+        let open = producer.and_then(|producer| producer.open_transaction.as_ref());
+        let newest = inner.newest_timestamp.max(entry.last_timestamp);
+        row!(py, {
+            "producer_id": id,
+            "producer_epoch": entry.producer_epoch,
+            "coordinator_epoch": entry.coordinator_epoch,
+            "state": "hanging",
+            "first_offset": entry.transaction_first_offset.unwrap_or(0),
+            "last_offset": open.map(|open| open.last_offset),
+            "marker_offset": None::<i64>,
+            "batches": open.map_or(0, |open| open.batches),
+            "records": open.map_or(0, |open| open.records),
+            "bytes": open.map_or(0, |open| open.bytes),
+            "first_timestamp": None::<i64>,
+            "last_timestamp": entry.last_timestamp,
+            "duration_ms": newest.saturating_sub(entry.last_timestamp),
+            "holds_last_stable_offset": true,
+        })
     }
 
     /// Idempotent producers as they are at the end of the log, by id.
-    #[getter]
-    fn producers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn producers<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
         let rows = self.inner.producers.iter().map(|producer| {
             let open = producer.open_transaction.as_ref();
             row!(py, {
@@ -171,12 +214,11 @@ impl PartitionScan {
                 "open_transaction_offset": open.map(|open| open.first_offset),
             })
         });
-        rows.collect()
+        table_rows(rows)
     }
 
     /// Offsets that consumers do not get, and why.
-    #[getter]
-    fn gaps<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn gaps<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
         let rows = self.inner.gaps.iter().map(|gap| {
             row!(py, {
                 "file": self.file(gap.segment),
@@ -191,18 +233,11 @@ impl PartitionScan {
                 "evidence": &gap.evidence,
             })
         });
-        rows.collect()
-    }
-
-    /// How many gaps were not kept.
-    #[getter]
-    fn gaps_left_out(&self) -> u64 {
-        self.inner.gaps_left_out
+        table_rows(rows)
     }
 
     /// Leader epochs in the order of the log.
-    #[getter]
-    fn epochs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn epochs<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
         let rows = self.inner.epochs.iter().map(|epoch| {
             row!(py, {
                 "leader_epoch": epoch.epoch,
@@ -211,13 +246,12 @@ impl PartitionScan {
                 "checkpoint_start_offset": epoch.checkpoint_start_offset,
             })
         });
-        rows.collect()
+        table_rows(rows)
     }
 
     /// The segments and their timestamps. The positions of the batches to blame are given where
     /// retention by time does something else than one expects.
-    #[getter]
-    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
         let rows = self.inner.segments.iter().enumerate().map(|(index, scan)| {
             row!(py, {
                 "file": self.file(index),
@@ -234,22 +268,21 @@ impl PartitionScan {
                 "retention": RetentionEffect::of(scan).map(RetentionEffect::name),
             })
         });
-        rows.collect()
+        table_rows(rows)
     }
 
     /// The partition in numbers, one row; none for files whose names tell no offset and that hold no
     /// batch.
-    #[getter]
-    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
         if !self.has_offsets() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         let inner = &self.inner;
         let counters = &inner.counters;
         let open = inner.producers.iter().filter(|producer| producer.open_transaction.is_some());
         let timestamps = inner.segments.iter().filter_map(|scan| scan.oldest);
         let oldest = timestamps.map(|oldest| oldest.timestamp).min();
-        let row: PyResult<_> = row!(py, {
+        let row = row!(py, {
             "log_start_offset": inner.log_start_offset,
             "last_stable_offset": inner.last_stable_offset,
             "log_end_offset": inner.log_end_offset,
@@ -274,7 +307,7 @@ impl PartitionScan {
             "min_timestamp": oldest,
             "max_timestamp": oldest.map(|_| inner.newest_timestamp),
         });
-        Ok(vec![row?])
+        table_rows([row].into_iter())
     }
 }
 
@@ -282,7 +315,7 @@ fn ended_row<'py>(
     py: Python<'py>,
     producer_id: i64,
     done: &CompletedTransaction,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<TableRow<'py>> {
     row!(py, {
         "producer_id": producer_id,
         "producer_epoch": done.producer_epoch,
@@ -299,19 +332,6 @@ fn ended_row<'py>(
         "duration_ms": done.marker_timestamp.saturating_sub(done.first_timestamp).max(0),
         "holds_last_stable_offset": false,
     })
-}
-
-/// The name of a file beside a segment.
-fn name_beside(log: &str, side: SideFile) -> String {
-    let (directory, name) = log.rfind('/').map_or(("", log), |slash| log.split_at(slash + 1));
-    let stem = name.strip_suffix(".log").unwrap_or(name);
-    match side {
-        SideFile::OffsetIndex => format!("{directory}{stem}.index"),
-        SideFile::TimeIndex => format!("{directory}{stem}.timeindex"),
-        SideFile::TransactionIndex => format!("{directory}{stem}.txnindex"),
-        SideFile::Snapshot(offset) => format!("{directory}{offset:020}.snapshot"),
-        SideFile::LeaderEpochs => format!("{directory}leader-epoch-checkpoint"),
-    }
 }
 
 /// A side file is read whole; none of a broker is larger.
@@ -373,7 +393,7 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 /// Puts the scans of a partition together, in the order of their base offsets.
 ///
 /// Args:
-///     scans: pairs of a file's name, as findings shall name it, and its scan.
+///     scans: pairs of a number, by which findings and rows name the file, and its scan.
 ///     topic: of the partition.
 ///     log_start_offset: of ``log-start-offset-checkpoint``, if it has an entry.
 ///     first_dirty_offset: of ``cleaner-offset-checkpoint``, if it has an entry.
@@ -395,7 +415,7 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 #[expect(clippy::too_many_arguments, reason = "by name")]
 pub(crate) fn merge_partition(
     py: Python<'_>,
-    scans: Vec<(String, Py<SegmentScan>)>,
+    scans: Vec<(u32, Py<SegmentScan>)>,
     topic: Option<String>,
     log_start_offset: Option<i64>,
     first_dirty_offset: Option<i64>,

@@ -14,7 +14,7 @@ from ottla.logs.listing import take_inventory
 from support.logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
 
 
-def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str | None]]:
+def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str]]:
     """Findings around the segments of a log directory whose logs end at these offsets."""
     listed = take_inventory([log_directory])
     known = {
@@ -27,9 +27,9 @@ def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str
     for partition in listed.partitions:
         small = read_small_files(partition, listed)
         topic_ids[partition.directory] = small.topic_id
-        findings += check_partition(partition, listed, known.get(partition.directory), small)
+        findings += check_partition(partition, known.get(partition.directory), small)
     findings += check_topic_ids(listed, listed.partitions, topic_ids)
-    return sorted((f.name, f.file) for f in findings)
+    return sorted((f.name, listed.display(f.path or b"")) for f in findings)
 
 
 def test_a_sound_log_directory_gives_no_finding(tmp_path: Path) -> None:
@@ -46,13 +46,10 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     listed = take_inventory([log_directory])
     log = {listed.partitions[0].directory: LogRange(0, 24)}
     (finding,) = check_log_directory(listed.log_directories[0], listed, log)
-    assert (finding.name, finding.severity, finding.file) == (
-        "checkpoint-mismatch",
-        "warning",
-        name,
-    )
+    assert (finding.name, finding.severity) == ("checkpoint-mismatch", "warning")
+    assert finding.path == bytes(log_directory / name)
     assert (finding.first_offset, finding.last_offset) == (24, 25)
-    assert (finding.topic, finding.partition) == ("orders", 0)
+    assert finding.directory == bytes(log_directory / "orders-0")
     assert "the last 2 offsets are gone" in finding.message
 
 

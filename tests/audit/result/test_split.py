@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ottla.audit import audit
-from ottla.audit.catalogue.findings import Finding
+from ottla.audit.catalogue.explain import explain
+from ottla.audit.catalogue.findings import PlacedFinding
 from ottla.audit.result import split
 from support.logs import batches, segment, segment_name, write_partition
 
@@ -86,7 +87,15 @@ def test_a_finding_about_one_record_leaves_the_others_of_its_batch(
     path = bytes(tmp_path / segment_name(0))
     Path(path.decode()).write_bytes(data)
     size = len(batches(1)[0])
-    named = Finding("record-fault", "error", "f", "orders", 0, "wrong", size, size, record_index=1)
+    named = PlacedFinding(
+        name="record-fault",
+        severity="error",
+        path=path,
+        message="wrong",
+        position=size,
+        size=size,
+        record_index=1,
+    )
     parts = split.split_file(path, ("f", "orders", 0), [named])
     valid, quarantine = ([row for chunk in part for row in chunk] for part in parts)
     assert [row[4] for row in valid] == [0, 1, 2, 3, 5]
@@ -212,6 +221,6 @@ def test_what_is_good_in_a_damaged_log_passes_every_check(shared: Path) -> None:
     for case in cases:
         valid, quarantine = split_of(case)
         quarantined += len(quarantine)
-        assert all(row["reason"] in split.CONDEMNING for row in quarantine)
+        assert all(explain(row["reason"]).condemns for row in quarantine)
         assert all(row["offset"] is not None for row in valid)
     assert quarantined

@@ -21,8 +21,10 @@ def plan_of(*paths: Path) -> Plan:
     return make_plan(take_inventory(paths))
 
 
-def names(outcome: Outcome) -> list[tuple[str, str | None]]:
-    return [(finding.name, finding.file) for finding in outcome.findings]
+def names(outcome: Outcome, log_directory: Path) -> list[tuple[str, str]]:
+    """Findings and their files."""
+    found = outcome.findings
+    return [(f.name, os.path.relpath(os.fsdecode(f.path or b""), log_directory)) for f in found]
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_any_number_of_threads_finds_the_same(tmp_path: Path, threads: int) -> N
     data = damaged.read_bytes()
     damaged.write_bytes(data[: len(data) // 2 - 1] + b"!" + data[len(data) // 2 :])
     outcome = carry_out(ThreadRunner(plan_of(log_directory), level="full", threads=threads))
-    assert names(outcome) == [("crc-mismatch", "orders-1/00000000000000000012.log")]
+    assert names(outcome, log_directory) == [("crc-mismatch", "orders-1/00000000000000000012.log")]
     assert len(outcome.files) == 6
     assert sum(file.records for file in outcome.files.values()) == 3 * 24 - 3
 
@@ -97,7 +99,7 @@ def test_a_segment_cut_while_it_is_read_ends_where_it_ends(large: Path) -> None:
             os.truncate(path, WINDOW + 1000)
 
     outcome = carry_out(ThreadRunner(plan_of(large), level="full", threads=1, progress=cut))
-    assert names(outcome) == [("truncated-tail", "orders-0/00000000000000000000.log")]
+    assert names(outcome, large.parent) == [("truncated-tail", "orders-0/00000000000000000000.log")]
     assert outcome.files[bytes(path)].size < 2 * WINDOW
 
 
@@ -106,7 +108,7 @@ def test_a_segment_that_is_gone_when_its_turn_comes_is_said_to_be_unread(tmp_pat
     plan = plan_of(log_directory)
     (log_directory / "orders-0" / segment_name(0)).unlink()
     outcome = carry_out(ThreadRunner(plan, level="full", threads=1))
-    assert names(outcome) == [("unreadable", "orders-0/00000000000000000000.log")]
+    assert names(outcome, log_directory) == [("unreadable", "orders-0/00000000000000000000.log")]
     (reason,) = outcome.reasons.values()
     assert reason == "no such file or directory"
     assert len(outcome.files) == 1
@@ -120,7 +122,7 @@ def test_offsets_of_an_unread_segment_are_not_said_to_be_missing(tmp_path: Path)
     (partition / segment_name(12)).unlink()
     (partition / segment_name(12)).symlink_to("moved-away")
     outcome = carry_out(ThreadRunner(plan_of(partition), level="full", threads=1))
-    assert names(outcome) == [("unreadable", "orders-0/00000000000000000012.log")]
+    assert names(outcome, partition.parent) == [("unreadable", "orders-0/00000000000000000012.log")]
 
 
 def test_the_threads_are_as_many_as_the_cores_of_this_process() -> None:
@@ -140,7 +142,7 @@ def test_damage_of_the_last_batch_is_one_finding_and_not_three(tmp_path: Path) -
     last = log_directory / "orders-0" / segment_name(12)
     last.write_bytes(last.read_bytes()[:-1] + b"!")
     outcome = carry_out(ThreadRunner(plan_of(log_directory), level="full", threads=1))
-    assert names(outcome) == [("crc-mismatch", "orders-0/00000000000000000012.log")]
+    assert names(outcome, log_directory) == [("crc-mismatch", "orders-0/00000000000000000012.log")]
 
 
 def test_a_last_batch_that_is_gone_is_known_by_the_checkpoints(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_a_last_batch_that_is_gone_is_known_by_the_checkpoints(tmp_path: Path) -
     last = log_directory / "orders-0" / segment_name(12)
     last.write_bytes(segment(3, base_offset=12))
     outcome = carry_out(ThreadRunner(plan_of(log_directory), level="full", threads=1))
-    assert names(outcome) == [
+    assert names(outcome, log_directory) == [
         ("checkpoint-mismatch", "recovery-point-offset-checkpoint"),
         ("checkpoint-mismatch", "replication-offset-checkpoint"),
     ]

@@ -10,80 +10,36 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.severity import SEVERITIES, Severity, severity_of
+from ottla._engine import CauseExplanation, Explanation
+from ottla.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+__all__ = [
+    "HOST",
+    "CauseExplanation",
+    "Explanation",
+    "catalogue",
+    "causes",
+    "commands",
+    "explain",
+    "findings_markdown",
+    "transaction_commands",
+]
+
 HOST = "HOST:9092"
 """Stands for a broker in commands."""
-
-# Findings at which a consumer stops, so that it must be set to an offset behind them.
-STOPS_CONSUMERS = (
-    "crc-mismatch",
-    "damaged-range",
-    "magic-fault",
-    "truncated-tail",
-    "undecodable",
-    "record-fault",
-)
-
-# Findings about files that can be made from the segments.
-REBUILT = (
-    "index-mismatch",
-    "timeindex-mismatch",
-    "txnindex-mismatch",
-    "snapshot-mismatch",
-    "epoch-checkpoint-mismatch",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """One row of the catalogue."""
-
-    name: str
-    severity: Severity
-    """How grave it usually is."""
-    meaning: str
-    causes: str
-    action: str
-    kafka: str
-    """The class of Kafka or the KIP that knows about it."""
 
 
 @cache
 def catalogue() -> Mapping[str, Explanation]:
     """Every finding there is, by name, in the catalogue's order."""
-    return {
-        row["name"]: Explanation(
-            name=row["name"],
-            severity=severity_of(row["severity"]),
-            meaning=row["meaning"],
-            causes=row["causes"],
-            action=row["action"],
-            kafka=row["kafka"],
-        )
-        for row in _engine.finding_catalogue()
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class CauseExplanation:
-    """One row of the catalogue of causes: why consumers do not get some offsets."""
-
-    name: str
-    meaning: str
-    causes: str
-    """How it comes about, and what speaks for it."""
-    action: str
-    kafka: str
-    """The class of Kafka or the KIP that knows about it."""
+    return {row.name: row for row in _engine.finding_catalogue()}
 
 
 @cache
@@ -93,7 +49,7 @@ def causes() -> Mapping[str, CauseExplanation]:
     >>> causes()["compaction"].action
     'Nothing: this is normal. Consumers skip the offsets without noticing.'
     """
-    return {row["name"]: CauseExplanation(**row) for row in _engine.cause_catalogue()}
+    return {row.name: row for row in _engine.cause_catalogue()}
 
 
 def explain(name: str) -> Explanation:
@@ -119,10 +75,11 @@ def commands(
         producer: the row of the `producers` table of its producer, if there is one.
     """
     lines = []
+    kind = explain(finding["name"])
     if path is not None and path.endswith(".log") and finding["position"] is not None:
         offset = "" if finding["first_offset"] is None else f" --offset {finding['first_offset']}"
         lines.append(f"ottla inspect {shlex.quote(path)}{offset}")
-    if path is not None and finding["name"] in REBUILT and finding["severity"] != "info":
+    if path is not None and kind.is_rebuildable and finding["severity"] != "info":
         partition, _ = os.path.split(path)
         lines.append(f"ottla rebuild {shlex.quote(partition or '.')} --output rebuilt")
     if finding["topic"] is None or finding["partition"] is None:
@@ -145,14 +102,13 @@ def commands(
 
 def _offset_after(finding: Mapping[str, Any]) -> int | None:
     """Where consumers that are stopped by a finding can go on."""
-    if finding["name"] in STOPS_CONSUMERS and finding["severity"] == "error":
-        if finding["next_good_offset"] is not None:
-            return int(finding["next_good_offset"])
-        if (
-            finding["name"] in ("undecodable", "record-fault")
-            and finding["last_offset"] is not None
-        ):
-            return int(finding["last_offset"]) + 1
+    resume_at = explain(finding["name"]).resume_at
+    if resume_at is None or finding["severity"] != "error":
+        return None
+    if finding["next_good_offset"] is not None:
+        return int(finding["next_good_offset"])
+    if resume_at == "next-batch" and finding["last_offset"] is not None:
+        return int(finding["last_offset"]) + 1
     return None
 
 

@@ -1,18 +1,21 @@
-"""One finding, as every table, report and output form carries it.
+"""One finding: as the stages of an audit hand it on, and as every table and report has it.
 
-The engine finds what is wrong inside segments; names and small files tell what is wrong around
-them. Both end up here, so nobody downstream asks where a finding came from.
+The engine finds what is wrong, wherever it is. A `PlacedFinding` says where by the paths of the
+plan, so nobody reads a place back from a text; `result` makes a `Finding` of it, once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
+from ottla.audit.catalogue.explain import explain
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from ottla import _engine
 
 UNREADABLE = "unreadable"
 """The finding whose presence means that something asked for was not audited (exit status 3)."""
@@ -22,7 +25,7 @@ UNREADABLE = "unreadable"
 class Finding:
     """Something wrong, where, and what was expected there.
 
-    The fields are the columns of the `findings` table; `docs/tables.md` tells what each holds.
+    The fields are the columns of the `findings` table; `docs/tables.md` says what each holds.
     """
 
     name: str
@@ -46,44 +49,105 @@ class Finding:
     found: str | None = None
 
 
-def by_place(finding: Finding) -> tuple[str, int, int, str]:
-    """Sorts findings as tables and reports have them."""
-    return finding.file or "", finding.position or 0, finding.first_offset or 0, finding.name
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedFinding:
+    """Something wrong, at a place of the plan."""
+
+    path: bytes | None
+    """The file or directory."""
+    directory: bytes | None = None
+    """That of the partition it is about."""
+    pattern: str | None = None
+    """Of topics, where it is about no file."""
+    name: str
+    severity: Severity
+    message: str
+    position: int | None = None
+    size: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+    record_index: int | None = None
+    producer_id: int | None = None
+    next_good_offset: int | None = None
+    cause: str | None = None
+    replica: str | None = None
+    good_replicas: tuple[str, ...] | None = None
+    commands: tuple[str, ...] = ()
+    expected: str | None = None
+    found: str | None = None
+
+    def printed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
+        """The finding as tables and reports have it."""
+        found = {name: getattr(self, name) for name in _SHARED}
+        return Finding(file=file, topic=topic, partition=partition, **found)
 
 
-def from_engine(
-    finding: Mapping[str, Any],
+_SHARED = {field.name for field in fields(Finding)} - {"file", "topic", "partition"}
+
+
+def by_place(finding: PlacedFinding) -> tuple[bytes, int, int, str]:
+    """Sorts findings by file and position."""
+    return finding.path or b"", finding.position or 0, finding.first_offset or 0, finding.name
+
+
+def make_finding(
+    name: str,
+    message: str,
     *,
-    file: str | None,
-    topic: str | None,
-    partition: int | None,
-    commands: tuple[str, ...] = (),
-) -> Finding:
-    """The engine's finding with the names of the file and partition it belongs to."""
-    return Finding(
-        name=finding["name"],
-        severity=finding["severity"],
-        file=file,
-        topic=topic,
-        partition=partition,
-        message=finding["message"],
-        position=finding["position"],
-        size=finding["size"],
-        first_offset=finding["first_offset"],
-        last_offset=finding["last_offset"],
-        record_index=finding["record_index"],
-        producer_id=finding["producer_id"],
-        next_good_offset=finding["next_good_offset"],
-        cause=finding["cause"],
-        replica=finding.get("replica"),
-        good_replicas=tuple(good) if (good := finding.get("good_replicas")) is not None else None,
-        commands=commands,
-        expected=finding["expected"] or None,
-        found=finding["found"] or None,
+    path: bytes | None,
+    directory: bytes | None = None,
+    pattern: str | None = None,
+    first_offset: int | None = None,
+    expected: str | None = None,
+    found: str | None = None,
+) -> PlacedFinding:
+    """A finding of the severity that the catalogue has for its name."""
+    return PlacedFinding(
+        name=name,
+        severity=explain(name).severity,
+        path=path,
+        directory=directory,
+        pattern=pattern,
+        message=message,
+        first_offset=first_offset,
+        expected=expected,
+        found=found,
     )
 
 
-def severity_counts(findings: Iterable[Finding]) -> dict[Severity, int]:
+def place_finding(
+    finding: _engine.Finding,
+    *,
+    path: bytes,
+    directory: bytes | None,
+    replica: str | None = None,
+    good_replicas: tuple[str, ...] | None = None,
+    commands: tuple[str, ...] = (),
+) -> PlacedFinding:
+    """The engine's finding at its place."""
+    return PlacedFinding(
+        name=finding.name,
+        severity=finding.severity,
+        path=path,
+        directory=directory,
+        message=finding.message,
+        position=finding.position,
+        size=finding.size,
+        first_offset=finding.first_offset,
+        last_offset=finding.last_offset,
+        record_index=finding.record_index,
+        producer_id=finding.producer_id,
+        next_good_offset=finding.next_good_offset,
+        cause=finding.cause,
+        replica=replica,
+        good_replicas=good_replicas,
+        commands=commands,
+        expected=finding.expected,
+        found=finding.found,
+    )
+
+
+def severity_counts(findings: Iterable[PlacedFinding]) -> dict[Severity, int]:
     """How many findings of each severity, the gravest first; zeros included."""
     counts = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:

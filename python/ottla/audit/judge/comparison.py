@@ -7,12 +7,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.catalogue.findings import UNREADABLE, Finding, from_engine
+from ottla.audit.catalogue.findings import UNREADABLE, make_finding, place_finding
 from ottla.logs.names import HIGH_WATERMARKS, display
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.plan.copies import Copies
     from ottla.audit.plan.plan import Log
     from ottla.logs.checkpoints import Checkpoints
@@ -34,21 +35,21 @@ class Comparison:
         """`progress` is called before something is read again, with its bytes; False stops."""
         self.rows: list[tuple[bytes, Row]] = []
         """Of the table `differences`, each with the directory of the first copy."""
-        self.findings: list[Finding] = []
+        self.findings: list[PlacedFinding] = []
         self._inventory = inventory
         self._checkpoints = checkpoints
         self._progress = progress
         self._lock = threading.Lock()
         self._groups = {p.directory: group for group in copies for p in group.partitions}
         self._pending = {id(group): len(group.partitions) for group in copies}
-        self._scanned: dict[bytes, tuple[Log, Any]] = {}
+        self._scanned: dict[bytes, tuple[Log, _engine.Copy]] = {}
 
     def wants(self, log: Log) -> bool:
         """Whether a log is to be compared: the whole one of a partition that has copies."""
         partition = log.partition if log.is_whole else None
         return partition is not None and partition.directory in self._groups
 
-    def add(self, log: Log, scan: Any | None) -> None:
+    def add(self, log: Log, scan: _engine.PartitionScan | None) -> None:
         """Takes the scan of all segments of a log, None when some could not be read."""
         partition = log.partition
         if partition is None:
@@ -69,7 +70,7 @@ class Comparison:
             if self._pending[id(group)]:
                 self._compare(group)
 
-    def _copy(self, partition: Partition, scan: Any) -> Any:
+    def _copy(self, partition: Partition, scan: _engine.PartitionScan) -> _engine.Copy:
         high_watermark = self._checkpoints.offset(partition, HIGH_WATERMARKS)
         return _engine.Copy(scan, high_watermark=high_watermark)
 
@@ -89,53 +90,67 @@ class Comparison:
             self.findings += findings
 
     def _compared(
-        self,
-        partition: Partition,
-        there: Sequence[tuple[str, Log, Any]],
-    ) -> tuple[list[Row], list[Finding]]:
-        display, place = self._inventory.display, self._inventory.files.place
-        arguments = [
-            (name, copy, [(place(f.path, f.size), display(f.path)) for f in log.files])
+        self, partition: Partition, there: Sequence[tuple[str, Log, _engine.Copy]]
+    ) -> tuple[list[Row], list[PlacedFinding]]:
+        place = self._inventory.files.place
+        copies = [
+            (name, copy, [place(file.path, file.size) for file in log.files])
             for name, log, copy in there
         ]
         try:
-            rows, findings = _engine.compare_copies(arguments, progress=self._progress)
+            differences, found = _engine.compare_copies(copies, progress=self._progress)
         except OSError as error:
-            failure = Finding(
-                name=UNREADABLE,
-                severity="error",
-                file=display(partition.directory),
-                topic=partition.topic,
-                partition=partition.partition,
-                message=f"the copies could not be compared: {error}",
-            )
-            return [], [failure]
-        directories = {
-            name: log.partition.directory for name, log, _ in there if log.partition is not None
-        }
-        for row in rows:
-            row["commands"] = _commands(row, directories)
-        return rows, [
-            from_engine(
-                finding,
-                file=finding["file"],
-                topic=partition.topic,
-                partition=partition.partition,
-                commands=tuple(rows[finding["difference"]]["commands"]),
-            )
-            for finding in findings
-        ]
+            directory = partition.directory
+            message = f"the copies could not be compared: {error}"
+            return [], [make_finding(UNREADABLE, message, path=directory, directory=directory)]
+        logs = {name: log for name, log, _ in there}
+        rows = [_row(difference, logs) for difference in differences]
+        return rows, [_placed(found_one, rows, logs[found_one.replica]) for found_one in found]
 
 
-def _commands(row: Row, directories: Mapping[str, bytes]) -> list[str]:
+def _row(difference: _engine.Difference, logs: Mapping[str, Log]) -> Row:
+    """The row of the table `differences`; its files are paths."""
+    segments = zip(difference.replicas, difference.segments, strict=True)
+    return {
+        "kind": difference.kind,
+        "severity": difference.severity,
+        "first_offset": difference.first_offset,
+        "last_offset": difference.last_offset,
+        "good_replicas": difference.good_replicas,
+        "bad_replicas": difference.bad_replicas,
+        "only_replica": difference.only_replica,
+        "replicas": difference.replicas,
+        "files": [
+            None if index is None else logs[name].files[index].path for name, index in segments
+        ],
+        "positions": difference.positions,
+        "sizes": difference.sizes,
+        "batches": difference.batches,
+        "records": difference.records,
+        "leader_epochs": difference.leader_epochs,
+        "action": difference.action,
+        "message": difference.message,
+        "commands": _commands(difference, logs),
+    }
+
+
+def _placed(found: _engine.CopyFinding, rows: Sequence[Row], log: Log) -> PlacedFinding:
+    return place_finding(
+        found.finding,
+        path=log.files[found.segment].path,
+        directory=log.partition.directory if log.partition else None,
+        replica=found.replica,
+        good_replicas=tuple(found.good_replicas),
+        commands=tuple(rows[found.difference]["commands"]),
+    )
+
+
+def _commands(difference: _engine.Difference, logs: Mapping[str, Log]) -> list[str]:
     """Saves the records that only one copy has."""
-    only = row["only_replica"]
-    if only is None:
+    only = difference.only_replica
+    partition = None if only is None else logs[only].partition
+    if partition is None:
         return []
-    directory = shlex.quote(display(directories[only]))
-    return [
-        (
-            f"ottla read {directory} --from {row['first_offset']} --to {row['last_offset'] + 1}"
-            " --format jsonl > saved.jsonl"
-        )
-    ]
+    directory = shlex.quote(display(partition.directory))
+    offsets = f"--from {difference.first_offset} --to {difference.last_offset + 1}"
+    return [f"ottla read {directory} {offsets} --format jsonl > saved.jsonl"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit.catalogue.explain import HOST
-from ottla.audit.catalogue.findings import Finding, by_place, from_engine
+from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.gathered import Outcome, TableRows
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import Partition
@@ -64,7 +65,7 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: Read) -> Outcome:
     if not any(partition.topic in INTERNAL_TOPICS for partition in plan.partitions):
         return without_coordinators(outcome)
     where = _Where(plan, outcome)
-    findings: list[Finding] = []
+    findings: list[PlacedFinding] = []
     told = _read(plan, where, read, findings)
     groups, ids = told[CONSUMER_OFFSETS], told[TRANSACTION_STATE]
     logs = _logs_of_groups(plan, outcome, where, {row["topic"] for _, row in groups})
@@ -118,7 +119,7 @@ class _Where:
         self._clusters = {
             d.path: cluster_id(d, plan.inventory.files) for d in plan.inventory.log_directories
         }
-        self._names = {plan.inventory.display(p.directory): p for p in plan.partitions}
+        self._partitions = {partition.directory: partition for partition in plan.partitions}
         self.ends: dict[bytes, tuple[int, int]] = {}
         """Log start and log end offset by directory, of every live partition that was read."""
         for partition, row in outcome.tables["metrics"]:
@@ -132,11 +133,9 @@ class _Where:
         above = os.path.dirname(partition.directory)
         return self._clusters.get(above) or above
 
-    def partition(self, file: str | None) -> Partition | None:
-        """The partition of a finding, by the file it names."""
-        if file is None:
-            return None
-        return self._names.get(file) or self._names.get(os.path.dirname(file))
+    def partition(self, finding: PlacedFinding) -> Partition | None:
+        """The partition that a finding is about."""
+        return self._partitions.get(finding.directory or b"")
 
     def latest(self, partitions: Iterable[Partition]) -> dict[Key, Partition]:
         """Of each partition the directory whose log ends last."""
@@ -181,7 +180,7 @@ _ENGINES: dict[str, Callable[..., ReadAnswer]] = {
 
 
 def _read(
-    plan: Plan, where: _Where, read: Read, findings: list[Finding]
+    plan: Plan, where: _Where, read: Read, findings: list[PlacedFinding]
 ) -> dict[str, list[tuple[Partition, dict[str, Any]]]]:
     """The rows of each topic; adds findings about what could not be decoded."""
     partitions: list[Partition] = []
@@ -211,46 +210,39 @@ def _read(
         if told is not None:
             rows, left_out = told
             found[request.topic] += ((partition, row) for row in rows)
-            findings += _left_out(partition, plan.inventory.display(partition.directory), *left_out)
+            findings += _left_out(partition.directory, *left_out)
     return found
 
 
 def _left_out(
-    partition: Partition, file: str, undecoded: int, first: tuple[int, str] | None, left_out: int
-) -> Iterator[Finding]:
+    directory: bytes, undecoded: int, first: tuple[int, str] | None, left_out: int
+) -> Iterator[PlacedFinding]:
     if undecoded and first is not None:
         offset, fault = first
         count = "a record" if undecoded == 1 else f"{undecoded} records"
-        yield Finding(
-            name="undecoded-record",
-            severity="info",
-            file=file,
-            topic=partition.topic,
-            partition=partition.partition,
-            message=f"{count} cannot be decoded, the first at offset {offset}: {fault}",
+        yield make_finding(
+            "undecoded-record",
+            f"{count} cannot be decoded, the first at offset {offset}: {fault}",
+            path=directory,
+            directory=directory,
             first_offset=offset,
             expected="a record of a known type and version",
             found=fault,
         )
     if left_out:
-        yield Finding(
-            name="limit-exceeded",
-            severity="info",
-            file=file,
-            topic=partition.topic,
-            partition=partition.partition,
-            message=f"{left_out} records are of keys beyond those that are kept",
-        )
+        message = f"{left_out} records are of keys beyond those that are kept"
+        found = make_finding("limit-exceeded", message, path=directory, directory=directory)
+        # No record of the log was left out, only what a coordinator would know of them.
+        yield replace(found, severity="info")
 
 
 class _LogOfGroups:
     """A log that groups may read: its offsets, and the findings about them."""
 
     def __init__(
-        self, file: str, partition: Partition, ends: tuple[int, int], findings: Sequence[Finding]
+        self, directory: bytes, ends: tuple[int, int], findings: Sequence[PlacedFinding]
     ) -> None:
-        self._file = file
-        self._partition = partition
+        self._directory = directory
         self.start_offset, self.end_offset = ends
         self._findings = [
             (f.name, f.first_offset, f.last_offset, f.next_good_offset)
@@ -258,7 +250,7 @@ class _LogOfGroups:
             if f.first_offset is not None and f.last_offset is not None
         ]
 
-    def judge(self, row: Mapping[str, Any]) -> Iterator[Finding]:
+    def judge(self, row: Mapping[str, Any]) -> Iterator[PlacedFinding]:
         """The finding about a committed offset, if it is one."""
         found = _engine.judge_committed_offset(
             row["group"],
@@ -270,23 +262,20 @@ class _LogOfGroups:
             findings=self._findings,
         )
         if found is not None:
-            topic, partition = self._partition.topic, self._partition.partition
-            yield from_engine(found, file=self._file, topic=topic, partition=partition)
+            yield place_finding(found, path=self._directory, directory=self._directory)
 
 
 def _logs_of_groups(
     plan: Plan, outcome: Outcome, where: _Where, topics: Collection[str]
 ) -> dict[Key, _LogOfGroups]:
-    by_directory: dict[bytes, list[Finding]] = {}
+    by_directory: dict[bytes, list[PlacedFinding]] = {}
     for finding in outcome.findings:
-        partition = where.partition(finding.file)
-        if partition is not None:
-            by_directory.setdefault(partition.directory, []).append(finding)
+        if finding.directory is not None:
+            by_directory.setdefault(finding.directory, []).append(finding)
     whole = (p for p in plan.partitions if p.is_whole and p.state == "live" and p.topic in topics)
     return {
         place: _LogOfGroups(
-            plan.inventory.display(partition.directory),
-            partition,
+            partition.directory,
             where.ends[partition.directory],
             by_directory.get(partition.directory, ()),
         )
@@ -331,9 +320,9 @@ class _Standings:
         )
         return standing == "ongoing"
 
-    def about(self, finding: Finding) -> Finding:
+    def about(self, finding: PlacedFinding) -> PlacedFinding:
         """A finding about an open transaction with what its coordinator knows of it."""
-        partition = self._where.partition(finding.file)
+        partition = self._where.partition(finding)
         if finding.name != "open-transaction" or partition is None:
             return finding
         known = self._known.get((self._where.cluster(partition), finding.producer_id))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ottla.audit.catalogue.findings import UNREADABLE, Finding, by_place
+from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.judge import ENGINE_TABLES
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
@@ -15,6 +14,7 @@ from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
@@ -40,7 +40,7 @@ class Outcome:
     """By path; a file that could not be read is not there."""
     reasons: Mapping[bytes, str]
     """Why a file could not be read, by path."""
-    findings: tuple[Finding, ...]
+    findings: tuple[PlacedFinding, ...]
     """By file and position."""
     tables: Mapping[str, TableRows]
     """Rows of `OUTCOME_TABLES`, each with its partition."""
@@ -59,8 +59,8 @@ class Gathered:
         self._lock = threading.Lock()
         self._packed = PackedLogs(plan.logs, ENGINE_TABLES)
         self._reasons: dict[bytes, str] = {}
-        self._findings: list[Finding] = []
-        self._compared: list[Finding] = []
+        self._findings: list[PlacedFinding] = []
+        self._compared: list[PlacedFinding] = []
         self._differences: list[tuple[bytes, Mapping[str, Any]]] = []
         self._read_again = 0
         self._ranges: dict[bytes, side_files.LogRange] = {}
@@ -86,7 +86,9 @@ class Gathered:
                     self._ranges[partition.directory] = judged.extent
 
     def add_compared(
-        self, differences: Iterable[tuple[bytes, Mapping[str, Any]]], findings: Iterable[Finding]
+        self,
+        differences: Iterable[tuple[bytes, Mapping[str, Any]]],
+        findings: Iterable[PlacedFinding],
     ) -> None:
         """Takes what comparing copies shows: rows of `differences` by directory, and findings."""
         with self._lock:
@@ -121,7 +123,7 @@ class Gathered:
         in_order = sorted(self._differences, key=lambda row: (row[0], row[1]["first_offset"]))
         return tuple((partitions[directory], row) for directory, row in in_order)
 
-    def _around_the_segments(self) -> Iterable[Finding]:
+    def _around_the_segments(self) -> Iterable[PlacedFinding]:
         """What the names and the small files tell, and what could not be read."""
         plan = self._plan
         yield from plan.findings
@@ -131,32 +133,29 @@ class Gathered:
             if partition.is_whole and partition.directory not in self._topic_ids:
                 small = side_files.read_small_files(partition, plan.inventory)
                 self._topic_ids[partition.directory] = small.topic_id
-                yield from side_files.check_partition(partition, plan.inventory, None, small)
+                yield from side_files.check_partition(partition, None, small)
         yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
         ranges = self._ranges_with_sound_ends()
         for directory in plan.log_directories:
             yield from side_files.check_log_directory(directory, plan.inventory, ranges)
 
     def _ranges_with_sound_ends(self) -> dict[bytes, side_files.LogRange]:
-        """Without the logs whose end damage took: a checkpoint beyond it is no second finding."""
-        lost: dict[str, list[tuple[int, int]]] = {}
+        """Without the logs whose end is damaged: a checkpoint beyond it is no second finding."""
+        lost: dict[bytes, list[tuple[int, int]]] = {}
         for f in self._findings:
-            if f.severity == "error" and f.first_offset is not None and f.last_offset is not None:
-                place = os.path.dirname(f.file or "")
-                lost.setdefault(place, []).append((f.first_offset, f.last_offset))
+            first, last = f.first_offset, f.last_offset
+            if f.severity == "error" and f.directory and first is not None and last is not None:
+                lost.setdefault(f.directory, []).append((first, last))
         if not lost:
             return self._ranges
         return {
             path: log
             for path, log in self._ranges.items()
-            if not any(
-                first <= log.end_offset <= last
-                for first, last in lost.get(self._plan.inventory.display(path), ())
-            )
+            if not any(first <= log.end_offset <= last for first, last in lost.get(path, ()))
         }
 
 
-def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[Finding]:
+def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]:
     inventory = plan.inventory
     for unreadable in inventory.unreadable:
         yield _unreadable(inventory, unreadable.path, unreadable.reason, None)
@@ -166,25 +165,13 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[Finding]:
             if reason is not None:
                 yield _unreadable(inventory, file.path, reason, log.partition)
     for pattern in plan.unmatched_topics:
-        yield Finding(
-            name=UNREADABLE,
-            severity="error",
-            file=None,
-            topic=pattern,
-            partition=None,
-            message=f"no topic matches {pattern!r}",
-        )
+        message = f"no topic matches {pattern!r}"
+        yield make_finding(UNREADABLE, message, path=None, pattern=pattern)
 
 
 def _unreadable(
     inventory: Inventory, path: bytes, reason: str, partition: Partition | None
-) -> Finding:
-    name = inventory.display(path)
-    return Finding(
-        name=UNREADABLE,
-        severity="error",
-        file=name,
-        topic=partition.topic if partition else None,
-        partition=partition.partition if partition else None,
-        message=f"{name}: {reason}",
-    )
+) -> PlacedFinding:
+    directory = partition.directory if partition else None
+    message = f"{inventory.display(path)}: {reason}"
+    return make_finding(UNREADABLE, message, path=path, directory=directory)

@@ -6,24 +6,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ottla import _engine
-from ottla.audit.catalogue.findings import Finding, from_engine
+from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge import side_files
+from ottla.audit.judge.merge import merge_request
 from ottla.audit.judge.packed import PackedLog, ScannedFile, pack_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
+    from ottla import _engine
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.context import Surroundings
+    from ottla.audit.judge.packed import EngineTable
     from ottla.audit.plan.plan import Log
-    from ottla.logs.inventory import FileEntry, Inventory, Partition
-    from ottla.logs.names import FileKind
-    from ottla.storage import Files
+    from ottla.logs.inventory import Inventory
+
+    Scans: TypeAlias = Mapping[int, _engine.SegmentScan]
+    """Of the files of a log, by index."""
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
-"""Tables whose rows the engine gives when it merges the segments of a partition."""
+"""Tables whose rows the engine returns when it merges the segments of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class JudgedLog:
     """What the files of a log show together; small, and picklable."""
 
     packed: PackedLog
-    findings: tuple[Finding, ...]
+    findings: tuple[PlacedFinding, ...]
     reasons: Mapping[bytes, str]
     """Why a file is no log after all, by path."""
     has_small_files: bool
@@ -42,51 +47,46 @@ class JudgedLog:
 
 
 def judge_log(
-    log: Log, scans: Mapping[int, Any], inventory: Inventory, surroundings: Surroundings
-) -> tuple[JudgedLog, Any | None]:
-    """Judges the scans of a log's files, by index: sequences, transactions and gaps across files.
+    log: Log, scans: Scans, inventory: Inventory, surroundings: Surroundings
+) -> tuple[JudgedLog, _engine.PartitionScan | None]:
+    """Judges the scans of a log's files: sequences, transactions and gaps across files.
 
-    Gives the engine's state, too, where every file was scanned; copies are compared by it. The
-    inventory is asked for names alone, and where files are read.
+    Returns the engine's state, too, where every file was scanned; copies are compared by it. Of the
+    inventory only names are used, and where files are read.
     """
     partition = log.partition
     small = None
     if log.is_live and partition is not None:
         small = side_files.read_small_files(partition, inventory)
-    epochs = small and small.leader_epochs
-    findings: list[Finding] = []
-    reasons: dict[bytes, str] = {}
-    tables: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ENGINE_TABLES}
-    runs = list(_unbroken(log.files, scans))
+    epochs = (small and small.leader_epochs) or ()
+    findings: list[PlacedFinding] = []
+    tables: dict[str, list[EngineTable]] = {name: [] for name in ENGINE_TABLES}
     merged = None
     beside = log.beside
-    for run in runs:
-        merged = _engine.merge_partition(
-            [(inventory.display(file.path), scan) for file, scan in run],
-            **surroundings.of(log, run[0][0], epochs or []),
-            **(_beside(log, beside, inventory.files) if len(run) == len(log.files) else {}),
+    for run in _unbroken(len(log.files), scans):
+        request = merge_request(
+            log,
+            run,
+            beside=beside,
+            leader_epochs=epochs,
+            surroundings=surroundings,
+            files=inventory.files,
         )
-        findings += (_named(finding, partition) for finding in merged.findings)
-        if run[0][0].kind == "segment" and run[0][0].state == "live":
+        merged = request.merge([(index, scans[index]) for index in run])
+        findings += _placed(merged, log)
+        first = log.files[run[0]]
+        if first.kind == "segment" and first.state == "live":
             for name in ENGINE_TABLES:
-                tables[name] += getattr(merged, name)
-    for file, scan in (pair for run in runs for pair in run):
-        if file.base_offset is None and not scan.batches and scan.bytes:
-            # A file of another kind, named by mistake.
-            reasons[file.path] = f"no log: not one record batch in its {scan.bytes:,} bytes"
+                tables[name].append(merged.table(name))
     is_read = len(scans) == len(log.files)
-    extent = None
-    if log.is_whole and is_read and merged is not None:
-        start_offset, end_offset = merged.log_start_offset, merged.log_end_offset
-        if start_offset is not None and end_offset is not None:
-            extent = side_files.LogRange(start_offset, end_offset)
+    extent = _extent(merged) if log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
-        findings += side_files.check_partition(partition, inventory, extent, small)
+        findings += side_files.check_partition(partition, extent, small)
     files = {number: _scanned(scans[number]) for number in sorted(scans)}
     judged = JudgedLog(
         packed=pack_log(files, tables),
         findings=tuple(findings),
-        reasons=reasons,
+        reasons=_no_logs(log, scans),
         has_small_files=small is not None,
         topic_id=None if small is None else small.topic_id,
         extent=extent,
@@ -94,7 +94,22 @@ def judge_log(
     return judged, merged if is_read else None
 
 
-def _scanned(scan: Any) -> ScannedFile:
+def _extent(merged: _engine.PartitionScan | None) -> side_files.LogRange | None:
+    if merged is None or merged.log_start_offset is None or merged.log_end_offset is None:
+        return None
+    return side_files.LogRange(merged.log_start_offset, merged.log_end_offset)
+
+
+def _no_logs(log: Log, scans: Scans) -> dict[bytes, str]:
+    """Files of another kind, named by mistake, and why they are no logs."""
+    return {
+        log.files[index].path: f"no log: not one record batch in its {scan.bytes:,} bytes"
+        for index, scan in scans.items()
+        if log.files[index].base_offset is None and not scan.batches and scan.bytes
+    }
+
+
+def _scanned(scan: _engine.SegmentScan) -> ScannedFile:
     return ScannedFile(
         size=scan.bytes,
         batches=scan.batches,
@@ -108,34 +123,12 @@ def _scanned(scan: Any) -> ScannedFile:
     )
 
 
-def _beside(
-    log: Log, beside: Mapping[tuple[FileKind, int], FileEntry], files: Files
-) -> dict[str, Any]:
-    """What is to be held against the segments of a log when they are put together."""
-    if log.partition is None or not log.partition.is_whole or not log.is_whole:
-        return {}
-    snapshots = [
-        (offset, files.place(file.path, file.size))
-        for (kind, offset), file in sorted(beside.items(), key=lambda item: item[0])
-        if kind == "producer-snapshot"
-    ]
-    indexes = [
-        None
-        if (file := beside.get(("transaction-index", base))) is None
-        else files.place(file.path, file.size)
-        for base in (f.base_offset or 0 for f in log.files)
-    ]
-    return {"snapshots": snapshots, "transaction_indexes": indexes}
-
-
-def _unbroken(
-    files: Sequence[FileEntry], scans: Mapping[int, Any]
-) -> Iterable[Sequence[tuple[FileEntry, Any]]]:
+def _unbroken(count: int, scans: Scans) -> Iterable[Sequence[int]]:
     """The scanned files in runs without an unread file between: its offsets are not missing."""
-    run: list[tuple[FileEntry, Any]] = []
-    for index, file in enumerate(files):
+    run: list[int] = []
+    for index in range(count):
         if index in scans:
-            run.append((file, scans[index]))
+            run.append(index)
         elif run:
             yield run
             run = []
@@ -143,10 +136,8 @@ def _unbroken(
         yield run
 
 
-def _named(finding: Mapping[str, Any], partition: Partition | None) -> Finding:
-    return from_engine(
-        finding,
-        file=finding["file"],
-        topic=partition.topic if partition else None,
-        partition=partition.partition if partition else None,
-    )
+def _placed(merged: _engine.PartitionScan, log: Log) -> Iterable[PlacedFinding]:
+    directory = log.partition.directory if log.partition else None
+    for index, finding in merged.findings:
+        path = finding.path(log.files[index].path)
+        yield place_finding(finding, path=path, directory=directory)

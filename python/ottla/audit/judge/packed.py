@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+EngineTable = tuple["Sequence[str]", "Sequence[Row]"]
+"""Names of columns, and the values of each row; a column `file` has indexes of the log's files."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
@@ -47,15 +50,19 @@ class PackedLog:
 
 
 def pack_log(
-    files: Mapping[int, ScannedFile], tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    files: Mapping[int, ScannedFile], tables: Mapping[str, Sequence[EngineTable]]
 ) -> PackedLog:
-    """Packs the files of a log by their index, and rows of every table."""
-    rows = [[tuple(row.values()) for row in tables[name]] for name in tables]
-    data = ({index: astuple(file) for index, file in files.items()}, rows)
+    """Packs the files of a log by their index, and rows of every table, which come in parts."""
+    rows = {name: [row for _, part in parts for row in part] for name, parts in tables.items()}
+    data = ({index: astuple(file) for index, file in files.items()}, [*rows.values()])
     return PackedLog(
         data=pickle.dumps(data, protocol=5),
-        columns={name: tuple(rows[0]) for name, rows in tables.items() if rows},
-        counts={name: len(rows) for name, rows in tables.items() if rows},
+        columns={
+            name: next(tuple(columns) for columns, part in parts if part)
+            for name, parts in tables.items()
+            if rows[name]
+        },
+        counts={name: len(rows) for name, rows in rows.items() if rows},
         file_count=len(files),
     )
 
@@ -109,13 +116,16 @@ class PackedLogs:
         return self._counts[table]
 
     def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
-        """The rows of a table, each with its partition."""
+        """The rows of a table, each with its partition; a column `file` has paths."""
         number = self._tables[table]
         columns = self._columns.get(table, ())
         for log, packed in zip(self._logs, self._packed, strict=True):
             if log.partition is not None and packed is not None:
-                for row in _unpacked(packed)[1][number]:
-                    yield log.partition, dict(zip(columns, row, strict=True))
+                for values in _unpacked(packed)[1][number]:
+                    row = dict(zip(columns, values, strict=True))
+                    if "file" in row:
+                        row["file"] = log.files[row["file"]].path
+                    yield log.partition, row
 
 
 class ScannedFiles:

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ottla.audit.catalogue.explain import explain
 from ottla.logs.names import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
 from ottla.logs.recovery import predict_starts
 from ottla.storage import ANYWHERE
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.gathered import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.logs.checkpoints import Checkpoints
@@ -34,20 +35,6 @@ if TYPE_CHECKING:
 # A start lists the directory again for every segment, and so does its prediction: with many more
 # segments than any broker keeps in a partition it would take hours.
 MAX_SEGMENTS = 10_000
-
-# What the records themselves say wrongly, and what producers did, is nothing to a start. A segment
-# without its index is read from its beginning: what ends that is a finding of its own.
-_NOTHING_TO_A_START = frozenset(
-    (
-        "epoch-regression",
-        "index-missing",
-        "open-transaction",
-        "sequence-gap",
-        "sequence-repeat",
-        "timestamp-suspect",
-        "unknown-start",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +88,9 @@ def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
     return replace(outcome, recovery=rows)
 
 
-def start_requests(plan: Plan, findings: Iterable[Finding], tables: Tables) -> list[StartRequest]:
+def start_requests(
+    plan: Plan, findings: Iterable[PlacedFinding], tables: Tables
+) -> list[StartRequest]:
     """The partitions of an audit that have a finding, in the order of the plan."""
     partitions = plan.inventory.partitions
     has_ids = {os.path.dirname(p.directory) for p in partitions if _has_topic_id(p)}
@@ -133,27 +122,24 @@ def _has_topic_id(partition: Partition) -> bool:
 
 
 def _suspects(
-    plan: Plan, findings: Iterable[Finding], has_ids: Collection[bytes]
+    plan: Plan, findings: Iterable[PlacedFinding], has_ids: Collection[bytes]
 ) -> list[Partition]:
-    """The live partitions with a finding that may be something to a start, or without topic id."""
-    places: set[tuple[str, str | None, int | None]] = set()
-    for finding in findings:
-        if finding.name not in _NOTHING_TO_A_START and finding.file is not None:
-            for place in (finding.file, os.path.dirname(finding.file)):
-                places.add((place, finding.topic, finding.partition))
+    """The live partitions with a finding that may matter to a start, or without a topic id."""
+    base = plan.inventory.base
+    found = {
+        f.directory
+        for f in findings
+        # The checkpoints of the audited directory itself are not followed into its partitions.
+        if (f.path == f.directory or os.path.dirname(f.path or b"") != base)
+        and explain(f.name).matters_to_start
+    }
     suspects = []
     for partition in plan.partitions:
-        named = partition.topic, partition.partition
-        above, _ = os.path.split(partition.directory)
         if partition.state != "live" or not partition.is_whole:
             continue
-        # A finding in the log directory above names the partition; one beside it need not.
-        is_found = places and any(
-            (plan.inventory.display(path), *named) in places
-            for path in (partition.directory, above)
-        )
-        is_suspect = is_found or (above in has_ids and not _has_topic_id(partition))
-        if is_suspect and partition.segments:
+        above = os.path.dirname(partition.directory)
+        lacks_id = above in has_ids and not _has_topic_id(partition)
+        if (partition.directory in found or lacks_id) and partition.segments:
             suspects.append(partition)
     return suspects
 

@@ -1,71 +1,35 @@
-"""The small text files of a broker beside its segments: what they say, and whether it can be true.
+"""The small text files beside segments, and the names of all files, read for the engine to judge.
 
-Kafka's `CheckpointFile`, `LeaderEpochCheckpointFile`, `PartitionMetadataFile` and
-`MetaPropertiesEnsemble` write them. They are read leniently: what cannot be parsed is a finding,
-and the rest of the directory is audited all the same.
+A file that cannot be read or parsed is a finding, and the rest of the directory is audited all the
+same.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ottla.audit.catalogue.findings import Finding
+from ottla import _engine
+from ottla.audit.catalogue.findings import place_finding
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
 from ottla.logs.metadata import cluster_id, parse_meta_properties, parse_partition_metadata
-from ottla.logs.names import (
-    CLEANER_OFFSETS,
-    HIGH_WATERMARKS,
-    LEADER_EPOCHS,
-    LOG_START_OFFSETS,
-    META_PROPERTIES,
-    PARTITION_METADATA,
-    RECOVERY_POINTS,
-    display,
-)
+from ottla.logs.names import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
 from ottla.logs.side_files import SideFileError, read_side_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
-    from ottla.severity import Severity
 
 Parsed = TypeVar("Parsed")
-
-# What an offset checkpoint holds, how grave it is when that lies behind the end of a log, and what
-# Kafka makes of it then.
-_MEANING: dict[bytes, tuple[str, Severity, str]] = {
-    RECOVERY_POINTS: (
-        "recovery point",
-        "warning",
-        "after an unclean stop Kafka would not read the last segment again",
-    ),
-    LOG_START_OFFSETS: (
-        "log start offset",
-        "warning",
-        "at the next start Kafka deletes every segment and begins there",
-    ),
-    HIGH_WATERMARKS: (
-        "high watermark",
-        "warning",
-        "at the next start Kafka goes by the end of the log, and nobody notices",
-    ),
-    CLEANER_OFFSETS: (
-        "first dirty offset",
-        "info",
-        "the cleaner begins at the log start again",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """Where a partition's log starts and ends, as its segments tell."""
+    """Where a partition's log starts and ends, according to its segments."""
 
     start_offset: int
     end_offset: int
@@ -73,7 +37,7 @@ class LogRange:
 
 def check_log_directory(
     directory: LogDirectory, inventory: Inventory, ranges: Mapping[bytes, LogRange]
-) -> Iterable[Finding]:
+) -> Iterable[PlacedFinding]:
     """Findings about the checkpoints and `meta.properties` of one log directory.
 
     Args:
@@ -82,39 +46,31 @@ def check_log_directory(
         ranges: start and end of the partitions whose every segment was read, by directory.
     """
     for file in directory.files:
-        name = display(file.name)
         if file.name == META_PROPERTIES:
-            yield from _fault(file, inventory, "metadata-mismatch", parse_meta_properties)[1]
+            yield from _parsed(file, inventory, parse_meta_properties)[1]
         elif file.kind == "offset-checkpoint" and file.state == "live":
-            offsets, faults = _fault(
-                file, inventory, "checkpoint-mismatch", parse_offset_checkpoint
-            )
+            offsets, faults = _parsed(file, inventory, parse_offset_checkpoint)
             yield from faults
-            if offsets is None or file.name not in _MEANING:
-                continue
-            meaning, severity, consequence = _MEANING[file.name]
-            for partition in inventory.partitions:
-                if partition.log_directory != directory.path or partition.state != "live":
-                    continue
-                log = ranges.get(partition.directory)
-                offset = offsets.get((partition.topic or "", partition.partition or 0))
-                if log is None or offset is None or offset <= log.end_offset:
-                    continue
-                yield Finding(
-                    name="checkpoint-mismatch",
-                    severity=severity,
-                    file=inventory.display(file.path),
-                    topic=partition.topic,
-                    partition=partition.partition,
-                    message=f"{name} says {meaning} {offset} of"
-                    f" {partition.topic}-{partition.partition}, whose log ends at"
-                    f" {log.end_offset}: the last {offset - log.end_offset} offsets are gone;"
-                    f" {consequence}",
-                    first_offset=log.end_offset,
-                    last_offset=offset - 1,
-                    expected=f"at most {log.end_offset}",
-                    found=str(offset),
-                )
+            for partition in inventory.partitions if offsets else ():
+                if partition.log_directory == directory.path and partition.state == "live":
+                    yield from _beyond_end(file, partition, offsets or {}, ranges)
+
+
+def _beyond_end(
+    file: FileEntry,
+    partition: Partition,
+    offsets: Mapping[tuple[str, int], int],
+    ranges: Mapping[bytes, LogRange],
+) -> Iterable[PlacedFinding]:
+    """The finding about the offset of a partition, if the engine has one."""
+    topic, number = partition.topic or "", partition.partition or 0
+    log = ranges.get(partition.directory)
+    offset = offsets.get((topic, number))
+    if log is None or offset is None:
+        return
+    found = _engine.offset_beyond_end(file.name, topic, number, offset, log.end_offset)
+    if found is not None:
+        yield place_finding(found, path=file.path, directory=partition.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,97 +81,52 @@ class SmallFiles:
     """Of `leader-epoch-checkpoint`; `None` without one that can be read."""
     topic_id: str | None
     """Of `partition.metadata`."""
-    findings: Sequence[Finding]
+    findings: Sequence[PlacedFinding]
     """Why one cannot be read."""
 
 
 def read_small_files(partition: Partition, inventory: Inventory) -> SmallFiles:
     """Reads the text files of a partition's directory."""
     epochs = topic_id = None
-    findings: list[Finding] = []
+    findings: list[PlacedFinding] = []
     if partition.is_whole:
         for file in partition.files:
             if file.state != "live":
                 continue
             if file.kind == "partition-metadata":
-                topic_id, faults = _fault(
-                    file, inventory, "metadata-mismatch", parse_partition_metadata, partition
-                )
+                topic_id, faults = _parsed(file, inventory, parse_partition_metadata, partition)
                 findings += faults
             elif file.kind == "leader-epoch-checkpoint":
-                epochs, faults = _fault(
-                    file, inventory, "epoch-checkpoint-mismatch", parse_leader_epochs, partition
-                )
+                epochs, faults = _parsed(file, inventory, parse_leader_epochs, partition)
                 findings += faults
     # The partitions of a topic share its id.
     return SmallFiles(epochs, topic_id and sys.intern(topic_id), findings)
 
 
 def check_partition(
-    partition: Partition, inventory: Inventory, log: LogRange | None, small: SmallFiles
-) -> Iterable[Finding]:
+    partition: Partition, log: LogRange | None, small: SmallFiles
+) -> Iterable[PlacedFinding]:
     """Findings about the files beside the segments of one partition."""
-    files = partition.files
-    names = frozenset(partition.names)
-    if partition.state == "live" and not any(
-        file.kind == "segment" and file.state == "live" for file in files
-    ):
-        yield Finding(
-            name="missing-segment",
-            severity="warning",
-            file=inventory.display(partition.directory),
-            topic=partition.topic,
-            partition=partition.partition,
-            message="no segment file, though Kafka keeps one in every partition",
-        )
+    files, directory = partition.files, partition.directory
+    found = _engine.check_names(
+        [(file.name, file.kind == "directory") for file in files],
+        state=partition.state,
+        is_whole=partition.is_whole,
+    )
+    for index, finding in found:
+        path = directory if index is None else files[index].path
+        yield place_finding(finding, path=path, directory=directory)
     yield from small.findings
-    for file in files:
-        yield from _about_name(file, names, partition, inventory)
-    epochs = small.leader_epochs
-    if epochs and log is not None and epochs[-1][1] > log.end_offset:
-        epoch, start_offset = epochs[-1]
-        yield Finding(
-            name="epoch-checkpoint-mismatch",
-            severity="info",
-            file=inventory.display(os.path.join(partition.directory, LEADER_EPOCHS)),
-            topic=partition.topic,
-            partition=partition.partition,
-            message=f"epoch {epoch} starts at {start_offset}, beyond the end of the log at"
-            f" {log.end_offset}; Kafka drops it when it loads the log",
-            first_offset=start_offset,
-            expected=f"at most {log.end_offset}",
-            found=str(start_offset),
-        )
-
-
-def _about_name(
-    file: FileEntry, names: AbstractSet[bytes], partition: Partition, inventory: Inventory
-) -> Iterable[Finding]:
-    """What a file's name alone tells: no part of Kafka's, left over, without its indexes."""
-    findings: list[tuple[str, str]] = []
-    if file.kind in ("unknown", "directory"):
-        findings.append(("unknown-file", "Kafka puts no such file here"))
-    elif file.state != "live":
-        findings.append(("leftover-file", f"a {file.state} file of an operation that did not end"))
-    elif file.kind == "segment" and partition.is_whole and partition.state != "delete":
-        stem = file.name.removesuffix(b".log")
-        missing = [s for s in ("index", "timeindex") if stem + b"." + s.encode() not in names]
-        if missing:
-            findings.append(("index-missing", f"the segment has no .{' and no .'.join(missing)}"))
-    for name, message in findings:
-        yield Finding(
-            name=name,
-            severity="info",
-            file=inventory.display(file.path),
-            topic=partition.topic,
-            partition=partition.partition,
-            message=message,
-        )
+    if small.leader_epochs and log is not None:
+        beyond = _engine.epoch_beyond_end(small.leader_epochs, log.end_offset)
+        if beyond is not None:
+            path = os.path.join(directory, LEADER_EPOCHS)
+            yield place_finding(beyond, path=path, directory=directory)
 
 
 def check_topic_ids(
     inventory: Inventory, partitions: Sequence[Partition], topic_ids: Mapping[bytes, str | None]
-) -> Iterable[Finding]:
+) -> Iterable[PlacedFinding]:
     """A finding for every partition whose topic id is not the one most of its topic have.
 
     Within one cluster only: another one may have a topic of the same name.
@@ -234,49 +145,32 @@ def check_topic_ids(
             key = clusters.get(above) or above, partition.topic
             topics.setdefault(key, []).append((topic_id, partition))
     for entries in topics.values():
-        ((usual, _),) = Counter(topic_id for topic_id, _ in entries).most_common(1)
-        example = next(partition for topic_id, partition in entries if topic_id == usual)
-        for topic_id, partition in entries:
-            if topic_id != usual:
-                yield Finding(
-                    name="metadata-mismatch",
-                    severity="warning",
-                    file=_metadata_path(partition, inventory),
-                    topic=partition.topic,
-                    partition=partition.partition,
-                    message=f"topic id {topic_id}, but {_metadata_path(example, inventory)} says"
-                    f" {usual}: the directories were not made for one topic",
-                    expected=usual,
-                    found=topic_id,
-                )
+        if len({topic_id for topic_id, _ in entries}) == 1:
+            continue
+        named = [(topic_id, inventory.display(_metadata_path(p))) for topic_id, p in entries]
+        for index, finding in _engine.foreign_topic_ids(named):
+            _, partition = entries[index]
+            path = _metadata_path(partition)
+            yield place_finding(finding, path=path, directory=partition.directory)
 
 
-def _metadata_path(partition: Partition, inventory: Inventory) -> str:
-    return inventory.display(os.path.join(partition.directory, PARTITION_METADATA))
+def _metadata_path(partition: Partition) -> bytes:
+    return os.path.join(partition.directory, PARTITION_METADATA)
 
 
-def _fault(
+def _parsed(
     file: FileEntry,
     inventory: Inventory,
-    name: str,
     parse: Callable[[bytes], Parsed],
     partition: Partition | None = None,
-) -> tuple[Parsed | None, list[Finding]]:
-    """What a file says, or why nothing can be said."""
+) -> tuple[Parsed | None, list[PlacedFinding]]:
+    """What a file says, or the finding why nothing can be said."""
     try:
         return parse(read_side_file(file, inventory.files)), []
     except SideFileError as error:
-        message, expected, found = str(error), error.expected, error.found
+        fault, expected, found = str(error), error.expected, error.found
     except OSError as error:
-        message, expected, found = f"cannot be read: {error.strerror}", "a readable file", "none"
-    finding = Finding(
-        name=name,
-        severity="warning",
-        file=inventory.display(file.path),
-        topic=partition.topic if partition else None,
-        partition=partition.partition if partition else None,
-        message=f"{display(file.name)}: {message}",
-        expected=expected,
-        found=found,
-    )
-    return None, [finding]
+        fault, expected, found = f"cannot be read: {error.strerror}", "a readable file", "none"
+    finding = _engine.unreadable_text_file(file.name, fault, expected, found)
+    directory = partition.directory if partition else None
+    return None, [place_finding(finding, path=file.path, directory=directory)]

@@ -18,12 +18,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ottla.audit.catalogue.findings import Finding
+from ottla.audit.catalogue.findings import make_finding
 from ottla.logs.metadata import read_meta_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.logs.inventory import Inventory, Partition
 
 
@@ -49,7 +50,7 @@ class _Place:
 
 def find_copies(
     inventory: Inventory, partitions: Iterable[Partition]
-) -> tuple[list[Copies], list[Finding]]:
+) -> tuple[list[Copies], list[PlacedFinding]]:
     """Returns partitions with several copies, and findings about copies of one broker."""
     together: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
@@ -58,7 +59,7 @@ def find_copies(
             together.setdefault(key, []).append(partition)
     known: dict[bytes, dict[str, str]] = {}
     copies: list[Copies] = []
-    findings: list[Finding] = []
+    findings: list[PlacedFinding] = []
     for several in together.values():
         if len(several) == 1:
             continue
@@ -132,17 +133,15 @@ def _by_broker(
     return chosen, repeated
 
 
-def _repeated(inventory: Inventory, first: _Place, second: _Place) -> Finding:
-    directory = inventory.display(second.partition.directory)
+def _repeated(inventory: Inventory, first: _Place, second: _Place) -> PlacedFinding:
+    directory = second.partition.directory
     other = inventory.display(first.partition.directory)
-    return Finding(
-        name="duplicate-partition",
-        severity="warning",
-        file=directory,
-        topic=second.partition.topic,
-        partition=second.partition.partition,
-        message=f"broker {second.broker} has this partition here and in {other}: with both among"
-        " its log.dirs it does not start",
+    return make_finding(
+        "duplicate-partition",
+        f"broker {second.broker} has this partition here and in {other}: with both among its"
+        " log.dirs it does not start",
+        path=directory,
+        directory=directory,
         expected="one directory",
         found="two directories",
     )

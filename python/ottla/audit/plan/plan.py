@@ -19,7 +19,7 @@ from ottla.storage import AnyFiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.plan.copies import Copies
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
     from ottla.logs.names import FileKind
@@ -109,7 +109,7 @@ class Plan:
     """Patterns that match no topic."""
     copies: tuple[Copies, ...] = ()
     """Partitions with several copies, to be compared."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[PlacedFinding, ...] = ()
     """Findings about the directories as a whole."""
 
     @property

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import commands, transaction_commands
-from ottla.audit.catalogue.findings import UNREADABLE, severity_counts
+from ottla.audit.catalogue.findings import UNREADABLE, by_place, severity_counts
 from ottla.audit.judge.coordinators import COORDINATOR_TABLES
 from ottla.audit.judge.gathered import OUTCOME_TABLES
 from ottla.audit.result.columns import FINDINGS, TABLES
@@ -23,15 +22,16 @@ from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks,
 from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla._engine import TableBatch
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.findings import Finding, PlacedFinding
     from ottla.audit.judge.gathered import Outcome
     from ottla.audit.judge.packed import ScannedFile
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
-    from ottla.logs.inventory import FileEntry, Partition
+    from ottla.logs.inventory import FileEntry, Inventory, Partition
     from ottla.storage import Files, Place
 
 # Names of tables that are written out by `save` and `json_chunks` unasked.
@@ -90,10 +90,12 @@ class AuditResult:
     level: str
     fail_on: Severity
     elapsed_s: float
-    _segment_files: Callable[[], Iterator[tuple[int, Place, Row, list[Finding]]]] = field(
+    _segment_files: Callable[[], Iterator[tuple[int, Place, Row, list[PlacedFinding]]]] = field(
         repr=False, compare=False
     )
     """Path, place columns and findings of every file with records."""
+    finding_places: tuple[str, ...] = field(repr=False, compare=False)
+    """Of each finding the directory of its partition, or else its file."""
 
     @property
     def exit_code(self) -> int:
@@ -197,6 +199,7 @@ class AuditResult:
 def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) -> AuditResult:
     """Puts the outcome of a run into tables."""
     counts = severity_counts(outcome.findings)
+    printed = _printed(plan, outcome.findings)
     not_read = sum(f.name == UNREADABLE for f in outcome.findings)
     batches = records = size = 0
     for file in outcome.files.values():
@@ -220,7 +223,7 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         files=Table.of_iterator("files", lambda: _file_rows(plan, outcome), files),
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
-        findings=Table.of_rows("findings", _finding_rows(plan, outcome)),
+        findings=Table.of_rows("findings", list(_finding_rows(outcome, printed))),
         recovery=Table.of_rows("recovery", outcome.recovery),
         **{
             name: _engine_table(name, plan, outcome)
@@ -231,6 +234,9 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         fail_on=fail_on,
         elapsed_s=outcome.elapsed_s,
         _segment_files=lambda: split_work(plan, outcome),
+        finding_places=tuple(
+            _place_of(finding, placed, plan.inventory) for finding, placed in printed
+        ),
     )
 
 
@@ -311,41 +317,69 @@ def _file_row(
     )
 
 
-def _finding_rows(plan: Plan, outcome: Outcome) -> list[Row]:
+def _printed(plan: Plan, findings: Sequence[PlacedFinding]) -> list[tuple[Finding, PlacedFinding]]:
+    """The findings as they are shown, by file and position, each with what it was made of."""
+    wanted = {finding.directory for finding in findings}
+    partitions = {p.directory: p for p in plan.partitions if p.directory in wanted}
+    printed = []
+    for placed in findings:
+        partition = partitions.get(placed.directory or b"")
+        finding = placed.printed(
+            file=None if placed.path is None else plan.inventory.display(placed.path),
+            topic=partition.topic if partition else placed.pattern,
+            partition=partition.partition if partition else None,
+        )
+        printed.append((finding, placed))
+    printed.sort(key=lambda pair: (pair[0].file or "", *by_place(pair[1])[1:]))
+    return printed
+
+
+def _place_of(finding: Finding, placed: PlacedFinding, inventory: Inventory) -> str:
+    if placed.directory not in (None, inventory.base):
+        return inventory.display(placed.directory)
+    return finding.file or finding.topic or ""
+
+
+def _finding_rows(
+    outcome: Outcome, printed: Sequence[tuple[Finding, PlacedFinding]]
+) -> Iterator[Row]:
     names = [column.name for column in FINDINGS]
     values = attrgetter(*names)
-    wanted = {(f.topic, f.partition) for f in outcome.findings if f.name == "open-transaction"}
+    wanted = {f.directory for f in outcome.findings if f.name == "open-transaction"}
     producers = {
-        (partition.topic, partition.partition, row["producer_id"]): row
+        (partition.directory, row["producer_id"]): row
         for partition, row in (outcome.tables["producers"] if wanted else ())
-        if (partition.topic, partition.partition) in wanted
+        if partition.directory in wanted
     }
-    base = display(plan.inventory.base)
-    rows = []
-    for finding in outcome.findings:
+    for finding, placed in printed:
         row = dict(zip(names, values(finding), strict=True))
-        path = None if finding.file is None else os.path.join(base, finding.file)
-        producer = producers.get((finding.topic, finding.partition, finding.producer_id))
+        path = None if placed.path is None else display(placed.path)
+        producer = producers.get((placed.directory or b"", placed.producer_id))
         row["commands"] = finding.commands or tuple(commands(row, path, producer))
-        rows.append(tuple(row.values()))
-    return rows
+        yield tuple(row.values())
 
 
 def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:
     """A table of the engine's."""
-    files = plan.inventory.files
     blamed: dict[int, int | None] = {}
     if name == "timeline":
-        for number, (partition, row) in enumerate(outcome.tables[name]):
+        for number, (_, row) in enumerate(outcome.tables[name]):
             if row["retention"] == "held-back" and len(blamed) < MAX_BLAMED:
-                blamed[number] = _blamed(partition, row, files)
+                blamed[number] = _blamed(row, plan.inventory.files)
     return Table.of_iterator(
-        name, lambda: _engine_rows(name, outcome, blamed), len(outcome.tables[name])
+        name,
+        lambda: _engine_rows(name, outcome, plan.inventory.display, blamed),
+        len(outcome.tables[name]),
     )
 
 
-def _engine_rows(name: str, outcome: Outcome, blamed: Mapping[int, int | None]) -> Iterator[Row]:
-    """Rows of the engine, which knows no names of partitions, with theirs."""
+def _engine_rows(
+    name: str,
+    outcome: Outcome,
+    shown: Callable[[bytes], str],
+    blamed: Mapping[int, int | None],
+) -> Iterator[Row]:
+    """Rows of the engine, which knows no names of partitions and files, with theirs."""
     values = itemgetter(*(column.name for column in TABLES[name]))
     for number, (partition, row) in enumerate(outcome.tables[name]):
         named = {"topic": partition.topic, "partition": partition.partition, **row}
@@ -353,31 +387,36 @@ def _engine_rows(name: str, outcome: Outcome, blamed: Mapping[int, int | None]) 
             named["commands"] = transaction_commands(named)
         elif name == "timeline":
             named["blamed_offset"] = blamed.get(number)
+        elif name == "differences":
+            named["files"] = [None if path is None else shown(path) for path in row["files"]]
+        if "file" in row:
+            named["file"] = shown(row["file"])
         yield values(named)
 
 
-def _blamed(partition: Partition, row: Mapping[str, Any], files: Files) -> int | None:
+def _blamed(row: Mapping[str, Any], files: Files) -> int | None:
     """The record with the largest timestamp of a segment."""
-    path = os.path.join(partition.directory, os.path.basename(row["file"]).encode())
     try:
-        place = files.place(path)
+        place = files.place(row["file"])
         return offset_of_timestamp(place, row["max_timestamp_position"], row["max_timestamp"])
     except OSError:
         return None
 
 
-def split_work(plan: Plan, outcome: Outcome) -> Iterator[tuple[int, Place, Row, list[Finding]]]:
+def split_work(
+    plan: Plan, outcome: Outcome
+) -> Iterator[tuple[int, Place, Row, list[PlacedFinding]]]:
     """Size of every file with records, in the order of the plan, and what `split_file` is told."""
-    condemning: dict[str, list[Finding]] = defaultdict(list)
+    condemning: dict[bytes, list[PlacedFinding]] = defaultdict(list)
     for finding in filter(condemns, outcome.findings):
-        condemning[finding.file or ""].append(finding)
+        condemning[finding.path or b""].append(finding)
     for index, log in enumerate(plan.logs):
         partition = log.partition
         place = (partition.topic, partition.partition) if partition else (None, None)
         for path, scanned in outcome.files.of_log(index).items():
             file = plan.inventory.display(path)
             read_from = plan.inventory.files.place(path, scanned.size)
-            yield scanned.size, read_from, (file, *place), condemning.get(file, [])
+            yield scanned.size, read_from, (file, *place), condemning.get(path, [])
 
 
 def _segment_table(

@@ -13,6 +13,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ottla.audit.catalogue.explain import explain
 from ottla.errors import RecordBatchError
 from ottla.logs.columns import RECORD_COLUMNS
 from ottla.logs.segment import record_chunks
@@ -21,24 +22,8 @@ from ottla.records import read_batches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.logs.columns import Row
-
-CONDEMNING = frozenset(
-    {
-        "crc-mismatch",
-        "damaged-range",
-        "truncated-tail",
-        "garbage-tail",
-        "magic-fault",
-        "base-offset-wrong",
-        "offset-repeat",
-        "out-of-segment",
-        "undecodable",
-        "record-fault",
-    }
-)
-"""Findings about the bytes of a segment that keep records out when they are errors."""
 
 PIECE_BYTES = 4 << 20
 """Size of the bytes in one row of quarantine; a longer range continues in the next row."""
@@ -54,13 +39,13 @@ _RECORD = attrgetter(*(c.name for c in RECORD_COLUMNS if c.name != "batch_positi
 _NO_RECORD = (None,) * (len(RECORD_COLUMNS) - 1)
 
 
-def condemns(finding: Finding) -> bool:
+def condemns(finding: PlacedFinding) -> bool:
     """Whether a finding sends records or bytes to quarantine."""
-    return finding.severity == "error" and finding.name in CONDEMNING
+    return finding.severity == "error" and explain(finding.name).condemns
 
 
 def split_file(
-    place: Any, prefix: Row, findings: Sequence[Finding]
+    place: Any, prefix: Row, findings: Sequence[PlacedFinding]
 ) -> tuple[Iterator[list[Row]], Iterator[list[Row]]]:
     """Splits the records of a file.
 
@@ -87,17 +72,17 @@ class _Range:
 
     start: int
     stop: int
-    finding: Finding
-    by_index: dict[int, Finding]
-    """Findings by record, if only these are in quarantine; empty for the whole range."""
+    finding: PlacedFinding
+    by_index: dict[int, PlacedFinding]
+    """PlacedFindings by record, if only these are in quarantine; empty for the whole range."""
 
 
-def _ranges(place: Any, findings: Iterable[Finding]) -> list[_Range]:
+def _ranges(place: Any, findings: Iterable[PlacedFinding]) -> list[_Range]:
     """Returns the ranges in quarantine, in the order of the file and without overlaps."""
     size = _size(place)
     ranges: list[_Range] = []
-    last: dict[str, tuple[int, Finding]] = {}
-    known: dict[tuple[int, int], list[Finding]] = {}
+    last: dict[str, tuple[int, PlacedFinding]] = {}
+    known: dict[tuple[int, int], list[PlacedFinding]] = {}
     counted = []
     for finding in findings:
         if finding.position is None:
@@ -124,7 +109,7 @@ def _ranges(place: Any, findings: Iterable[Finding]) -> list[_Range]:
     return ranges
 
 
-def _stop(pair: tuple[int, Finding]) -> int:
+def _stop(pair: tuple[int, PlacedFinding]) -> int:
     return pair[0]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Log
     from ottla.audit.run.scan import ScanRequest
@@ -75,7 +75,7 @@ class JudgedGroup:
     """Files that could not be read, and why."""
     differences: tuple[tuple[bytes, Mapping[str, Any]], ...]
     """Rows of that table, each with the directory of its partition."""
-    findings: tuple[Finding, ...]
+    findings: tuple[PlacedFinding, ...]
     """About the copies."""
     read_again: int
     """Ranges that were scanned twice."""

@@ -9,6 +9,8 @@ pub struct CauseRow {
     pub name: &'static str,
     /// Whether it is normal that these offsets are missing.
     pub is_lawful: bool,
+    /// What the offsets are, in a few words.
+    pub brief: &'static str,
     /// What it says, in one sentence.
     pub meaning: &'static str,
     /// How it comes about, and what speaks for it.
@@ -24,6 +26,7 @@ macro_rules! causes {
         $cause:ident {
             name: $name:literal,
             is_lawful: $is_lawful:literal,
+            brief: $brief:literal,
             meaning: $meaning:literal,
             causes: $causes:literal,
             action: $action:literal,
@@ -48,6 +51,7 @@ macro_rules! causes {
                     $(Self::$cause => &CauseRow {
                         name: $name,
                         is_lawful: $is_lawful,
+                        brief: $brief,
                         meaning: $meaning,
                         causes: $causes,
                         action: $action,
@@ -63,6 +67,7 @@ causes! {
     Compaction {
         name: "compaction",
         is_lawful: true,
+        brief: "compacted",
         meaning: "The cleaner removed records that newer ones of the same key replaced.",
         causes: "cleanup.policy=compact. The first dirty offset of cleaner-offset-checkpoint lies above the gap, or batches around it have fewer records than offsets, or carry a delete horizon.",
         action: "Nothing: this is normal. Consumers skip the offsets without noticing.",
@@ -71,6 +76,7 @@ causes! {
     ControlRecords {
         name: "control-records",
         is_lawful: true,
+        brief: "control records",
         meaning: "The offsets hold control records, such as the end markers of transactions, which no consumer gets.",
         causes: "Transactions: each commit or abort takes one offset in every partition it touched. In __cluster_metadata also leader changes and snapshots.",
         action: "Nothing: this is normal. Never count records by subtracting offsets.",
@@ -79,6 +85,7 @@ causes! {
     AbortedData {
         name: "aborted-data",
         is_lawful: true,
+        brief: "aborted (read_committed only)",
         meaning: "The records belong to transactions that were aborted; consumers that read committed data only skip them.",
         causes: "The producer aborted, failed, or exceeded transaction.timeout.ms, and the coordinator wrote an ABORT marker.",
         action: "Nothing if the application aborts on purpose; else look for errors and timeouts of the transactional producer.",
@@ -87,6 +94,7 @@ causes! {
     Retention {
         name: "retention",
         is_lawful: true,
+        brief: "expired",
         meaning: "Retention deleted whole segments from the head of the log.",
         causes: "retention.ms or retention.bytes, or DeleteRecords past whole segments: the name of the first file is the log start offset.",
         action: "Nothing: this is normal. A consumer below the log start offset gets OFFSET_OUT_OF_RANGE and goes where auto.offset.reset sends it.",
@@ -95,6 +103,7 @@ causes! {
     DeleteRecords {
         name: "delete-records",
         is_lawful: true,
+        brief: "deleted by DeleteRecords",
         meaning: "The log start offset lies behind the first batch: the records before it are on disk still, but nobody gets them.",
         causes: "kafka-delete-records.sh or AdminClient.deleteRecords (Kafka Streams does so for its repartition topics); on a follower also the retention of its leader.",
         action: "Nothing: this is normal. The files go when a whole segment lies below the log start offset.",
@@ -103,6 +112,7 @@ causes! {
     TierBoundary {
         name: "tier-boundary",
         is_lawful: true,
+        brief: "in tiered storage",
         meaning: "The offsets lie in tiered storage: the broker has deleted its local copy.",
         causes: "remote.storage.enable=true: log-start-offset-checkpoint names an offset below the first local file.",
         action: "Nothing: brokers fetch these records from remote storage. Without tiered storage the checkpoint is older than the files, and the cause is retention.",
@@ -111,6 +121,7 @@ causes! {
     Damage {
         name: "damage",
         is_lawful: false,
+        brief: "damaged",
         meaning: "Bytes that cannot be read lie where the offsets should be.",
         causes: "The finding beside it, such as crc-mismatch or damaged-range, tells which bytes.",
         action: "Restore the partition from another replica. Without one let the consumers seek to the next good offset.",
@@ -119,6 +130,7 @@ causes! {
     TruncatedTail {
         name: "truncated-tail",
         is_lawful: false,
+        brief: "cut off",
         meaning: "The file that held the offsets was cut short.",
         causes: "A full disk, an unsynced write before a power loss, or a copy that did not end.",
         action: "Restore the segment from another replica before the broker restarts: recovery would delete every later segment too.",
@@ -127,6 +139,7 @@ causes! {
     MissingFile {
         name: "missing-file",
         is_lawful: false,
+        brief: "in missing files",
         meaning: "The segment file that held the offsets is not there.",
         causes: "It was deleted by hand or not copied; index files without their segment, or the names of the files around the gap, show it.",
         action: "Look for the file in backups, lost+found and the other replicas. Consumers skip the offsets silently.",
@@ -135,6 +148,7 @@ causes! {
     EpochChange {
         name: "epoch-change",
         is_lawful: false,
+        brief: "lost at a change of leader",
         meaning: "The gap lies exactly where the leader changed.",
         causes: "An unclean leader election, or a replica restored from an old copy and truncated by epoch: records of the old leader were never copied, and the new leader went on behind them.",
         action: "Compare with the other replicas, also those out of sync: the records may exist on the old leader. Keep unclean.leader.election.enable off.",
@@ -143,6 +157,7 @@ causes! {
     Unexplained {
         name: "unexplained",
         is_lawful: false,
+        brief: "missing without explanation",
         meaning: "Nothing in the directory explains the gap: brokers give out offsets without gaps, so batches were taken out or lost.",
         causes: "Damage repaired by hand, a tool that rewrote the file, a bug. Or compaction whose traces are gone: name the topic's configuration (--topic-config) to have that considered.",
         action: "Compare with another replica. If none has the records, they are lost.",

@@ -7,9 +7,16 @@ use crate::copies::difference::Comparison;
 use crate::copies::finder::DifferenceFinder;
 use crate::segment::fingerprint::Fingerprint;
 use crate::segment::scanner::Scanner;
+use ottla_format::check::Level;
 use std::io;
 
-/// Compares the copies of a partition. Reads again where their fingerprints differ, a bounded number
+/// Returns how deep a scanner must look to list the batches of copies.
+pub fn level_of(copies: &[Copy]) -> Level {
+    let has_old_formats = copies.iter().any(|copy| copy.has_old_formats);
+    if has_old_formats { Level::Decode } else { Level::Crc }
+}
+
+/// Compares the copies of a partition with a scanner of the level that [`level_of`] returns. Reads again where their fingerprints differ, a bounded number
 /// of batches at a time.
 ///
 /// # Errors

@@ -38,6 +38,8 @@ pub struct Copy {
     /// Batches that are left out of the comparison, with their sizes.
     left_out: Vec<(LogPosition, u64)>,
     pub(crate) is_compacted: bool,
+    /// Whether it has message sets: only their records tell where one begins.
+    pub(crate) has_old_formats: bool,
 }
 
 impl Copy {
@@ -61,6 +63,7 @@ impl Copy {
             end: scan.log_end_offset,
             high_watermark,
             is_compacted,
+            has_old_formats: matches!(scan.counters.magics, [magic_0, magic_1, _] if magic_0 > 0 || magic_1 > 0),
             ..Self::default()
         };
         for placed in &scan.findings {

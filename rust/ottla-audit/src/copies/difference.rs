@@ -290,3 +290,11 @@ pub struct Comparison {
     /// Bytes that were read again.
     pub bytes: u64,
 }
+
+impl Comparison {
+    /// Returns the finding about the differences that are not kept.
+    pub fn left_out_finding(&self) -> Option<Finding> {
+        let message = format!("and {} more differences between the copies", self.left_out);
+        (self.left_out > 0).then(|| Finding::new(FindingKind::ReplicaDifference, message))
+    }
+}

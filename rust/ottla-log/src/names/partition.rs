@@ -31,6 +31,11 @@ impl PartitionState {
         }
     }
 
+    /// The state of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
     /// How the name of such a directory ends: empty for one in use.
     pub fn suffix(self) -> &'static [u8] {
         match self {

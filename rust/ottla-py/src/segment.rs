@@ -1,19 +1,18 @@
-//! The log check: a segment file scanned, a partition merged, and what a segment holds as rows.
+//! Segment files scanned, in one pass or in ranges.
 
 use crate::check::level_of;
+use crate::findings::Finding;
 use crate::place::{Opened, Place, reason_to_stop};
 use crate::progress::{Progress, cancelled};
 use crate::scanners::with_scanner;
 use ottla_audit::segment::index_check::{Indexes, MAX_INDEX_BYTES};
-use ottla_audit::{
-    Cause, ChunkError, Finding, FindingKind, ScanError, Scanner, SegmentContext, SideFile,
-};
+use ottla_audit::{ChunkError, FindingKind, ScanError, Scanner, SegmentContext, SideFile};
 use ottla_format::attributes::Compression;
 use ottla_format::check::Level;
 use ottla_log::source::{Limited, Source, fill};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +44,7 @@ fn read_indexes(
     base_offset: i64,
     offsets: Option<&Place>,
     times: Option<&Place>,
-) -> PyResult<(Indexes, Vec<Finding>)> {
+) -> PyResult<(Indexes, Vec<ottla_audit::Finding>)> {
     let mut indexes = Indexes::new(base_offset);
     let mut findings = Vec::new();
     let mut unread = |error: &io::Error, kind, side| {
@@ -53,7 +52,8 @@ fn read_indexes(
             return Err(stop);
         }
         let message = format!("the index cannot be read: {error}");
-        findings.push(Finding::new(kind, message).beside(side).values("a readable file", "none"));
+        let finding = ottla_audit::Finding::new(kind, message).beside(side);
+        findings.push(finding.values("a readable file", "none"));
         Ok(())
     };
     if let Some(place) = offsets {
@@ -69,57 +69,6 @@ fn read_indexes(
         }
     }
     Ok((indexes, findings))
-}
-
-/// The catalogue of findings: name, severity, meaning, causes, action and kafka of each.
-#[pyfunction]
-pub(crate) fn finding_catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let rows = FindingKind::ALL.iter().map(|kind| {
-        let row = kind.row();
-        let entry = PyDict::new(py);
-        entry.set_item("name", row.name)?;
-        entry.set_item("severity", row.severity.name())?;
-        entry.set_item("meaning", row.meaning)?;
-        entry.set_item("causes", row.causes)?;
-        entry.set_item("action", row.action)?;
-        entry.set_item("kafka", row.kafka)?;
-        Ok(entry)
-    });
-    rows.collect()
-}
-
-/// The catalogue of causes of gaps: name, meaning, causes, action and kafka of each.
-#[pyfunction]
-pub(crate) fn cause_catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let rows = Cause::ALL.iter().map(|cause| {
-        let row = cause.row();
-        let entry = PyDict::new(py);
-        entry.set_item("name", row.name)?;
-        entry.set_item("meaning", row.meaning)?;
-        entry.set_item("causes", row.causes)?;
-        entry.set_item("action", row.action)?;
-        entry.set_item("kafka", row.kafka)?;
-        Ok(entry)
-    });
-    rows.collect()
-}
-
-pub(crate) fn finding_row<'py>(py: Python<'py>, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(py);
-    row.set_item("name", finding.kind.name())?;
-    row.set_item("severity", finding.severity.name())?;
-    row.set_item("position", finding.position)?;
-    row.set_item("size", finding.size)?;
-    row.set_item("first_offset", finding.first_offset)?;
-    row.set_item("last_offset", finding.last_offset)?;
-    row.set_item("record_index", finding.record_index)?;
-    row.set_item("producer_id", finding.producer_id)?;
-    row.set_item("next_good_offset", finding.next_good_offset)?;
-    row.set_item("cause", finding.cause.map(Cause::name))?;
-    row.set_item("expected", &finding.expected)?;
-    row.set_item("found", &finding.found)?;
-    row.set_item("message", &finding.message)?;
-    Ok(row)
 }
 
 /// What one pass over a segment file has shown; picklable.
@@ -192,8 +141,8 @@ impl SegmentScan {
 
     /// Findings of this file alone, by position.
     #[getter]
-    fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        self.inner.findings.kept().iter().map(|finding| finding_row(py, finding)).collect()
+    fn findings(&self) -> Vec<Finding> {
+        self.inner.findings.kept().iter().cloned().map(Finding::from).collect()
     }
 
     /// The scan as bytes, of a format that begins with its version.
@@ -250,7 +199,7 @@ pub(crate) struct Segment {
     level: Level,
     indexes: Indexes,
     /// Findings about indexes that could not be read.
-    unread: Vec<Finding>,
+    unread: Vec<ottla_audit::Finding>,
 }
 
 #[pymethods]

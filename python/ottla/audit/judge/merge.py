@@ -1,0 +1,118 @@
+"""How the scanned files of a log are put together, and what is known about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ottla import _engine
+from ottla.logs.names import CLEANER_OFFSETS, LOG_START_OFFSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ottla.audit.judge.context import Surroundings
+    from ottla.audit.plan.plan import Log
+    from ottla.logs.inventory import FileEntry
+    from ottla.logs.names import FileKind
+    from ottla.storage import Files, Place
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """Files of a log that follow each other, and all that is known about them."""
+
+    is_consumer_offsets: bool
+    orphans: tuple[int, ...]
+    """Base offsets of index files without their segment."""
+    topic: str | None = None
+    log_start_offset: int | None = None
+    first_dirty_offset: int | None = None
+    leader_epochs: tuple[tuple[int, int], ...] = ()
+    """Epochs and their start offsets."""
+    cleanup_policy: str | None = None
+    remote_storage: bool | None = None
+    is_head: bool = False
+    """Whether the first file is the first of its partition."""
+    snapshots: tuple[tuple[int, Place], ...] = ()
+    """Producer snapshots, by offset."""
+    transaction_indexes: tuple[Place | None, ...] = ()
+    """Of each file its `.txnindex`; empty when the files beside the segments are not compared."""
+
+    def merge(self, scans: Sequence[tuple[int, _engine.SegmentScan]]) -> _engine.PartitionScan:
+        """What the scans show together, each with the index of its file in the log."""
+        return _engine.merge_partition(
+            scans,
+            topic=self.topic,
+            log_start_offset=self.log_start_offset,
+            first_dirty_offset=self.first_dirty_offset,
+            leader_epochs=self.leader_epochs,
+            cleanup_policy=self.cleanup_policy,
+            remote_storage=self.remote_storage,
+            is_head=self.is_head,
+            is_consumer_offsets=self.is_consumer_offsets,
+            orphans=self.orphans,
+            snapshots=self.snapshots,
+            transaction_indexes=self.transaction_indexes,
+        )
+
+
+def merge_request(
+    log: Log,
+    run: Sequence[int],
+    *,
+    beside: Mapping[tuple[FileKind, int], FileEntry],
+    leader_epochs: Sequence[tuple[int, int]],
+    surroundings: Surroundings,
+    files: Files,
+) -> MergeRequest:
+    """What it takes to put files of a log together, which are given by their indexes.
+
+    `beside` is what the log has beside segments.
+    """
+    partition = log.partition
+    is_whole = partition is not None and partition.is_whole and log.is_whole
+    is_compared = is_whole and len(run) == len(log.files)
+    request = MergeRequest(
+        is_consumer_offsets=log.is_consumer_offsets,
+        orphans=log.orphans,
+        snapshots=_snapshots(beside, files) if is_compared else (),
+        transaction_indexes=_transaction_indexes(log, beside, files) if is_compared else (),
+    )
+    if partition is None or partition.topic is None:
+        return request
+    first = log.files[run[0]]
+    is_live = first.kind == "segment" and first.state == "live"
+    checkpoints = surroundings.checkpoints
+    config = surroundings.topic_config(partition.topic)
+    return replace(
+        request,
+        topic=partition.topic,
+        log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS),
+        first_dirty_offset=checkpoints.offset(partition, CLEANER_OFFSETS),
+        leader_epochs=tuple(leader_epochs) if is_live else (),
+        cleanup_policy=config.get("cleanup.policy"),
+        remote_storage=_truth(config.get("remote.storage.enable")),
+        is_head=is_live and partition.live_base_offsets[:1] == (first.base_offset,),
+    )
+
+
+def _snapshots(
+    beside: Mapping[tuple[FileKind, int], FileEntry], files: Files
+) -> tuple[tuple[int, Place], ...]:
+    return tuple(
+        (offset, files.place(file.path, file.size))
+        for (kind, offset), file in sorted(beside.items(), key=lambda item: item[0])
+        if kind == "producer-snapshot"
+    )
+
+
+def _transaction_indexes(
+    log: Log, beside: Mapping[tuple[FileKind, int], FileEntry], files: Files
+) -> tuple[Place | None, ...]:
+    indexes = (beside.get(("transaction-index", file.base_offset or 0)) for file in log.files)
+    return tuple(file and files.place(file.path, file.size) for file in indexes)
+
+
+def _truth(value: str | None) -> bool | None:
+    return None if value is None else value.lower() == "true"

@@ -1,0 +1,207 @@
+//! Findings, and the catalogues that explain them.
+
+use ottla_audit::{Cause, ConsumerEffect, FindingKind, SideFile};
+use ottla_log::names;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// One thing found. Fields that do not apply are ``None``.
+#[pyclass(frozen, eq, module = "ottla._engine")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Finding {
+    inner: ottla_audit::Finding,
+}
+
+impl From<ottla_audit::Finding> for Finding {
+    fn from(inner: ottla_audit::Finding) -> Self {
+        Self { inner }
+    }
+}
+
+#[pymethods]
+impl Finding {
+    /// Name of its kind, as in :func:`finding_catalogue`.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.inner.kind.name()
+    }
+
+    /// ``info``, ``warning`` or ``error``.
+    #[getter]
+    fn severity(&self) -> &'static str {
+        self.inner.severity.name()
+    }
+
+    /// Bytes from the start of the file.
+    #[getter]
+    fn position(&self) -> Option<u64> {
+        self.inner.position
+    }
+
+    /// Bytes concerned.
+    #[getter]
+    fn size(&self) -> Option<u64> {
+        self.inner.size
+    }
+
+    /// First offset concerned.
+    #[getter]
+    fn first_offset(&self) -> Option<i64> {
+        self.inner.first_offset
+    }
+
+    /// Last offset concerned, inclusive.
+    #[getter]
+    fn last_offset(&self) -> Option<i64> {
+        self.inner.last_offset
+    }
+
+    /// Index of the record in its batch.
+    #[getter]
+    fn record_index(&self) -> Option<u32> {
+        self.inner.record_index
+    }
+
+    /// The producer concerned.
+    #[getter]
+    fn producer_id(&self) -> Option<i64> {
+        self.inner.producer_id
+    }
+
+    /// Where a consumer can go on after damage.
+    #[getter]
+    fn next_good_offset(&self) -> Option<i64> {
+        self.inner.next_good_offset
+    }
+
+    /// Name of the cause of missing offsets, as in :func:`cause_catalogue`.
+    #[getter]
+    fn cause(&self) -> Option<&'static str> {
+        self.inner.cause.map(Cause::name)
+    }
+
+    /// What should have been there.
+    #[getter]
+    fn expected(&self) -> Option<&str> {
+        Some(self.inner.expected.as_str()).filter(|text| !text.is_empty())
+    }
+
+    /// What is there.
+    #[getter]
+    fn found(&self) -> Option<&str> {
+        Some(self.inner.found.as_str()).filter(|text| !text.is_empty())
+    }
+
+    /// The finding in a sentence.
+    #[getter]
+    fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// Path of the file that it is in: the segment, whose path is given, or a file beside it.
+    fn path<'py>(&self, py: Python<'py>, segment: &[u8]) -> Bound<'py, PyBytes> {
+        match self.inner.side_file {
+            Some(side_file) => PyBytes::new(py, &path_beside(segment, side_file)),
+            None => PyBytes::new(py, segment),
+        }
+    }
+}
+
+/// The path of a file beside a segment.
+fn path_beside(segment: &[u8], side_file: SideFile) -> Vec<u8> {
+    let name_start = segment.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let (directory, _) = segment.split_at_checked(name_start).unwrap_or((b"", segment));
+    let stem = segment.strip_suffix(names::LOG).unwrap_or(segment);
+    match side_file {
+        SideFile::OffsetIndex => [stem, names::INDEX].concat(),
+        SideFile::TimeIndex => [stem, names::TIME_INDEX].concat(),
+        SideFile::TransactionIndex => [stem, names::TRANSACTION_INDEX].concat(),
+        SideFile::Snapshot(offset) => {
+            [directory, &names::file_name(offset, names::SNAPSHOT)].concat()
+        }
+        SideFile::LeaderEpochs => [directory, names::LEADER_EPOCHS].concat(),
+    }
+}
+
+/// What the catalogue says about one kind of finding.
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+pub(crate) struct Explanation {
+    /// Stable name.
+    name: &'static str,
+    /// How grave it usually is: ``info``, ``warning`` or ``error``.
+    severity: &'static str,
+    meaning: &'static str,
+    causes: &'static str,
+    action: &'static str,
+    /// The class of Kafka or the KIP that knows about it.
+    kafka: &'static str,
+    /// Whether it keeps the records at its position out of the good ones when it is an error.
+    condemns: bool,
+    /// Where consumers can go on when it is an error: ``next-good-offset``, or ``next-batch`` where
+    /// only the batch stops them; ``None`` if they do not stop.
+    resume_at: Option<&'static str>,
+    /// Whether the next start of a broker may behave differently because of it.
+    matters_to_start: bool,
+    /// Whether :func:`rebuild_side_files` makes the file that it is about.
+    is_rebuildable: bool,
+}
+
+/// What the catalogue says about one cause of missing offsets.
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+pub(crate) struct CauseExplanation {
+    /// Stable name.
+    name: &'static str,
+    /// Whether it is normal that these offsets are missing.
+    is_lawful: bool,
+    /// What the offsets are, in a few words.
+    brief: &'static str,
+    meaning: &'static str,
+    /// How it comes about, and what speaks for it.
+    causes: &'static str,
+    action: &'static str,
+    /// The class of Kafka or the KIP that knows about it.
+    kafka: &'static str,
+}
+
+/// The catalogue of findings, in order.
+#[pyfunction]
+pub(crate) fn finding_catalogue() -> Vec<Explanation> {
+    let explanation = |kind: &FindingKind| {
+        let row = kind.row();
+        Explanation {
+            name: row.name,
+            severity: row.severity.name(),
+            meaning: row.meaning,
+            causes: row.causes,
+            action: row.action,
+            kafka: row.kafka,
+            condemns: row.condemns(),
+            resume_at: match row.consumers {
+                ConsumerEffect::Continue => None,
+                ConsumerEffect::StopAtDamage => Some("next-good-offset"),
+                ConsumerEffect::StopAtBatch => Some("next-batch"),
+            },
+            matters_to_start: row.matters_to_start,
+            is_rebuildable: row.is_rebuildable,
+        }
+    };
+    FindingKind::ALL.iter().map(explanation).collect()
+}
+
+/// The catalogue of the causes of gaps, in order.
+#[pyfunction]
+pub(crate) fn cause_catalogue() -> Vec<CauseExplanation> {
+    let explanation = |cause: &Cause| {
+        let row = cause.row();
+        CauseExplanation {
+            name: row.name,
+            is_lawful: row.is_lawful,
+            brief: row.brief,
+            meaning: row.meaning,
+            causes: row.causes,
+            action: row.action,
+            kafka: row.kafka,
+        }
+    };
+    Cause::ALL.iter().map(explanation).collect()
+}

@@ -1,0 +1,81 @@
+//! What the names and the small files of log directories and partitions show.
+
+use crate::findings::Finding;
+use ottla_audit::partition::side_check::{self, DirectoryEntry};
+use ottla_log::names::PartitionState;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// What the names of the files in a partition's directory show. Each finding comes with the number of
+/// its entry; that of the directory is ``None``.
+///
+/// Args:
+///     entries: names, and whether each is a directory.
+///     state: of the partition, ``live``, ``delete``, ``future`` or ``stray``.
+///     is_whole: whether all files of the partition are there.
+///
+/// Raises:
+///     ValueError: there is no such state.
+#[pyfunction]
+#[pyo3(signature = (entries, *, state, is_whole))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn check_names(
+    entries: Vec<(Bound<'_, PyBytes>, bool)>,
+    state: &str,
+    is_whole: bool,
+) -> PyResult<Vec<(Option<usize>, Finding)>> {
+    let state = PartitionState::from_name(state)
+        .ok_or_else(|| PyValueError::new_err(format!("{state} is no state of a partition")))?;
+    let entries: Vec<DirectoryEntry<'_>> = entries
+        .iter()
+        .map(|&(ref name, is_directory)| DirectoryEntry { name: name.as_bytes(), is_directory })
+        .collect();
+    let found = side_check::check_names(&entries, state, is_whole);
+    Ok(found.into_iter().map(|(index, finding)| (index, Finding::from(finding))).collect())
+}
+
+/// The finding about the offset that a checkpoint of a log directory has for a partition, if it lies
+/// beyond the end of the log.
+#[pyfunction]
+pub(crate) fn offset_beyond_end(
+    file_name: &[u8],
+    topic: &str,
+    partition: i32,
+    offset: i64,
+    log_end_offset: i64,
+) -> Option<Finding> {
+    side_check::offset_beyond_end(file_name, topic, partition, offset, log_end_offset)
+        .map(Finding::from)
+}
+
+/// The finding about the last entry of ``leader-epoch-checkpoint``, if it starts beyond the end of the
+/// log.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn epoch_beyond_end(entries: Vec<(i32, i64)>, log_end_offset: i64) -> Option<Finding> {
+    side_check::epoch_beyond_end(&entries, log_end_offset).map(Finding::from)
+}
+
+/// The finding about a text file that cannot be read, or does not hold what it should.
+#[pyfunction]
+pub(crate) fn unreadable_text_file(
+    file_name: &[u8],
+    fault: &str,
+    expected: &str,
+    found: &str,
+) -> Finding {
+    side_check::unreadable_text_file(file_name, fault, expected, found).into()
+}
+
+/// Findings about those of a topic's partitions whose topic id is not the one that most of them have,
+/// each with its number.
+///
+/// Args:
+///     partitions: topic ids, and the file that each is from.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn foreign_topic_ids(partitions: Vec<(String, String)>) -> Vec<(usize, Finding)> {
+    let found = side_check::foreign_topic_ids(&partitions);
+    found.into_iter().map(|(index, finding)| (index, Finding::from(finding))).collect()
+}
