@@ -50,7 +50,6 @@ REPEATED_TYPES: dict[str, set[str]] = {
         "Reader",
         "Verdict",
     },
-    "ottla-py": {"Row", "Rows"},
 }
 
 # Files of a crate that use each other in a circle.

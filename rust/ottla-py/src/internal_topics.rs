@@ -16,7 +16,7 @@ use ottla_log::internal_topics::{self, RecordValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-type Rows<'py> = Vec<Bound<'py, PyDict>>;
+type TopicRows<'py> = Vec<Bound<'py, PyDict>>;
 
 /// What could not be decoded: how many records, the offset of the first and why, entries left out.
 type LeftOut = (u64, Option<(i64, String)>, u64);
@@ -78,7 +78,7 @@ pub(crate) fn committed_offsets(
     py: Python<'_>,
     segments: Vec<(Place, Option<i64>)>,
     start_offset: i64,
-) -> PyResult<(Rows<'_>, LeftOut)> {
+) -> PyResult<(TopicRows<'_>, LeftOut)> {
     let mut found = CommittedOffsets::default();
     each_record(py, segments, start_offset, |offset, key, value| found.add(offset, key, value))?;
     let rows = found.offsets.iter().map(|((group, topic, partition), committed)| {
@@ -105,7 +105,7 @@ pub(crate) fn transactional_ids(
     py: Python<'_>,
     segments: Vec<(Place, Option<i64>)>,
     start_offset: i64,
-) -> PyResult<(Rows<'_>, LeftOut)> {
+) -> PyResult<(TopicRows<'_>, LeftOut)> {
     let mut found = TransactionalIds::default();
     each_record(py, segments, start_offset, |offset, key, value| found.add(offset, key, value))?;
     let rows = found.ids.iter().map(|(id, known)| {
