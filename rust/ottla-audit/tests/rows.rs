@@ -78,7 +78,7 @@ fn plain(data: &[u8]) -> Vec<Row> {
         let info = info.expect("a sound log");
         let whole = &data[info.position as usize..][..info.size as usize];
         let payload = match batch::payload(&info, whole).expect("a payload") {
-            Payload::Plain { start } => whole[start..].to_vec(),
+            Payload::Plain { bytes, .. } => bytes.to_vec(),
             Payload::Compressed { codec, bytes, .. } => {
                 codecs.decompress(codec, info.magic, bytes).expect("inflates").to_vec()
             }

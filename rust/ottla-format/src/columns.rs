@@ -181,8 +181,7 @@ impl Reader<'_> {
             return Ok(());
         }
         match batch::payload(&info, whole)? {
-            Payload::Plain { start } => {
-                let records = whole.get(start..).unwrap_or_default();
+            Payload::Plain { bytes: records, start } => {
                 let place = (data, position.saturating_add(start));
                 push_records(&info, records, place, target, *self.checker.limits())
                     .map_err(|error| error.within(start))

@@ -15,7 +15,6 @@ use crate::attributes::{CODEC_MASK, CONTROL, TRANSACTIONAL};
 use crate::error::{Error, ErrorKind, Result};
 use ottla_kernels::BatchHeader;
 
-pub use crate::sequence::{decrement_sequence, increment_sequence};
 pub use ottla_kernels::header::{CRC_START, LOG_OVERHEAD, field};
 
 /// Bytes up to and including the magic byte.
@@ -243,6 +242,3 @@ impl Header {
         self.producer_id > NONE
     }
 }
-
-/// Batches of one epoch that a partition knows again when they come twice (`ProducerStateEntry`).
-pub const REMEMBERED_BATCHES: usize = 5;

@@ -15,9 +15,9 @@ use crate::error::{Error, ErrorKind, Field, Result};
 use crate::header::{LOG_OVERHEAD, MIN_SIZE, field, read_i32, read_i64};
 
 /// Bytes of the smallest body of magic 0: no key and no value.
-pub const MIN_BODY: usize = 14;
+pub const MIN_BODY_BYTES: usize = 14;
 /// Bytes of the smallest body of magic 1: no key and no value.
-pub const MIN_BODY_V1: usize = 22;
+pub const MIN_BODY_BYTES_V1: usize = 22;
 
 /// Where the CRC begins in a body.
 pub const CRC: usize = 0;
@@ -29,7 +29,7 @@ pub const ATTRIBUTES: usize = 5;
 pub const TIMESTAMP: usize = 6;
 
 /// Where the timestamp ends in a body of magic 1.
-const TIMESTAMP_END: usize = 14;
+pub const TIMESTAMP_END: usize = 14;
 
 /// Where the key length begins in a body.
 pub fn key_position(magic: i8) -> usize {
@@ -38,7 +38,7 @@ pub fn key_position(magic: i8) -> usize {
 
 /// Bytes of the smallest body of a magic.
 pub fn min_body_bytes(magic: i8) -> usize {
-    if magic == 0 { MIN_BODY } else { MIN_BODY_V1 }
+    if magic == 0 { MIN_BODY_BYTES } else { MIN_BODY_BYTES_V1 }
 }
 
 /// The magic byte of a body; 0 where the body is too short to have one.
@@ -87,8 +87,8 @@ pub fn checksums(body: &[u8]) -> Option<(u32, u32)> {
 /// # Errors
 /// [`ErrorKind::LegacyTooShort`] and [`ErrorKind::CrcMismatch`], at position 0.
 pub fn verify_body(body: &[u8]) -> Result<()> {
-    let sums = checksums(body).filter(|_| body.len() >= MIN_BODY);
-    let (stored, computed) = sums.ok_or_else(|| too_short(body, MIN_BODY))?;
+    let sums = checksums(body).filter(|_| body.len() >= MIN_BODY_BYTES);
+    let (stored, computed) = sums.ok_or_else(|| too_short(body, MIN_BODY_BYTES))?;
     if stored == computed {
         Ok(())
     } else {
@@ -131,12 +131,12 @@ pub struct LegacyHeader {
 /// [`ErrorKind::LegacyTooShort`], at position 0.
 pub fn read_header(magic: i8, body: &[u8]) -> Result<LegacyHeader> {
     let (Some(crc), Some(&attributes)) = (read_i32(body, CRC), body.get(ATTRIBUTES)) else {
-        return Err(too_short(body, MIN_BODY));
+        return Err(too_short(body, MIN_BODY_BYTES));
     };
     let timestamp = if magic == 0 {
         -1
     } else {
-        read_i64(body, TIMESTAMP).ok_or_else(|| too_short(body, MIN_BODY_V1))?
+        read_i64(body, TIMESTAMP).ok_or_else(|| too_short(body, MIN_BODY_BYTES_V1))?
     };
     Ok(LegacyHeader { crc: crc as u32, attributes, timestamp })
 }
@@ -146,8 +146,8 @@ pub fn read_header(magic: i8, body: &[u8]) -> Result<LegacyHeader> {
 /// # Errors
 /// [`ErrorKind::LegacyTooShort`] and [`ErrorKind::LegacyOverrun`]; positions count from the body.
 pub fn read_body(body: &[u8]) -> Result<LegacyRecord<'_>> {
-    if body.len() < MIN_BODY {
-        return Err(too_short(body, MIN_BODY));
+    if body.len() < MIN_BODY_BYTES {
+        return Err(too_short(body, MIN_BODY_BYTES));
     }
     let magic = magic_of(body);
     let LegacyHeader { attributes, timestamp, .. } = read_header(magic, body)?;

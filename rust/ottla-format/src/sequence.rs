@@ -1,5 +1,9 @@
 //! Sequence numbers of idempotent producers, which wrap from 2^31−1 to 0 (KIP-98).
 
+/// Batches of a producer whose sequence numbers a partition remembers, to recognise repeats
+/// (`ProducerStateEntry`).
+pub const REMEMBERED_BATCHES: usize = 5;
+
 /// The sequence number `n` after `sequence`. Wraps on hostile input as Kafka's own arithmetic does.
 pub fn increment_sequence(sequence: i32, n: i32) -> i32 {
     if sequence > i32::MAX.wrapping_sub(n) {

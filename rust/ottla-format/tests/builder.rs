@@ -354,7 +354,7 @@ fn read(data: &[u8], codecs: &mut Codecs) -> Vec<Owned> {
         let bytes = &data[start..start + info.size as usize];
         batch::verify(bytes).expect("the checksum fits");
         let payload = match batch::payload(&info, bytes).expect("a payload") {
-            Payload::Plain { start } => &bytes[start..],
+            Payload::Plain { bytes, .. } => bytes,
             Payload::Compressed { codec, bytes, .. } => {
                 codecs.decompress(codec, info.magic, bytes).expect("inflates")
             }

@@ -15,11 +15,11 @@ use crate::walk::{Record, Sink};
 ///
 /// let mut timestamps = Timestamps::default();
 /// run(Level::best(), b"no batch", 0, &mut timestamps);
-/// assert_eq!((timestamps.least_delta(), timestamps.index_of_max()), (0, None));
+/// assert_eq!((timestamps.min_delta(), timestamps.index_of_max()), (0, None));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamps {
-    least_delta: i64,
+    min_delta: i64,
     /// The delta to look for; once it is found, one that no record has.
     awaited_delta: i64,
     index_of_max: usize,
@@ -30,14 +30,14 @@ const NO_DELTA: i64 = i64::MIN;
 
 impl Default for Timestamps {
     fn default() -> Timestamps {
-        Timestamps { least_delta: 0, awaited_delta: NO_DELTA, index_of_max: usize::MAX }
+        Timestamps { min_delta: 0, awaited_delta: NO_DELTA, index_of_max: usize::MAX }
     }
 }
 
 impl Timestamps {
     /// The smallest timestamp delta, 0 if none is negative.
-    pub fn least_delta(&self) -> i64 {
-        self.least_delta
+    pub fn min_delta(&self) -> i64 {
+        self.min_delta
     }
 
     /// The first record whose timestamp is the header's maximum; `None` if the maximum is above them
@@ -49,7 +49,7 @@ impl Timestamps {
     #[cold]
     #[inline(never)]
     fn lower(&mut self, delta: i64) {
-        self.least_delta = delta;
+        self.min_delta = delta;
     }
 
     #[cold]
@@ -70,7 +70,7 @@ unsafe impl Sink for TimestampSink {
         // SAFETY: the walk borrows the target that the pointer was made from, and nobody else uses
         // it meanwhile.
         let timestamps = unsafe { &mut *self.0 };
-        if record.timestamp_delta < timestamps.least_delta {
+        if record.timestamp_delta < timestamps.min_delta {
             timestamps.lower(record.timestamp_delta);
         }
         if record.timestamp_delta == timestamps.awaited_delta {

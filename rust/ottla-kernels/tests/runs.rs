@@ -195,7 +195,7 @@ fn assert_runs_as_expected(memory: &mut Guarded, data: &[u8]) -> Run {
         let mut timestamps = Timestamps::default();
         assert_eq!(run(level, data, 0, &mut timestamps), wanted, "{level}, timestamps");
         if let Some((header, records)) = batches.last().filter(|_| wanted.position == data.len()) {
-            let found = (timestamps.least_delta(), timestamps.index_of_max());
+            let found = (timestamps.min_delta(), timestamps.index_of_max());
             assert_eq!(found, plain_timestamps(header, records), "{level}, timestamps");
         }
     }
@@ -503,7 +503,7 @@ fn a_payload_is_walked_as_the_naive_walk_does_whatever_happens_to_it() {
                     assert_eq!(columns.keys, plain_values(payload, keys), "{level}");
                     let mut timestamps = Timestamps::default();
                     let walked = walk_payload(level, payload, &header, &mut timestamps);
-                    let found = (timestamps.least_delta(), timestamps.index_of_max());
+                    let found = (timestamps.min_delta(), timestamps.index_of_max());
                     let plain = wanted.as_ref().map(|records| plain_timestamps(&header, records));
                     assert_eq!(walked.then_some(found), plain, "{level}, {shape:?}");
                 }

@@ -12,7 +12,10 @@ use ottla_format::attributes::{CODEC_MASK, Compression};
 use ottla_format::batch;
 use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
-use ottla_format::header::{Envelope, LOG_OVERHEAD, MIN_SIZE_V2, read_i16, read_i32, read_i64};
+use ottla_format::header::{
+    Envelope, LOG_OVERHEAD, MIN_SIZE_V2, field, read_i16, read_i32, read_i64,
+};
+use ottla_format::legacy;
 use ottla_log::producers::Origin;
 
 /// What is known of a record set whose batches are whole and have the right checksums.
@@ -90,7 +93,7 @@ fn judge_batch(
         let reason = Reason::BaseOffsetNotZero { base_offset: envelope.offset };
         return Err(Refusal::invalid(reason));
     }
-    let delta = if is_v2 { read_i32(whole, LAST_OFFSET_DELTA) } else { Some(0) };
+    let delta = if is_v2 { read_i32(whole, field::LAST_OFFSET_DELTA) } else { Some(0) };
     let Some(delta) = delta else {
         let kind = ErrorKind::SizeTooSmall { declared: envelope.size, minimum: MIN_SIZE_V2 };
         let row = Difference::BatchTooShort;
@@ -107,34 +110,31 @@ fn judge_batch(
         Refusal::corrupt(error.kind)
     })?;
     let body_bytes = whole.len().saturating_sub(LOG_OVERHEAD);
-    if !is_v2 && envelope.magic > 0 && body_bytes < LEGACY_TIMESTAMP_END {
-        let (size, minimum) = (body_bytes as u64, LEGACY_TIMESTAMP_END as u64);
+    if !is_v2 && envelope.magic > 0 && body_bytes < legacy::TIMESTAMP_END {
+        let (size, minimum) = (body_bytes as u64, legacy::TIMESTAMP_END as u64);
         let reason = Reason::Format(ErrorKind::LegacyTooShort { size, minimum });
         return Err(Refusal::leak(request.profile, Difference::LegacyLengths, reason));
     }
     Ok(envelope.offset.wrapping_add(i64::from(delta)))
 }
 
-/// Where the fields of a magic 2 header stand that are read here.
-const LEADER_EPOCH: usize = 12;
-const ATTRIBUTES: usize = 21;
-const LAST_OFFSET_DELTA: usize = 23;
-const MAX_TIMESTAMP: usize = 35;
-/// Where attributes and timestamp of a magic 0 or 1 entry stand, and where in its body the
-/// timestamp ends.
-const LEGACY_ATTRIBUTES: usize = LOG_OVERHEAD + 5;
-const LEGACY_TIMESTAMP: usize = LOG_OVERHEAD + 6;
-const LEGACY_TIMESTAMP_END: usize = 14;
+/// Where attributes and timestamp of a magic 0 or 1 entry begin.
+const LEGACY_ATTRIBUTES: usize = LOG_OVERHEAD + legacy::ATTRIBUTES;
+const LEGACY_TIMESTAMP: usize = LOG_OVERHEAD + legacy::TIMESTAMP;
 
 fn leader_epoch(whole: &[u8], envelope: &Envelope) -> i32 {
-    if envelope.magic >= 2 { read_i32(whole, LEADER_EPOCH).unwrap_or(-1) } else { -1 }
+    if envelope.magic >= 2 {
+        read_i32(whole, field::PARTITION_LEADER_EPOCH).unwrap_or(-1)
+    } else {
+        -1
+    }
 }
 
 fn max_timestamp(whole: &[u8], envelope: &Envelope) -> i64 {
     let position = match envelope.magic {
         0 => return -1,
         1 => LEGACY_TIMESTAMP,
-        _ => MAX_TIMESTAMP,
+        _ => field::MAX_TIMESTAMP,
     };
     read_i64(whole, position).unwrap_or(-1)
 }
@@ -142,7 +142,7 @@ fn max_timestamp(whole: &[u8], envelope: &Envelope) -> i64 {
 fn codec(whole: &[u8], envelope: &Envelope, request: &Request) -> Decision<Compression> {
     let magic = envelope.magic;
     let codec = if magic >= 2 {
-        (read_i16(whole, ATTRIBUTES).unwrap_or(0) as u16 & CODEC_MASK) as u8
+        (read_i16(whole, field::ATTRIBUTES).unwrap_or(0) as u16 & CODEC_MASK) as u8
     } else {
         whole.get(LEGACY_ATTRIBUTES).copied().unwrap_or(0) & CODEC_MASK as u8
     };

@@ -11,16 +11,11 @@ use ottla_format::attributes::{CODEC_MASK, Compression, TRANSACTIONAL};
 use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
 use ottla_format::header::{
-    Envelope, LOG_OVERHEAD, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD, read_i16, read_i32, read_i64,
+    Envelope, LOG_OVERHEAD, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD, field, read_i16, read_i32, read_i64,
 };
 
 /// Since this version of Produce a batch may be compressed with zstd (KIP-110).
 const ZSTD_VERSION: i16 = 7;
-/// Where the fields of a magic 2 header begin that the gate reads.
-const ATTRIBUTES: usize = 21;
-const PRODUCER_ID: usize = 43;
-const PRODUCER_EPOCH: usize = 51;
-const BASE_SEQUENCE: usize = 53;
 
 /// Judges a record set by the version of the request that carries it.
 pub(crate) fn check(records: &[u8], request: &Request, api_version: i16) -> Decision<()> {
@@ -112,17 +107,17 @@ fn transactional_producer(
         let declared = whole.len().saturating_sub(LOG_OVERHEAD) as i32;
         ErrorKind::SizeTooSmall { declared, minimum: MIN_SIZE_V2 }
     };
-    let producer_id = read_i64(header, PRODUCER_ID).ok_or_else(too_short)?;
+    let producer_id = read_i64(header, field::PRODUCER_ID).ok_or_else(too_short)?;
     if producer_id < 0 || !is_transactional(header, envelope) {
         return Ok(None);
     }
-    let producer_epoch = read_i16(header, PRODUCER_EPOCH).ok_or_else(too_short)?;
-    read_i32(header, BASE_SEQUENCE).ok_or_else(too_short)?;
+    let producer_epoch = read_i16(header, field::PRODUCER_EPOCH).ok_or_else(too_short)?;
+    read_i32(header, field::BASE_SEQUENCE).ok_or_else(too_short)?;
     Ok(Some((producer_id, producer_epoch)))
 }
 
 fn attributes(batch: &[u8]) -> u16 {
-    read_i16(batch, ATTRIBUTES).unwrap_or(0) as u16
+    read_i16(batch, field::ATTRIBUTES).unwrap_or(0) as u16
 }
 
 fn is_transactional(batch: &[u8], envelope: &Envelope) -> bool {

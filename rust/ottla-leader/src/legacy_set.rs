@@ -204,7 +204,7 @@ fn judge_inner_records(
     let mut summary = Summary::default();
     for (index, entry) in (0..).zip(&wrapper.entries) {
         let body = wrapper.body(entry);
-        let magic = magic_of(body);
+        let magic = legacy::magic_of(body);
         if !is_compressed(body) && magic != info.magic {
             count(&mut validation.metrics.invalid_magic_number_records, 1);
             let reason = Reason::RecordMagic { magic, batch: info.magic };
@@ -222,7 +222,7 @@ fn judge_inner_records(
             continue;
         }
         let has_key = has_key(validation, magic, body, index)?;
-        let own = if magic == 0 { None } else { read_i64(body, TIMESTAMP) };
+        let own = if magic == 0 { None } else { read_i64(body, legacy::TIMESTAMP) };
         let timestamp = wrapper.timestamp(own.unwrap_or(-1));
         let is_right = judge_record(validation, info, RecordFacts { index, has_key, timestamp });
         let can_be_kept = info.magic > 0 && validation.config.message_format > 0;
@@ -266,7 +266,7 @@ fn unreadable(validation: &Validation<'_>, body: &[u8]) -> Option<ErrorKind> {
 
 /// Whether a record has a key. Kafka reads the key's length only for topics that ask for a key.
 fn has_key(validation: &mut Validation<'_>, magic: i8, body: &[u8], index: u32) -> Decision<bool> {
-    let position = if magic == 0 { KEY_LENGTH_V0 } else { KEY_LENGTH_V1 };
+    let position = legacy::key_position(magic);
     match read_i32(body, position) {
         Some(length) => Ok(length >= 0),
         None if validation.config.is_compacted => {
@@ -278,24 +278,13 @@ fn has_key(validation: &mut Validation<'_>, magic: i8, body: &[u8], index: u32) 
     }
 }
 
-/// Where the fields of a body stand.
-const MAGIC: usize = 4;
-const ATTRIBUTES: usize = 5;
-const TIMESTAMP: usize = 6;
-const KEY_LENGTH_V0: usize = 6;
-const KEY_LENGTH_V1: usize = 14;
-
 /// The body of an entry, which is longer than its offset and size.
 fn body_of(entry: &[u8]) -> &[u8] {
     entry.get(LOG_OVERHEAD..).unwrap_or_default()
 }
 
-fn magic_of(body: &[u8]) -> i8 {
-    body.get(MAGIC).map_or(0, |&byte| i8::from_be_bytes([byte]))
-}
-
 fn is_compressed(body: &[u8]) -> bool {
-    body.get(ATTRIBUTES).is_some_and(|&attributes| u16::from(attributes) & CODEC_MASK != 0)
+    body.get(legacy::ATTRIBUTES).is_some_and(|&attributes| u16::from(attributes) & CODEC_MASK != 0)
 }
 
 fn new_record<'a>(record: &LegacyRecord<'a>, timestamp: i64) -> NewRecord<'a> {

@@ -126,7 +126,7 @@ impl Prover<'_> {
         } else {
             let mut timestamps = Timestamps::default();
             bounds.header_bytes = self.walk(records, header, &mut timestamps)?;
-            bounds.min_delta = timestamps.least_delta();
+            bounds.min_delta = timestamps.min_delta();
             bounds.index_of_max = timestamps.index_of_max();
         }
         Some(())

@@ -8,7 +8,9 @@ use crate::stored::{Patch, Stored};
 use ottla_format::attributes::{
     CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, TimestampType,
 };
-use ottla_format::header::{CRC_START, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, read_i64};
+use ottla_format::header::{
+    CRC_START, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field, read_i64,
+};
 use ottla_format::legacy;
 use ottla_kernels::BatchHeader;
 
@@ -16,7 +18,7 @@ use ottla_kernels::BatchHeader;
 const KNOWN_ATTRIBUTES: u16 =
     CODEC_MASK | LOG_APPEND_TIME | TRANSACTIONAL | CONTROL | DELETE_HORIZON;
 /// Where the header's bytes end that the CRC covers and a patch changes.
-const MAX_TIMESTAMP_END: usize = 43;
+const MAX_TIMESTAMP_END: usize = field::PRODUCER_ID;
 /// Up to this many bytes the CRC is computed anew: as fast, and simpler to trust.
 const SHORT_BATCH: usize = 4096;
 
@@ -113,12 +115,12 @@ fn past_zeros(difference: u32, count: u64) -> u32 {
 /// Stamps one entry of magic 0 or 1 that was analysed, a plain record or a wrapper.
 #[allow(clippy::indexing_slicing, reason = "an entry that was analysed has at least 26 bytes")]
 pub(crate) fn stamp_legacy(entry: &mut [u8], stamp: &Stamp) {
-    const CRC: usize = LOG_OVERHEAD;
-    const MAGIC: usize = LOG_OVERHEAD + 4;
-    const ATTRIBUTES: usize = LOG_OVERHEAD + 5;
-    const TIMESTAMP: usize = LOG_OVERHEAD + 6;
-    const TIMESTAMP_END: usize = TIMESTAMP + 8;
-    entry[..8].copy_from_slice(&stamp.last_offset.to_be_bytes());
+    const CRC: usize = LOG_OVERHEAD + legacy::CRC;
+    const MAGIC: usize = LOG_OVERHEAD + legacy::MAGIC;
+    const ATTRIBUTES: usize = LOG_OVERHEAD + legacy::ATTRIBUTES;
+    const TIMESTAMP: usize = LOG_OVERHEAD + legacy::TIMESTAMP;
+    const TIMESTAMP_END: usize = LOG_OVERHEAD + legacy::TIMESTAMP_END;
+    entry[..field::BATCH_LENGTH].copy_from_slice(&stamp.last_offset.to_be_bytes());
     let (magic, attributes) = (entry[MAGIC] as i8, entry[ATTRIBUTES]);
     let is_same = legacy::timestamp_type(magic, attributes) == stamp.timestamp_type
         && read_i64(entry, TIMESTAMP) == Some(stamp.max_timestamp);

@@ -168,7 +168,7 @@ impl Splitter<'_> {
         batch::verify(batch)?;
         let payload = match batch::payload(info, batch)? {
             // A batch that ends before its records has none.
-            Payload::Plain { start } => batch.get(start..).unwrap_or_default(),
+            Payload::Plain { bytes, .. } => bytes,
             Payload::Compressed { codec, bytes, start } => self
                 .validator
                 .codecs()

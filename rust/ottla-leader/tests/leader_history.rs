@@ -2,8 +2,8 @@
 
 use ottla_format::builder::{BatchFields, NewRecord, build_batch};
 use ottla_format::compression::Codecs;
-use ottla_format::header::increment_sequence;
 use ottla_format::limits::Limits;
+use ottla_format::sequence::increment_sequence;
 use ottla_leader::{
     AppendRequest, EndTransaction, Leader, LeaderSettings, LogOffsets, Profile, Replay,
     ReplaySource, RestoreError, StoredLog, TopicConfig, UnknownProducer, Validator,

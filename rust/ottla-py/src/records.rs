@@ -4,7 +4,8 @@ use crate::check::with_checker;
 use crate::errors::to_python;
 use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
 use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
-use ottla_format::check::{ControlRecord, Level};
+use ottla_format::check::Level;
+use ottla_format::control_record::ControlRecord;
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::limits::Limits;
 use pyo3::prelude::*;
@@ -52,8 +53,8 @@ fn open(
     let whole = whole_batch(info, data.as_bytes(), origin)?;
     let limits = Limits::default();
     match batch::payload(info, whole)? {
-        Payload::Plain { start } => {
-            let cursor = RecordCursor::start(info, whole.get(start..).unwrap_or_default(), limits)?;
+        Payload::Plain { bytes, start } => {
+            let cursor = RecordCursor::start(info, bytes, limits)?;
             let Range { start: begin, end } = range_of(info, origin);
             let range = begin.saturating_add(start).min(end)..end;
             Ok((cursor, Source::Borrowed(data.clone().unbind(), range)))

@@ -16,7 +16,7 @@
 //! compaction removed took an offset with it, so a forward gap no larger than the holes since the
 //! producer's last batch may be lawful, and a larger one cannot be.
 
-use ottla_format::header::{REMEMBERED_BATCHES, increment_sequence};
+use ottla_format::sequence::{REMEMBERED_BATCHES, increment_sequence};
 use serde::{Deserialize, Serialize};
 
 /// Batches of one epoch that a leader remembers for duplicates.

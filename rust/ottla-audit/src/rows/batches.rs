@@ -52,7 +52,7 @@ impl BatchReader {
                         let is_taken = header.is_ordinary() && !is_full.get();
                         if is_taken {
                             tally.on_plain_batch(header, base);
-                            let info = BatchInfo::walked(header, base);
+                            let info = BatchInfo::from_kernel(header, base);
                             if bounds.takes_batch(&info) {
                                 rows.push(BatchRow { info, is_valid: true });
                             }

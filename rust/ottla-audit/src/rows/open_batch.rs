@@ -22,7 +22,7 @@ impl OpenBatch {
         let size = info.size as usize;
         let whole = pass.window.hold(info.position, size).get(..size)?;
         let start = match batch::payload(info, whole).ok()? {
-            Payload::Plain { start } => Some(start),
+            Payload::Plain { start, .. } => Some(start),
             Payload::Compressed { codec, bytes, .. } => {
                 pass.checker.codecs().decompress(codec, info.magic, bytes).ok()?;
                 None

@@ -10,9 +10,10 @@ use super::range::{MAX_PIECE_BYTES, RowBounds, RowRange};
 use crate::segment::pass::Pass;
 use crate::segment::tally::Tally;
 use ottla_format::batch::{BatchInfo, Record, RecordCursor};
-use ottla_format::check::{Checker, ControlRecord};
-use ottla_format::header::increment_sequence;
+use ottla_format::check::Checker;
+use ottla_format::control_record::ControlRecord;
 use ottla_format::limits::Limits;
+use ottla_format::sequence::increment_sequence;
 use ottla_kernels::copies::{BinaryValues, Room};
 use ottla_kernels::{BatchHeader, CopiedParts, Copies, EachBatch};
 use ottla_log::source::WINDOW_BYTES;
@@ -121,7 +122,7 @@ impl Sheet {
             while let Some(header) = BatchHeader::parse(data, end)
                 .filter(|header| header.is_ordinary() && header.end - header.position <= most)
             {
-                if !is_everything && self.bounds.excludes(&BatchInfo::walked(&header, base)) {
+                if !is_everything && self.bounds.excludes(&BatchInfo::from_kernel(&header, base)) {
                     skipped = Some(header);
                     break;
                 }

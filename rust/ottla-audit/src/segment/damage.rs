@@ -9,7 +9,7 @@ use crate::segment::step::HEAD_BYTES;
 use ottla_format::batch::BatchInfo;
 use ottla_format::error::Error;
 use ottla_format::header::{
-    CRC_START, Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD,
+    CRC_START, Envelope, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field,
 };
 
 /// Unwritten bytes of a torn write begin at a multiple of this.
@@ -113,7 +113,7 @@ impl Pass<'_, '_> {
     fn accept_wrong_magic(&mut self, bounds: &HeaderBounds) -> bool {
         let start = self.position;
         let head = self.window.hold(start, RECORD_BATCH_OVERHEAD);
-        let magic = head.first_chunk::<HEADER_UP_TO_MAGIC>().map_or(2, |head| head[16] as i8);
+        let magic = head.get(field::MAGIC).map_or(2, |&magic| magic as i8);
         let Some(header) = Header::read(head, 0).filter(|_| magic != 2) else { return false };
         let Some(plausible) = PlausibleHeader::of_v2(&header, bounds) else { return false };
         if !self.is_inside(plausible.total) {
@@ -168,7 +168,7 @@ impl Pass<'_, '_> {
     fn wrong_size(&mut self, end: u64, header: Option<PlausibleHeader>) {
         let (start, size) = self.take_damaged(end);
         let head = self.window.hold(start, LOG_OVERHEAD);
-        let declared = ottla_format::header::read_i32(head, 8).unwrap_or(0);
+        let declared = ottla_format::header::read_i32(head, field::BATCH_LENGTH).unwrap_or(0);
         let finding = damage_findings::wrong_size(start, size, declared);
         self.tally.on_damage(finding, header.as_ref().map(PlausibleHeader::offsets));
     }

@@ -2,7 +2,7 @@
 
 use crate::partition::gaps::span;
 use ottla_format::batch::BatchInfo;
-use ottla_format::check::ControlRecord;
+use ottla_format::control_record::ControlRecord;
 use ottla_kernels::BatchHeader;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ impl BatchObservation {
     /// A batch of magic 2 that the kernels have verified; `base` is the position of their buffer in
     /// the file.
     pub(crate) fn of_header(header: &BatchHeader, base: u64) -> Self {
-        let info = BatchInfo::walked(header, base);
+        let info = BatchInfo::from_kernel(header, base);
         let records = u64::try_from(header.record_count).unwrap_or(0);
         Self { info, records, control: None, has_base_offset: true, is_readable: true }
     }

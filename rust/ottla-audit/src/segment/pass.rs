@@ -10,7 +10,7 @@ use crate::segment::tally::{Tally, TallyMemory};
 use crate::segment::walk::{RecentBatches, Walk, WalkState};
 use ottla_format::check::{Checker, Level, reaches_maximum};
 use ottla_format::error::Error;
-use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD};
+use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD, field};
 use ottla_kernels::{BatchHeader, EachBatch, Nothing, Run, Timestamps};
 use ottla_log::source::{Source, Window};
 use std::io;
@@ -20,7 +20,7 @@ use std::ops::Range;
 const MIN_WINDOW_BYTES: u64 = 64 << 10;
 
 /// The bytes of the leader epoch in a batch of magic 2.
-const LEADER_EPOCH: Range<usize> = 12..16;
+const LEADER_EPOCH: Range<usize> = field::PARTITION_LEADER_EPOCH..field::MAGIC;
 
 /// A pass over the batches of a segment, and where it is.
 pub(crate) struct Pass<'c, 'a> {

@@ -10,7 +10,7 @@ use crate::partition::transactions::{Ended, TransactionVerdict};
 use crate::segment::counters::Counters;
 use crate::segment::observation::BatchObservation;
 use ottla_format::batch::BatchInfo;
-use ottla_format::check::ControlRecord;
+use ottla_format::control_record::ControlRecord;
 
 /// Returns the event of a batch with a producer id; `None` for a control batch without a readable
 /// record: the cleaner has emptied it, or its fault has been reported. `holes` are the offsets

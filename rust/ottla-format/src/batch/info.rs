@@ -96,7 +96,7 @@ impl BatchInfo {
 
     /// The fields of a header that a kernel has parsed from bytes that begin at `base`.
     #[inline]
-    pub fn walked(header: &BatchHeader, base: u64) -> Self {
+    pub fn from_kernel(header: &BatchHeader, base: u64) -> Self {
         let position = base.saturating_add(header.position as u64);
         Self::from_header(&Header::from_kernel(header), position)
     }

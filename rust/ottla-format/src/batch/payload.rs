@@ -9,8 +9,10 @@ use crate::legacy;
 /// Where the records of a batch are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload<'a> {
-    /// In the batch itself, from this position to its end.
+    /// In the batch itself, up to its end.
     Plain {
+        /// The records; nothing of a batch that ends inside its header.
+        bytes: &'a [u8],
         /// Bytes from the start of the batch.
         start: usize,
     },
@@ -34,21 +36,20 @@ pub fn payload<'a>(info: &BatchInfo, batch: &'a [u8]) -> Result<Payload<'a>> {
     let codec = info.compression()?;
     if info.magic >= 2 {
         let start = RECORD_BATCH_OVERHEAD;
+        // A batch of 43 to 60 bytes ends before its records.
+        let bytes = batch.get(start..).unwrap_or_default();
         return Ok(match codec {
-            Compression::None => Payload::Plain { start },
+            Compression::None => Payload::Plain { bytes, start },
             // For an emptied batch Kafka opens the decompressor and reads nothing. That of zstd does
             // not look at the payload then.
-            Compression::Zstd if info.record_count == Some(0) => Payload::Plain { start },
-            // A batch of 43 to 60 bytes ends before its records.
-            codec => {
-                Payload::Compressed { codec, bytes: batch.get(start..).unwrap_or_default(), start }
-            }
+            Compression::Zstd if info.record_count == Some(0) => Payload::Plain { bytes, start },
+            codec => Payload::Compressed { codec, bytes, start },
         });
     }
-    if codec == Compression::None {
-        return Ok(Payload::Plain { start: LOG_OVERHEAD });
-    }
     let body = batch.get(LOG_OVERHEAD..).unwrap_or_default();
+    if codec == Compression::None {
+        return Ok(Payload::Plain { bytes: body, start: LOG_OVERHEAD });
+    }
     let wrapper = legacy::read_body(body).map_err(|error| error.within(LOG_OVERHEAD))?;
     let bytes =
         wrapper.value.ok_or_else(|| Error::new(ErrorKind::WrapperWithoutValue, LOG_OVERHEAD))?;

@@ -6,7 +6,7 @@ use super::records::{NewRecord, offset_deltas};
 use crate::attributes::{Compression, LOG_APPEND_TIME};
 use crate::compression::Codecs;
 use crate::header::{LOG_OVERHEAD, NONE, field};
-use crate::legacy::MIN_BODY_V1;
+use crate::legacy::MIN_BODY_BYTES_V1;
 use crate::limits::MAX_BUILT_BYTES;
 
 /// The fields of a message set that its records do not decide.
@@ -149,7 +149,7 @@ impl MessageSetWriter {
 }
 
 /// Bytes of an entry of magic 1 beside key and value.
-const ENTRY_OVERHEAD: u64 = (LOG_OVERHEAD + MIN_BODY_V1) as u64;
+const ENTRY_OVERHEAD: u64 = (LOG_OVERHEAD + MIN_BODY_BYTES_V1) as u64;
 
 struct LegacyEntry<'a> {
     offset: i64,

@@ -2,7 +2,7 @@
 
 use super::header_rules::check_header;
 use super::record_rules::check_records;
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::batch::{self, BatchInfo, Payload};
 use crate::batches::is_zero_tail;
 use crate::compression::Codecs;
@@ -111,9 +111,9 @@ impl Checker {
         at: usize,
         envelope: &Envelope,
         faults: &mut Vec<Error>,
-    ) -> Checked {
+    ) -> CheckResult {
         let known = faults.len();
-        let mut checked = Checked::default();
+        let mut checked = CheckResult::default();
         match envelope.batch(data, at) {
             Err(error) => faults.push(error),
             Ok(whole) => {
@@ -133,7 +133,7 @@ impl Checker {
         whole: &[u8],
         envelope: &Envelope,
         faults: &mut Vec<Error>,
-        checked: &mut Checked,
+        checked: &mut CheckResult,
     ) -> Result<()> {
         let (size, limit) = (whole.len() as u64, self.limits.batch_bytes);
         if size > limit {
@@ -154,7 +154,7 @@ impl Checker {
         let (level, limits) = (self.level, self.limits);
         let (records, start, inflated) = match batch::payload(&info, whole)? {
             // A plain record of magic 0 or 1 is its own body; its checksum was the batch's.
-            Payload::Plain { start } => (whole.get(start..).unwrap_or_default(), start, false),
+            Payload::Plain { bytes, start } => (bytes, start, false),
             Payload::Compressed { codec, bytes, start } => {
                 let inflated = self
                     .codecs

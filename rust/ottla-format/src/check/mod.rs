@@ -10,13 +10,12 @@
 //! by record, and every fault is named. A *thin* batch, from which compaction has removed records,
 //! keeps its first and last offset: its deltas increase, with gaps.
 
-mod checked;
 mod checker;
 mod header_rules;
 mod level;
 mod record_rules;
+mod result;
 
-pub use crate::control_record::ControlRecord;
-pub use checked::Checked;
 pub use checker::{Checker, reaches_maximum};
 pub use level::Level;
+pub use result::CheckResult;

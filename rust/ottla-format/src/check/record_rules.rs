@@ -1,6 +1,6 @@
 //! Rules about the records of a batch, one by one.
 
-use super::{Checked, Level};
+use super::{CheckResult, Level};
 use crate::attributes::{Compression, TimestampType};
 use crate::batch::{BatchInfo, Record, RecordCursor};
 use crate::control_record::ControlRecord;
@@ -15,7 +15,7 @@ pub(super) fn check_records(
     payload: &[u8],
     (level, limits): (Level, Limits),
     faults: &mut Vec<Error>,
-    checked: &mut Checked,
+    checked: &mut CheckResult,
 ) -> Result<()> {
     let full = level == Level::Full;
     let mut named = FaultList { known: faults.len(), faults };

@@ -1,8 +1,8 @@
 //! A batch with a producer id, as the rules of producers see it.
 
 use ottla_format::batch::{BatchInfo, Payload, RecordCursor, payload};
-use ottla_format::check::ControlRecord;
 use ottla_format::compression::Codecs;
+use ottla_format::control_record::ControlRecord;
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::limits::Limits;
 
@@ -115,7 +115,7 @@ pub fn control_record(
         return Ok(None);
     }
     let records = match payload(info, whole)? {
-        Payload::Plain { start } => whole.get(start..).unwrap_or(&[]),
+        Payload::Plain { bytes, .. } => bytes,
         Payload::Compressed { codec, bytes, start } => {
             codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
         }

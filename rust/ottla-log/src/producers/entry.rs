@@ -1,7 +1,7 @@
 //! What a partition knows of one producer.
 
 use super::batch::ProducerBatch;
-use ottla_format::header::{REMEMBERED_BATCHES, decrement_sequence};
+use ottla_format::sequence::{REMEMBERED_BATCHES, decrement_sequence};
 
 /// A batch that is in the log, as its producer's entry remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

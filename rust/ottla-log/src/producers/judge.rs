@@ -8,7 +8,7 @@ use super::pending::{Pending, Update};
 use super::refusal::ProducerRefusal;
 use super::transactions::CompletedTransaction;
 use super::verification::Verification;
-use ottla_format::header::increment_sequence;
+use ottla_format::sequence::increment_sequence;
 
 /// What is known of a producer when one of its batches is judged.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use super::transactions::{CompletedTransaction, NotBegun, Transactions};
 use super::verification::{Guard, Verifications};
 use crate::sidefiles::snapshot::SnapshotError;
 use crate::sidefiles::transaction_index::AbortedTransaction;
-use ottla_format::header::increment_sequence;
+use ottla_format::sequence::increment_sequence;
 use std::collections::HashMap;
 
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use ottla_format::error::{Error, Family};
 use ottla_format::header::{
     Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE, RECORD_BATCH_OVERHEAD,
 };
+use ottla_format::legacy;
 use ottla_format::limits::{Limits, MAX_BATCH_BYTES};
 
 /// Bytes read at once.
@@ -20,7 +21,7 @@ const MAX_IDLE_BYTES: usize = 1 << 20;
 
 /// Bytes of an old message up to its timestamp: offset, size, CRC, magic, attributes, and from magic 1
 /// on the timestamp.
-const LEGACY_HEAD_BYTES: u64 = 26;
+const LEGACY_HEAD_BYTES: u64 = (LOG_OVERHEAD + legacy::TIMESTAMP_END) as u64;
 
 /// A batch by its first 17 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,7 +42,7 @@ fn visit_batch(
     let checker = scanner.checker();
     let limits = *checker.limits();
     let records = match batch::payload(&batch.info, whole) {
-        Ok(Payload::Plain { start }) => whole.get(start..),
+        Ok(Payload::Plain { bytes, .. }) => Some(bytes),
         Ok(Payload::Compressed { codec, bytes, .. }) => {
             checker.codecs().decompress(codec, batch.info.magic, bytes).ok()
         }

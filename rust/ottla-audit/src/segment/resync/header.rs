@@ -1,7 +1,7 @@
 //! Headers that obey every rule of a batch, and bytes that can be the beginning of one.
 
 use ottla_format::header::{
-    Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD,
+    Envelope, HEADER_UP_TO_MAGIC, Header, LOG_OVERHEAD, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD, field,
     read_i32, read_i64,
 };
 use ottla_format::legacy;
@@ -89,7 +89,7 @@ impl PlausibleHeader {
     fn read_legacy(data: &[u8], bounds: &HeaderBounds) -> Option<Self> {
         let envelope = Envelope::read(data, 0)?;
         let total = u64::try_from(envelope.size).ok()?.checked_add(LOG_OVERHEAD as u64)?;
-        let key_at: usize = if envelope.magic == 0 { 18 } else { 26 };
+        let key_at = LOG_OVERHEAD.checked_add(legacy::key_position(envelope.magic))?;
         let key = read_i32(data, key_at)?;
         let value_at = key_at.checked_add(4)?.checked_add(usize::try_from(key.max(0)).ok()?)?;
         let value = read_i32(data, value_at)?;
@@ -97,7 +97,7 @@ impl PlausibleHeader {
         let used = value_start.checked_add(u64::try_from(value.max(0)).ok()?)?;
         let attributes = *data.get(HEADER_UP_TO_MAGIC)?;
         let known_bits = if envelope.magic == 0 { 0x07 } else { 0x0f };
-        let fits = envelope.size >= legacy::MIN_BODY as i32
+        let fits = envelope.size >= legacy::MIN_BODY_BYTES as i32
             && total <= bounds.batch_bytes
             && used == total
             && key >= -1
@@ -117,9 +117,9 @@ impl PlausibleHeader {
             let rest = data.get(at..)?;
             let head = rest.first_chunk::<HEADER_UP_TO_MAGIC>()?;
             // The cheap part first: most places fail here.
-            if head[16] <= 2 {
+            if head[field::MAGIC] <= 2 {
                 let size = u32::from_be_bytes([head[8], head[9], head[10], head[11]]);
-                if size >= legacy::MIN_BODY as u32
+                if size >= legacy::MIN_BODY_BYTES as u32
                     && size <= limit
                     && let Some(found) = Self::read(rest, bounds)
                 {
@@ -143,14 +143,14 @@ impl PlausibleHeader {
 
 /// The magic byte of a header.
 pub(crate) fn magic_of(data: &[u8]) -> Option<u8> {
-    data.get(HEADER_UP_TO_MAGIC.saturating_sub(1)).copied()
+    data.get(field::MAGIC).copied()
 }
 
 /// Whether bytes at the end of a source, fewer than a header, can be the beginning of a batch.
 pub(crate) fn is_beginning(head: &[u8], bounds: &HeaderBounds) -> bool {
-    let offset = read_i64(head, 0);
-    let size = read_i32(head, 8);
-    let minimum = if bounds.allows_legacy { legacy::MIN_BODY as i32 } else { MIN_SIZE_V2 };
+    let offset = read_i64(head, field::BASE_OFFSET);
+    let size = read_i32(head, field::BATCH_LENGTH);
+    let minimum = if bounds.allows_legacy { legacy::MIN_BODY_BYTES as i32 } else { MIN_SIZE_V2 };
     let maximum = bounds.batch_bytes.saturating_sub(LOG_OVERHEAD as u64);
     offset.is_none_or(|offset| (bounds.lowest..=bounds.highest).contains(&offset))
         && size.is_none_or(|size| size >= minimum && size as u64 <= maximum)

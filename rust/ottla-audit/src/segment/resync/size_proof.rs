@@ -1,6 +1,7 @@
 //! The end of a batch whose size field is wrong: where its CRC is that of the bytes so far.
 
-use ottla_format::header::{CRC_START, RECORD_BATCH_OVERHEAD, read_i32};
+use ottla_format::header::{CRC_START, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field, read_i32};
+use ottla_format::legacy;
 use ottla_log::source::Window;
 
 /// How far the end of such a batch is looked for.
@@ -21,7 +22,11 @@ pub(crate) struct StoredCrc {
 impl StoredCrc {
     /// Reads the CRC of a batch at `position`, of which `head` are the first bytes.
     pub(crate) fn read(head: &[u8], position: u64, is_legacy: bool) -> Option<Self> {
-        let (at, start) = if is_legacy { (12, 16) } else { (17, CRC_START) };
+        let (at, start) = if is_legacy {
+            (LOG_OVERHEAD + legacy::CRC, LOG_OVERHEAD + legacy::MAGIC)
+        } else {
+            (field::CRC, CRC_START)
+        };
         let value = read_i32(head, at)? as u32;
         Some(Self { value, start: position.saturating_add(start as u64), is_legacy })
     }

@@ -4,7 +4,7 @@ use crate::control_record::ControlRecord;
 
 /// What the check of one batch has found out beside faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// Whether the stored checksum is that of the bytes.
     pub crc_ok: bool,
     /// The records that parsed, or at level `crc` those the header counts.
