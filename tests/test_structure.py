@@ -36,14 +36,12 @@ LONG_FILES = {
     "rust/ottla-py/src/partition_leader.rs": 752,
 }
 LONG_FUNCTIONS = {
-    "rust/ottla-leader/src/verdict.rs: fmt": 104,
     "rust/ottla-audit/src/partition/verdicts.rs: sequence": 80,
     "rust/ottla-py/src/replicas.rs: compare_copies": 107,
 }
 
 # Types of one name in one crate.
 REPEATED_TYPES: dict[str, set[str]] = {
-    "ottla-leader": {"Records"},
     "ottla-audit": {
         "Difference",
         "Judge",
@@ -54,17 +52,6 @@ REPEATED_TYPES: dict[str, set[str]] = {
 
 # Files of a crate that use each other in a circle.
 CIRCLES: dict[str, list[list[str]]] = {
-    "ottla-leader": [
-        [
-            "analysis.rs",
-            "convert.rs",
-            "gate.rs",
-            "rewrite.rs",
-            "state.rs",
-            "validate.rs",
-            "verdict.rs",
-        ]
-    ],
     "ottla-audit": [["partition/causes.rs", "partition/merge.rs", "partition/side_check.rs"]],
 }
 
