@@ -119,8 +119,8 @@ def test_damage_is_told_beside_the_records(run: Run, hurt: Path) -> None:
     assert ran.status == 2
     assert len(ran.out.splitlines()) == 6
     assert ran.err == (
-        f"ottla: hurt-0/{segment_name(0)}: the batch at position 151 does not have the CRC it"
-        " stores; offsets 3 to 5 are lost; reading continues at offset 6\n"
+        f"ottla: hurt-0/{segment_name(0)}: the batch at position 151 has a wrong CRC;"
+        " offsets 3 to 5 are lost; reading continues at offset 6\n"
     )
 
 

@@ -182,10 +182,10 @@ def test_over_a_batch_with_a_wrong_crc_reading_goes_on(log: Callable[..., Path])
         last_offset=8,
         next_good_offset=9,
         severity="error",
-        message="the batch at position 302 does not have the CRC it stores",
+        message="the batch at position 302 has a wrong CRC",
     )
     assert str(damage) == (
-        f"orders-0/{segment_name(0)}: the batch at position 302 does not have the CRC it stores;"
+        f"orders-0/{segment_name(0)}: the batch at position 302 has a wrong CRC;"
         " offsets 6 to 8 are lost; reading continues at offset 9"
     )
 

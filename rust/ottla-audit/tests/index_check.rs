@@ -210,7 +210,7 @@ fn what_is_wrong_after_a_kill_is_built_anew() {
     let moved = OffsetEntry { position: 561, ..place(5) };
     let found = check(&indexes(&[moved], &[]), &batches(10), killed());
     assert_eq!(found[0].severity, Severity::Info);
-    assert!(found[0].message.contains("its next start builds the file anew"));
+    assert!(found[0].message.contains("its next start rebuilds the file"));
 }
 
 #[test]

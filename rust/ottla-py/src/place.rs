@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// A file, as every reader is given it.
+/// Where the bytes of a file are.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// The bytes of a path.
@@ -24,14 +24,14 @@ pub(crate) enum Place {
 impl<'py> FromPyObject<'_, 'py> for Place {
     type Error = PyErr;
 
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(path) = given.cast::<PyBytes>() {
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(path) = value.cast::<PyBytes>() {
             return Ok(Self::Path(path.as_bytes().to_vec()));
         }
-        if given.hasattr("read_at")? {
-            return Ok(Self::Object(given.to_owned().unbind()));
+        if value.hasattr("read_at")? {
+            return Ok(Self::Object(value.to_owned().unbind()));
         }
-        let found = given.get_type().qualname()?;
+        let found = value.get_type().qualname()?;
         Err(PyTypeError::new_err(format!(
             "expected a path as bytes, or an object with size and read_at, found {found}"
         )))
@@ -156,7 +156,7 @@ fn raised(exception: PyErr) -> io::Error {
         let strerror = field("strerror").and_then(|text| text.extract::<String>().ok());
         (kind, strerror.unwrap_or_else(|| exception.value(py).to_string()))
     });
-    // An interrupted read is tried again by whoever meets it; Python has done so before it raises.
+    // Readers try an interrupted read again; Python has done so before it raises.
     let kind = if kind == io::ErrorKind::Interrupted { io::ErrorKind::Other } else { kind };
     io::Error::new(kind, Raised { exception, message })
 }

@@ -1,4 +1,4 @@
-//! Callbacks of Python's that are told how far work is, and may stop it.
+//! Callbacks into Python that report how far work is, and may stop it.
 
 use pyo3::prelude::*;
 use std::sync::Mutex;

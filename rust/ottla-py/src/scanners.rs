@@ -10,8 +10,8 @@ thread_local! {
     static IDLE: RefCell<Vec<(Level, Scanner)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Works with a scanner of this level. While that lasts nobody else has it: Python, called on the
-/// way for progress or bytes, may scan too, and then works with another one.
+/// Works with a scanner of this level, which is taken out for that time: Python, called on the way for
+/// progress or bytes, may scan too, with another scanner.
 pub(crate) fn with_scanner<T>(level: Level, work: impl FnOnce(&mut Scanner) -> T) -> T {
     let idle = IDLE.with_borrow_mut(|idle| {
         let index = idle.iter().position(|(known, _)| *known == level)?;

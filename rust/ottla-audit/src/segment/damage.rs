@@ -179,7 +179,7 @@ impl Pass<'_, '_> {
         self.tally.on_damage(damage_findings::damaged_range(start, size), None);
     }
 
-    /// Steps over bytes at the end that are no whole batch, and behind which none was found.
+    /// Steps over bytes at the end that are no whole batch.
     fn cut_or_garbage_tail(&mut self, header: Option<PlausibleHeader>, bounds: &HeaderBounds) {
         let head = self.window.hold(self.position, RECORD_BATCH_OVERHEAD);
         let is_cut =

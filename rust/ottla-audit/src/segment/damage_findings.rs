@@ -23,10 +23,10 @@ pub(crate) fn unreadable_message(position: u64, size: u64) -> String {
     format!("{size} bytes from position {position} on cannot be read as batches")
 }
 
-/// Says that a batch was not looked into.
+/// Says that a batch is larger than the limit.
 pub(crate) fn too_large_message(info: &BatchInfo, limit: u64) -> String {
     format!(
-        "the batch at position {} has {} bytes, more than {limit}: it was not looked into",
+        "the batch at position {} has {} bytes, above the limit of {limit}: it was skipped",
         info.position, info.size
     )
 }
@@ -40,7 +40,7 @@ pub(super) fn too_large(info: &BatchInfo, limit: u64) -> Finding {
 
 pub(super) fn wrong_magic(info: &BatchInfo, magic: i8) -> Finding {
     let message = format!(
-        "the batch at position {} has magic {magic}, but its CRC is that of a batch of magic 2",
+        "the batch at position {} has magic {magic}, but its CRC matches a batch of magic 2",
         info.position
     );
     Finding::new(FindingKind::MagicFault, message)
@@ -52,7 +52,7 @@ pub(super) fn wrong_magic(info: &BatchInfo, magic: i8) -> Finding {
 /// The last batch of a file that was being written: zeros follow from `zeros` on, to `end`.
 pub(super) fn torn_batch(info: &BatchInfo, zeros: u64, end: u64) -> Finding {
     let message = format!(
-        "the last batch, at position {}, was not wholly written: zeros follow from position {zeros} on",
+        "the last batch, at position {}, was only partly written: from position {zeros} on there are zeros",
         info.position
     );
     let written = zeros.saturating_sub(info.position);
@@ -77,7 +77,7 @@ pub(super) fn wrong_crc(info: &BatchInfo, fault: &Error) -> Finding {
 pub(super) fn wrong_size(position: u64, size: u64, declared: i32) -> Finding {
     let right = size.saturating_sub(LOG_OVERHEAD as u64);
     let message = format!(
-        "the size field of the batch at position {position} says {declared}, but its CRC is that of the {right} bytes before the next batch: nothing else is wrong with it"
+        "the size field of the batch at position {position} says {declared}, but its CRC matches the {right} bytes before the next batch: only the size field is wrong"
     );
     by_damage(message, position, size).values(right, declared)
 }

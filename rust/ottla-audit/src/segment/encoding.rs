@@ -30,15 +30,15 @@ pub enum ChunkError {
 impl fmt::Display for ChunkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => {
-                f.write_str("these bytes are no chunk or scan of this version: scan again with it")
-            }
+            Self::Malformed => f.write_str(
+                "these bytes are no chunk or scan of this version: scan again with this version",
+            ),
             Self::Foreign => f.write_str(
                 "the chunks are of different segments, or were scanned at different levels",
             ),
             Self::NotAdjacent { stop, start } => write!(
                 f,
-                "the left chunk ends at position {stop}, the right one begins at {start}: give neighbours"
+                "the left chunk ends at position {stop}, the right one begins at {start}: only neighbours merge"
             ),
         }
     }
@@ -47,8 +47,8 @@ impl fmt::Display for ChunkError {
 impl std::error::Error for ChunkError {}
 
 pub(crate) fn to_bytes(value: &impl Serialize, version: u8) -> Vec<u8> {
-    // Writing to memory fails for a sequence of unknown length alone, and there is none here. Should
-    // it fail, the version without a value is refused by whoever reads it.
+    // Writing to memory fails only for a sequence of unknown length, and there is none here. If it
+    // did fail, `from_bytes` would refuse a version without a value.
     let written = postcard::to_extend(value, vec![version]);
     written.unwrap_or_else(|_| vec![version])
 }

@@ -62,7 +62,7 @@ impl EpochRun {
     /// The finding of a run whose epoch does not fit to `other`, that of the batch beside it.
     pub(crate) fn fault(&self, other: i32) -> Finding {
         let message = format!(
-            "the leader epoch of the batch at position {} is {}, beside one of {other}: epochs never go back",
+            "the batch at position {} has leader epoch {}, next to one with {other}: epochs never go back",
             self.position, self.epoch
         );
         Finding::new(FindingKind::LeaderEpochFault, message)

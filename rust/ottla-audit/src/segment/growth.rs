@@ -29,14 +29,14 @@ impl SharedFault {
 
     fn text(self) -> &'static str {
         match self {
-            Self::Repeat => "offsets that were already there",
-            Self::OutOfSegment => "offsets that the name of the file does not allow",
-            Self::Before1970 => "timestamps before 1970, which retention by time passes over",
+            Self::Repeat => "offsets that the log already has",
+            Self::OutOfSegment => "offsets outside the range of this file",
+            Self::Before1970 => "timestamps before 1970, which retention by time ignores",
             Self::Seconds => "timestamps that look like seconds, not milliseconds",
             Self::Microseconds => {
                 "timestamps that look like microseconds or nanoseconds, not milliseconds"
             }
-            Self::Future => "timestamps in the future, which hold back retention by time",
+            Self::Future => "timestamps in the future, which delay retention by time",
         }
     }
 }

@@ -72,7 +72,7 @@ impl OffsetOrder {
         }
     }
 
-    /// The first offset that was not seen yet.
+    /// The first offset behind those seen so far.
     pub(crate) fn first_unseen(&self) -> i64 {
         self.expected.max(self.lowest)
     }

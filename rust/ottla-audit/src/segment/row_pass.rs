@@ -14,7 +14,7 @@ use ottla_log::source::{Source, Window, WindowState};
 use std::io;
 use std::ops::Range;
 
-/// Nothing is known of the segment, and no timestamp is later than now: nobody asks for findings.
+/// Nothing is known of the segment, and every timestamp has come: findings are not asked for.
 fn context() -> SegmentContext {
     SegmentContext { now_ms: i64::MAX, ..SegmentContext::default() }
 }

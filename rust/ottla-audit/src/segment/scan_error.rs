@@ -21,9 +21,11 @@ impl fmt::Display for ScanError {
         f.write_str(match self {
             Self::Io(error) => return error.fmt(f),
             Self::Stopped => "the scan was stopped",
-            Self::WrongLevel => "the chunk was scanned at another level: use a scanner of that one",
+            Self::WrongLevel => {
+                "the chunk was scanned at another level: use a scanner of that level"
+            }
             Self::NotAnchored => {
-                "the chunk does not begin with the segment: merge it with those before"
+                "the chunk does not begin with the segment: merge it with the chunks before it"
             }
         })
     }

@@ -52,7 +52,7 @@ pub struct SegmentScan {
     /// Findings about producers, sorted once the segment is complete: ranges produce them in another
     /// order.
     pub(crate) producer_findings: FirstFindings,
-    /// Lost bytes behind which no valid batch has come yet.
+    /// Lost bytes that no valid batch has followed yet.
     pub(crate) unbounded_losses: Vec<UnboundedLoss>,
 }
 

@@ -12,7 +12,7 @@ use ottla_format::check::Level;
 use ottla_format::error::{Error, ErrorKind, Family};
 use ottla_format::header::{Envelope, MIN_SIZE, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD};
 
-/// Bytes of a failed batch that are looked at: its header, and the lengths of a legacy record.
+/// Bytes of a failed batch that are judged: its header, and the lengths of a legacy record.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
 /// What stands at a position.

@@ -81,7 +81,7 @@ pub(crate) struct Tally<'a> {
     times: TimeRange,
     /// The latest time that a clock may show.
     latest_ms: i64,
-    /// `order.expected` while a plain batch at it needs no more than to be counted;
+    /// `order.expected` while a plain batch with this base offset only has to be counted;
     /// [`NO_FAST_OFFSET`] otherwise.
     fast_offset: i64,
     /// Plain batches and their records since `fast_offset` was armed; not in `scan` yet.
@@ -188,8 +188,7 @@ impl<'a> Tally<'a> {
         &self.order
     }
 
-    /// Calls this for every batch that is framed correctly from now on, or nothing; returns what was
-    /// called before.
+    /// Sets what is called for every batch that is framed correctly. Returns what was called before.
     pub(crate) fn call_on_batch(
         &mut self,
         on_batch: Option<&'a mut OnBatch<'a>>,
@@ -240,7 +239,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Adds what was counted at full speed. Before anything but a plain batch in its place.
+    /// Adds what was counted at full speed. To be called before anything but a plain batch in its
+    /// place.
     pub(crate) fn flush_fast_counts(&mut self) {
         let batches = std::mem::take(&mut self.fast_batches);
         if batches > 0 {
@@ -254,8 +254,7 @@ impl<'a> Tally<'a> {
         self.fast_offset = NO_FAST_OFFSET;
     }
 
-    /// From now on a plain batch in its place needs no more than to be counted, if nothing waits for
-    /// a batch.
+    /// From now on a plain batch in its place only has to be counted, if nothing waits for a batch.
     pub(crate) fn arm_fast_path(&mut self) {
         let is_idle = self.pending.is_none() && !self.order.after_damage && self.on_batch.is_none();
         self.fast_offset = if is_idle { self.order.expected } else { NO_FAST_OFFSET };
@@ -368,7 +367,7 @@ impl<'a> Tally<'a> {
             self.times.extend(timestamp, info.base_offset, info.position);
             if let Some(fault) = timestamps::find_fault(timestamp, self.latest_ms) {
                 self.grow(fault, info, || {
-                    ("a time in milliseconds that has come".to_owned(), timestamp.to_string())
+                    ("milliseconds, and not in the future".to_owned(), timestamp.to_string())
                 });
                 return;
             }
@@ -457,7 +456,7 @@ impl<'a> Tally<'a> {
     #[cold]
     pub(crate) fn on_unreached_max_timestamp(&mut self, info: &BatchInfo) {
         let message = format!(
-            "the header of the batch at position {} says max timestamp {}, later than any of its records: lookups by time and retention by time go by it",
+            "the batch at position {} has max timestamp {} in its header, later than any of its records: lookups by time and retention by time use the header",
             info.position, info.max_timestamp
         );
         self.push(
@@ -501,7 +500,7 @@ impl<'a> Tally<'a> {
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
-                "{left_out} batches are of producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked"
+                "{left_out} batches belong to producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked"
             );
             let finding = Finding::new(FindingKind::LimitExceeded, message);
             self.push(finding.graded(Severity::Info));

@@ -25,7 +25,7 @@ pub enum ReadStep {
     Batch(ReadableBatch),
     /// Damage was passed over.
     Damage(Damage),
-    /// A window of the log was looked at; nothing came of it yet.
+    /// A window of the log was read; no batch and no damage came of it yet.
     Busy,
     /// There is no more.
     End,
@@ -196,7 +196,7 @@ impl PartitionReader {
     pub fn misplaced(&mut self, batch: &ReadableBatch, offset: i64) {
         let info = &batch.info;
         let message = format!(
-            "the batch at position {}: a record has offset {offset}, which is not in its place, and was left out",
+            "the batch at position {}: a record with offset {offset} is out of order and was left out",
             info.position
         );
         self.skip(info.position, info.size, Severity::Error, message);
@@ -325,9 +325,7 @@ impl PartitionReader {
     fn fault(&self, info: &BatchInfo, is_valid: bool, limit: u64) -> Option<String> {
         let position = info.position;
         if !is_valid {
-            return Some(format!(
-                "the batch at position {position} does not have the CRC it stores"
-            ));
+            return Some(format!("the batch at position {position} has a wrong CRC"));
         }
         if info.size > limit {
             return Some(too_large_message(info, limit));

@@ -1,4 +1,4 @@
-//! The records of a partition, one by one, for whoever does not ask what was passed over.
+//! The records of a partition, one by one, without a report of what was passed over.
 
 use super::readable_batch::{ReadableBatch, RecordPlace};
 use super::reader::{PartitionReader, ReadStep};

@@ -48,12 +48,12 @@ impl IndexFindings<'_> {
     /// What Kafka does with a wrong entry.
     fn consequence(&self, file: IndexFile) -> &'static str {
         match (self.is_rebuilt, file.side, self.context.is_active) {
-            (true, ..) => "the broker did not stop cleanly, so its next start builds the file anew",
+            (true, ..) => "the broker did not stop cleanly, so its next start rebuilds the file",
             (_, SideFile::OffsetIndex, true) => {
-                "the next start takes the end of the log from the last entry, unchecked, and may come up with end offset 0"
+                "the next start takes the end of the log from the last entry without a check, and may begin with end offset 0"
             }
             (_, SideFile::OffsetIndex, false) => {
-                "Kafka does not check it after a clean stop, and fetches that use it begin at a wrong place"
+                "Kafka does not check it after a clean stop, and fetches that use it begin at the wrong position"
             }
             (..) => {
                 "Kafka does not check it after a clean stop: lookups by time and retention by time go wrong"
@@ -93,11 +93,11 @@ impl IndexFindings<'_> {
                 "the position of a batch".to_owned(),
             ),
             EntryFault::Above { base_offset } => (
-                format!("the batch there begins above, with offset {base_offset}"),
+                format!("the batch there begins above that, with offset {base_offset}"),
                 format!("at least {base_offset}"),
             ),
             EntryFault::Far { base_offset } => (
-                format!("the batch of the entry behind begins with offset {base_offset}"),
+                format!("the batch of the next entry begins with offset {base_offset}"),
                 format!("below {base_offset}"),
             ),
             EntryFault::Order => (
@@ -130,7 +130,7 @@ impl IndexFindings<'_> {
     /// Entries that were left out.
     pub(super) fn of_cut() -> Finding {
         let message = format!(
-            "an index has more than {MAX_INDEX_BYTES} bytes of entries: the others were not looked at"
+            "an index has more than {MAX_INDEX_BYTES} bytes of entries: the rest was not checked"
         );
         Finding::new(FindingKind::LimitExceeded, message)
             .beside(SideFile::OffsetIndex)
@@ -153,7 +153,7 @@ impl IndexFindings<'_> {
         let whole = format!("a multiple of {}", file.entry_bytes);
         if rest > 0 {
             let message = format!(
-                "the {} has {bytes} bytes, which is no multiple of {}; {}",
+                "the {} has {bytes} bytes, which is not a multiple of {}; {}",
                 file.name,
                 file.entry_bytes,
                 self.consequence(file)
@@ -172,7 +172,7 @@ impl IndexFindings<'_> {
         }
         let zeros = bytes.saturating_sub(used);
         let message = format!(
-            "{zeros} zeros follow the entries of the {} of a closed segment: lookups still end, but read more than they need",
+            "{zeros} zeros follow the entries of the {} of a closed segment: lookups still work, but read more than they need",
             file.name
         );
         Some(

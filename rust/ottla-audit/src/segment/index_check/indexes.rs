@@ -4,11 +4,11 @@ use super::faults::{EntryFault, FirstFault};
 use ottla_log::sidefiles::offset_index::{self, OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{self, TIME_ENTRY_BYTES, TimeEntry};
 
-/// Bytes of entries that are looked at: more than a broker writes unless it is told to
-/// (`segment.index.bytes`), and a bound on the memory that an index takes.
+/// Bytes of entries that are checked: more than a broker writes with the default of
+/// `segment.index.bytes`, and a bound on the memory that an index takes.
 pub const MAX_INDEX_BYTES: usize = 16 << 20;
 
-/// Entries that are looked at, of the kind that takes less.
+/// The most entries that are checked, of the smaller kind.
 pub(super) const MAX_ENTRIES: usize = MAX_INDEX_BYTES / OFFSET_ENTRY_BYTES;
 
 /// What the two index files of a segment hold, up to the zeros that follow while they are in use.

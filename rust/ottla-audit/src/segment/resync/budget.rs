@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes that may be hashed, or looked at again, for each byte scanned.
+/// Bytes that may be hashed, or read again, for each byte scanned.
 pub const BUDGET_PER_BYTE: u64 = 8;
 
 /// The budget at the beginning of a source: a few large batches.
@@ -79,7 +79,7 @@ impl Budget {
         self.spending.was_refused = true;
     }
 
-    /// Adds what these bytes earn: they will not be looked at again.
+    /// Adds what these bytes earn: they will not be read again.
     pub(crate) fn earn(&mut self, bytes: u64) {
         let earned = bytes.saturating_mul(BUDGET_PER_BYTE);
         self.left = self.left.saturating_add(earned);

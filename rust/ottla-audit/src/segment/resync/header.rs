@@ -7,14 +7,14 @@ use ottla_format::header::{
 use ottla_format::legacy;
 use ottla_format::record::MIN_RECORD_BYTES;
 
-/// Bytes of a candidate that are looked at: enough for a header and the lengths of a legacy record
-/// with a usual key.
+/// Bytes of a candidate that are judged: enough for a header and the lengths of a legacy record with
+/// a usual key.
 pub(crate) const LOOK_BYTES: usize = 16 << 10;
 
 /// What a batch behind damage must fit into.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeaderBounds {
-    /// First offset that was not seen yet.
+    /// First offset behind those seen so far.
     pub(crate) lowest: i64,
     /// Last offset that the segment may hold.
     pub(crate) highest: i64,

@@ -8,13 +8,13 @@ use ottla_format::batch;
 use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use ottla_log::source::Window;
 
-/// How far behind where a batch should end a better successor is looked for.
+/// How far behind the end of a damaged batch a better successor is searched for.
 const STRETCH: u64 = 64 << 10;
 
 /// The same where nothing shows the size of the damaged batch: Kafka's default bound of a batch.
 const STRETCH_UNSIZED: u64 = 1 << 20;
 
-/// Bytes that are looked at to see whether a batch begins with them.
+/// Bytes that show whether a batch begins with them.
 const PEEK_BYTES: usize = 512;
 
 /// A batch that failed, as the search needs it.
@@ -69,12 +69,12 @@ impl Suspect {
 enum Fit {
     /// Its offsets are above those before.
     Loose,
-    /// And batches with higher offsets follow it, as far as it was looked: batches in a value end
-    /// with the value.
+    /// Its offsets are above those before, and batches with higher offsets follow it, as far as was
+    /// searched: batches in a value end with the value.
     Chained,
     /// Its offsets continue those before, or those in the damaged header.
     Exact,
-    /// Both.
+    /// Its offsets continue, and batches with higher offsets follow it.
     ExactChained,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct FoundBatch {
 struct Expectation<'a> {
     suspect: &'a Suspect,
     bounds: &'a HeaderBounds,
-    /// How far a better batch than the first is looked for.
+    /// How far a better batch than the first is searched for.
     stretch_end: u64,
     /// Whether the suspect reaches to the end or beyond. Then it has no successor, and may be torn:
     /// what its value holds is no batch of the log, unless batches follow one another up to the very
@@ -137,8 +137,8 @@ impl<'a> Expectation<'a> {
 #[derive(Debug)]
 pub(crate) struct Search {
     budget: Budget,
-    /// Where looking for another batch is given up, as if the budget were spent; `u64::MAX` for the
-    /// search of a walk from the beginning of a source.
+    /// Where the search for a batch ends as if the budget were spent; `u64::MAX` for the search of a
+    /// walk from the beginning of a source.
     horizon: u64,
 }
 
@@ -159,7 +159,7 @@ impl Search {
         self.budget.spending()
     }
 
-    /// These bytes will not be looked at again.
+    /// Adds what these bytes earn: they will not be read again.
     pub(crate) fn earn(&mut self, bytes: u64) {
         self.budget.earn(bytes);
     }
@@ -224,8 +224,8 @@ impl Search {
             };
             let bytes = reached.saturating_sub(at);
             let fallback = best.map(|(_, position)| FoundBatch { position, proves_suspect: false });
-            // Without a place to fall back to the bytes are passed for good; with one they will be
-            // looked at again.
+            // Without a place to fall back to, the bytes are passed for good; with one, they will be
+            // read again.
             if !is_bounded {
                 self.budget.earn(bytes);
             } else if !self.budget.spend(bytes.saturating_mul(2)) {

@@ -4,7 +4,7 @@ use ottla_format::header::{CRC_START, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field
 use ottla_format::legacy;
 use ottla_log::source::Window;
 
-/// How far the end of such a batch is looked for.
+/// How far the end of such a batch is searched for.
 const MAX_BYTES: u64 = 8 << 20;
 
 /// Bytes that the CRC of an empty legacy message covers.
