@@ -45,7 +45,7 @@ def hurt(batch: bytes) -> bytes:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Callable[..., Path]:
-    """Give a function that writes segments, by base offset, as the partition orders-0."""
+    """Return a function that writes segments, by base offset, as the partition orders-0."""
 
     def write(segments: dict[int, bytes], *, log_start_offset: int | None = None) -> Path:
         directory = write_partition(tmp_path / "kafka" / "orders-0", segments)

@@ -6,6 +6,7 @@ import pytest
 from ottla.logs import segment as segment_module
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS
 from ottla.logs.segment import batch_chunks, find_offset, record_chunks
+from ottla.storage import LocalPlace
 from support.logs import batches, segment
 
 NAMES = [column.name for column in BATCH_COLUMNS]
@@ -13,12 +14,12 @@ NAMES = [column.name for column in BATCH_COLUMNS]
 
 def positions(path: Path, start: int = 0) -> list[int]:
     index = NAMES.index("position")
-    return [row[index] for chunk in batch_chunks(bytes(path), start) for row in chunk]
+    return [row[index] for chunk in batch_chunks(LocalPlace(bytes(path)), start) for row in chunk]
 
 
 def offsets(path: Path, start: int = 0) -> list[int]:
     index = [column.name for column in RECORD_COLUMNS].index("offset")
-    return [row[index] for chunk in record_chunks(bytes(path), start) for row in chunk]
+    return [row[index] for chunk in record_chunks(LocalPlace(bytes(path)), start) for row in chunk]
 
 
 @pytest.fixture
@@ -57,14 +58,19 @@ def test_a_batch_with_a_wrong_checksum_is_listed_and_its_records_are_not(log: Pa
     first, second = batches(2)
     log.write_bytes(first + second[:-1] + b"!")
     index = NAMES.index("is_valid")
-    assert [row[index] for chunk in batch_chunks(bytes(log)) for row in chunk] == [True, False]
+    assert [row[index] for chunk in batch_chunks(LocalPlace(bytes(log))) for row in chunk] == [
+        True,
+        False,
+    ]
     assert offsets(log) == [0, 1, 2]
 
 
 def test_an_offset_is_found_in_its_batch_or_in_the_next_one(log: Path) -> None:
     before, after = segment(1), segment(1, base_offset=10)
     log.write_bytes(before + after)
-    found = {offset: find_offset(bytes(log), offset) for offset in (0, 2, 3, 10, 12, 13)}
+    found = {
+        offset: find_offset(LocalPlace(bytes(log)), offset) for offset in (0, 2, 3, 10, 12, 13)
+    }
     end = len(before)
     assert found == {0: 0, 2: 0, 3: end, 10: end, 12: end, 13: None}
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ottla.audit.result.columns import TABLES
 from ottla.audit.result.tables import Table, arrow_stream
 from ottla.logs.segment import batch_chunks, record_chunks, segment_table
+from ottla.storage import LocalPlace
 from records.crafting import (
     COMPRESSED,
     CONTROL,
@@ -59,7 +60,9 @@ def arrow(table: str, path: Path, **options: Any) -> pa.Table:
 
 def by_tuples(table: str, path: Path) -> pa.Table:
     chunks = batch_chunks if table == "batches" else record_chunks
-    rows: list[Row] = [(*PREFIX, *row) for chunk in chunks(bytes(path)) for row in chunk]
+    rows: list[Row] = [
+        (*PREFIX, *row) for chunk in chunks(LocalPlace(bytes(path))) for row in chunk
+    ]
     return pa.table(arrow_stream(TABLES[table], rows)).combine_chunks()
 
 

@@ -11,7 +11,7 @@ from support.stores import Store, missing, s3_server
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[Store]:
-    """Give an S3 server, the same for all tests."""
+    """Return an S3 server, the same for all tests."""
     if reason := missing():
         pytest.skip(reason)
     with s3_server() as url:
@@ -20,7 +20,7 @@ def s3() -> Iterator[Store]:
 
 @pytest.fixture
 def store(s3: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """Give the server, and an environment that names it."""
+    """Return the server, and an environment that names it."""
     monkeypatch.setattr(ANYWHERE, "_stores", {})
     for name, value in s3.environment.items():
         monkeypatch.setenv(name, value)
@@ -29,7 +29,7 @@ def store(s3: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give a store in memory that stands in for every bucket."""
+    """Return a store in memory that stands in for every bucket."""
     if importlib.util.find_spec("obstore") is None:
         pytest.skip("no object store to test with: obstore is not installed (constraints.txt)")
     from obstore.store import MemoryStore

@@ -168,7 +168,7 @@ def test_blind_cuts_of_an_object_join_to_the_whole(store: Store, tmp_path: Path)
 
 @pytest.fixture
 def logs(store: Store, tmp_path: Path) -> str:
-    """Give the URI of a sound log directory."""
+    """Return the URI of a sound log directory."""
     directory = write_log_directory(tmp_path / "logs")
     return store.upload(directory, store.bucket() + "/logs")
 

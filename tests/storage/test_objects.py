@@ -209,9 +209,7 @@ def test_too_many_objects_are_refused_with_what_to_do(
 ) -> None:
     put_all(memory, *(f"a/{n}" for n in range(20)))
     monkeypatch.setattr(objects, "MAX_OBJECTS", 19)
-    with pytest.raises(
-        OSError, match="more than 19 objects below it: give the log directories"
-    ):
+    with pytest.raises(OSError, match="more than 19 objects below it: give the log directories"):
         ANYWHERE.under(b"s3://bucket/a")
 
 

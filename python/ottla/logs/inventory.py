@@ -41,7 +41,7 @@ class FileEntry(NamedTuple):
 class Partition:
     """One directory of segments, or those segments of one that were given by name.
 
-    A broker may have hundreds of thousands of them: `files` is derived anew from the names.
+    A broker may have hundreds of thousands of them, so `files` is derived from names when accessed.
     """
 
     directory: bytes

@@ -92,7 +92,7 @@ def read_partition(
 
     A consumer stops at the first byte it cannot read. Here, reading continues at the next valid
     batch, and what was skipped is reported. Offsets missing between two valid batches are not,
-    because compaction removes records too: `ottla.audit` tells damage from compaction. The log is
+    because compaction removes records too: `ottla.audit` distinguishes them. The log is
     read in windows, so memory does not grow with its size; with ``read_committed``, a log with
     transactions is read twice.
 

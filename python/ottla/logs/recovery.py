@@ -1,7 +1,7 @@
 """Predicts what a broker's next start does to a partition's directory: keep, cut, delete, refuse.
 
-The engine plays Apache Kafka 4.1's own steps through, and decides what becomes of the log and what
-to do before. Here a directory is listed and the checkpoints above it are read. Nothing is written.
+The engine follows the steps of Apache Kafka 4.1, and decides what happens to the log and what to do
+before. This module lists the directory and reads the checkpoints above it. Nothing is written.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class RecoveryPrediction:
     bytes_before: Mapping[str, int]
     """Bytes of each segment file before the start."""
     bytes_cut: int
-    """Bytes of segments that the start takes away, those of deleted ones included."""
+    """Bytes that the start cuts off segments, including deleted ones."""
     rebuilt: Mapping[str, RebuiltIndexes]
     """The indexes built for segments that the start has read."""
     producers: tuple[RecoveredProducer, ...]
@@ -156,13 +156,13 @@ def predict_recovery(
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start over a partition."""
+    """One possible start of a broker, over one partition."""
 
     is_next: bool
-    """The directory is in the state that leads to this start."""
+    """Whether the directory is in the state that leads to this start."""
     outcome: StartOutcome
     offsets_lost: int
-    """Offsets at the end of the log that the broker gives to other records."""
+    """Offsets at the end of the log that the broker will assign again."""
     action: str
     """What to do before the start."""
     after: RecoveryPrediction
@@ -180,18 +180,18 @@ def predict_starts(
     progress: Callable[[int], bool] | None = None,
     files: Files = ANYWHERE,
 ) -> list[Start]:
-    """The next start over a partition, first, and the one after the other kind of stop.
+    """Predicts the next start over a partition, then the one after the other kind of shutdown.
 
     Args:
-        directory: of the partition.
-        stopped_cleanly: the broker left its mark of a clean stop.
-        recovery_point: the partition's entry in the checkpoint of the log directory.
-        log_start_offset: its entry in the other one.
-        log_end_offset: where the log ends by its batches.
-        needs_topic_id: the broker misses a `partition.metadata`; those before 2.8 wrote none.
+        directory: directory of the partition.
+        stopped_cleanly: whether the clean shutdown marker exists.
+        recovery_point: the partition's entry in `recovery-point-offset-checkpoint`.
+        log_start_offset: the partition's entry in `log-start-offset-checkpoint`.
+        log_end_offset: end of the log by its batches.
+        needs_topic_id: whether the broker requires a `partition.metadata`, as since 2.8.
         aborted: the log's aborted transactions, as in `RecoveryPrediction.exposed`.
-        progress: called with the bytes read so far; stops by returning false.
-        files: where the partition is read.
+        progress: called with the bytes read so far; returns false to stop.
+        files: the files to read the partition from.
 
     Raises:
         OSError: the directory or a file cannot be read.
@@ -221,7 +221,7 @@ def predict_starts(
 
 
 def _go_on(_: int) -> bool:
-    """Ctrl-C reaches a thread that calls back."""
+    """Ctrl-C reaches a thread only when it calls back."""
     return True
 
 

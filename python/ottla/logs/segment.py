@@ -25,9 +25,9 @@ segment_cuts = _engine.segment_cuts
 """Positions at which the offset index of a segment allows cutting it."""
 
 whole_batches = _engine.whole_batches
-"""Where the last whole batch of a segment begins and ends, by sizes alone."""
+"""Start and end of the last complete batch of a segment, by the sizes of batches alone."""
 
-# Rows read from a file at a time. Records carry their values, which may be large.
+# Rows read from a file at a time. Records include their values, which may be large.
 BATCHES_AT_ONCE = 16_384
 RECORDS_AT_ONCE = 1_024
 

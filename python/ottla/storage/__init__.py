@@ -5,7 +5,7 @@ are local, ``s3://bucket/logs`` is in a store. Code that reads files takes a `Fi
 """
 
 from ottla.storage.anywhere import ANYWHERE, AnyFiles, files_of
-from ottla.storage.files import Entry, Files, LocalFiles, Place, RemotePlace, reason_of
+from ottla.storage.files import Entry, Files, LocalFiles, LocalPlace, Place, reason_of
 from ottla.storage.paths import Source, common_path, full_path, join, store_of
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "Entry",
     "Files",
     "LocalFiles",
+    "LocalPlace",
     "Place",
-    "RemotePlace",
     "Source",
     "common_path",
     "files_of",

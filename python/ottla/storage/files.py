@@ -5,18 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from io import DEFAULT_BUFFER_SIZE
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+    from typing import BinaryIO
 
 
-class RemotePlace(Protocol):
-    """A file that is not on this machine; small and picklable."""
+class Place(Protocol):
+    """A file as the engine reads it; small and picklable."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine, where looking into it is cheap."""
 
     @property
     def size(self) -> int:
-        """Size in bytes when it was listed."""
+        """Size in bytes; of a file elsewhere when it was listed."""
 
     def read_at(self, position: int, size: int) -> memoryview:
         """Returns bytes from a position, fewer only at the end.
@@ -28,9 +34,41 @@ class RemotePlace(Protocol):
     def expect(self, start: int, stop: int) -> None:
         """Announces that the calling thread is about to read a range."""
 
+    def open(self, buffer_bytes: int = DEFAULT_BUFFER_SIZE) -> BinaryIO:
+        """Opens it as a buffered file.
 
-Place: TypeAlias = "bytes | RemotePlace"
-"""What the engine reads: a local path, or an object that reads from somewhere else."""
+        Raises:
+            OSError: it cannot be opened.
+        """
+
+
+class LocalPlace(bytes):
+    """A local file, by its path. The engine recognises the path and opens it itself."""
+
+    __slots__ = ()
+
+    @property
+    def is_local(self) -> bool:
+        """See `Place`."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """See `Place`."""
+        return os.stat(self).st_size
+
+    def read_at(self, position: int, size: int) -> memoryview:
+        """See `Place`."""
+        with open(self, "rb", buffering=0) as file:
+            return memoryview(os.pread(file.fileno(), size, position))
+
+    def expect(self, start: int, stop: int) -> None:
+        """See `Place`. The operating system reads ahead by itself."""
+
+    def open(self, buffer_bytes: int = DEFAULT_BUFFER_SIZE) -> BinaryIO:
+        """See `Place`."""
+        return open(self, "rb", buffer_bytes)
+
 
 # Most small files fit, and take a single read.
 _PIECE_BYTES = 4096
@@ -105,17 +143,17 @@ class LocalFiles:
             data = os.read(descriptor, _PIECE_BYTES)
             if len(data) == _PIECE_BYTES:
                 with os.fdopen(descriptor, "rb", closefd=False) as opened:
-                    # `read` allocates what it is asked for before it reads.
+                    # `read` allocates its argument before it reads.
                     size = min(os.fstat(descriptor).st_size, limit)
                     data += opened.read(size + 1)
         finally:
             os.close(descriptor)
         return data
 
-    def place(self, path: bytes, size: int | None = None) -> Place:
+    def place(self, path: bytes, size: int | None = None) -> LocalPlace:
         """See `Files`."""
         del size
-        return path
+        return LocalPlace(path)
 
     def under(self, directory: bytes) -> Files:
         """See `Files`."""

@@ -21,10 +21,11 @@ from ottla.storage.readahead import ReadAhead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import BinaryIO
 
     from _typeshed import WriteableBuffer
 
-    from ottla.storage.files import Files, RemotePlace
+    from ottla.storage.files import Files, Place
 
 MAX_OBJECTS = 10_000_000
 """Objects below one path, whose names are held in memory."""
@@ -315,6 +316,11 @@ class ObjectPlace:
     def __repr__(self) -> str:
         return f"ObjectPlace({self.path!r}, {self.size})"
 
+    @property
+    def is_local(self) -> bool:
+        """See `Place`."""
+        return False
+
     def read_at(self, position: int, size: int) -> memoryview:
         """Returns bytes from a position, fewer only at the end.
 
@@ -330,6 +336,10 @@ class ObjectPlace:
         """Announces that the calling thread is about to read a range; limits reading ahead."""
         del start
         self.reader().expect(stop)
+
+    def open(self, buffer_bytes: int = io.DEFAULT_BUFFER_SIZE) -> BinaryIO:
+        """See `Place`."""
+        return io.BufferedReader(ObjectFile(self), buffer_bytes)
 
     def get(self, start: int, stop: int) -> memoryview:
         """Returns the bytes of a range by one request."""
@@ -350,9 +360,9 @@ class ObjectPlace:
 
 
 class ObjectFile(io.RawIOBase):
-    """A remote place as a raw file, for `io.BufferedReader`."""
+    """A place as a raw file, for `io.BufferedReader`."""
 
-    def __init__(self, place: RemotePlace) -> None:
+    def __init__(self, place: Place) -> None:
         self._place = place
         self._position = 0
 
@@ -374,7 +384,7 @@ class ObjectFile(io.RawIOBase):
         """See `io.RawIOBase.readinto`.
 
         Raises:
-            OSError: see `RemotePlace.read_at`.
+            OSError: see `Place.read_at`.
         """
         target = memoryview(buffer).cast("B")
         data = self._place.read_at(self._position, len(target))

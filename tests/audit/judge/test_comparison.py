@@ -30,7 +30,7 @@ def log(directory: Path, base_offset: int = 0, partition: str = "orders-0") -> P
 
 
 def change_bytes(path: Path) -> None:
-    """Give the second batch of a segment other values, with a right CRC."""
+    """Return the second batch of a segment other values, with a right CRC."""
     data = path.read_bytes()
     other = batches(2, value_size=20)[1].replace(b"v" * 20, b"w" * 20)
     resealed = reseal(other)

@@ -13,6 +13,7 @@ from ottla.audit import audit
 from ottla.audit.catalogue.explain import explain
 from ottla.audit.catalogue.findings import PlacedFinding
 from ottla.audit.result import split
+from ottla.storage import LocalPlace
 from support.logs import batches, segment, segment_name, write_partition
 
 from benches.data import Compression, encode_batch
@@ -29,7 +30,7 @@ def split_of(directory: Path) -> Split:
 
 @pytest.fixture
 def split_log(tmp_path: Path) -> Callable[[bytes], Split]:
-    """Give a function that audits a partition of one closed segment and splits it."""
+    """Return a function that audits a partition of one closed segment and splits it."""
 
     def work(data: bytes) -> Split:
         last = segment(1, base_offset=1_000)
@@ -96,7 +97,7 @@ def test_a_finding_about_one_record_leaves_the_others_of_its_batch(
         size=size,
         record_index=1,
     )
-    parts = split.split_file(path, ("f", "orders", 0), [named])
+    parts = split.split_file(LocalPlace(path), ("f", "orders", 0), [named])
     valid, quarantine = ([row for chunk in part for row in chunk] for part in parts)
     assert [row[4] for row in valid] == [0, 1, 2, 3, 5]
     assert [(row[4], *row[-5:]) for row in quarantine] == [

@@ -7,11 +7,10 @@ the rest of the batch can be read, only that record.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.explain import explain
 from ottla.errors import RecordBatchError
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.logs.columns import Row
+    from ottla.storage import Place
 
 PIECE_BYTES = 4 << 20
 """Size of the bytes in one row of quarantine; a longer range continues in the next row."""
@@ -45,7 +45,7 @@ def condemns(finding: PlacedFinding) -> bool:
 
 
 def split_file(
-    place: Any, prefix: Row, findings: Sequence[PlacedFinding]
+    place: Place, prefix: Row, findings: Sequence[PlacedFinding]
 ) -> tuple[Iterator[list[Row]], Iterator[list[Row]]]:
     """Splits the records of a file.
 
@@ -74,12 +74,12 @@ class _Range:
     stop: int
     finding: PlacedFinding
     by_index: dict[int, PlacedFinding]
-    """PlacedFindings by record, if only these are in quarantine; empty for the whole range."""
+    """Findings by record, if only these are in quarantine; empty for the whole range."""
 
 
-def _ranges(place: Any, findings: Iterable[PlacedFinding]) -> list[_Range]:
+def _ranges(place: Place, findings: Iterable[PlacedFinding]) -> list[_Range]:
     """Returns the ranges in quarantine, in the order of the file and without overlaps."""
-    size = _size(place)
+    size = place.size
     ranges: list[_Range] = []
     last: dict[str, tuple[int, PlacedFinding]] = {}
     known: dict[tuple[int, int], list[PlacedFinding]] = {}
@@ -101,7 +101,7 @@ def _ranges(place: Any, findings: Iterable[PlacedFinding]) -> list[_Range]:
             continue
         by_index = {f.record_index: f for f in several if f.record_index is not None}
         is_by_index = len(by_index) == len(several) and start >= end
-        readable = _records(_read(place, start, stop - start)) if is_by_index else None
+        readable = _records(place.read_at(start, stop - start)) if is_by_index else None
         if readable is None or max(by_index) >= len(readable):
             by_index = {}
         ranges.append(_Range(max(start, end), stop, several[0], by_index))
@@ -113,7 +113,7 @@ def _stop(pair: tuple[int, PlacedFinding]) -> int:
     return pair[0]
 
 
-def _valid(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[list[Row]]:
+def _valid(place: Place, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[list[Row]]:
     """Yields the records outside the ranges in quarantine."""
     ranges = found()
     at = 0
@@ -135,13 +135,13 @@ def _valid(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> Iterat
             yield good
 
 
-def _quarantine(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[Row]:
+def _quarantine(place: Place, prefix: Row, found: Callable[[], list[_Range]]) -> Iterator[Row]:
     for condemned in found():
         start, size = condemned.start, condemned.stop - condemned.start
         finding = condemned.finding
         records = None
         if size <= BATCH_BYTES:
-            records = _records(_read(place, start, size))
+            records = _records(place.read_at(start, size))
         if records is not None:
             for index, record in enumerate(records):
                 blamed = condemned.by_index.get(index, finding)
@@ -151,12 +151,12 @@ def _quarantine(place: Any, prefix: Row, found: Callable[[], list[_Range]]) -> I
                 yield (*prefix, start, *record, *reason)
             continue
         for position in range(start, condemned.stop, PIECE_BYTES):
-            data = _read(place, position, min(PIECE_BYTES, condemned.stop - position))
+            data = bytes(place.read_at(position, min(PIECE_BYTES, condemned.stop - position)))
             whole = (finding.name, finding.message, finding.record_index, len(data), data)
             yield (*prefix, position, *_NO_RECORD, *whole)
 
 
-def _records(data: bytes) -> list[Row] | None:
+def _records(data: memoryview) -> list[Row] | None:
     """Returns the records if the bytes are exactly one batch that can be decoded, else None."""
     try:
         batches = list(read_batches(data))
@@ -179,15 +179,3 @@ def _pieces(rows: Iterator[Row]) -> Iterator[list[Row]]:
             held, size = [], 0
     if held:
         yield held
-
-
-def _size(place: Any) -> int:
-    return os.stat(place).st_size if isinstance(place, bytes) else int(place.size)
-
-
-def _read(place: Any, position: int, size: int) -> bytes:
-    """Reads bytes of a file, fewer at its end."""
-    if not isinstance(place, bytes):
-        return bytes(place.read_at(position, size))
-    with open(place, "rb", buffering=0) as file:
-        return os.pread(file.fileno(), size, position)

@@ -73,7 +73,7 @@ class _Throttle:
         self._free_at = time.monotonic()
 
     def delay_s(self, size: int) -> float:
-        """Returns how long to wait after reading so many bytes."""
+        """Returns how long to wait after reading `size` bytes."""
         with self._lock:
             now = time.monotonic()
             self._free_at = max(self._free_at, now) + size / self._bytes_per_s

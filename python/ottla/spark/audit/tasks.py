@@ -1,7 +1,7 @@
-"""What tasks of the audit do: scan the ranges of a bin, and judge logs from what was scanned.
+"""The work of the audit's tasks: scan the ranges of a bin, and judge logs from the scans.
 
-Both are functions of what they are given, so a task that Spark runs again, or twice at once, gives
-the same rows. What cannot be read is a row that says why, never an exception.
+Both are functions of their arguments, so a task that Spark runs again, or twice at once, returns
+the same rows. A file that cannot be read is a row that says why, never an exception.
 """
 
 from __future__ import annotations
@@ -34,55 +34,55 @@ if TYPE_CHECKING:
     from ottla.storage import Files
 
 CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind string, data binary"
-"""Of the chunk table: a row for every range (`chunk`), whole file (`scan`), file that could not be
+"""The chunk table: a row for every range (`chunk`), complete file (`scan`), file that could not be
 read (`failed`, with the reason) and log (`log`)."""
 
 CHUNK_NAMES = ("group", "log", "index", "number", "kind", "data")
-"""Its columns."""
+"""Names of its columns."""
 
 JUDGED_COLUMNS = "`group` bigint, data binary"
-"""Of what is known about groups of logs: pickled `JudgedGroup`s."""
+"""Judged groups of logs: pickled `JudgedGroup`s."""
 
 ANSWER_COLUMNS = "id bigint, data binary"
-"""Of what tasks answer to single requests: their number, and the answer, pickled."""
+"""Answers to single requests: number of the request, and the pickled answer."""
 
 SMALL_BYTES = 1 << 20
-"""Objects of a store up to this size are read several at a time: asking takes longest of them."""
+"""Objects up to this size are read in parallel, because the requests take most of the time."""
 
 SMALL_AT_ONCE = 8
-"""So many."""
+"""Number of small objects read in parallel."""
 
-# Rows of a record batch that a task hands out; chunks are small.
+# Rows of a record batch; chunks are small.
 _ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What judging asks for beside the chunks."""
+    """What judging needs besides the chunks."""
 
     inventory: Inventory
-    """Its names alone."""
+    """Only what is needed for names; see `names_of`."""
     topic_configs: Mapping[str, Mapping[str, str]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """Logs that were judged together, and what comparing them showed."""
+    """Logs that were judged together, and the result of comparing them."""
 
     logs: tuple[tuple[int, JudgedLog], ...]
     """By index into the plan's logs."""
     failures: tuple[tuple[bytes, str], ...]
     """Files that could not be read, and why."""
     differences: tuple[tuple[bytes, Mapping[str, Any]], ...]
-    """Rows of that table, each with the directory of its partition."""
+    """Rows of `differences`, each with the directory of its partition."""
     findings: tuple[PlacedFinding, ...]
-    """About the copies."""
+    """Findings about the copies."""
     read_again: int
     """Ranges that were scanned twice."""
 
 
 def scan(bins: Bins) -> Reader:
-    """The work of a task of the scanning job: bins by number in, rows of `CHUNK_COLUMNS` out."""
+    """Returns the work of a scanning task: from numbers of bins to rows of `CHUNK_COLUMNS`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -93,7 +93,7 @@ def scan(bins: Bins) -> Reader:
 
 
 def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[tuple[Any, ...]]]:
-    """The same as rows of an RDD: bins by number in, tuples of `CHUNK_NAMES` out."""
+    """Returns the same for an RDD: from numbers of bins to tuples of `CHUNK_NAMES`."""
 
     def run(numbers: Iterator[int]) -> Iterator[tuple[Any, ...]]:
         for number in numbers:
@@ -103,7 +103,7 @@ def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[tuple[Any, ...]]
 
 
 def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
-    """The work of a task of the judging job: the chunks of a group in, what they show out."""
+    """Returns the work of a judging task: from the chunks of a group to a `JudgedGroup`."""
     import pyarrow as pa
 
     surroundings = Surroundings(Checkpoints(context.inventory.files), context.topic_configs)
@@ -118,21 +118,21 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
 
 
 def start(work: tuple[Files, Sequence[bytes]]) -> Reader:
-    """The work of a task: a `StartRequest` by number in, its rows of `recovery` out."""
+    """Returns the work of a task: from the number of a `StartRequest` to its rows of `recovery`."""
     files, requests = work
     return _answering(requests, lambda request: request.rows(Checkpoints(files), files))
 
 
 def read(work: tuple[None, Sequence[bytes]]) -> Reader:
-    """The work of a task: a `ReadRequest` by number in, what the records say out."""
+    """Returns the work of a task: from the number of a `ReadRequest` to its answer."""
     return _answering(work[1], lambda request: request.rows())
 
 
-def _answering(requests: Sequence[bytes], carry_out: Callable[[Any], Any]) -> Reader:
+def _answering(requests: Sequence[bytes], run: Callable[[Any], Any]) -> Reader:
     import pyarrow as pa
 
     def answer(number: int, request: Any) -> Iterator[pa.RecordBatch]:
-        data = pickle.dumps(carry_out(request), protocol=5)
+        data = pickle.dumps(run(request), protocol=5)
         columns = {"id": pa.array([number], pa.int64()), "data": pa.array([data], pa.binary())}
         yield pa.RecordBatch.from_pydict(columns)
 
@@ -142,12 +142,12 @@ def _answering(requests: Sequence[bytes], carry_out: Callable[[Any], Any]) -> Re
 def judge_group(
     rows: Iterable[Mapping[str, Any]], inventory: Inventory, surroundings: Surroundings
 ) -> JudgedGroup:
-    """Judges the logs of a group from all their rows of the chunk table."""
+    """Judges the logs of a group from all their rows in the chunk table."""
     items: dict[int, LogItem] = {}
     by_log: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["kind"] == "log":
-            # Made by `make_bins`, and handed through the chunk table.
+            # Pickled by `make_bins`, and passed through the chunk table.
             items[row["log"]] = pickle.loads(row["data"])
         else:
             by_log[row["log"]].append(row)
@@ -160,8 +160,8 @@ def judge_group(
     read_again = 0
     for index in sorted(items):
         item = items[index]
-        files = _Files(item)
-        files.take(by_log[index])
+        files = _LogFiles(item)
+        files.join(by_log[index])
         failures += files.failures
         read_again += files.read_again
         judged = judge_scans(item.value, files.scans, inventory, surroundings, comparison)
@@ -176,8 +176,8 @@ def judge_group(
     )
 
 
-class _Files:
-    """The files of a log as their chunks are put together."""
+class _LogFiles:
+    """The files of a log whose chunks are being joined."""
 
     def __init__(self, item: LogItem) -> None:
         self._log: Log = item.value
@@ -186,8 +186,8 @@ class _Files:
         self.failures: list[tuple[bytes, str]] = []
         self.read_again = 0
 
-    def take(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Takes the rows of all files, in any order."""
+    def join(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Joins the rows of all files, given in any order."""
         by_file: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
         for row in rows:
             by_file[row["index"]].append(row)
@@ -215,10 +215,10 @@ class _Files:
 def _scan_bin(
     logs: Iterable[LogItem], items: Sequence[ScanItem]
 ) -> Iterator[tuple[int, int, int, int, str, bytes]]:
-    """Rows of the chunk table."""
+    """Yields rows of the chunk table."""
     for log in logs:
         yield log.group, log.log, -1, -1, "log", pickle.dumps(log, protocol=5)
-    small = _scanned_at_once([item for item in items if _is_small_object(item)])
+    small = _scan_in_parallel([item for item in items if _is_small_object(item)])
     opened: tuple[ScanRequest, Any] | None = None
     for item in items:
         if _is_small_object(item):
@@ -235,12 +235,12 @@ def _scan_bin(
 
 
 def _is_small_object(item: ScanItem) -> bool:
-    is_object = not isinstance(item.request.place, bytes)
-    return is_object and item.count == 1 and item.size <= SMALL_BYTES
+    is_whole = item.count == 1
+    return is_whole and item.size <= SMALL_BYTES and not item.request.place.is_local
 
 
-def _scanned_at_once(items: Sequence[ScanItem]) -> Iterator[tuple[str, bytes]]:
-    """What files show that are scanned whole, several at a time, in their order."""
+def _scan_in_parallel(items: Sequence[ScanItem]) -> Iterator[tuple[str, bytes]]:
+    """Scans complete files in parallel. Yields the results in order."""
     from concurrent.futures import ThreadPoolExecutor
 
     if items:

@@ -95,8 +95,7 @@ def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
     names = list(request.columns)
     read = [*names, at] if piece.is_cut and at not in names else names
     last = piece.start
-    if not isinstance(piece.place, bytes):
-        piece.place.expect(piece.start, piece.stop)
+    piece.place.expect(piece.start, piece.stop)
     for rows in segment_table(
         piece.place,
         request.table,
@@ -149,7 +148,7 @@ def plan_pieces(plan: Plan, pushed: PushedFilters, piece_bytes: int) -> Iterator
             place = files.place(file.path, file.size)
             # With rows filtered out, the end of a piece cannot be checked; and each look into an
             # object takes as long as a task.
-            is_cut = pushed.bounds == Bounds() and isinstance(place, bytes)
+            is_cut = pushed.bounds == Bounds() and place.is_local
             cuts = [0, *(_cuts(log, file, files, piece_bytes) if is_cut else ()), ENDLESS]
             for start, stop in pairwise(cuts):
                 size = min(stop, file.size) - start
