@@ -11,7 +11,7 @@ KINDS = ("spark", "cluster", "connect")
 
 
 def kind_of(item: pytest.Item) -> int:
-    """Give the place of a test in the run, so that each kind of session is started once.
+    """Return the place of a test in the run, so that each kind of session is started once.
 
     The first one is of this process: its JVM looks for data sources once, and has to find Ottla.
     """
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    """Give what starts sessions, for tests that need a fresh one."""
+    """Return what starts sessions, for tests that need a fresh one."""
     sessions = Sessions(tmp_path_factory.mktemp("sessions"))
     yield sessions
     sessions.close()
@@ -45,43 +45,43 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
 
 @pytest.fixture
 def spark(sessions: Sessions) -> Any:
-    """Give a session in this process with two cores; its workers have Ottla."""
+    """Return a session in this process with two cores; its workers have Ottla."""
     return sessions.get("spark")
 
 
 @pytest.fixture
 def new_spark(sessions: Sessions) -> Any:
-    """Give a session in this process whose workers have done no other work."""
+    """Return a session in this process whose workers have done no other work."""
     return sessions.get("spark", fresh=True)
 
 
 @pytest.fixture
 def cluster(sessions: Sessions) -> Any:
-    """Give a session on a cluster of two workers whose Python has no Ottla: ship it."""
+    """Return a session on a cluster of two workers whose Python has no Ottla: ship it."""
     return sessions.get("cluster")
 
 
 @pytest.fixture
 def connect(sessions: Sessions) -> Any:
-    """Give a session of Spark Connect whose workers' Python has no Ottla: ship it."""
+    """Return a session of Spark Connect whose workers' Python has no Ottla: ship it."""
     return sessions.get("connect")
 
 
 @pytest.fixture
 def new_cluster(sessions: Sessions) -> Any:
-    """Give a session on the cluster to which nothing was shipped."""
+    """Return a session on the cluster to which nothing was shipped."""
     return sessions.get("cluster", fresh=True)
 
 
 @pytest.fixture
 def new_connect(sessions: Sessions) -> Any:
-    """Give a session of Spark Connect to which nothing was shipped."""
+    """Return a session of Spark Connect to which nothing was shipped."""
     return sessions.get("connect", fresh=True)
 
 
 @pytest.fixture(params=KINDS)
 def everywhere(sessions: Sessions, request: pytest.FixtureRequest) -> Any:
-    """Give each kind of session in turn, with Ottla on its workers."""
+    """Return each kind of session in turn, with Ottla on its workers."""
     kind: str = request.param
     session = sessions.get(kind)
     if kind != "spark":

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[Store]:
-    """Give an S3 server that the workers reach."""
+    """Return an S3 server that the workers reach."""
     if reason := missing():
         pytest.skip(reason)
     with s3_server() as url:

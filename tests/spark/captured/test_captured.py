@@ -31,7 +31,7 @@ def captures(spark: Any) -> Any:
 
 
 def answer(verdict: ottla.Verdict) -> dict[str, Any]:
-    """Give what the columns of a verdict are to hold, attribute by attribute."""
+    """Return what the columns of a verdict are to hold, attribute by attribute."""
     row = {name: getattr(verdict, name, None) for name in NAMES}
     row["stored_size"] = len(verdict.stored)
     row["record_errors"] = list(
@@ -41,7 +41,7 @@ def answer(verdict: ottla.Verdict) -> dict[str, Any]:
 
 
 def told(row: Any) -> dict[str, Any]:
-    """Give the columns of a verdict in a row."""
+    """Return the columns of a verdict in a row."""
     values = {name: row[name] for name in NAMES}
     values["record_errors"] = [tuple(error) for error in row["record_errors"]]
     return values
@@ -239,7 +239,7 @@ def test_a_cut_parquet_file_is_one_sentence_of_a_job(spark: Any, tmp_path: Path)
 
 
 def case_configs(cases: list[dict[str, Any]]) -> dict[str, ottla.TopicConfig]:
-    """Give the configurations of the cases, by their text."""
+    """Return the configurations of the cases, by their text."""
     configs = {}
     for case in cases:
         topic = vectors.topic_of(case.get("cfg", {}))
@@ -253,15 +253,15 @@ def case_configs(cases: list[dict[str, Any]]) -> dict[str, ottla.TopicConfig]:
 def test_the_vectors_of_kafka_have_its_answers_on_spark(
     sessions: Any, shared: Path, tmp_path: Path, kind: str
 ) -> None:
-    """Each case is a row of a Parquet file, with its circumstances in columns."""
+    """Each case is a row of a Parquet file, with its context in columns."""
     with gzip.open(shared / "vectors" / "decide.jsonl.gz", "rt", encoding="utf-8") as lines:
         cases = [json.loads(line) for line in lines]
     columns: dict[str, list[Any]] = {"number": list(range(len(cases)))}
     columns["records"] = [base64.b64decode(case["in"]) for case in cases]
     told_of = [vectors.circumstances_of(case.get("cfg", {})) for case in cases]
     for name in ("now_ms", "api_version", "base_offset", "leader_epoch", "origin"):
-        columns[name] = [circumstances[name] for circumstances in told_of]
-    columns["tid"] = [circumstances["transactional_id"] for circumstances in told_of]
+        columns[name] = [context[name] for context in told_of]
+    columns["tid"] = [context["transactional_id"] for context in told_of]
     columns["topic"] = [
         json.dumps(vectors.topic_of(case.get("cfg", {})), sort_keys=True) for case in cases
     ]

@@ -38,7 +38,7 @@ def captures(count: int) -> pa.Table:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Give two files of several row groups."""
+    """Return two files of several row groups."""
     table = captures(900)
     for number in (0, 1):
         part = table.slice(450 * number, 450)

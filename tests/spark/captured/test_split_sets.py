@@ -11,7 +11,7 @@ import ottla
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ottla.spark.captured.options import Circumstances
+from ottla.spark.captured.options import JudgeContext
 from ottla.spark.captured.split import (
     QUARANTINE_COLUMNS,
     VALID_COLUMNS,
@@ -35,8 +35,8 @@ BATCH = ottla.build_batch(
 def split(records: bytes | None, **given: Any) -> Halves:
     config = given.pop("config", None)
     profile = given.pop("profile", "strict")
-    circumstances = Circumstances(0, config, OPTIONS | given, {}, None, profile)
-    return split_set(records, circumstances, lambda _: None)
+    context = JudgeContext(0, config, OPTIONS | given, {}, None, profile)
+    return split_set(records, context, lambda _: None)
 
 
 def valid(halves: Halves) -> list[dict[str, Any]]:
@@ -207,9 +207,9 @@ def test_every_record_is_in_one_half_or_inside_bytes_of_quarantine(
 @given(captured_sets(), st.sampled_from([None, 11]))
 def test_both_frames_come_from_the_same_verdicts(data: bytes, api_version: int | None) -> None:
     given_options = OPTIONS | {"api_version": api_version}
-    circumstances = Circumstances(0, COMPACTED, given_options, {}, None, "strict")
-    both = split_set(data, circumstances, lambda _: None)
-    without = split_set(data, circumstances, lambda _: None, wants_valid=False)
+    context = JudgeContext(0, COMPACTED, given_options, {}, None, "strict")
+    both = split_set(data, context, lambda _: None)
+    without = split_set(data, context, lambda _: None, wants_valid=False)
     assert without.quarantine == both.quarantine
 
 
@@ -228,7 +228,7 @@ def test_an_undamaged_response_is_decoded_as_it_was_put(
 
 
 def covered(data: bytes, halves: Halves) -> int:
-    """Give up to where rows and bytes of the two halves make up a set, nothing twice."""
+    """Return up to where rows and bytes of the two halves make up a set, nothing twice."""
     bad = quarantine(halves)
     whole = {row["batch_position"]: row["bytes"] for row in bad if row["bytes"] is not None}
     read = {row["batch_position"] for row in (*valid(halves), *bad)} - set(whole)

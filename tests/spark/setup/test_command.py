@@ -67,7 +67,7 @@ def started(*arguments: object, mark: Path) -> subprocess.Popen[str]:
 
 
 def processes_of(mark: Path) -> dict[int, str]:
-    """Give the running processes whose environment holds a mark: they inherit it."""
+    """Return the running processes whose environment holds a mark: they inherit it."""
     found = {}
     entry = f"OTTLA_TEST_MARK={mark}\0".encode()
     for directory in Path("/proc").iterdir():

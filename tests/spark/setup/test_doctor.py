@@ -21,7 +21,7 @@ START = "import ottla.spark; ottla.spark.session('local[1]')"
 
 
 def found(report: Report, name: str) -> tuple[str, str]:
-    """Give status and finding of a check."""
+    """Return status and finding of a check."""
     (check,) = [check for check in report.checks if check.name == name]
     return check.status, check.found
 

@@ -89,7 +89,7 @@ async def _fill(servers: str) -> None:
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """Give a broker with records of every kind."""
+    """Return a broker with records of every kind."""
     try:
         with broker(tmp_path_factory.mktemp("kafka")) as running:
             asyncio.run(_fill(running.bootstrap_servers))
@@ -100,7 +100,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture
 def reading_spark(spark: Any) -> Any:
-    """Give the session, able to read from Kafka."""
+    """Return the session, able to read from Kafka."""
     try:
         jars = source_jars(spark.version)
     except MissingError as error:
@@ -113,7 +113,7 @@ def reading_spark(spark: Any) -> Any:
 
 
 def read_by_spark(spark: Any, kafka: Broker, topic: str, isolation: Isolation) -> list[Row]:
-    """Give every record of a topic as Spark's source reads it, by partition and offset."""
+    """Return every record of a topic as Spark's source reads it, by partition and offset."""
     frame = (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
@@ -143,7 +143,7 @@ def read_by_spark(spark: Any, kafka: Broker, topic: str, isolation: Isolation) -
 
 
 def read_by_ottla(directory: Path, partition: int, isolation: Isolation) -> list[Row]:
-    """Give the records of a partition as its segments hold them."""
+    """Return the records of a partition as its segments hold them."""
     return [
         (partition, r.offset, r.timestamp, r.key, r.value, tuple(r.headers))
         for r in ottla.read_partition(directory, isolation=isolation)

@@ -200,7 +200,10 @@ def test_columns_are_those_asked_for_in_that_order(demo: Path) -> None:
         ({"columns": "offset,key,velocity"}, "records has no column 'velocity', only file, topic"),
         ({"columns": "offset,offset"}, "column 'offset' is selected 2 times"),
         ({"level": "deep"}, "level is 'deep', not one of crc, decode, full"),
-        ({"partition_bytes": "64MB"}, "partition_bytes is '64MB', must be a number of at least 65536"),
+        (
+            {"partition_bytes": "64MB"},
+            "'64MB', must be a number of at least 65536",
+        ),
         ({"fail_on_data_loss": "perhaps"}, "fail_on_data_loss is 'perhaps', must be true or false"),
     ],
 )
@@ -250,7 +253,7 @@ def test_a_file_that_vanishes_after_it_was_listed_stops_the_task_unless_told_oth
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[Store]:
-    """Give an S3 server."""
+    """Return an S3 server."""
     if reason := stores.missing():
         pytest.skip(reason)
     with stores.s3_server() as url:

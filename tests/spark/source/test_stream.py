@@ -253,7 +253,7 @@ def test_a_log_that_was_cut_and_written_again_is_told_and_goes_on_behind_what_wa
         if len(batch := segment(1, base_offset=3, records=1, value_size=value_size)) == size
     )
     (directory / segment_name(0)).write_bytes(segment(1) + other + segment(3, base_offset=4))
-    with pytest.raises(SparkError, match=f"at byte {2 * size} it has offset 4, and records before"):
+    with pytest.raises(SparkError, match=f"position {2 * size} has offset 4, but records up to"):
         query.trigger()
     query.options["fail_on_data_loss"] = "false"
     query.restart()
@@ -314,7 +314,7 @@ def test_batches_come_as_a_stream_too(tmp_path: Path) -> None:
 
 
 def test_other_tables_do_not_stream(tmp_path: Path) -> None:
-    with pytest.raises(SparkError, match="table gaps takes whole logs: a stream has batches or"):
+    with pytest.raises(SparkError, match="table gaps needs whole logs: streams have batches or"):
         Query(tmp_path, table="gaps", columns="topic")
 
 

@@ -1,1 +1,1 @@
-"""Captured record sets: verdicts on a column of them, and the records they hold."""
+"""Captured record sets: verdicts on a column of them, and their records."""

@@ -1,4 +1,4 @@
-"""Record sets of a batch of Arrow rows, one by one, without a copy."""
+"""The record sets of a batch of Arrow rows, without copying."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from ottla.spark.captured.options import Circumstances
+    from ottla.spark.captured.options import JudgeContext
 
 
-def captured(
-    batch: pa.RecordBatch, circumstances: Circumstances
+def record_sets(
+    batch: pa.RecordBatch, context: JudgeContext
 ) -> Iterator[tuple[memoryview | None, Callable[[Any], Any]]]:
-    """Each record set of a batch, with a function that gives the row's value of a column."""
-    values = {index: batch.column(index).to_pylist() for index in set(circumstances.positions())}
-    for number, records in enumerate(byte_views(batch.column(circumstances.records))):
+    """Yields each record set of a batch, with a function from a column to its value in the row."""
+    values = {index: batch.column(index).to_pylist() for index in set(context.positions())}
+    for number, records in enumerate(byte_views(batch.column(context.records))):
         yield records, lambda index, number=number: values[index][number]  # type: ignore[misc]
 
 
 def byte_views(array: pa.Array) -> Iterator[memoryview | None]:
-    """The values of a binary array, not copied; None for null."""
+    """Yields the values of a binary array without copying them; None for null."""
     ends, data = bytes_and_ends(array)
     view = data.data
     valid = None if array.null_count == 0 else array.is_valid().to_pylist()
@@ -34,7 +34,7 @@ def byte_views(array: pa.Array) -> Iterator[memoryview | None]:
 
 
 def bytes_and_ends(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Where the values of a binary array end, from 0 on, and their bytes, not copied."""
+    """Returns the ends of the values of a binary array, from 0, and their bytes, not copied."""
     import numpy as np
     import pyarrow as pa
 

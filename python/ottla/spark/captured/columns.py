@@ -1,4 +1,4 @@
-"""The columns that Ottla adds to captured record sets, and their types in Spark and in Arrow."""
+"""The columns that Ottla adds to captured record sets, with their Spark and Arrow types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CapturedColumn:
-    """Name, type in Spark's language and meaning of a column that Ottla adds."""
+    """Name, Spark type and meaning of a column that Ottla adds."""
 
     name: str
     type: str
@@ -26,36 +26,36 @@ class CapturedColumn:
 RECORD_ERROR = "struct<batch_index:int,message:string,error:int>"
 
 VERDICT_COLUMNS = (
-    CapturedColumn("accepted", "boolean", "whether the leader takes the set"),
-    CapturedColumn("error", "int", "Kafka's error code, 0 for none; null where nothing was judged"),
+    CapturedColumn("accepted", "boolean", "whether the leader accepts the set"),
+    CapturedColumn("error", "int", "Kafka's error code, 0 for none; null if nothing was judged"),
     CapturedColumn("error_name", "string", "Kafka's name for it, such as `INVALID_RECORD`"),
     CapturedColumn(
-        "error_message", "string", "what was found and expected; or why nothing was judged"
+        "error_message", "string", "what was found and expected, or why nothing was judged"
     ),
+    CapturedColumn("record_errors", f"array<{RECORD_ERROR}>", "the faulty records, ascending"),
     CapturedColumn(
-        "record_errors", f"array<{RECORD_ERROR}>", "the records to blame, ascending; else empty"
-    ),
-    CapturedColumn(
-        "is_request_wide", "boolean", "whether Kafka fails every partition of the request with it"
+        "is_request_wide", "boolean", "whether Kafka fails every partition of the request"
     ),
     CapturedColumn(
         "base_offset", "bigint", "offset of the first record; -1 if nothing is appended"
     ),
     CapturedColumn("last_offset", "bigint", "offset of the last record; -1 if nothing is appended"),
-    CapturedColumn("log_append_time_ms", "bigint", "-1 where the topic keeps the producer's times"),
+    CapturedColumn(
+        "log_append_time_ms", "bigint", "-1 if the topic keeps the producer's timestamps"
+    ),
     CapturedColumn("max_timestamp_ms", "bigint", "the largest timestamp; -1 for none"),
     CapturedColumn(
-        "offset_of_max_timestamp", "bigint", "offset of the first record that has it; -1 for none"
+        "offset_of_max_timestamp", "bigint", "offset of the first record with it; -1 for none"
     ),
-    CapturedColumn("stored_size", "bigint", "bytes that are appended"),
-    CapturedColumn("is_rebuilt", "boolean", "whether the records are written anew"),
-    CapturedColumn("converted", "bigint", "records written anew"),
+    CapturedColumn("stored_size", "bigint", "bytes to append"),
+    CapturedColumn("is_rebuilt", "boolean", "whether the records are written again"),
+    CapturedColumn("converted", "bigint", "records written again"),
 )
-"""What `validate` adds, each as the attribute of `ottla.Verdict` of that name has it."""
+"""The columns that `validate` adds, with the values of the attributes of `ottla.Verdict`."""
 
 
 def verdict_schema(prefix: str = "") -> StructType:
-    """Gives the columns of `VERDICT_COLUMNS` as a schema.
+    """Returns the columns of `VERDICT_COLUMNS` as a schema.
 
     Raises:
         MissingDependencyError: PySpark is not installed.
@@ -66,10 +66,10 @@ def verdict_schema(prefix: str = "") -> StructType:
 def with_columns(
     fields: Sequence[Any], columns: Iterable[CapturedColumn], prefix: str
 ) -> StructType:
-    """The schema of fields and the columns behind them.
+    """Returns the schema of fields followed by columns.
 
     Raises:
-        ValueError: a name would be there twice.
+        ValueError: two columns would have the same name.
     """
     require_pyspark()
     from pyspark.sql import types
@@ -89,18 +89,18 @@ def with_columns(
         "binary": types.BinaryType(),
         f"array<{RECORD_ERROR}>": types.ArrayType(error),
     }
-    there = {field.name.lower() for field in fields}
-    twice = [prefix + column.name for column in columns if (prefix + column.name).lower() in there]
+    taken = {field.name.lower() for field in fields}
+    twice = [prefix + column.name for column in columns if (prefix + column.name).lower() in taken]
     if twice:
         raise ValueError(
-            f"the frame has columns {', '.join(twice)} already: choose other names with prefix="
+            f"the frame already has columns {', '.join(twice)}: choose other names with prefix="
         )
     added = [types.StructField(prefix + c.name, known[c.type]) for c in columns]
     return types.StructType([*fields, *added])
 
 
 def arrow_types(columns: Iterable[CapturedColumn]) -> list[pa.DataType]:
-    """Arrow's types of columns."""
+    """Returns the Arrow types of columns."""
     import pyarrow as pa
 
     error = pa.struct(

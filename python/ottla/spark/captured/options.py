@@ -1,4 +1,4 @@
-"""What a verdict depends on beside the bytes: options, a configuration, and their columns."""
+"""What a verdict depends on besides the bytes: options, configuration, and columns with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ottla.records import SetPart, Verdict
 
-# Options of `ottla.validate` that may be told for each row, and Spark's types that fit.
+# Options of `ottla.validate` that may differ between rows, and the Spark types they accept.
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 ROW_OPTIONS: dict[str, tuple[str, ...]] = {
     "now_ms": WHOLE_NUMBERS,
@@ -28,21 +28,21 @@ ROW_OPTIONS: dict[str, tuple[str, ...]] = {
     "origin": ("string",),
     "transactional_id": ("string",),
 }
-# Of these a string is a value, and only a Column stands for a column.
+# For these a string is a value; only a Column stands for a column.
 TEXTS = ("origin", "transactional_id")
-# Null in a column is a value of these, as None is.
+# For these a null in a column is a value, like None.
 MAY_BE_NULL = ("api_version", "transactional_id")
 
 NO_RECORDS = "nothing to judge: the record set is null"
 
 
 def no_config(topic: str | None) -> str:
-    """Why a record set of a topic is not judged."""
+    """Returns why a record set of a topic is not judged."""
     return f"nothing was judged: there is no configuration for topic {topic!r}"
 
 
 Config = TopicConfig | Mapping[str, TopicConfig] | None
-Decided = TypeVar("Decided")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +57,21 @@ class RequestOptions:
     transactional_id: Any = None
 
     def by_name(self) -> dict[str, Any]:
-        """What was given, by the name of the option."""
+        """Returns the options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def split(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Values, and names of columns; expressions are among the values."""
+        """Returns values and names of columns by option; expressions are among the values."""
         given = self.by_name()
         named = {name: value for name, value in given.items() if _is_name(name, value)}
         return {name: value for name, value in given.items() if name not in named}, named
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What a verdict depends on beside the bytes; `columns` tells where a row has it.
+class JudgeContext:
+    """What a verdict depends on besides the bytes; `columns` are the columns of a row that have it.
 
-    Columns are named where rows are rows, and counted where they are Arrow.
+    Columns are given by name for rows, and by index for Arrow.
     """
 
     records: Any
@@ -82,32 +82,32 @@ class Circumstances:
     profile: str
 
     def check(self) -> None:
-        """Raises ValueError or TypeError where no row could be judged."""
+        """Raises ValueError or TypeError if no row could be judged."""
         config = None if isinstance(self.config, dict) else self.config
         verdict_on(b"", config, profile=self.profile, **{"now_ms": 0, **self.constants})
 
     def positions(self) -> list[Any]:
-        """Columns that are asked for, beside that of the record sets."""
+        """Returns the columns needed besides that of the record sets."""
         topic = [self.topic] if isinstance(self.config, dict) else []
         return [*self.columns.values(), *topic]
 
-    def moved(self, positions: Mapping[Any, int]) -> Circumstances:
-        """The same where columns have other positions."""
+    def at_positions(self, positions: Mapping[Any, int]) -> JudgeContext:
+        """Returns this context for columns at other positions."""
         columns = {name: positions[at] for name, at in self.columns.items()}
         topic = positions.get(self.topic)
         return replace(self, records=positions[self.records], columns=columns, topic=topic)
 
     def judge(self, records: Any, row: Callable[[Any], Any]) -> Verdict | str:
-        """The verdict on a record set, or why there is none; `row` returns a column's value."""
+        """Returns the verdict on a record set, or why there is none; `row` returns a column."""
         return self._decide(verdict_on, records, row)
 
     def split(self, records: Any, row: Callable[[Any], Any]) -> list[SetPart] | str:
-        """The parts of a record set, good and refused, or why there are none."""
+        """Returns the parts of a record set, valid and rejected, or why there are none."""
         return self._decide(validate_each, records, row)
 
     def _decide(
-        self, decide: Callable[..., Decided], records: Any, row: Callable[[Any], Any]
-    ) -> Decided | str:
+        self, decide: Callable[..., Result], records: Any, row: Callable[[Any], Any]
+    ) -> Result | str:
         if records is None:
             return NO_RECORDS
         config = self.config
@@ -136,19 +136,19 @@ def prepare(
     *,
     profile: str,
     topic: str | Column,
-) -> tuple[DataFrame, Circumstances]:
-    """Looks through what a call was given, against the columns there are.
+) -> tuple[DataFrame, JudgeContext]:
+    """Checks the arguments of a call against the columns of a frame.
 
-    Gives the frame, with a column at its end for each option that is an expression.
+    Returns the frame with an additional column for each option that is an expression.
 
     Raises:
-        ValueError, TypeError: as `validate`.
+        ValueError, TypeError: see `validate`.
     """
     require_pyspark()
     there = [(field.name, field.dataType.simpleString()) for field in df.schema.fields]
     records = _find(there, column, ("binary",), "column")
     wanted = options.by_name()
-    checked = checked_config(config)
+    checked = check_config(config)
     if isinstance(checked, dict):
         wanted["topic"] = topic
     added: list[Column] = []
@@ -162,20 +162,20 @@ def prepare(
         else:
             constants[name] = given
     topic_at = columns.pop("topic", None)
-    circumstances = Circumstances(records, checked, constants, columns, topic_at, profile)
-    circumstances.check()
+    context = JudgeContext(records, checked, constants, columns, topic_at, profile)
+    context.check()
     if not added:
-        return df, circumstances
+        return df, context
     frame = df.select("*", *added)
     made = frame.schema.fields[len(there) :]
     for field in made:
         name = field.name.removeprefix("__ottla_")
         _check_type(field.dataType.simpleString(), ROW_OPTIONS.get(name, ("string",)), name)
-    return frame, circumstances
+    return frame, context
 
 
-def checked_config(config: object) -> TopicConfig | dict[str, TopicConfig] | None:
-    """A configuration, or several by topic.
+def check_config(config: object) -> TopicConfig | dict[str, TopicConfig] | None:
+    """Returns a configuration, or several by topic.
 
     Raises:
         TypeError: anything else.
@@ -185,14 +185,14 @@ def checked_config(config: object) -> TopicConfig | dict[str, TopicConfig] | Non
     if isinstance(config, Mapping):
         for name, value in config.items():
             if not isinstance(name, str) or not isinstance(value, TopicConfig):
-                raise TypeError(f"config of topic {name!r} is a TopicConfig, not {value!r}")
+                raise TypeError(f"config of topic {name!r} must be a TopicConfig, not {value!r}")
         return dict(config)
     found = type(config).__name__
-    raise TypeError(f"config is a TopicConfig, or one for each topic by name, not {found}")
+    raise TypeError(f"config must be a TopicConfig, or one per topic name, not {found}")
 
 
 def is_column(given: object) -> bool:
-    """Whether something is an expression of Spark."""
+    """Whether an argument is a Spark expression."""
     from pyspark.sql import Column
 
     return isinstance(given, Column)
@@ -204,15 +204,15 @@ def _is_name(option: str, given: object) -> bool:
 
 
 def _find(there: Sequence[tuple[str, str]], name: str, types: tuple[str, ...], what: str) -> int:
-    """Where the column of a name is, if it fits."""
+    """Returns the index of a column, checking its name and type."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} is the name of a column, not {name!r}")
+        raise TypeError(f"{what} must be the name of a column, not {name!r}")
     names = [field for field, _ in there]
     if names.count(name) != 1:
         near = get_close_matches(name, names, 1)
-        found = "twice" if name in names else "not there"
+        found = "twice" if name in names else "missing"
         hint = f"; did you mean {near[0]!r}?" if near and name not in names else ""
-        raise ValueError(f"{what} {name!r} is {found} among the columns {names}{hint}")
+        raise ValueError(f"{what} {name!r} is {found} in the columns {names}{hint}")
     at = names.index(name)
     _check_type(there[at][1], types, f"{what} {name!r}")
     return at
@@ -222,5 +222,5 @@ def _check_type(found: str, types: tuple[str, ...], what: str) -> None:
     if found in types:
         return
     hint = "; convert it with unix_millis" if found.startswith("timestamp") else ""
-    hint = "; unbase64 or unhex turn text into bytes" if types == ("binary",) else hint
+    hint = "; unbase64 or unhex convert text to bytes" if types == ("binary",) else hint
     raise ValueError(f"{what} is of type {found}, expected {' or '.join(types)}{hint}")

@@ -1,27 +1,25 @@
-"""Record sets in Parquet files, judged where the files are read: no row passes through the JVM.
+"""Judges record sets in Parquet files where the files are read: no row passes through the JVM.
 
-Spark lists the files and knows their schema; each task reads row groups itself. Bytes in, a verdict
-out: the way of a large column from Parquet through the JVM into Python costs several times what a
-verdict costs.
+Spark lists the files and reads their schema; each task reads row groups itself. Moving a large
+column from Parquet through the JVM to Python would cost several times as much as the verdicts.
 """
 
 from __future__ import annotations
 
-import io
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ottla.errors import SparkError
 from ottla.spark.captured.columns import VERDICT_COLUMNS, with_columns
-from ottla.spark.captured.options import Circumstances, Config, RequestOptions, is_column, prepare
-from ottla.spark.captured.validate import Job, judge_batches
+from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, is_column, prepare
+from ottla.spark.captured.validate import JudgeJob, judge_batches
 from ottla.spark.setup.jobs import job
 from ottla.spark.work.items import frame_of_work, rows_of_work
 from ottla.spark.work.kind import require_pyspark
 from ottla.spark.work.packing import TaskSize, group_items
-from ottla.storage import files_of, full_path
-from ottla.storage.objects import ObjectFile
+from ottla.storage import LocalPlace, files_of, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,12 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["validate_parquet"]
 
 TASK_SIZE = TaskSize(max_bytes=256 << 20, min_bytes=16 << 20, tasks_per_core=2, tasks_on_connect=64)
-"""Bytes of Parquet that a task reads, if a row group has no more."""
+"""Size of the Parquet that a task reads, unless a row group is larger."""
 
 BATCH_BYTES = 8 << 20
-"""About so many bytes of a row group are judged at a time."""
+"""Approximate size of the rows judged at a time."""
 
-# Types of columns that are handed on, as Spark writes them, and what Arrow calls them there.
+# Spark types of columns that are kept, and the Arrow types of Spark's Parquet files.
 _ARROW_TYPES = {
     "boolean": "bool",
     "tinyint": "int8",
@@ -76,27 +74,27 @@ def validate_parquet(
     keep_records: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Gives the verdicts of `validate` on a column of Parquet files, read by the tasks themselves.
+    """Returns the verdicts of `validate` on a column of Parquet files, read by the tasks.
 
-    The same as ``validate(spark.read.parquet(paths), …)``, several times as fast where record sets
-    are large: their bytes stay in the worker. Each task reads some row groups, from paths of the
-    machine it runs on or from an object store.
+    The result is that of ``validate(spark.read.parquet(paths), …)``, several times as fast if
+    record sets are large, because their bytes stay in the worker. Each task reads some row groups,
+    from local paths or from an object store.
 
     Args:
         spark: the session, classic or Spark Connect.
-        paths: what `spark.read.parquet` takes; partition columns in the names of directories count.
+        paths: as for `spark.read.parquet`; includes partition columns in the names of directories.
         column, config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id,
-            profile, topic, prefix: as in `validate`; what differs from row to row is the name of a
+            profile, topic, prefix: see `validate`; what differs between rows is the name of a
             column.
-        columns: the other columns to keep; without it all of them.
-        keep_records: whether `column` itself is kept. Its bytes then go through the JVM after all.
-        storage_options: how object stores are reached, as for `ottla.audit`.
+        columns: the other columns to keep; all by default.
+        keep_records: whether to keep `column` itself. Its bytes then pass through the JVM.
+        storage_options: settings of object stores; see `ottla.audit`.
 
     Raises:
-        ValueError, TypeError, MissingDependencyError: as `validate`; or a column to keep is a list,
-            a map or a struct.
-        SparkError: there are no such files, or their schema cannot be read. A file that is damaged
-            further on fails the action that reads it; `ottla.spark.job` makes a sentence of that.
+        ValueError, TypeError, MissingDependencyError: see `validate`; or a column to keep is a
+            list, a map or a struct.
+        SparkError: there are no such files, or their schema cannot be read. Damage further on fails
+            the action that reads the file; `ottla.spark.job` turns that into one sentence.
 
     >>> validate_parquet(spark, "captures", now_ms="captured_ms").show()  # doctest: +SKIP
     """
@@ -109,15 +107,15 @@ def validate_parquet(
         origin=origin,
         transactional_id=transactional_id,
     )
-    _refuse_expressions({**options.by_name(), "topic": topic})
+    _reject_expressions({**options.by_name(), "topic": topic})
     listed = [paths] if isinstance(paths, str) else list(paths)
     with job(f"reading the schema of {', '.join(listed)}"):
         df = spark.read.parquet(*listed)
         fields = df.schema.fields
-    _, circumstances = prepare(df, column, config, options, profile=profile, topic=topic)
+    _, context = prepare(df, column, config, options, profile=profile, topic=topic)
     kept = _kept([field.name for field in fields], column, columns, keep_records=keep_records)
     schema = with_columns([fields[index] for index in kept], VERDICT_COLUMNS, prefix)
-    work = _work(fields, circumstances, kept, schema.names, storage_options)
+    work = _work(fields, context, kept, schema.names, storage_options)
     with job(f"listing {', '.join(listed)}"):
         reads = _reads(spark, df, listed, storage_options)
     return frame_of_work(spark, "ottla.spark.captured.parquet:judge_files", work, reads, schema)
@@ -125,7 +123,7 @@ def validate_parquet(
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A part of a file: the row groups whose middle lies in it."""
+    """A part of a file: the row groups whose middle is inside it."""
 
     uri: str
     start: int
@@ -134,10 +132,10 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What every task is told, beside its reads."""
+class ReadTask:
+    """The arguments of every task, besides its reads."""
 
-    judge: Job
+    judge: JudgeJob
     names: tuple[str, ...]
     types: tuple[str, ...]
     storage_options: Mapping[str, str]
@@ -145,37 +143,38 @@ class Work:
 
 def _work(
     fields: Sequence[Any],
-    circumstances: Circumstances,
+    context: JudgeContext,
     kept: Sequence[int],
     names: Sequence[str],
     storage_options: Mapping[str, str] | None,
-) -> Work:
-    """What tasks are told that read no more than the columns they need."""
-    needed = sorted({circumstances.records, *kept, *circumstances.positions()})
+) -> ReadTask:
+    """Returns the arguments of tasks, which read only the columns they need."""
+    needed = sorted({context.records, *kept, *context.positions()})
     types = _types([fields[index] for index in needed])
-    judge = Job(
-        circumstances.moved({index: at for at, index in enumerate(needed)}),
+    judge = JudgeJob(
+        context.at_positions({index: at for at, index in enumerate(needed)}),
         tuple(needed.index(index) for index in kept),
         tuple(names),
     )
-    return Work(judge, tuple(types), tuple(types.values()), dict(storage_options or {}))
+    return ReadTask(judge, tuple(types), tuple(types.values()), dict(storage_options or {}))
 
 
-def _refuse_expressions(options: Mapping[str, Any]) -> None:
+def _reject_expressions(options: Mapping[str, Any]) -> None:
     for name, given in options.items():
         if is_column(given):
             raise TypeError(
-                f"{name}: tasks that read files know values and names of columns, no expressions"
+                f"{name} must be a value or the name of a column: expressions are not available"
+                " to tasks that read files"
             )
 
 
 def _types(fields: Sequence[Any]) -> dict[str, str]:
-    """The types of columns that are read, by name."""
+    """Returns the types of the columns to read, by name."""
     types = {field.name: field.dataType.simpleString() for field in fields}
     for name, type_ in types.items():
         if type_ not in _ARROW_TYPES:
             raise ValueError(
-                f"column {name!r} is of type {type_}, which is not handed on: leave it out with"
+                f"column {name!r} is of type {type_}, which cannot be kept: omit it with"
                 f" columns=[…], expected one of {', '.join(_ARROW_TYPES)}"
             )
     return types
@@ -184,10 +183,10 @@ def _types(fields: Sequence[Any]) -> dict[str, str]:
 def _kept(
     names: Sequence[str], column: str, columns: Sequence[str] | None, *, keep_records: bool
 ) -> list[int]:
-    """Positions of the columns to keep."""
+    """Returns the positions of the columns to keep."""
     unknown = [name for name in columns or () if name not in names]
     if unknown:
-        raise ValueError(f"{', '.join(unknown)} of columns= is not among the columns {names}")
+        raise ValueError(f"{', '.join(unknown)} in columns= is not in the columns {names}")
     others = [name for name in names if name != column and (columns is None or name in columns)]
     return [
         at for at, name in enumerate(names) if name in others or (name == column and keep_records)
@@ -200,7 +199,7 @@ def _reads(
     paths: Sequence[str],
     storage_options: Mapping[str, str] | None,
 ) -> list[tuple[Read, ...]]:
-    """Parts of the files for each task, in the order of their names."""
+    """Returns the parts of files for each task, in the order of their names."""
     wanted = {full_path(uri): uri for uri in df.inputFiles()}
     listing = (
         spark.read.format("binaryFile")
@@ -223,20 +222,20 @@ def _reads(
     return [tuple(group) for group in tasks]
 
 
-def judge_files(work: tuple[Work, Sequence[bytes]]) -> Reader:
-    """The work of a task: reads by the number of the task in, verdicts on what they hold out."""
-    told, packed = work
-    judge = judge_batches(told.judge)
+def judge_files(work: tuple[ReadTask, Sequence[bytes]]) -> Reader:
+    """Returns the work of a task: from its number to the verdicts on its parts of files."""
+    task, packed = work
+    judge = judge_batches(task.judge)
 
-    def judged(_: int, reads: Sequence[Read]) -> Iterator[pa.RecordBatch]:
+    def verdicts(_: int, reads: Sequence[Read]) -> Iterator[pa.RecordBatch]:
         for read in reads:
-            yield from judge(_batches(told, read))
+            yield from judge(_batches(task, read))
 
-    return rows_of_work(packed, judged)
+    return rows_of_work(packed, verdicts)
 
 
-def _batches(work: Work, read: Read) -> Iterator[pa.RecordBatch]:
-    """The columns of a part of a file that are needed, some rows at a time."""
+def _batches(work: ReadTask, read: Read) -> Iterator[pa.RecordBatch]:
+    """Yields the needed columns of a part of a file in chunks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -266,7 +265,7 @@ def _batches(work: Work, read: Read) -> Iterator[pa.RecordBatch]:
 
 
 def _groups(metadata: Any, read: Read) -> Iterator[int]:
-    """Row groups whose middle lies in the part; every group is in one part of its file."""
+    """Yields the row groups whose middle is in the part; each group is in one part of its file."""
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
         first = group.column(0)
@@ -278,21 +277,21 @@ def _groups(metadata: Any, read: Read) -> Iterator[int]:
 
 
 def _rows_at_once(metadata: Any, groups: Sequence[int]) -> int:
-    """Rows of about `BATCH_BYTES`, where rows are as large as on average."""
+    """Returns the number of rows in `BATCH_BYTES`, at the average size of a row."""
     found = [metadata.row_group(group) for group in groups]
     rows = sum(int(group.num_rows) for group in found)
     size = sum(int(group.total_byte_size) for group in found)
     return max(1, rows * BATCH_BYTES // max(1, size))
 
 
-def _opened(read: Read, storage_options: Mapping[str, str]) -> Any:
+def _opened(read: Read, storage_options: Mapping[str, str]) -> pa.NativeFile:
     import pyarrow as pa
 
     path = full_path(read.uri)
     place = files_of(path, storage_options).place(path, read.size)
-    if isinstance(place, bytes):
-        return pa.memory_map(place.decode("utf-8", "surrogateescape"))
-    return pa.PythonFile(io.BufferedReader(ObjectFile(place)), mode="r")
+    if isinstance(place, LocalPlace):
+        return pa.memory_map(os.fsdecode(place))
+    return pa.PythonFile(place.open(), mode="r")
 
 
 def _arrow_type(type_: str) -> pa.DataType:
@@ -310,7 +309,7 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _repeated(uri: str, name: str, type_: pa.DataType, count: int) -> pa.Array:
-    """A column that the file has not: of the name of its directory, or null."""
+    """A column that the file lacks: the value in the name of its directory, or null."""
     import pyarrow as pa
 
     for part in uri.split("/"):

@@ -1,4 +1,4 @@
-"""Verdicts on the record sets of an RDD: bytes or rows in, rows out."""
+"""Verdicts on the record sets of an RDD: from bytes or rows to rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ottla.spark.captured.columns import VERDICT_COLUMNS
-from ottla.spark.captured.options import Circumstances, Config, RequestOptions, checked_config
+from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, check_config
 from ottla.spark.work.kind import require_pyspark
 from ottla.spark.work.worker import run_rows_in_worker
 
@@ -35,25 +35,25 @@ def validate_partition(
     topic: str = "topic",
     prefix: str = "",
 ) -> Callable[[Iterator[Any]], Iterator[Row]]:
-    """Gives a function for `rdd.mapPartitions` that judges the record sets of a partition.
+    """Returns a function for `rdd.mapPartitions` that judges the record sets of a partition.
 
     ::
 
         verdicts = rdd.mapPartitions(ottla.spark.validate_partition(now_ms=1_700_000_000_000))
         verdicts.toDF(ottla.spark.verdict_schema())
 
-    Over bytes it yields a `Row` of the columns of `VERDICT_COLUMNS` for each. Over rows (`Row`s or
-    dictionaries) it yields `Row`s of their fields and these columns; an option may then be the name
-    of a field. `record_errors` is a list of `Row`s. RDDs are not to be had on Spark Connect:
-    `validate` works there, too, and is faster.
+    For bytes, it yields a `Row` with the columns of `VERDICT_COLUMNS`. For rows (`Row`s or
+    dictionaries), it yields `Row`s with their fields and these columns; an option may then be the
+    name of a field. `record_errors` is a list of `Row`s. Spark Connect has no RDDs; `validate`
+    works there too, and is faster.
 
     Args:
         config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile,
-            topic, prefix: as in `validate`, names of fields in place of columns.
+            topic, prefix: see `validate`, with names of fields instead of columns.
         column: the field with the record set.
 
     Raises:
-        ValueError, TypeError: as `validate`; from an action for what only the rows show.
+        ValueError, TypeError: see `validate`; raised by an action if only the rows show it.
         MissingDependencyError: PySpark is not installed.
     """
     require_pyspark()
@@ -66,20 +66,20 @@ def validate_partition(
         transactional_id=transactional_id,
     )
     constants, named = options.split()
-    judge = Circumstances(column, checked_config(config), constants, named, topic, profile)
+    judge = JudgeContext(column, check_config(config), constants, named, topic, profile)
     judge.check()
     return run_rows_in_worker("ottla.spark.captured.rows:judge_rows", _RowJob(judge, prefix))
 
 
 @dataclass(frozen=True, slots=True)
 class _RowJob:
-    circumstances: Circumstances
+    context: JudgeContext
     prefix: str
 
 
 _NAMES = [column.name for column in VERDICT_COLUMNS]
 _ERRORS_AT, _SIZE_AT = _NAMES.index("record_errors"), _NAMES.index("stored_size")
-# The other columns are attributes as they stand.
+# The other columns are attributes of the verdict.
 _FIRST = attrgetter(*_NAMES[:_ERRORS_AT])
 _MIDDLE = attrgetter(*_NAMES[_ERRORS_AT + 1 : _SIZE_AT])
 _LAST = attrgetter(*_NAMES[_SIZE_AT + 1 :])
@@ -88,7 +88,7 @@ _NOT_JUDGED = (None,) * (len(VERDICT_COLUMNS) - 4)
 
 
 def verdict_row(verdict: Verdict | str) -> tuple[Any, ...]:
-    """A verdict as values of `VERDICT_COLUMNS`; record errors are tuples."""
+    """Returns a verdict as values of `VERDICT_COLUMNS`; record errors are tuples."""
     if isinstance(verdict, str):
         return (False, None, None, verdict, *_NOT_JUDGED)
     errors = [_RECORD_ERROR(error) for error in verdict.record_errors]
@@ -97,10 +97,10 @@ def verdict_row(verdict: Verdict | str) -> tuple[Any, ...]:
 
 
 def judge_rows(job: _RowJob) -> Callable[[Iterator[Any]], Iterator[Row]]:
-    """What a task of `validate_partition` does."""
+    """Returns the work of a task of `validate_partition`."""
     from pyspark.sql import Row
 
-    circumstances = job.circumstances
+    context = job.context
     names = [job.prefix + column.name for column in VERDICT_COLUMNS]
     record_error = Row("batch_index", "message", "error")
     makers: dict[tuple[str, ...], Row] = {(): Row(*names)}
@@ -109,8 +109,8 @@ def judge_rows(job: _RowJob) -> Callable[[Iterator[Any]], Iterator[Row]]:
         if fields not in makers:
             twice = [name for name in names if name in fields]
             if twice:
-                there = ", ".join(twice)
-                raise ValueError(f"rows have {there} already: choose other names with prefix=")
+                taken = ", ".join(twice)
+                raise ValueError(f"rows already have {taken}: choose other names with prefix=")
             makers[fields] = Row(*fields, *names)
         return makers[fields]
 
@@ -125,8 +125,8 @@ def judge_rows(job: _RowJob) -> Callable[[Iterator[Any]], Iterator[Row]]:
                 mapping = item.asDict() if isinstance(item, Row) else item
                 fields, given = tuple(mapping), tuple(mapping.values())
                 value = _field_of(mapping)
-                records = value(circumstances.records)
-            row = list(verdict_row(circumstances.judge(records, value)))
+                records = value(context.records)
+            row = list(verdict_row(context.judge(records, value)))
             if row[_ERRORS_AT] is not None:
                 row[_ERRORS_AT] = [record_error(*error) for error in row[_ERRORS_AT]]
             yield maker(fields)(*given, *row)
@@ -135,7 +135,7 @@ def judge_rows(job: _RowJob) -> Callable[[Iterator[Any]], Iterator[Row]]:
 
 
 def _no_fields(name: str) -> Any:
-    raise ValueError(f"{name} is to be a field of each row, but the rows are bytes")
+    raise ValueError(f"{name} must be a field of each row, but the rows are bytes")
 
 
 def _field_of(row: Mapping[str, Any]) -> Callable[[Any], Any]:

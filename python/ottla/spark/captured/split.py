@@ -1,7 +1,7 @@
-"""Captured record sets split by record: the good ones decoded, the bad ones in quarantine.
+"""Captured record sets split by record: valid records decoded, others in quarantine.
 
-Each of the two frames is a function of the captured rows alone, computed when it is used; that both
-come from the same verdicts makes them complement each other.
+Each of the two frames is a function of the captured rows alone, computed when it is used. Both are
+derived from the same verdicts, so they complement each other.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.result.columns import FILE_COLUMNS, QUARANTINE, RECORDS
 from ottla.audit.result.tables import jsonable
-from ottla.spark.captured.buffers import captured
+from ottla.spark.captured.buffers import record_sets
 from ottla.spark.captured.columns import CapturedColumn, arrow_types, with_columns
-from ottla.spark.captured.options import Circumstances, Config, RequestOptions, prepare
+from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, prepare
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
 
@@ -33,14 +33,14 @@ Half = Literal["valid", "quarantine"]
 
 _SPARK_TYPES = {"int64": "bigint", "int32": "int", "list": "string"}
 _DOCS = {
-    "batch_position": "where its batch, or these bytes, begin in the record set",
-    "offset": "as it stands in the batch: from 0 in a produce request, of the log in a response",
+    "batch_position": "position of its batch, or of these bytes, in the record set",
+    "offset": "as in the batch: from 0 in a produce request, the log's offset in a response",
     "headers": "pairs of key and value, as JSON",
-    "reason": "Kafka's name of the error, or the kind of fault where the bytes cannot be read",
-    "size": "bytes of a range that is given whole; null for a record",
-    "bytes": "these bytes, as they were captured",
+    "reason": "Kafka's name of the error, or the kind of fault if the bytes cannot be read",
+    "size": "size of a range in `bytes`; null for a record",
+    "bytes": "the bytes of that range",
 }
-_ERROR = CapturedColumn("error", "int", "Kafka's error code; null where nothing was judged")
+_ERROR = CapturedColumn("error", "int", "Kafka's error code; null if nothing was judged")
 
 
 def _captured_columns(columns: Any) -> tuple[CapturedColumn, ...]:
@@ -51,18 +51,18 @@ def _captured_columns(columns: Any) -> tuple[CapturedColumn, ...]:
 
 
 VALID_COLUMNS = _captured_columns(RECORDS[FILE_COLUMNS:])
-"""What the valid half of `split` has of each record, named as in the table `records`."""
+"""Columns of the valid half of `split`, named as in the table `records`."""
 
 QUARANTINE_COLUMNS = (
     *VALID_COLUMNS,
     _ERROR,
     *_captured_columns(QUARANTINE[len(RECORDS) :]),
 )
-"""What the other half has: a record to blame, or bytes that are refused whole."""
+"""Columns of the other half: a faulty record, or bytes that are rejected as a whole."""
 
 NOT_JUDGED = "not-judged"
 
-# A batch of rows that goes back to Spark: about so many bytes, and at most so many rows.
+# Limits of a batch of rows sent back to Spark.
 OUT_BYTES = 4 << 20
 OUT_ROWS = 16_384
 
@@ -80,31 +80,31 @@ def split(
     topic: str | Column = "topic",
     prefix: str = "",
 ) -> tuple[DataFrame, DataFrame]:
-    """Gives the good records of captured sets, decoded, and the bad ones with the reason.
+    """Returns the valid records of captured sets, decoded, and the others with the reason.
 
-    Gives two frames, ``valid`` and ``quarantine``, which have the other columns of `df` beside each
+    Returns two frames, ``valid`` and ``quarantine``, with the other columns of `df` beside each
     record. The first adds `VALID_COLUMNS`, those of the audit's table `records`, the second
-    `QUARANTINE_COLUMNS`. Where the leader blames records of a batch, these are in quarantine and
-    the rest of the batch is valid. A batch that is refused whole, or of which not every record can
-    be read, is one row of quarantine with its bytes; so are an incomplete batch at the end and a
-    record set that is null or not judged. Every record is in exactly one of the two, or inside such
-    bytes.
+    `QUARANTINE_COLUMNS`. If the leader blames certain records of a batch, these are in quarantine
+    and the rest of the batch is valid. A batch that is rejected as a whole, or with a record that
+    cannot be read, is one row of quarantine with its bytes; so are an incomplete batch at the end
+    and a record set that is null or not judged. Every record is in exactly one of the two, or
+    inside such bytes.
 
-    Of several batches in a set each is judged alone, where the set may have several: with
-    ``api_version`` ``None``, or below 3. For fetch responses give ``api_version=None,
-    origin="replication"``: then a batch is held against the rules of the format, as a follower and
-    a careful consumer would, and not against a topic's configuration.
+    A set may have several batches, each judged alone, if ``api_version`` is ``None`` or below 3.
+    For fetch responses, use ``api_version=None, origin="replication"``: then each batch is checked
+    against the rules of the format, as by a follower and a careful consumer, and not against the
+    topic's configuration.
 
-    Each frame is computed when it is used, from `df`: using both reads `df` twice. `df.persist()`
-    before the call spares that, and is needed where `df` does not give the same rows twice.
+    Each frame is computed from `df` when it is used: using both reads `df` twice. `df.persist()`
+    before the call avoids that, and is needed if `df` does not return the same rows twice.
 
     Args:
-        df, column, config, now_ms, api_version, origin, transactional_id, profile, topic: as in
+        df, column, config, now_ms, api_version, origin, transactional_id, profile, topic: see
             `ottla.spark.validate`.
-        prefix: goes before the names of the new columns.
+        prefix: prefix of the names of the new columns.
 
     Raises:
-        ValueError, TypeError, MissingDependencyError: as `ottla.spark.validate`.
+        ValueError, TypeError, MissingDependencyError: see `ottla.spark.validate`.
 
     >>> import ottla, ottla.spark
     >>> spark = ottla.spark.session("local[2]")  # doctest: +SKIP
@@ -122,14 +122,14 @@ def split(
         origin=origin,
         transactional_id=transactional_id,
     )
-    frame, circumstances = prepare(df, column, config, options, profile=profile, topic=topic)
-    there = df.schema.fields
-    kept = [index for index, field in enumerate(there) if field.name != column]
+    frame, context = prepare(df, column, config, options, profile=profile, topic=topic)
+    fields = df.schema.fields
+    kept = [index for index, field in enumerate(fields) if field.name != column]
 
     def half(which: Half) -> DataFrame:
         columns = VALID_COLUMNS if which == "valid" else QUARANTINE_COLUMNS
-        schema = with_columns([there[index] for index in kept], columns, prefix)
-        job = _Job(circumstances, tuple(kept), tuple(schema.names), which)
+        schema = with_columns([fields[index] for index in kept], columns, prefix)
+        job = SplitJob(context, tuple(kept), tuple(schema.names), which)
         return map_in_arrow(
             frame, run_in_worker("ottla.spark.captured.split:split_batches", job), schema
         )
@@ -138,10 +138,10 @@ def split(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """What a task of `split` is told."""
+class SplitJob:
+    """The arguments of a task of `split`."""
 
-    circumstances: Circumstances
+    context: JudgeContext
     kept: tuple[int, ...]
     names: tuple[str, ...]
     half: Half
@@ -149,7 +149,7 @@ class _Job:
 
 @dataclass(slots=True)
 class Halves:
-    """Rows of `VALID_COLUMNS` and of `QUARANTINE_COLUMNS`, of one record set."""
+    """Rows of `VALID_COLUMNS` and of `QUARANTINE_COLUMNS` from one record set."""
 
     valid: list[tuple[Any, ...]] = field(default_factory=list)
     quarantine: list[tuple[Any, ...]] = field(default_factory=list)
@@ -168,24 +168,24 @@ def _record_row(position: int, record: Record) -> tuple[Any, ...]:
 
 def split_set(
     records: bytes | None,
-    circumstances: Circumstances,
+    context: JudgeContext,
     row: Callable[[Any], Any],
     *,
     wants_valid: bool = True,
 ) -> Halves:
     """Splits one record set; `row` returns the value of a column.
 
-    Without `wants_valid` no row is made of a batch that is good.
+    Without `wants_valid`, no rows are made of valid batches.
     """
-    parts = circumstances.split(records, row)
+    parts = context.split(records, row)
     halves = Halves()
     if isinstance(parts, str) or records is None:
-        halves.quarantine.append(_whole(0, records, None, NOT_JUDGED, str(parts)))
+        halves.quarantine.append(_rejected_bytes(0, records, None, NOT_JUDGED, str(parts)))
         return halves
     for part in parts:
         if part.reason is not None:
             data = records[part.position : part.position + part.size]
-            bad = _whole(
+            bad = _rejected_bytes(
                 part.position,
                 data,
                 part.error,
@@ -195,12 +195,12 @@ def split_set(
             )
             halves.quarantine.append(bad)
         elif (errors := part.record_errors) or wants_valid:
-            _take(halves, part, {error.batch_index: error for error in errors})
+            _add_records(halves, part, {error.batch_index: error for error in errors})
     return halves
 
 
-def _take(halves: Halves, part: SetPart, errors: Mapping[int, RecordError]) -> None:
-    """Adds the records of a batch, those to blame to quarantine."""
+def _add_records(halves: Halves, part: SetPart, errors: Mapping[int, RecordError]) -> None:
+    """Adds the records of a batch to their halves; those with errors go to quarantine."""
     for index, record in enumerate(part.records() or ()):
         row = _record_row(part.position, record)
         if index in errors:
@@ -211,7 +211,7 @@ def _take(halves: Halves, part: SetPart, errors: Mapping[int, RecordError]) -> N
             halves.valid.append(row)
 
 
-def _whole(
+def _rejected_bytes(
     position: int,
     data: bytes | None,
     error: int | None,
@@ -220,19 +220,19 @@ def _whole(
     *,
     record_index: int | None = None,
 ) -> tuple[Any, ...]:
-    """The row of quarantine for bytes that are refused whole."""
+    """Returns the row of quarantine for bytes that are rejected as a whole."""
     size = None if data is None else len(data)
     return (position, *_NO_RECORD, error, reason, message, record_index, size, data)
 
 
-def split_batches(job: _Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task of `split` does."""
+def split_batches(job: SplitJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Returns the work of a task of `split`."""
     import pyarrow as pa
 
     wants_valid = job.half == "valid"
     types = arrow_types(VALID_COLUMNS if wants_valid else QUARANTINE_COLUMNS)
 
-    def give(batch: pa.RecordBatch, rows: list[Any], origins: list[int]) -> pa.RecordBatch:
+    def record_batch(batch: pa.RecordBatch, rows: list[Any], origins: list[int]) -> pa.RecordBatch:
         kept = batch.select(list(job.kept)).take(pa.array(origins, pa.int64())).columns
         arrays = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
         return pa.RecordBatch.from_arrays([*kept, *arrays], names=list(job.names))
@@ -242,9 +242,9 @@ def split_batches(job: _Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
             rows: list[Any] = []
             origins: list[int] = []
             size = 0
-            for origin, (view, row) in enumerate(captured(batch, job.circumstances)):
+            for origin, (view, row) in enumerate(record_sets(batch, job.context)):
                 records = None if view is None else bytes(view)
-                halves = split_set(records, job.circumstances, row, wants_valid=wants_valid)
+                halves = split_set(records, job.context, row, wants_valid=wants_valid)
                 added = halves.valid if wants_valid else halves.quarantine
                 rows += added
                 origins += [origin] * len(added)
@@ -252,9 +252,9 @@ def split_batches(job: _Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
                     len(value) for row in added for value in row if isinstance(value, bytes)
                 )
                 if size >= OUT_BYTES or len(rows) >= OUT_ROWS:
-                    yield give(batch, rows, origins)
+                    yield record_batch(batch, rows, origins)
                     rows, origins, size = [], [], 0
             if rows:
-                yield give(batch, rows, origins)
+                yield record_batch(batch, rows, origins)
 
     return divide

@@ -1,7 +1,7 @@
-"""A leader's verdict on every row of a column of record sets: what produce requests carried.
+"""A leader's verdict on every row of a column of captured record sets.
 
-The rules are `ottla.validate`'s. Here is the loop of a task: Arrow in, Arrow out, no copy of the
-column.
+The rules are those of `ottla.validate`. This module has the loop of a task, from Arrow to Arrow
+without copying the column.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ottla.spark.captured.buffers import bytes_and_ends
 from ottla.spark.captured.columns import VERDICT_COLUMNS, with_columns
 from ottla.spark.captured.options import (
     NO_RECORDS,
-    Circumstances,
     Config,
+    JudgeContext,
     RequestOptions,
     no_config,
     prepare,
@@ -48,34 +48,33 @@ def validate(
     prefix: str = "",
     keep_records: bool = True,
 ) -> DataFrame:
-    """Gives a frame with the leader's verdict beside every record set.
+    """Returns a frame with the leader's verdict on every record set.
 
-    It has the columns of `VERDICT_COLUMNS`, with what `ottla.validate` answers for the row.
-    Nothing is read before an action. The work is done by `mapInArrow`, on classic Spark and on
-    Spark Connect alike, and needs no pandas. A row gives the same verdict whenever and wherever it
-    is computed: no clock is asked, so `now_ms` has to be told.
+    It has the columns of `VERDICT_COLUMNS`, with the result of `ottla.validate` for the row.
+    Nothing is read before an action. `mapInArrow` does the work, on classic Spark and on Spark
+    Connect, without pandas. The verdict on a row is the same whenever and wherever it is computed:
+    no clock is read, which is why `now_ms` is required.
 
-    A row whose record set is null, or whose options `ottla.validate` does not take, is not judged:
+    A row whose record set is null, or whose options `ottla.validate` rejects, is not judged:
     `accepted` is false, `error_message` says why, `error` and the other columns are null.
 
     Args:
-        df: any frame with a binary column.
+        df: a frame with a binary column.
         column: its name; each value is the record set of one partition of a Produce request.
-        config: the topic's configuration, Kafka's defaults where there is none; or one for each
-            topic, by name.
-        now_ms, api_version, base_offset, leader_epoch: as `ottla.validate` has them, or for each
-            row: the name of a column of whole numbers, or a `Column`. A null `api_version` is
-            ``None``: no request gate.
-        origin, transactional_id: as `ottla.validate` has them, or a `Column` of strings.
-        profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision to the last oddity.
-        topic: name of the column that chooses among several configurations, or a `Column`.
-        prefix: goes before the names of the new columns.
-        keep_records: whether the column itself is kept. Without it the bytes travel one way only.
+        config: the topic's configuration, by default Kafka's defaults; or one per topic name.
+        now_ms, api_version, base_offset, leader_epoch: see `ottla.validate`; or, to differ between
+            rows, the name of a column of whole numbers, or a `Column`. A null `api_version` is
+            ``None``: no checks of the request version.
+        origin, transactional_id: see `ottla.validate`; or a `Column` of strings.
+        profile: ``"strict"``, or ``"kafka"`` for exactly the decision of Apache Kafka.
+        topic: name of the column that selects one of several configurations, or a `Column`.
+        prefix: prefix of the names of the new columns.
+        keep_records: whether to keep the column itself. Without it, the bytes travel one way only.
 
     Raises:
-        ValueError: a column that is missing, of the wrong type, or there already; an option out of
-            range. At once, before any job.
-        TypeError: an option or a configuration of another type.
+        ValueError: a column is missing, of the wrong type, or exists already; an option is out of
+            range. Raised by the call, before any job.
+        TypeError: an option or a configuration has the wrong type.
         MissingDependencyError: PySpark is not installed.
 
     >>> import ottla, ottla.spark
@@ -93,33 +92,33 @@ def validate(
         origin=origin,
         transactional_id=transactional_id,
     )
-    frame, circumstances = prepare(df, column, config, options, profile=profile, topic=topic)
+    frame, context = prepare(df, column, config, options, profile=profile, topic=topic)
     fields = [field for field in df.schema.fields if keep_records or field.name != column]
     schema = with_columns(fields, VERDICT_COLUMNS, prefix)
     kept = [index for index, field in enumerate(df.schema.fields) if field in fields]
-    job = Job(circumstances, tuple(kept), tuple(schema.names))
+    job = JudgeJob(context, tuple(kept), tuple(schema.names))
     return map_in_arrow(
         frame, run_in_worker("ottla.spark.captured.validate:judge_batches", job), schema
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What a task of `validate` is told."""
+class JudgeJob:
+    """The arguments of a task of `validate`."""
 
-    circumstances: Circumstances
+    context: JudgeContext
     kept: tuple[int, ...]
     names: tuple[str, ...]
 
 
-def judge_batches(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task of `validate` does."""
+def judge_batches(job: JudgeJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Returns the work of a task of `validate`."""
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for batch in batches:
-            verdicts = _verdicts(batch, job.circumstances)
+            verdicts = _verdicts(batch, job.context)
             arrays = [verdicts.column(column.name) for column in VERDICT_COLUMNS]
             kept = [batch.column(index) for index in job.kept]
             yield pa.RecordBatch.from_arrays([*kept, *arrays], names=list(job.names))
@@ -127,17 +126,17 @@ def judge_batches(job: Job) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.
     return judge
 
 
-def _verdicts(batch: pa.RecordBatch, circumstances: Circumstances) -> pa.RecordBatch:
-    """The verdicts on the record sets of a batch, named as `VERDICT_COLUMNS` are."""
+def _verdicts(batch: pa.RecordBatch, context: JudgeContext) -> pa.RecordBatch:
+    """Returns the verdicts on the record sets of a batch, with the names of `VERDICT_COLUMNS`."""
     import pyarrow as pa
 
-    sets = batch.column(circumstances.records)
-    options = dict(circumstances.constants)
-    options |= {name: batch.column(at).to_pylist() for name, at in circumstances.columns.items()}
+    sets = batch.column(context.records)
+    options = dict(context.constants)
+    options |= {name: batch.column(at).to_pylist() for name, at in context.columns.items()}
     unjudged: list[str | None] = [None] * len(sets)
-    config: Any = circumstances.config
+    config: Any = context.config
     if isinstance(config, dict):
-        topics = batch.column(circumstances.topic).to_pylist()
+        topics = batch.column(context.topic).to_pylist()
         unjudged = [None if topic in config else no_config(topic) for topic in topics]
         config = [config.get(topic) for topic in topics]
     if sets.null_count:
@@ -145,6 +144,6 @@ def _verdicts(batch: pa.RecordBatch, circumstances: Circumstances) -> pa.RecordB
         unjudged = [why if v else NO_RECORDS for why, v in zip(unjudged, valid, strict=True)]
     ends, data = bytes_and_ends(sets)
     verdicts = validate_column(
-        ends, data, config, profile=circumstances.profile, unjudged=unjudged, **options
+        ends, data, config, profile=context.profile, unjudged=unjudged, **options
     )
     return pa.record_batch(verdicts)

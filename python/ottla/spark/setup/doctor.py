@@ -202,7 +202,7 @@ def _check_space(name: str, free: int, where: str) -> Check:
 
 
 def _session(spark: SparkSession) -> list[Check]:
-    """Checks everything behind the session, in a thread: its server may not answer for minutes."""
+    """Checks the session and its workers, in a thread: a server may not answer for minutes."""
     seen: list[Check] = []
 
     def look() -> None:

@@ -1,11 +1,12 @@
 """Growing logs for `spark.readStream.format("ottla")`.
 
-How far a partition was read is the base offset of the segment where reading stands, the position in
-it, which is where a batch ends, and the offset that follows. So what a checkpoint holds grows with
-partitions and not with segments. Segments before that one are done with: a broker writes to the
-last one alone. A batch that is half written is left for the next trigger.
+The position in a partition is the base offset of a segment, the position in it at which a batch
+ends, and the next offset. So a checkpoint grows with the number of partitions, not of segments.
+Earlier segments are complete, since a broker writes to the last one only. Half a batch is left for
+the next trigger.
 
-What retention or a broker's restart took before it was read is told, never passed over in silence.
+Records that retention or a restart of the broker deleted before they were read are reported, never
+skipped silently.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ try:
         ReadMaxBytes,
         SupportsTriggerAvailableNow,
     )
-except ImportError:  # PySpark before 4.2 knows no limits.
+except ImportError:  # PySpark before 4.2 does not support limits.
     ReadMaxBytes = None
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Spark before 4.2 takes care of that trigger by itself."""
+        """Spark before 4.2 implements this trigger itself."""
 
 
 if TYPE_CHECKING:
@@ -50,18 +51,18 @@ if TYPE_CHECKING:
 
 
 class ReadPosition(NamedTuple):
-    """How far a partition was read."""
+    """How far a partition has been read."""
 
     segment: int
     """Base offset of the segment."""
     position: int
-    """Bytes of it."""
+    """Position in the segment."""
     next_offset: int
-    """No record before this one is to come."""
+    """All records before this offset have been read."""
 
 
 class SegmentFile(NamedTuple):
-    """A segment as it was listed."""
+    """A segment as listed."""
 
     base_offset: int
     place: Place
@@ -71,7 +72,7 @@ class SegmentFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GrowingLog:
-    """The live segments of a partition, in the order of their offsets; there is at least one."""
+    """The live segments of a partition, at least one, in the order of offsets."""
 
     name: str
     topic: str | None
@@ -80,17 +81,17 @@ class GrowingLog:
 
     @property
     def start(self) -> ReadPosition:
-        """Before everything."""
+        """The position before the first record."""
         first = self.segments[0].base_offset
         return ReadPosition(first, 0, first)
 
     def index_of(self, base_offset: int) -> int | None:
-        """Index of the segment with a base offset."""
+        """Returns the index of the segment with a base offset."""
         bases = [segment.base_offset for segment in self.segments]
         return bases.index(base_offset) if base_offset in bases else None
 
     def up_to(self, end: ReadPosition) -> GrowingLog | None:
-        """As if nothing had been written since."""
+        """Returns this log as it was when `end` was its end."""
         segments = tuple(
             segment._replace(size=end.position) if segment.base_offset == end.segment else segment
             for segment in self.segments
@@ -99,7 +100,7 @@ class GrowingLog:
         return replace(self, segments=segments) if segments else None
 
     def unread(self, known: ReadPosition) -> int:
-        """Bytes behind what was read."""
+        """Returns the number of bytes after a position."""
         return sum(
             segment.size - (known.position if segment.base_offset == known.segment else 0)
             for segment in self.segments
@@ -108,16 +109,16 @@ class GrowingLog:
 
 
 def list_logs(request: Request) -> dict[str, GrowingLog]:
-    """The partitions that have a segment, by the path of their directory.
+    """Lists the partitions that have segments, by the path of their directory.
 
     Raises:
-        SparkError: a path that was given cannot be listed.
+        SparkError: a given path cannot be listed.
     """
     plan = request.plan()
     inventory = plan.inventory
     given = {path for path, _ in inventory.sources}
     for unreadable in inventory.unreadable:
-        # An empty directory is one whose logs are still to come.
+        # An empty directory is valid: its logs are still to come.
         if unreadable.path in given and not _is_directory(inventory.files, unreadable.path):
             raise SparkError(f"{os.fsdecode(unreadable.path)}: {unreadable.reason}")
     logs = {}
@@ -146,7 +147,7 @@ def _is_directory(files: Files, path: bytes) -> bool:
 
 
 def advance(log: GrowingLog, known: ReadPosition | None, budget: int | None = None) -> ReadPosition:
-    """How far a log can be read now; with a budget of bytes at least one batch, if there is one.
+    """Returns how far a log can be read now; within a budget of bytes, but at least one batch.
 
     Raises:
         OSError: a segment cannot be read.
@@ -154,7 +155,7 @@ def advance(log: GrowingLog, known: ReadPosition | None, budget: int | None = No
     last = len(log.segments) - 1
     index = None if known is None else log.index_of(known.segment)
     if known is None or index is None or log.segments[index].size < known.position:
-        # Never read, or gone: what that means is decided where the bytes are planned.
+        # Never read, or deleted: `_pieces` decides what that means.
         reached = log.start if budget is not None and known is None else _at(log, last, known)
     elif budget is None and index < last:
         reached = _at(log, last, known)
@@ -173,37 +174,37 @@ def advance(log: GrowingLog, known: ReadPosition | None, budget: int | None = No
             continue
         begin, end = whole_batches(segment.place, reached.position, segment.size, budget)
         if end > reached.position:
-            return _behind(segment, reached, begin, end, is_closed=index < last)
+            return _after_batch(segment, reached, begin, end, is_closed=index < last)
         if index == last:
             return reached
-        # Damage, or more than the budget: a segment that is closed is read to its end.
+        # Damage, or more than the budget: a closed segment is read to its end.
         return _at(log, index + 1, reached)
     return reached
 
 
 def _at(log: GrowingLog, index: int, known: ReadPosition | None) -> ReadPosition:
-    """The beginning of a segment."""
+    """Returns the position at the beginning of a segment."""
     base = log.segments[index].base_offset
     return ReadPosition(base, 0, max(base, known.next_offset) if known else base)
 
 
-def _behind(
+def _after_batch(
     segment: SegmentFile, known: ReadPosition, begin: int, end: int, *, is_closed: bool
 ) -> ReadPosition:
-    """Behind the batch that begins and ends there, if its checksum says that it is all written."""
+    """Returns the position after a batch if its checksum shows that it is completely written."""
     batch = first_batch(segment.place, begin)
     if batch is not None and batch.position == begin and batch.is_valid:
         return ReadPosition(segment.base_offset, end, max(known.next_offset, batch.last_offset + 1))
-    # Damaged for good in a closed segment. Elsewhere it may yet be written; those before it are.
+    # In a closed segment it is damaged. In the last one it may still be written, and is left.
     return ReadPosition(segment.base_offset, end if is_closed else begin, known.next_offset)
 
 
 def advance_all(
     logs: Mapping[str, GrowingLog], known: Mapping[str, ReadPosition], budget: int | None = None
 ) -> dict[str, ReadPosition]:
-    """How far all logs can be read; a budget is shared out evenly, the longest wait first.
+    """Returns how far all logs can be read. A budget is divided evenly, most unread bytes first.
 
-    Logs that are gone stay where they were.
+    Positions in logs that are gone do not change.
     """
     reached = dict(known)
     names = list(logs)
@@ -219,7 +220,7 @@ def advance_all(
         try:
             reached[name] = advance(log, before, share)
         except FileNotFoundError:
-            # Gone since it was listed: the next listing tells what is left.
+            # Deleted since it was listed: the next listing shows what is left.
             continue
         except OSError as error:
             raise cannot_read(log.name, error) from error
@@ -229,7 +230,7 @@ def advance_all(
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Follows logs; between calls it remembers nothing that a checkpoint does not tell."""
+    """Follows logs. Its only state between calls is that of the checkpoint."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -237,24 +238,24 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         self._target: dict[str, ReadPosition] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Before all logs."""
+        """Returns the position before all logs."""
         return {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """What the option `max_bytes_per_trigger` says."""
+        """Returns the limit set by the option `max_bytes_per_trigger`."""
         size = self._request.max_bytes_per_trigger
         return ReadAllAvailable() if size is None else ReadMaxBytes(size)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Keeps what is there now as the end of the query."""
+        """Makes the current end of all logs the end of the query."""
         self._target = advance_all(list_logs(self._request), {})
 
     def latestOffset(  # noqa: N802
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
     ) -> dict[str, Any]:
-        """How far can be read now.
+        """Returns how far the logs can be read now.
 
-        Spark before 4.2 does not say where it stands: there the last answer is what is known.
+        Spark before 4.2 does not pass its position: then it is that of the last call.
         """
         logs = list_logs(self._request)
         if self._target is not None:
@@ -270,10 +271,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         return to_json(reached)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """What to read between two answers of `latestOffset`.
+        """Returns what to read between two results of `latestOffset`.
 
         Raises:
-            SparkError: bytes that were not read yet are gone, unless that is to be overlooked.
+            SparkError: unread bytes are gone, and `fail_on_data_loss` is true.
         """
         logs = list_logs(self._request)
         before, after = from_json(start), from_json(end)
@@ -287,7 +288,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         return [InputPartition(PiecesTask(group, Bounds())) for group in group_pieces(pieces, size)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Record batches of one task."""
+        """Yields the record batches of one task."""
         rows: Iterator[Any] = partition.value.rows(self._request)
         return rows
 
@@ -298,25 +299,25 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         self, name: str, log: GrowingLog | None, start: ReadPosition | None, end: ReadPosition
     ) -> Iterator[Piece]:
         if log is None:
-            self._lost(f"{name}: the partition is gone, and was not read to its end")
+            self._lost(f"{name}: the partition was deleted before it was read completely")
             return
         begin = self._begin(log, start) if start is not None else log.start
         if begin is None:
             return
         if log.index_of(end.segment) is None and log.segments[0].base_offset > end.segment:
-            self._lost(f"{name}: segments up to offset {log.segments[0].base_offset} are gone")
+            self._lost(f"{name}: segments up to offset {log.segments[0].base_offset} were deleted")
             return
         for segment in log.segments:
             if not begin.segment <= segment.base_offset <= end.segment:
                 continue
             is_end = segment.base_offset == end.segment
             from_position = begin.position if segment.base_offset == begin.segment else 0
-            # A closed segment is as long as it was listed.
+            # The size of a closed segment does not change.
             to_position = end.position if is_end else segment.size
             if is_end and segment.size < end.position:
                 self._lost(
-                    f"{name}: the segment of offset {segment.base_offset} has"
-                    f" {segment.size} bytes, and had {end.position}"
+                    f"{name}: the segment of offset {segment.base_offset} has {segment.size}"
+                    f" bytes, but had {end.position}"
                 )
             if from_position < to_position:
                 yield Piece(
@@ -330,39 +331,38 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
                 )
 
     def _begin(self, log: GrowingLog, start: ReadPosition) -> ReadPosition | None:
-        """Where to go on in what there is now, None where nothing follows what was read."""
+        """Returns the position to continue at, None if nothing follows what was read."""
         index = log.index_of(start.segment)
         if index is not None and log.segments[index].size >= start.position:
             following = first_batch(log.segments[index].place, start.position)
             if following is None or following.base_offset >= start.next_offset:
                 return start
             self._lost(
-                f"{log.name}: the segment of offset {start.segment} was rewritten: at byte"
-                f" {start.position} it has offset {following.base_offset}, and records before"
-                f" {start.next_offset} were read"
+                f"{log.name}: the segment of offset {start.segment} was rewritten: position"
+                f" {start.position} has offset {following.base_offset}, but records up to"
+                f" {start.next_offset - 1} were read"
             )
         elif index is not None:
             self._lost(
                 f"{log.name}: the segment of offset {start.segment} was cut: {start.position}"
-                f" bytes of it were read, and it has {log.segments[index].size}"
+                f" bytes of it were read, but it has {log.segments[index].size}"
             )
         elif log.segments[0].base_offset > start.next_offset:
             self._lost(
                 f"{log.name}: offsets {start.next_offset} to {log.segments[0].base_offset - 1}"
-                " are gone, as by retention, and were not read"
+                " are gone, for example by retention, and were not read"
             )
-        return _of_offset(log, start.next_offset)
+        return _position_of(log, start.next_offset)
 
     def _lost(self, what: str) -> None:
         if self._request.fail_on_data_loss:
             raise SparkError(
-                f"{what}; with the option fail_on_data_loss=false reading goes on at the next"
-                " offset there is"
+                f"{what}; the option fail_on_data_loss=false continues at the next available offset"
             )
 
 
-def _of_offset(log: GrowingLog, offset: int) -> ReadPosition | None:
-    """The first batch that ends at or behind an offset."""
+def _position_of(log: GrowingLog, offset: int) -> ReadPosition | None:
+    """Returns the position of the first batch that ends at or after an offset."""
     before = [s for s in log.segments if s.base_offset <= offset]
     for segment in (*before[-1:], *log.segments[len(before) :]):
         position = find_offset(segment.place, offset)
@@ -372,15 +372,15 @@ def _of_offset(log: GrowingLog, offset: int) -> ReadPosition | None:
 
 
 def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStreamReader:
-    """The reader that follows logs.
+    """Returns a reader that follows logs.
 
     Raises:
-        SparkError: as of `parse_options`, or a table is asked for that does not grow by rows.
+        SparkError: see `parse_options`; or the table needs whole logs.
     """
     request = parse_options(options, schema)
     if request.table not in SEGMENT_TABLES:
         raise SparkError(
-            f"table {request.table} takes whole logs: a stream has {' or '.join(SEGMENT_TABLES)}"
+            f"table {request.table} needs whole logs: streams have {' or '.join(SEGMENT_TABLES)}"
         )
     if request.max_bytes_per_trigger is not None and ReadMaxBytes is None:
         raise SparkError("max_bytes_per_trigger needs PySpark 4.2 or newer")
@@ -388,10 +388,10 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
 
 
 def to_json(reached: Mapping[str, ReadPosition]) -> dict[str, Any]:
-    """What a checkpoint holds."""
+    """Returns the content of a checkpoint."""
     return {name: end._asdict() for name, end in reached.items()}
 
 
 def from_json(offset: Mapping[str, Any]) -> dict[str, ReadPosition]:
-    """What a checkpoint tells."""
+    """Returns the positions in a checkpoint."""
     return {name: ReadPosition(**end) for name, end in offset.items()}
