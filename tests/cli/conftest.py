@@ -17,7 +17,7 @@ def _text(argument: object) -> str:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Give a function that runs `ottla` with arguments, on a screen of 24 lines of 80 columns."""
+    """Return a function that runs `ottla` with arguments, on a screen of 24 lines of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "24")
 
@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def spawn() -> Run:
-    """Give a function that runs `ottla` as a process of its own, which may not take long."""
+    """Return a function that runs `ottla` as a process of its own, which may not take long."""
 
     def run_there(*arguments: object) -> Ran:
         command = [sys.executable, "-c", PROGRAM, *(_text(argument) for argument in arguments)]

@@ -29,7 +29,7 @@ def line_of(records: bytes) -> str:
 
 @pytest.fixture
 def good(tmp_path: Path) -> Path:
-    """Give a file with a record set that a leader takes."""
+    """Return a file with a record set that a leader takes."""
     path = tmp_path / "good.bin"
     path.write_bytes(a_batch(b"k", b"l"))
     return path
@@ -152,7 +152,7 @@ def test_bytes_of_a_segment_that_are_no_batch_could_not_be_read(run: Run, tmp_pa
     ran = run("validate", path, "--now-ms", NOW)
     assert ran.status == 3
     assert "accepted" in ran.out
-    assert "bytes are no batch" in ran.err
+    assert "bytes are not a batch" in ran.err
 
 
 def test_what_could_not_be_read_wins_over_a_refusal(run: Run, tmp_path: Path, good: Path) -> None:
@@ -175,7 +175,7 @@ def test_what_could_not_be_read_wins_over_a_refusal(run: Run, tmp_path: Path, go
         (["--now-ms", 2**63], "now_ms"),
         (["--now-ms", NOW, "--api-version", 99], "api_version"),
         (["--now-ms", NOW, "--config", "max.message.bytes"], "is not KEY=VALUE"),
-        (["--now-ms", NOW, "--config", "max.message.bytes=many"], "takes a whole number"),
+        (["--now-ms", NOW, "--config", "max.message.bytes=many"], "must be a whole number"),
         (["--now-ms", NOW, "--config", "max.message.bites=1"], "did you mean"),
         (["--now-ms", NOW, "--config", "compression.type=zip"], "zip"),
     ],

@@ -176,17 +176,7 @@ def audit(
             )
     if output is not None:
         _save(result, output, records=records)
-    try:
-        if form == "json":
-            sys.stdout.writelines(result.json_chunks())
-        else:
-            from ottla.cli.report import print_report
-
-            print_report(result)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The exit status is the same whether the report is read or not; main() flushes again.
-        pass
+    _print(result, form)
     return result.exit_code
 
 
@@ -248,6 +238,20 @@ def _save(result: AuditResult, output: str, *, records: bool) -> None:
     except MissingDependencyError:
         pass
     save(result, output, formats, records=records)
+
+
+def _print(result: AuditResult, form: Literal["text", "json"]) -> None:
+    try:
+        if form == "json":
+            sys.stdout.writelines(result.json_chunks())
+        else:
+            from ottla.cli.report import print_report
+
+            print_report(result)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The exit status is the same whether the report is read or not; main() flushes again.
+        pass
 
 
 def _progress() -> AbstractContextManager[Callable[[int, int], None] | None]:

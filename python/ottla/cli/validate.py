@@ -1,10 +1,9 @@
-"""`ottla validate`: would a leader take these produce requests?"""
+"""`ottla validate`: a leader's decision on produce requests."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import io
 import json
 import os
 import sys
@@ -26,26 +25,26 @@ if TYPE_CHECKING:
     from ottla.records import Verdict
     from ottla.storage import Place
 
-ACCEPTED, REFUSED, NOT_READ = 0, 2, 3
+ACCEPTED, REJECTED, NOT_READ = 0, 2, 3
 
-# Kafka counts the bytes of a record set in an int32; base64 takes four characters for three bytes.
+# Kafka counts the bytes of a record set in an int32; base64 needs four characters for three bytes.
 MAX_RECORD_SET = 2**31 - 1
 MAX_LINE = MAX_RECORD_SET // 3 * 4 + 1024
 
-# Of an object that is read line by line, or batch by batch.
-OBJECT_BUFFER_BYTES = 1 << 20
+# Read at once from an object, for reading it line by line or batch by batch.
+BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordSet:
-    """What one produce request carries for the partition, or a batch of a segment."""
+    """The record set of one partition in a produce request, or a batch of a segment."""
 
     file: str
     records: bytes
     line: int | None = None
     position: int | None = None
     base_offset: int | None = None
-    """Where a batch of a segment stands in its log; without one, what a request carries."""
+    """Base offset of a batch in a segment; None for a produce request."""
 
     @property
     def place(self) -> str:
@@ -55,8 +54,8 @@ class _RecordSet:
 
 
 @dataclass(frozen=True, slots=True)
-class _NotRead:
-    """Why something that was asked for has no verdict."""
+class _ReadFailure:
+    """An input without a verdict, and the reason."""
 
     place: str
     reason: str
@@ -69,24 +68,24 @@ class _NotRead:
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
-    help="A setting of the topic by Kafka's name, as in max.message.bytes=1000. May be repeated.",
+    help="Setting of the topic, such as max.message.bytes=1000. May be repeated.",
 )
-@click.option("--now-ms", type=int, required=True, help="The broker's clock, in ms since 1970.")
+@click.option("--now-ms", type=int, required=True, help="Time of the broker, in ms since 1970.")
 @click.option(
     "--profile",
     type=click.Choice(["strict", "kafka"]),
     default="strict",
     show_default=True,
-    help="Kafka's decision, or one that blames; `ottla explain --profiles` lists what differs.",
+    help="Decide as strict or exactly as Kafka; `ottla explain --profiles` lists differences.",
 )
 @click.option(
     "--api-version",
     type=click.IntRange(min=-1),
     default=11,
     show_default=True,
-    help="Version of the produce request; -1 for none, as a broker's own writes have none.",
+    help="Version of the produce request; -1 for writes of the broker itself.",
 )
-@click.option("--transactional-id", help="The transactional id that the request carries.")
+@click.option("--transactional-id", help="Transactional id of the request.")
 @storage_option
 @click.option(
     "--format",
@@ -94,7 +93,7 @@ class _NotRead:
     type=click.Choice(["text", "jsonl"]),
     default="text",
     show_default=True,
-    help="Text to read, or one JSON object a verdict, with the bytes that a leader would store.",
+    help="Readable text, or one JSON object per verdict, with the bytes a leader would store.",
 )
 def validate_files(
     files: tuple[str, ...],
@@ -106,16 +105,23 @@ def validate_files(
     storage_options: dict[str, str],
     form: Literal["text", "jsonl"],
 ) -> int:
-    """Tells what a leader would do with the records of produce requests, and who is to blame.
+    r"""Decide on produce requests as a partition leader does.
 
-    FILE is a record set as a request carries it; or, with the suffix .jsonl or as - for standard
-    input, lines of {"records": BASE64}; or a segment (.log), whose batches are judged one by one,
-    each as if its producer sent it once more: with base offset 0, without a version gate, in a
-    transaction where it was in one, and markers as the coordinator writes them. What no producer
-    may send is refused: batches that compaction has thinned out, and LogAppendTime.
+    Prints for each record set whether a leader accepts it, and which records are faulty.
 
-    Exit status: 0 all accepted, 2 any refused, 3 something asked for could not be read, 64 wrong
-    usage, 130 Ctrl-C.
+    FILE is the record set of a produce request; or, with the suffix .jsonl or as - for standard
+    input, lines of {"records": BASE64}; or a segment (.log). Each batch of a segment is judged as
+    if its producer sent it again, with base offset 0 and for any version, or as if the coordinator
+    wrote it. Batches that no producer may send are rejected: those with records removed by
+    compaction, and those with LogAppendTime.
+
+    \b
+    Exit status:
+      0    all accepted
+      2    some rejected
+      3    an input could not be read
+      64   invalid command line
+      130  Ctrl-C
     """
     config = _config(settings)
     request = {
@@ -127,7 +133,7 @@ def validate_files(
     _check(config, request)
     status = ACCEPTED
     for found in (found for file in files for found in _record_sets(file, storage_options)):
-        if isinstance(found, _NotRead):
+        if isinstance(found, _ReadFailure):
             click.echo(f"ottla: {found.place}: {found.reason}", err=True)
             status = NOT_READ
             continue
@@ -135,7 +141,7 @@ def validate_files(
         lines = _text(found, verdict) if form == "text" else [_json(found, verdict)]
         sys.stdout.writelines(line + "\n" for line in lines)
         if not verdict.accepted:
-            status = max(status, REFUSED)
+            status = max(status, REJECTED)
     return status
 
 
@@ -152,7 +158,7 @@ def _decide(found: _RecordSet, config: TopicConfig, request: dict[str, Any]) -> 
 
 
 def _check(config: TopicConfig, request: dict[str, Any]) -> None:
-    """Before files are read, not after the first of them."""
+    """Checks options before files are read, not after the first of them."""
     try:
         validate(b"", config, **request)
     except (ValueError, OverflowError) as error:
@@ -160,9 +166,9 @@ def _check(config: TopicConfig, request: dict[str, Any]) -> None:
 
 
 def _config(settings: Iterable[str]) -> TopicConfig:
-    """A topic's configuration from `key=value`, numbers as numbers."""
+    """Returns a topic's configuration from `key=value`, with numbers converted."""
     defaults = {setting.name: setting.default for setting in fields(TopicConfig)}
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
@@ -170,17 +176,17 @@ def _config(settings: Iterable[str]) -> TopicConfig:
         name = key.strip().replace(".", "_")
         is_number = isinstance(defaults.get(name), int)
         try:
-            given[name] = int(value) if is_number else value
+            values[name] = int(value) if is_number else value
         except ValueError:
-            message = f"{key} takes a whole number, not {value!r}"
+            message = f"{key} must be a whole number, not {value!r}"
             raise click.BadParameter(message, param_hint="--config") from None
     try:
-        return TopicConfig(**given)
+        return TopicConfig(**values)
     except (ValueError, OverflowError) as error:
         raise click.BadParameter(str(error), param_hint="--config") from error
 
 
-def _record_sets(file: str, storage_options: dict[str, str]) -> Iterator[_RecordSet | _NotRead]:
+def _record_sets(file: str, storage_options: dict[str, str]) -> Iterator[_RecordSet | _ReadFailure]:
     if file == "-":
         yield from _from_lines("-", sys.stdin.buffer)
         return
@@ -189,46 +195,38 @@ def _record_sets(file: str, storage_options: dict[str, str]) -> Iterator[_Record
     name = display(os.fsencode(file))
     try:
         entry = files.stat(path)
-        # A FIFO must not even be opened: that would wait for ever.
+        # A FIFO must not be opened: that would block.
         if entry.is_directory or entry.fault is not None:
-            yield _NotRead(name, "not a file")
+            yield _ReadFailure(name, "not a file")
             return
         place = files.place(path, entry.size)
-        with _opened(place) as source:
+        with place.open(BUFFER_BYTES) as source:
             if path.endswith(b".log"):
                 yield from _from_segment(name, place, source)
             elif path.endswith(b".jsonl"):
                 yield from _from_lines(name, source)
             else:
-                yield _whole(name, source)
+                yield _from_record_set(name, source)
     except StorageError:
         raise
     except (OSError, OttlaError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        yield _NotRead(name, reason or str(error))
+        yield _ReadFailure(name, reason or str(error))
 
 
-def _opened(place: Place) -> BinaryIO:
-    if isinstance(place, bytes):
-        return open(place, "rb")
-    from ottla.storage.objects import ObjectFile
-
-    return io.BufferedReader(ObjectFile(place), OBJECT_BUFFER_BYTES)
-
-
-def _whole(place: str, source: BinaryIO) -> _RecordSet | _NotRead:
+def _from_record_set(place: str, source: BinaryIO) -> _RecordSet | _ReadFailure:
     if source.seek(0, os.SEEK_END) > MAX_RECORD_SET:
-        return _NotRead(place, f"larger than a record set can be, {MAX_RECORD_SET} bytes")
+        return _ReadFailure(place, f"larger than a record set can be, {MAX_RECORD_SET} bytes")
     source.seek(0)
     return _RecordSet(place, source.read())
 
 
-def _from_lines(place: str, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]:
+def _from_lines(place: str, source: BinaryIO) -> Iterator[_RecordSet | _ReadFailure]:
     number = 0
     while line := source.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            yield _NotRead(f"{place}, line {number}", f"longer than {MAX_LINE} bytes")
+            yield _ReadFailure(f"{place}, line {number}", f"longer than {MAX_LINE} bytes")
             return
         if not line.strip():
             continue
@@ -236,13 +234,13 @@ def _from_lines(place: str, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]
             records = json.loads(line)["records"]
             data = base64.b64decode(records, validate=True)
         except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
-            said = f'not {{"records": BASE64}}: {type(error).__name__}: {error}'
-            yield _NotRead(f"{place}, line {number}", said)
+            reason = f'not {{"records": BASE64}}: {type(error).__name__}: {error}'
+            yield _ReadFailure(f"{place}, line {number}", reason)
         else:
             yield _RecordSet(place, data, line=number)
 
 
-def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_RecordSet | _NotRead]:
+def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_RecordSet | _ReadFailure]:
     from ottla.logs.columns import BATCH_COLUMNS
     from ottla.logs.segment import batch_chunks
 
@@ -264,9 +262,9 @@ def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_Record
         yield _gap(name, end, source.seek(0, os.SEEK_END))
 
 
-def _gap(place: str, start: int, end: int) -> _NotRead:
-    reason = f"{end - start} bytes are no batch; `ottla audit` tells what is wrong with them"
-    return _NotRead(f"{place}, position {start}", reason)
+def _gap(place: str, start: int, end: int) -> _ReadFailure:
+    reason = f"{end - start} bytes are not a batch; `ottla audit` reports what is wrong with them"
+    return _ReadFailure(f"{place}, position {start}", reason)
 
 
 def _text(found: _RecordSet, verdict: Verdict) -> Iterator[str]:
