@@ -73,7 +73,7 @@ class Case:
 
     @property
     def data(self) -> Data:
-        """Give what it runs on."""
+        """Return what it runs on."""
         return generate(self.shape, self.size)
 
 
@@ -166,15 +166,15 @@ class Outcome:
         return CALLS if self.case.job in CALLED else 1
 
     def seconds_per_call(self, peer: str) -> float:
-        """Give the seconds of one run, or of one call where a run is many, at its median."""
+        """Return the seconds of one run, or of one call where a run is many, at its median."""
         return self.times[peer].median / self._repeats
 
     def records_per_s(self, peer: str) -> float:
-        """Give the records a peer went through in a second, at its median."""
+        """Return the records a peer went through in a second, at its median."""
         return self.case.data.records / self.seconds_per_call(peer)
 
     def bytes_per_s(self, peer: str) -> float:
-        """Give the bytes, before compression, a peer went through in a second."""
+        """Return the bytes, before compression, a peer went through in a second."""
         return self.case.data.raw_size / self.seconds_per_call(peer)
 
 
@@ -197,7 +197,7 @@ def _turn(case: Case, peer: str) -> Turn:
 
 @contextmanager
 def turns_of(case: Case, *, every: bool) -> Iterator[tuple[dict[str, Turn], dict[str, str]]]:
-    """Prepare the candidates of a case, `every` peer or the base alone; tell who is absent."""
+    """Prepare the candidates of a case, `every` peer or the base alone; report which are absent."""
     turns: dict[str, Turn] = {}
     absent: dict[str, str] = {}
     with ExitStack() as workers:

@@ -53,7 +53,7 @@ def _key(size: str, x: int, text: str) -> tuple[str, str]:
 
 
 def draw(rows: Sequence[tuple[str, Sequence[Bar]]], note: str) -> str:
-    """Give the chart of some cases, each with a bar for each size."""
+    """Return the chart of some cases, each with a bar for each size."""
     height = _TOP + _ROW * len(rows) + 28
     bars = [bar for _, row in rows for bar in row]
     largest = max(max(bar.ratio, bar.target or 0) for bar in bars)

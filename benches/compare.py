@@ -21,7 +21,7 @@ from benches.worker import ROOT, Worker, WorkerError, python_worker
 
 @contextmanager
 def built(revision: str) -> Iterator[Path]:
-    """Give a directory that holds the package of a revision, for as long as it is needed."""
+    """Return a directory that holds the package of a revision, while it is needed."""
     with tempfile.TemporaryDirectory(prefix="ottla-compare-") as home:
         tree, site = Path(home) / "tree", Path(home) / "site"
         add = ["git", "worktree", "add", "--quiet", "--detach", str(tree), revision]

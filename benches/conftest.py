@@ -19,7 +19,7 @@ def _prepare_of(job: str, peer: str, data: Data) -> Prepare:
 
 @pytest.fixture
 def time_peer(benchmark: Any) -> TimePeer:
-    """Give a function that times how a peer does a job on some data."""
+    """Return a function that times how a peer does a job on some data."""
 
     def time(job: str, peer: str, data: Data) -> None:
         try:

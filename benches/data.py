@@ -34,7 +34,7 @@ _XERIAL_BLOCK_SIZE = 32 * 1024
 
 
 def encode_varint(value: int) -> bytes:
-    """Give a signed integer as the zigzag varint that Protocol Buffers define."""
+    """Return a signed integer as the zigzag varint that Protocol Buffers define."""
     rest = (value << 1) ^ (value >> 63)
     rest &= 0xFFFF_FFFF_FFFF_FFFF
     encoded = bytearray()
@@ -57,7 +57,7 @@ def _sized(content: bytes | None) -> bytes:
 
 
 def encode_record(record: PlainRecord, offset_delta: int, base_timestamp: int) -> bytes:
-    """Give one record as it stands in a batch, its length first."""
+    """Return one record as it stands in a batch, its length first."""
     timestamp, key, value, headers = record
     parts = [b"\0", _varint(timestamp - base_timestamp), _varint(offset_delta)]
     parts += [_sized(key), _sized(value), _varint(len(headers))]
@@ -114,7 +114,7 @@ def encode_batch(
     base_sequence: int = -1,
     partition_leader_epoch: int = 0,
 ) -> bytes:
-    """Give one batch; `attributes` are the bits beside the codec's."""
+    """Return one batch; `attributes` are the bits beside the codec's."""
     listed = list(records)
     base_timestamp = listed[0][0] if listed else -1
     encoded = b"".join(
@@ -169,7 +169,7 @@ class Data:
 
     @property
     def log(self) -> bytes:
-        """Give the batches in one run, as a segment holds them."""
+        """Return the batches in one run, as a segment holds them."""
         return _log(self)
 
     def __str__(self) -> str:
@@ -220,7 +220,7 @@ def _text() -> bytes:
 
 
 def plain_records(shape: Shape) -> Iterator[PlainRecord]:
-    """Give records without end; timestamps grow by 0 to 29 ms, so that varints vary in length."""
+    """Return records without end; timestamps grow by 0 to 29 ms, so that varints vary in length."""
     text = _text()
     chance = random.Random(shape.seed)
     draw = chance.random
@@ -238,7 +238,7 @@ def plain_records(shape: Shape) -> Iterator[PlainRecord]:
 
 @lru_cache(maxsize=16)
 def generate(shape: Shape, size: int) -> Data:
-    """Give whole batches of a shape until they have `size` bytes before compression."""
+    """Return whole batches of a shape until they have `size` bytes before compression."""
     source = plain_records(shape)
     batches = []
     count = raw_size = 0
@@ -274,7 +274,7 @@ def _binary(parts: list[bytes]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.u
 
 @lru_cache(maxsize=4)
 def records_of(shape: Shape, size: int) -> tuple[tuple[PlainRecord, ...], ...]:
-    """Give the records that `generate` encodes, a tuple a batch."""
+    """Return the records that `generate` encodes, a tuple a batch."""
     source = plain_records(shape)
     batches = len(generate(shape, size).batches)
     return tuple(
@@ -283,7 +283,7 @@ def records_of(shape: Shape, size: int) -> tuple[tuple[PlainRecord, ...], ...]:
 
 
 def columns_of(records: Iterable[PlainRecord]) -> ColumnsOfBatch:
-    """Give the records of one batch as columns."""
+    """Return the records of one batch as columns."""
     listed = list(records)
     return ColumnsOfBatch(
         np.array([record[0] for record in listed], np.int64),
@@ -294,7 +294,7 @@ def columns_of(records: Iterable[PlainRecord]) -> ColumnsOfBatch:
 
 @lru_cache(maxsize=16)
 def produced(data: Data) -> Data:
-    """Give the same batches as one idempotent producer sends them, sequence after sequence."""
+    """Return the same batches as one idempotent producer sends them, sequence after sequence."""
     batches = []
     sequence = 0
     for batch in data.batches:
@@ -305,7 +305,7 @@ def produced(data: Data) -> Data:
 
 
 def renumbered(batches: Iterable[bytes], base_offset: int) -> tuple[bytes, int]:
-    """Give batches as one run that starts at an offset, and the offset after it.
+    """Return batches as one run that starts at an offset, and the offset after it.
 
     The base offset stands before what the CRC covers: a broker assigns it the same way.
     """

@@ -34,7 +34,7 @@ def kernels() -> str:
 
 
 def machine() -> dict[str, str]:
-    """Tell what the figures hold for."""
+    """Describe what the figures hold for."""
     from ottla import __version__
 
     revision = subprocess.run(

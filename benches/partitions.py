@@ -17,13 +17,13 @@ from benches.data import Shape, generate, produced, renumbered
 PARTITIONS_PER_TOPIC = 1000
 
 _SHAPE = Shape(100, 10)
-# `log.index.interval.bytes` of a broker that was not told otherwise.
+# `log.index.interval.bytes` of a broker with default settings.
 _INDEX_INTERVAL = 4096
 _STEM = f"{0:020d}"
 
 
 def _segment_files(size: int) -> dict[str, bytes]:
-    """Give a segment of about a size with the indexes that a broker writes while it appends."""
+    """Return a segment of about a size with the indexes that a broker writes while it appends."""
     batches = produced(generate(_SHAPE, size)).batches
     log = bytearray()
     offsets = bytearray()
@@ -51,7 +51,7 @@ def _segment_files(size: int) -> dict[str, bytes]:
 
 
 def _next_offset(files: Iterable[bytes]) -> int:
-    """Give the offset behind the last batch of a segment."""
+    """Return the offset behind the last batch of a segment."""
     count = 0
     for log in files:
         position = 0
@@ -62,7 +62,7 @@ def _next_offset(files: Iterable[bytes]) -> int:
 
 
 def write_partitions(directory: Path, partitions: int, size: int = 10_000) -> int:
-    """Write so many partitions of about so many bytes into a directory; give the bytes of all."""
+    """Write so many partitions of about so many bytes into a directory; return the bytes of all."""
     files = _segment_files(size)
     log = files[f"{_STEM}.log"]
     names = []

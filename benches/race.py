@@ -25,23 +25,23 @@ class Times:
 
     @property
     def median(self) -> float:
-        """Give the median of the rounds, in seconds."""
+        """Return the median of the rounds, in seconds."""
         return statistics.median(self.seconds)
 
     @property
     def best(self) -> float:
-        """Give the fastest round, in seconds."""
+        """Return the fastest round, in seconds."""
         return min(self.seconds)
 
     def faster_than(self, base: "Times") -> float:
-        """Give the median of the rounds' ratios: 2.0 is twice as fast as the base."""
+        """Return the median of the rounds' ratios: 2.0 is twice as fast as the base."""
         return statistics.median(
             theirs / ours for theirs, ours in zip(base.seconds, self.seconds, strict=True)
         )
 
 
 def turn(run: Callable[[], object]) -> Turn:
-    """Make a turn of a function: it runs it for a while and gives the seconds of one run."""
+    """Make a turn of a function: it runs it for a while and returns the seconds of one run."""
     run()
     repeats = 1
     while (took := _seconds(run, repeats)) < SHORTEST_TURN_S:
@@ -57,7 +57,7 @@ def _seconds(run: Callable[[], object], repeats: int) -> float:
 
 
 def race(turns: Mapping[str, Turn], rounds: int) -> dict[str, Times]:
-    """Give the times of each candidate over some rounds, after one that only warms up."""
+    """Return the times of each candidate over some rounds, after one that only warms up."""
     seconds: dict[str, list[float]] = {name: [] for name in turns}
     gc.collect()
     was_enabled = gc.isenabled()

@@ -58,7 +58,7 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Outcome]]:
 
 
 def markdown(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, str]) -> str:
-    """Give the table as the README shows it."""
+    """Return the table as the README shows it."""
     place = f"{on['cpu']}, level {on['level']}, Python {on['python']}, aiokafka {on['aiokafka']}"
     lines = [
         f"{place}; one thread, CPU time, medians of the rounds' ratios.",
@@ -87,7 +87,7 @@ _DECIDERS = {
 
 
 def beside_java(outcomes: Sequence[Outcome]) -> str:
-    """Give the table of a leader's decisions beside Java's, a call a batch."""
+    """Return the table of a leader's decisions beside Java's, a call a batch."""
     lines = [
         "| one batch a call, beside Java | ns a call | GB/s | × Java | wanted | met |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -107,7 +107,7 @@ def beside_java(outcomes: Sequence[Outcome]) -> str:
 
 
 def as_json(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, str]) -> Any:
-    """Give everything that was measured, every round included."""
+    """Return everything that was measured, every round included."""
     return {
         "machine": on,
         "races": [
@@ -163,7 +163,7 @@ def arguments() -> argparse.Namespace:
 
 
 def chosen(words: Sequence[str]) -> list[Case]:
-    """Give the cases whose title has one of the words; all where there are none."""
+    """Return the cases whose title has one of the words; all where there are none."""
     return [case for case in CASES if not words or any(word in case.title for word in words)]
 
 

@@ -50,7 +50,7 @@ GUARDED = frozenset({*_BY_LEVEL, *_AT_ANY_LEVEL})
 
 
 def threshold(title: str, level: str) -> float:
-    """Give the least ratio of a case at a level of kernels."""
+    """Return the least ratio of a case at a level of kernels."""
     if title in _AT_ANY_LEVEL:
         return _AT_ANY_LEVEL[title]
     return _BY_LEVEL[title][LEVELS.index("portable" if level == "arm64" else level)]

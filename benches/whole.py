@@ -80,7 +80,7 @@ def write_log_directory(directory: Path, size: int, *, partitions: int = 4) -> i
 
 @contextmanager
 def log_directory(size: int, *, partitions: int = 4) -> Iterator[tuple[Path, int]]:
-    """Give a log directory and its bytes, for as long as it is needed."""
+    """Return a log directory and its bytes, while it is needed."""
     with tempfile.TemporaryDirectory(prefix="ottla-bench-") as home:
         directory = Path(home)
         yield directory, write_log_directory(directory, size, partitions=partitions)
@@ -102,7 +102,7 @@ def _wall(
 
 
 def _walls(runs: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Give the median of each run's wall clock, the runs taken in turn, after one round."""
+    """Return the median of each run's wall clock, the runs taken in turn, after one round."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
@@ -291,7 +291,7 @@ def replicas_speed(size: int = 600_000_000, rounds: int = 3) -> Measure:
 
 
 def measures() -> Iterator[Measure]:
-    """Give every row that is measured on whole processes."""
+    """Return every row that is measured on whole processes."""
     yield audit_speed()
     yield from start_up()
     yield audit_memory()

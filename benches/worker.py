@@ -62,7 +62,7 @@ class Worker:
         return line.strip()
 
     def __call__(self) -> float:
-        """Run once; give the CPU seconds."""
+        """Run once; return the CPU seconds."""
         assert self._process.stdin is not None
         self._process.stdin.write("run\n")
         self._process.stdin.flush()

@@ -1,4 +1,4 @@
-"""Audit a log directory from Python: the summary, the findings as rows, what would raise.
+"""Audit a log directory from Python: the summary, the findings as rows, and an exception.
 
 python examples/audit_directory.py [DIRECTORY]
 """
@@ -10,7 +10,7 @@ import ottla
 
 
 def main() -> None:
-    """Audit the directory named on the command line, or the demo's."""
+    """Audit the directory named on the command line, or the demo."""
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "data"
     result = ottla.audit(directory)
 
@@ -21,7 +21,7 @@ def main() -> None:
             print(f"{finding['severity']} {finding['name']} in {finding['file']}")
             print(f"    offsets {finding['first_offset']} to {finding['last_offset']}")
 
-    # In a scheduled job: an exception that carries the findings, from this severity on.
+    # In a scheduled job: an exception with the findings of at least this severity.
     try:
         ottla.audit(directory, fail_on="warning").raise_for_findings()
     except ottla.FindingsError as error:

@@ -1,4 +1,4 @@
-"""Check bytes before anything trusts them, and use what an error tells.
+"""Check bytes before trusting them, and use the attributes of an error.
 
 The bytes here come from a file; those of a fetch response or of an object store are the same.
 
@@ -12,12 +12,12 @@ import ottla
 ORDERS = Path(__file__).parent / "data" / "orders-1" / "00000000000000000000.log"
 
 
-def tell(name: str, data: bytes) -> None:
-    """Check and say what came of it."""
+def report(name: str, data: bytes) -> None:
+    """Check bytes, and print the result."""
     try:
         count = ottla.check_batches(data)
     except ottla.TruncatedBatchError as error:
-        # Usual for the last batch of a fetch response: what stands before it is whole.
+        # Usual for the last batch of a fetch response: the batches before it are complete.
         print(f"{name}: whole up to byte {error.position}: {error}")
     except ottla.RecordBatchError as error:
         print(f"{name}: {error.kind}, a broker would answer {error.error_code}: {error}")
@@ -26,14 +26,14 @@ def tell(name: str, data: bytes) -> None:
 
 
 def main() -> None:
-    """Check a sound log, a cut one and a damaged one."""
+    """Check a valid log, a truncated one and a damaged one."""
     sound = ORDERS.read_bytes()
-    tell("sound", sound)
-    tell("cut", sound[:-100])
+    report("sound", sound)
+    report("cut", sound[:-100])
 
     damaged = bytearray(sound)
     damaged[5000] ^= 0x10
-    tell("damaged", bytes(damaged))
+    report("damaged", bytes(damaged))
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ def main() -> None:
     codecs = sorted({batch.compression for batch in batches})
     print(f"{len(batches)} batches, compressed with {', '.join(codecs)}")
 
-    # Records: what a consumer would get, checksums verified.
+    # Records: what a consumer would receive, with checksums verified.
     for record in ottla.read(batches_until(data, 2)):
         print(record.offset, record.timestamp, record.key, (record.value or b"")[:40])
 
-    # Columns: numbers as NumPy arrays, without an object for any record.
+    # Columns: numbers as NumPy arrays, without an object per record.
     columns = ottla.read_columns(data)
     filled = columns.value_length[columns.value_length >= 0]
     print(f"{len(columns)} records, values of {filled.mean():.0f} bytes on average")
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def batches_until(data: bytes, count: int) -> bytes:
-    """Give the first few batches: they stand one after another."""
+    """Return the first few batches, which follow each other."""
     batch = list(ottla.read_batches(data))[count - 1]
     return data[: batch.position + batch.size]
 

@@ -1,13 +1,13 @@
 """The audit on Spark, cell by cell: open it in a notebook, or run it as a program."""
 
-# %% A session: your platform's, or one of this machine.
+# %% A session: that of your platform, or a local one.
 from pathlib import Path
 
 import ottla.spark
 
 spark = ottla.spark.session("local[2]", spark__ui__showConsoleProgress=False)
 
-# %% One call scans everything, once. Paths are what driver and executors both can read.
+# %% One call scans everything, once. Driver and executors must be able to read the paths.
 result = ottla.spark.audit(spark, Path(__file__).parent / "data")
 print(f"{result.summary.partitions} partitions, {result.summary.records} records")
 
@@ -19,7 +19,7 @@ for row in result.findings.where("severity = 'warning'").select("name", "file").
 states = result.sql("select state, count(*) from transactions group by state order by state")
 print(", ".join(f"{count} {state}" for state, count in states.collect()))
 
-# %% Records come from the segments when they are asked for.
+# %% Records are read from the segments when they are used.
 orders = result.records.where("topic = 'orders' and control is null")
 count, largest = orders.selectExpr("count(*)", "max(length(value))").first()
 print(f"{count} orders, the largest has {largest} bytes")

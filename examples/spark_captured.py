@@ -1,4 +1,4 @@
-"""Judge captured record sets on Spark, and keep the good records of the bad ones.
+"""Judge captured record sets on Spark, and keep the valid records of the others.
 
 The capture is a table with a row for each partition of a produce request: when it was taken, the
 topic, and the bytes of the record set. Here it is made of the batches of a segment, some of them
@@ -22,11 +22,11 @@ CUT = 3
 
 
 def make_captures(path: Path) -> None:
-    """Write the table: three sets are damaged, and one is cut short."""
+    """Write the table: three sets are damaged, and one is truncated."""
     log = ORDERS.read_bytes()
     sets = []
     for number, batch in enumerate(ottla.read_batches(log)):
-        # A producer counts from 0; only the leader gives offsets.
+        # A producer counts from 0; only the leader assigns offsets.
         data = bytearray(BASE_OFFSET_SIZE)
         data += log[batch.position + BASE_OFFSET_SIZE : batch.position + batch.size]
         if number in DAMAGED:
@@ -55,14 +55,14 @@ def main() -> None:
         path = str(Path(directory) / "captures.parquet")
         make_captures(Path(path))
 
-        # Files are read by the tasks themselves: large record sets do not pass through the JVM.
+        # The tasks read the files themselves: large record sets do not pass through the JVM.
         verdicts = ottla.spark.validate_parquet(spark, path, config=topics, now_ms="captured_ms")
         for row in (
             verdicts.groupBy("topic", "error_name").count().orderBy("topic", "error_name").collect()
         ):
             print(f"{row['topic']}: {row['error_name']} {row['count']}")
 
-        # Of any frame, the good records and the bad ones.
+        # From any frame, the valid records and the others.
         captures = spark.read.parquet(path)
         valid, quarantine = ottla.spark.split(captures, config=topics, now_ms="captured_ms")
         print(f"{valid.count()} good records, {valid.where('key is null').count()} without a key")

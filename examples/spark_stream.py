@@ -1,6 +1,6 @@
 """A log followed as it grows, cell by cell: open it in a notebook, or run it as a program."""
 
-# %% A log that grows: a copy of which only the first kilobytes are there yet.
+# %% A growing log: a copy that so far has only the first kilobytes.
 import tempfile
 from pathlib import Path
 
@@ -15,9 +15,9 @@ growing.write_bytes(source.read_bytes()[:5000])
 spark = ottla.spark.session("local[2]", spark__ui__showConsoleProgress=False)
 
 
-# %% A query that takes what is there, and ends. Its checkpoint tells the next one where to go on.
+# %% A query that reads what is available, and ends. The next one continues from its checkpoint.
 def follow() -> int:
-    """Records in the table when the query has ended."""
+    """Return the number of records in the table when the query has ended."""
     records = spark.readStream.format("ottla").load(str(work / "logs"))
     query = (
         records.writeStream.format("parquet")

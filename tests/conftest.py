@@ -27,17 +27,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """Give the root of the repository."""
+    """Return the root of the repository."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
 def demo() -> Path:
-    """Give the log directory of the demo, which a real broker wrote; tests only read it."""
+    """Return the log directory of the demo, which a real broker wrote; tests only read it."""
     return ROOT / "examples" / "data"
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Give the directory of corpora, vectors and acceptance programs; mark the test `shared`."""
+    """Return the directory of corpora, vectors and acceptance programs; mark the test `shared`."""
     return SHARED

@@ -1,6 +1,6 @@
 """What is timed: each job as each peer does it, as a function that runs it once.
 
-`JOBS[job][peer](data)` prepares the data for the peer and gives the function. It answers how many
+`JOBS[job][peer](data)` prepares the data for the peer and returns the function. It answers how many
 records it saw, so that a test can hold all peers to the same count. A peer whose package is not
 installed raises `ImportError` when it is prepared. Packages are imported where they are used: a
 worker in another environment has ours and NumPy alone.
@@ -386,7 +386,7 @@ def _aiokafka_table(log: bytes) -> int:
 
 @lru_cache(maxsize=2)
 def _file_of(data: Data) -> Path:
-    """Give the log as a file, which is removed in the end."""
+    """Return the log as a file, which is removed in the end."""
     descriptor, name = mkstemp(suffix=".log")
     with os.fdopen(descriptor, "wb") as file:
         file.write(data.log)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def place(spark: Any, cores: int) -> dict[str, str]:
-    """Tell what the figures hold for."""
+    """Describe what the figures hold for."""
     return {
         **machine(),
         "spark": spark.version,
@@ -43,13 +43,13 @@ def _targets(found: "Found") -> Iterator[tuple[str, float, float, bool]]:
 
 
 def summary(found: "Found") -> str:
-    """Give a case in a line, as soon as it is measured."""
+    """Return a case in a line, as soon as it is measured."""
     ratios = (f"{ratio:.2f}× {base}" for base, _, ratio, _ in _targets(found))
     return f"{found.case.title}: {', '.join(ratios)}"
 
 
 def as_json(all_found: "Sequence[Found]", memory: "Memory | None", on: dict[str, str]) -> Any:
-    """Give everything that was measured, every round included."""
+    """Return everything that was measured, every round included."""
     return {
         "machine": on,
         "spark": [

@@ -40,7 +40,7 @@ class Job:
     """What runs on Spark, and how much of the data it goes through."""
 
     run: Callable[[], int]
-    """Does it once; gives the records or rows it saw."""
+    """Does it once; returns the records or rows it saw."""
     expected: int
     size: int
 
@@ -66,16 +66,16 @@ class Found:
     cpus: dict[str, list[float]] = field(default_factory=dict)
 
     def ratio(self, base: str) -> float:
-        """Give how many times as fast as another job ours goes through a byte."""
+        """Return how many times as fast as another job ours goes through a byte."""
         ours, theirs = self.case.jobs[OURS], self.case.jobs[base]
         return self.walls[OURS].faster_than(self.walls[base]) * ours.size / theirs.size
 
     def bytes_per_s(self, name: str) -> float:
-        """Give the speed of a job."""
+        """Return the speed of a job."""
         return self.case.jobs[name].size / self.walls[name].median
 
     def cpu_s_per_gib(self, name: str) -> float:
-        """Give the CPU seconds that a GiB takes a job."""
+        """Return the CPU seconds that a GiB takes a job."""
         return statistics.median(self.cpus[name]) * GIB / self.case.jobs[name].size
 
 
@@ -246,7 +246,7 @@ def worker_memory(spark: Any, data: Segments) -> Memory:
 
 
 def task_seconds(spark: Any, tasks: int = 64, rounds: int = 5) -> float:
-    """Give the CPU seconds of a task in Python that does nothing."""
+    """Return the CPU seconds of a task in Python that does nothing."""
     jvm = jvm_of(spark)
     frame = _in_tasks(spark, peer.nothing, tasks, peer.COUNT_SCHEMA)
     used = []
@@ -258,7 +258,7 @@ def task_seconds(spark: Any, tasks: int = 64, rounds: int = 5) -> float:
 
 
 def driver_at_scale(partitions: int = 100_000) -> Any:
-    """Give what the driver takes for a listing, in a process of its own."""
+    """Return what the driver takes for a listing, in a process of its own."""
     command = [sys.executable, "-m", "benches.spark.scale", str(partitions)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode and not done.stdout:
@@ -268,7 +268,7 @@ def driver_at_scale(partitions: int = 100_000) -> Any:
 
 @contextmanager
 def two_cores() -> Iterator[Any]:
-    """Give a session on two cores whose workers find this tree."""
+    """Return a session on two cores whose workers find this tree."""
     paths = (str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     spark = ottla.spark.session(

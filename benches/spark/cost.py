@@ -139,7 +139,7 @@ JVM, which starts the tasks.
 
 
 def page(parts: Parts) -> str:
-    """Give the page of the docs."""
+    """Return the page of the docs."""
     head = " | ".join(f"{count} cores" for count in CORES)
     table = [f"| storage of a node | {head} |", f"| --- |{' --- |' * len(CORES)}", *_rows(parts)]
     rate = f"{CONNECTION_BYTES_PER_S / 1e6:.0f} MB/s a connection, {CONNECTIONS} of them a task"

@@ -65,7 +65,7 @@ def _link(path: Path, others: Iterable[Path]) -> None:
 
 
 def segments(shape: Shape, size: int, *, count: int = 2, links: int = 1) -> Segments:
-    """Give a log directory of `count` segments of a size, each there `links` times."""
+    """Return a log directory of `count` segments of a size, each there `links` times."""
     kept = KEPT / f"{shape}-{size // MIB}MiB-x{count}"
     names = [f"{number}.log" for number in range(count)]
     records = kept / "records"
@@ -97,7 +97,7 @@ class Captured:
 
 
 def captured(shape: Shape, size: int, *, codec: str, files: int = 8, links: int = 1) -> Captured:
-    """Give a directory of Parquet files with about so many bytes of record sets, `links` times."""
+    """Return a directory of Parquet files of about this size in record sets, `links` times."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

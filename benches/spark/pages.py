@@ -2,7 +2,7 @@
 
     python -m benches.spark.pages benches/results/<file>-spark.json [...]
 
-makes the pages anew; of several files each case is taken from the last that has it.
+writes the pages again; of several files each case is taken from the last that has it.
 """
 
 import json
@@ -28,7 +28,7 @@ workers and the driver's Python together; those of the prototype were measured b
 themselves.
 
 Rows that become a DataFrame cross from Python into the JVM, which copies each of them twice.
-*Ready-made columns* are such rows handed out again and again without reading anything. What they
+*Ready-made columns* are such rows returned again and again without reading anything. What they
 take and what it takes to make columns without Spark (on one core) come together, whoever reads:
 their sum is the bound of what can be reached.
 
@@ -77,7 +77,7 @@ def _driver(found: Any) -> Iterator[str]:
 
 
 def tables(written: Any) -> str:
-    """Give what was measured as tables."""
+    """Return what was measured as tables."""
     on = written["machine"]
     where = (
         f"{on['cpu']}, {on['cores']} cores, level {on['level']}, Spark {on['spark']}, Java "
@@ -113,7 +113,7 @@ def write_pages(written: Any) -> None:
 
 
 def merged(kept: list[Any]) -> Any:
-    """Give what several runs measured as one."""
+    """Return what several runs measured as one."""
     cases = {case["case"]: case for each in kept for case in each["spark"]}
     whole: dict[str, Any] = {"memory": None}
     for each in kept:

@@ -96,7 +96,7 @@ def nothing(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def hand_out(path: str, columns: Sequence[str], count: int) -> Work:
-    """Give at least `count` rows, the same few again and again: what Spark takes for them."""
+    """Return at least `count` rows, the same few again and again: what Spark takes for them."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -114,7 +114,7 @@ def hand_out(path: str, columns: Sequence[str], count: int) -> Work:
 
 
 def read_records(bins: Sequence[Sequence[Range]]) -> Work:
-    """Give offset, timestamp, key and value of every record as columns of Arrow."""
+    """Return offset, timestamp, key and value of every record as columns of Arrow."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -146,7 +146,7 @@ def read_records(bins: Sequence[Sequence[Range]]) -> Work:
 
 
 def judging() -> Any:
-    """Give the pandas UDF: 0 for a record set that aiokafka reads to its end, else 2."""
+    """Return the pandas UDF: 0 for a record set that aiokafka reads to its end, else 2."""
     import pandas as pd
     from pyspark.sql.functions import pandas_udf
 

@@ -26,7 +26,7 @@ def _stats() -> dict[int, list[str]]:
 
 
 def _below(root: int) -> dict[int, list[str]]:
-    """Give a process and those it started, at any remove."""
+    """Return a process and those it started, at any remove."""
     stats = _stats()
     inside = {root}
     while more := {
@@ -37,12 +37,12 @@ def _below(root: int) -> dict[int, list[str]]:
 
 
 def jvm_of(spark: Any) -> int:
-    """Give the process id of the driver's JVM, which holds the executors of a local session too."""
+    """Return the process id of the driver's JVM, which also holds a local session's executors."""
     return int(spark._jvm.java.lang.ProcessHandle.current().pid())
 
 
 def cpu_seconds(jvm: int) -> float:
-    """Give what the JVM, its Python workers and this process have used since they began.
+    """Return what the JVM, its Python workers and this process have used since they began.
 
     A worker that has ended counts with its parent, which has waited for it.
     """
@@ -53,7 +53,7 @@ def cpu_seconds(jvm: int) -> float:
 
 
 def python_workers(jvm: int) -> list[int]:
-    """Give the process ids of the Python workers; the daemon that forks them is none."""
+    """Return the process ids of the Python workers; the daemon that forks them is none."""
     inside = _below(jvm)
     python = []
     for pid in inside:
@@ -68,7 +68,7 @@ def python_workers(jvm: int) -> list[int]:
 
 
 def peak_resident(pid: int) -> int:
-    """Give the most memory a process has had resident, in bytes; 0 where it has ended."""
+    """Return the most memory a process has had resident, in bytes; 0 where it has ended."""
     try:
         lines = (_PROC / str(pid) / "status").read_text().splitlines()
     except OSError:

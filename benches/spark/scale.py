@@ -64,11 +64,11 @@ class Listing:
     partitions: int
 
     def stat(self, path: bytes) -> Entry:
-        """Give the directory itself; nothing else is asked for."""
+        """Return the directory itself; nothing else is asked for."""
         return Entry(path, is_directory=True, size=0, identity=path)
 
     def list(self, directory: bytes) -> Sequence[Entry]:
-        """Give the directory of each partition, or the files of one."""
+        """Return the directory of each partition, or the files of one."""
         if directory == _ROOT:
             names = (b"topic-%03d-%d" % divmod(n, 1000) for n in range(self.partitions))
             return [Entry(name, is_directory=True, size=0, identity=name) for name in names]
@@ -91,12 +91,12 @@ class Listing:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
     def place(self, path: bytes, size: int | None = None) -> bytes:
-        """Give what a task would read."""
+        """Return what a task would read."""
         del size
         return path
 
     def under(self, directory: bytes) -> "Listing":
-        """Give the same listing."""
+        """Return the same listing."""
         del directory
         return self
 

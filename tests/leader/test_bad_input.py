@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def told(leader: ottla.Leader) -> Any:
-    """Give everything that a leader tells of itself."""
+    """Return everything that a leader tells of itself."""
     return (
         leader.snapshot(),
         [(state, state.batches) for state in leader.producers],
@@ -30,7 +30,7 @@ def told(leader: ottla.Leader) -> Any:
 
 @pytest.fixture
 def leader() -> ottla.Leader:
-    """Give a leader in the middle of everything: duplicates, an abort, an open transaction."""
+    """Return a leader in the middle of everything: duplicates, an abort, an open transaction."""
     leader = a_leader(profile="strict")
     send(leader, batch(0, 0, 2, is_transactional=True))
     end(leader, 0, commit=False)

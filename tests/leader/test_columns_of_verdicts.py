@@ -56,7 +56,7 @@ def column_of(sets: list[bytes]) -> tuple[Any, Any]:
 
 
 def answer(records: bytes, config: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Give the row that is wanted: what one call of `ottla.validate` says."""
+    """Return the row that is wanted: what one call of `ottla.validate` says."""
     row = dict.fromkeys(column.name for column in VERDICT_COLUMNS)
     row["accepted"] = False
     for name, value in options.items():

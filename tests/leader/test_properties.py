@@ -49,7 +49,7 @@ class Shape:
     codec: str
 
     def sent(self, rows: list[Content], deltas: list[int] | None = None) -> bytes:
-        """Give a record set as a producer sends it; offset deltas of magic 2 may be anything."""
+        """Return a record set as a producer sends it; offset deltas of magic 2 may be anything."""
         if self.magic == 2:
             payload = b"".join(
                 record(delta, timestamp_delta=time, key=key, value=value, headers=headers)
@@ -99,7 +99,7 @@ def rows_of(data: bytes) -> list[tuple[bytes | None, bytes | None, Any]]:
 
 
 def as_sent(data: bytes) -> bytes:
-    """Give a stored batch with base offset 0 and without the flag that says LogAppendTime."""
+    """Return a stored batch with base offset 0 and without the flag that says LogAppendTime."""
     return resealed(bytes(8) + data[8:22] + bytes([data[22] & ~LOG_APPEND_TIME]) + data[23:])
 
 
@@ -156,7 +156,7 @@ def test_what_strict_accepts_every_consumer_reads(
 
 
 def with_right_checksums(data: bytes) -> bytes:
-    """Give the batches of a set with the checksums that their bytes have, as far as sizes lead."""
+    """Return the batches of a set with correct checksums, as far as their sizes lead."""
     whole = []
     while len(data) > 17 and 17 <= (end := 12 + int.from_bytes(data[8:12], "big")) <= len(data):
         whole.append(resealed(data[:end]))

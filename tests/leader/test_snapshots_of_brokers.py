@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def snapshots(root: Path) -> list[Path]:
-    """Give the snapshots beside a log of which no offset is missing: nothing has thinned it out."""
+    """Return the snapshots beside a log without missing offsets, which was never compacted."""
     return [path for path in sorted(root.rglob("*.snapshot")) if is_whole(path)]
 
 
@@ -30,7 +30,7 @@ def segments(snapshot: Path) -> list[bytes]:
 
 
 def again(snapshot: Path, before: Path | None = None) -> bytes:
-    """Give the snapshot of a leader that has read the log up to the offset that a file names."""
+    """Return the snapshot of a leader that has read the log up to the offset that a file names."""
     offset = int(snapshot.stem)
     first = int(min(snapshot.parent.glob("*.log")).stem)
     leader = ottla.Leader.restore(
@@ -46,7 +46,7 @@ def again(snapshot: Path, before: Path | None = None) -> bytes:
 
 
 def written_otherwise(paths: list[Path]) -> list[Path]:
-    """Give the snapshots that are not had again, from the whole log or from the snapshot before."""
+    """Return the snapshots that cannot be rebuilt from the log or from the snapshot before."""
     previous = {one: other for other, one in pairwise(paths) if other.parent == one.parent}
     return [
         path

@@ -69,7 +69,7 @@ class Story:
         self.sent: dict[int, list[tuple[int, int, int]]] = {}
 
     def batch(self, step: Produce) -> bytes:
-        """Give the next batch, or one that was sent before."""
+        """Return the next batch, or one that was sent before."""
         epoch = max(0, self.epochs[step.producer_id] + step.epoch)
         sequence = self.next_sequences.get(step.producer_id, 0)
         count = step.count
@@ -124,7 +124,7 @@ def told(found: Any) -> Any:
 
 
 def newest_offsets(leader: ottla.Leader) -> dict[int, int]:
-    """Give where the newest batch of each producer begins: what a snapshot keeps of its batches."""
+    """Return where each producer's newest batch begins, which is what a snapshot keeps of it."""
     known = leader.producers
     return {one.producer_id: one.batches[-1].base_offset for one in known if one.batches}
 

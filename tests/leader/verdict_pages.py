@@ -164,14 +164,14 @@ STORIES: dict[int, tuple[str, Callable[[], ottla.Verdict | ottla.KafkaError]]] =
 
 
 def vector_of(code: int) -> tuple[Vector, str]:
-    """Give the row that shows a code, and the profile it does so in."""
+    """Return the row that shows a code, and the profile it does so in."""
     number, words, profile = SHOWN[code]
     rows = [v for v in VECTORS if v.number == number and v.says.startswith(words)]
     return rows[0], profile
 
 
 def codes() -> set[int]:
-    """Give the codes that the rows of both tests expect."""
+    """Return the codes that the rows of both tests expect."""
     expected = {
         outcome.code
         for vector in VECTORS
@@ -183,7 +183,7 @@ def codes() -> set[int]:
 
 
 def example(code: int) -> tuple[str, ottla.Verdict | ottla.KafkaError]:
-    """Give what comes to a leader, and its answer."""
+    """Return what comes to a leader, and its answer."""
     if code in STORIES:
         story, play = STORIES[code]
         return story, play()
@@ -195,7 +195,7 @@ def example(code: int) -> tuple[str, ottla.Verdict | ottla.KafkaError]:
 
 
 def answer(found: ottla.Verdict | ottla.KafkaError) -> list[str]:
-    """Give an answer, a field a line."""
+    """Return an answer, a field a line."""
     if isinstance(found, ottla.KafkaError):
         return [f"KafkaError({found.error_code}): {found}"]
     fields = ["accepted", "error", "error_name", "error_message", "is_request_wide"]
@@ -209,7 +209,7 @@ def answer(found: ottla.Verdict | ottla.KafkaError) -> list[str]:
 
 
 def verdicts_markdown() -> str:
-    """Give the page."""
+    """Return the page."""
     parts = [INTRODUCTION]
     for code in sorted(MEANINGS):
         story, found = example(code)

@@ -31,7 +31,7 @@ def wheel(root: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def stranger(wheel: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the bin directory of an environment that holds the wheel and its dependencies alone."""
+    """Return the bin directory of an environment with only the wheel and its dependencies."""
     home = tmp_path_factory.mktemp("stranger")
     subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
     bin_directory: Path = home / "venv" / "bin"

@@ -114,7 +114,7 @@ def asked(call: Callable[[], T], size: int) -> T | None:
 
 
 def outcome(data: bytes) -> int:
-    """Ask everything that can be asked of the data; gives the batches that verify and parse."""
+    """Ask everything that can be asked of the data; returns the batches that verify and parse."""
     sound, ended = 0, False
     iterator = ottla.read_batches(data)
 

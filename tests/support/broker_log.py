@@ -154,7 +154,7 @@ class BrokerLog:
         return list(recovered.aborted_transactions)
 
     def _load(self, start: int, end: int, now_ms: int, **offsets: Any) -> ottla.Leader:
-        """Give a leader with the state of a snapshot and of the batches from there to `end`."""
+        """Return a leader with the state of a snapshot and of the batches from there to `end`."""
         return ottla.Leader.restore(
             self.snapshots.get(start),
             [segment.data for segment in self._segments_from(start)],

@@ -68,7 +68,7 @@ def python_without_ottla(directory: Path) -> str:
 
 
 def environment(python: str, directory: Path) -> dict[str, str]:
-    """Give the environment of a JVM that is no child of this test's session."""
+    """Return the environment of a JVM that is no child of this test's session."""
     ours = ("PYTHONPATH", "PYSPARK_", "SPARK_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     pyspark = importlib.util.find_spec("pyspark")
@@ -92,7 +92,7 @@ class Processes:
         self.running: list[subprocess.Popen[bytes]] = []
 
     def start(self, name: str, *command: str) -> Path:
-        """Start one of Spark's main classes and give the file of its log."""
+        """Start one of Spark's main classes and return the file of its log."""
         environ = environment(self.python, self.directory)
         environ |= {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS}
         log = self.directory / f"{name}.log"
@@ -185,7 +185,7 @@ class Connect(Processes):
 
 
 class Sessions:
-    """Gives a session of each kind and lets one kind run at a time."""
+    """Returns a session of each kind and lets one kind run at a time."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -195,7 +195,7 @@ class Sessions:
         self.count = 0
 
     def get(self, kind: str, *, fresh: bool = False) -> Any:
-        """Give the session of a kind.
+        """Return the session of a kind.
 
         Args:
             kind: ``spark``, ``cluster`` or ``connect``.

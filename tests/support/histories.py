@@ -115,7 +115,7 @@ class History:
         self.log.restart(op["t"], is_clean=op["clean"])
 
     def final(self) -> dict[str, Any]:
-        """Give the state at the end."""
+        """Return the state at the end."""
         leader = self.log.leader
         unstable = leader.first_unstable_offset
         return {
@@ -134,7 +134,7 @@ class History:
 
 
 def producer_of(producer: ottla.ProducerState) -> dict[str, Any]:
-    """Give a producer as the vectors write it."""
+    """Return a producer as the vectors write it."""
     first_offset = producer.transaction_first_offset
     return {
         "pid": producer.producer_id,
@@ -156,7 +156,7 @@ def producer_of(producer: ottla.ProducerState) -> dict[str, Any]:
 
 
 def differences(case: dict[str, Any]) -> list[str]:
-    """Give what a leader says other than Kafka in one history."""
+    """Return what a leader says other than Kafka in one history."""
     history = History(case)
     found = []
     for index, (op, expected) in enumerate(zip(case["ops"], case["answers"], strict=True)):

@@ -36,7 +36,7 @@ def sized_bytes() -> st.SearchStrategy[bytes]:
 
 
 def nullable_bytes() -> st.SearchStrategy[bytes | None]:
-    """Give a key or a value: null, empty and filled are three different things."""
+    """Return a key or a value: null, empty and filled are three different things."""
     return st.one_of(st.none(), sized_bytes())
 
 
@@ -58,7 +58,7 @@ def records() -> st.SearchStrategy[DrawnRecord]:
 
 
 def batches_of_records(max_size: int = 20) -> st.SearchStrategy[list[DrawnRecord]]:
-    """Give the records of one batch: at least one."""
+    """Return the records of one batch: at least one."""
     return st.lists(records(), min_size=1, max_size=max_size)
 
 
@@ -78,5 +78,5 @@ def int64() -> st.SearchStrategy[int]:
 
 
 def compressions() -> st.SearchStrategy[Compression]:
-    """Give the name of a codec, "none" included."""
+    """Return the name of a codec, "none" included."""
     return st.sampled_from(CODECS)

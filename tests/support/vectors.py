@@ -41,12 +41,12 @@ Case = dict[str, Any]
 
 
 def short(digest: bytes) -> str:
-    """Give the half of a SHA-256 that the cases carry."""
+    """Return the half of a SHA-256 that the cases carry."""
     return digest[:16].hex()
 
 
 def sized(content: bytes | None) -> bytes:
-    """Give a byte string behind its length, null as −1."""
+    """Return a byte string behind its length, null as −1."""
     return struct.pack(">i", -1) if content is None else struct.pack(">i", len(content)) + content
 
 
@@ -77,12 +77,12 @@ class Records:
 
     @property
     def digest(self) -> str:
-        """Give the digest of what was taken."""
+        """Return the digest of what was taken."""
         return short(self.hash.digest())
 
 
 def unequal(found: Case, expected: Case) -> list[str]:
-    """Give the fields that differ, of those expected."""
+    """Return the fields that differ, of those expected."""
     return [
         f"{name} {found[name]}, Kafka {value}"
         for name, value in expected.items()
@@ -91,7 +91,7 @@ def unequal(found: Case, expected: Case) -> list[str]:
 
 
 def read(case: Case) -> list[str]:
-    """Give what a consumer reads other than Kafka's."""
+    """Return what a consumer reads other than Kafka's."""
     expected = case["out"]
     batches = ottla.read_batches(base64.b64decode(case["in"]))
     for index, wanted in enumerate(expected["batches"]):
@@ -114,7 +114,7 @@ def read(case: Case) -> list[str]:
 
 
 def read_batch(batch: ottla.RecordBatch, wanted: Case) -> list[str]:
-    """Give what is read of a batch other than by Kafka."""
+    """Return what is read of a batch other than by Kafka."""
     records = Records()
     fault = records.add(batch)
     # Kafka's consumer looks at the checksums inside a wrapper, not at the wrapper's own.
@@ -152,7 +152,7 @@ def read_batch(batch: ottla.RecordBatch, wanted: Case) -> list[str]:
 
 
 def decide(case: Case) -> list[str]:
-    """Give what a leader decides other than Kafka's."""
+    """Return what a leader decides other than Kafka's."""
     expected, cfg = case["out"], case.get("cfg", {})
     verdict = verdict_of(base64.b64decode(case["in"]), cfg)
     found: Case = {
@@ -181,7 +181,7 @@ def decide(case: Case) -> list[str]:
 
 
 def topic_of(cfg: Case) -> dict[str, Any]:
-    """Give the settings of a case's topic."""
+    """Return the settings of a case's topic."""
     topic = {SETTINGS[name]: value for name, value in cfg.items() if name in SETTINGS}
     if cfg.get("compacted"):
         topic["cleanup_policy"] = "compact"
@@ -189,7 +189,7 @@ def topic_of(cfg: Case) -> dict[str, Any]:
 
 
 def circumstances_of(cfg: Case) -> dict[str, Any]:
-    """Give what else a case's verdict depends on."""
+    """Return what else a case's verdict depends on."""
     version = cfg.get("api_version", 9)
     return {
         "now_ms": cfg.get("now_ms", 1_700_000_000_000),
@@ -202,13 +202,13 @@ def circumstances_of(cfg: Case) -> dict[str, Any]:
 
 
 def verdict_of(records: bytes, cfg: Case) -> ottla.Verdict:
-    """Give the verdict in the circumstances of a case."""
+    """Return the verdict in the circumstances of a case."""
     config = ottla.TopicConfig(**topic_of(cfg))
     return ottla.validate(records, config, profile="kafka", **circumstances_of(cfg))
 
 
 def stored(data: bytes, expected: Case) -> list[str]:
-    """Give what would be stored other than by Kafka, as a consumer reads it."""
+    """Return what would be stored other than by Kafka, as a consumer reads it."""
     records, headers, fault = Records(), [], None
     for batch in ottla.read_batches(data):
         headers.append(
