@@ -131,7 +131,7 @@ def audit(
     output: str | None,
     records: bool,
 ) -> int:
-    r"""Check logs for damage, losses and faults.
+    """Check logs for damage, losses and faults.
 
     Reports what the logs hold, what is wrong with them, which offsets are lost and what to do.
     Nothing is ever modified.
@@ -148,7 +148,7 @@ def audit(
       3    a path could not be read
       64   invalid command line
       130  Ctrl-C
-    """
+    """  # noqa: D301 - click's mark of lines to keep
     if not paths and not replicas:
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
     _check_output(output, records=records)

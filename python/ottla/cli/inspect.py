@@ -47,7 +47,7 @@ def inspect(
     storage_options: dict[str, str],
     form: Literal["text", "jsonl"],
 ) -> int:
-    r"""Print the batches or records of a segment.
+    """Print the batches or records of a segment.
 
     FILE is a segment (.log). Bytes that are not a batch are skipped; `ottla audit` reports what is
     wrong with them.
@@ -57,7 +57,7 @@ def inspect(
       0   printed
       3   the file could not be read, or the offset is beyond its end
       64  invalid command line
-    """
+    """  # noqa: D301 - click's mark of lines to keep
     path = full_path(file)
     files = files_of(file, storage_options)
     reason = _fault(path, files)

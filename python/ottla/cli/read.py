@@ -71,7 +71,7 @@ def read(
     storage_options: dict[str, str],
     decode: bool,
 ) -> int:
-    r"""Print the records that a consumer would receive.
+    """Print the records that a consumer would receive.
 
     DIRECTORY is a partition directory, or one segment file. Reading starts at the log start offset.
     After damage it continues at the next valid batch, and reports on standard error what is lost.
@@ -84,7 +84,7 @@ def read(
       3    the log could not be read
       64   invalid command line
       130  Ctrl-C
-    """
+    """  # noqa: D301 - click's mark of lines to keep
     lines = _decoded_lines(directory, form) if decode else _LINES[form]
     status = 0
 

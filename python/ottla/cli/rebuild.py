@@ -42,7 +42,7 @@ def rebuild(
     index_interval_bytes: int,
     storage_options: dict[str, str],
 ) -> int:
-    r"""Rebuild indexes, producer snapshots and leader epochs.
+    """Rebuild indexes, producer snapshots and leader epochs.
 
     PATH is a broker's log directory, a partition directory, or a directory of these. It is never
     modified: to use the rebuilt files, stop the broker and copy them over its own.
@@ -53,7 +53,7 @@ def rebuild(
       2   some rebuilt only up to damage
       3   a file could not be read or written
       64  invalid command line
-    """
+    """  # noqa: D301 - click's mark of lines to keep
     try:
         check_target(output)
     except FileExistsError as error:

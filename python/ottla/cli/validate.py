@@ -105,7 +105,7 @@ def validate_files(
     storage_options: dict[str, str],
     form: Literal["text", "jsonl"],
 ) -> int:
-    r"""Decide on produce requests as a partition leader does.
+    """Decide on produce requests as a partition leader does.
 
     Prints for each record set whether a leader accepts it, and which records are faulty.
 
@@ -122,7 +122,7 @@ def validate_files(
       3    an input could not be read
       64   invalid command line
       130  Ctrl-C
-    """
+    """  # noqa: D301 - click's mark of lines to keep
     config = _config(settings)
     request = {
         "now_ms": now_ms,
