@@ -37,7 +37,7 @@ from ottla.spark.audit.bins import Bins, make_bins, names_of
 from ottla.spark.audit.runner import ClusterRunner
 from ottla.spark.audit.tasks import JudgedGroup, judge_group
 from ottla.spark.work.packing import TaskSize
-from ottla.storage.files import Entry
+from ottla.storage.files import Entry, LocalPlace
 
 from benches.data import MIB, Shape, generate, renumbered
 from benches.spark.processes import peak_resident
@@ -90,10 +90,10 @@ class Listing:
         del limit
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
-    def place(self, path: bytes, size: int | None = None) -> bytes:
+    def place(self, path: bytes, size: int | None = None) -> LocalPlace:
         """Return what a task would read."""
         del size
-        return path
+        return LocalPlace(path)
 
     def under(self, directory: bytes) -> "Listing":
         """Return the same listing."""

@@ -106,7 +106,8 @@ __all__ = [
 ]
 
 class _Object(Protocol):
-    size: Final[int]
+    @property
+    def size(self) -> int: ...
     def read_at(self, position: int, size: int, /) -> Buffer: ...
 
 _Place: TypeAlias = bytes | _Object
