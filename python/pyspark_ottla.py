@@ -10,7 +10,7 @@ is in `ottla.spark.source`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
@@ -47,7 +47,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
         return make_stream_reader(self.options, schema)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         from ottla.spark.work.worker import by_value
 
         return by_value("pyspark_ottla:DefaultSource", (dict(self.options),))

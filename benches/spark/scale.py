@@ -37,7 +37,7 @@ from ottla.spark.audit.bins import Bins, make_bins, names_of
 from ottla.spark.audit.runner import ClusterRunner
 from ottla.spark.audit.tasks import JudgedGroup, judge_group
 from ottla.spark.work.packing import TaskSize
-from ottla.storage.files import Entry, LocalPlace
+from ottla.storage import Entry, LocalPlace
 
 from benches.data import MIB, Shape, generate, renumbered
 from benches.spark.processes import peak_resident
@@ -64,7 +64,7 @@ class Listing:
     partitions: int
 
     def stat(self, path: bytes) -> Entry:
-        """Return the directory itself; nothing else is asked for."""
+        """Return the directory itself; no other path is looked up."""
         return Entry(path, is_directory=True, size=0, identity=path)
 
     def list(self, directory: bytes) -> Sequence[Entry]:
@@ -91,7 +91,7 @@ class Listing:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
     def place(self, path: bytes, size: int | None = None) -> LocalPlace:
-        """Return what a task would read."""
+        """Return the file that a task would read."""
         del size
         return LocalPlace(path)
 

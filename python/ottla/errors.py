@@ -56,7 +56,7 @@ class RecordBatchError(OttlaError, ValueError):
         self.error_code = error_code
         self.record_index = record_index
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (
             type(self),
             (str(self), self.kind, self.position, self.error_code, self.record_index),
@@ -95,7 +95,7 @@ class ProducerSnapshotError(OttlaError, ValueError):
         super().__init__(message)
         self.kind = kind
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (str(self), self.kind))
 
 
@@ -112,7 +112,7 @@ class KafkaError(OttlaError):
         self.error_code = error_code
         self.error = error
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (str(self), self.error_code, self.error))
 
 
@@ -131,7 +131,7 @@ class FindingsError(OttlaError):
         super().__init__(message)
         self.findings = findings or []
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (str(self), self.findings))
 
 
@@ -162,5 +162,5 @@ class DamageWarning(UserWarning):
         super().__init__(message)
         self.damage = damage
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (str(self), self.damage)

@@ -174,7 +174,7 @@ class TopicConfig:
         ]
         object.__setattr__(self, "_settings", TopicSettings(pairs))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         settings = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
         return (_topic_config, (settings,))
 

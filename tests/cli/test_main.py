@@ -30,6 +30,14 @@ def test_every_verb_has_help(run: Run, verb: str) -> None:
     assert ran.out.startswith(f"Usage: ottla {verb}")
 
 
+def test_no_sentence_of_help_is_cut_and_every_status_has_a_line(run: Run) -> None:
+    assert "..." not in run("--help").out.partition("Commands:")[2]
+    for verb in ("audit", "validate", "inspect", "read", "rebuild"):
+        statuses = run(verb, "--help").out.partition("Exit status:\n")[2].partition("\n\n")[0]
+        assert len(statuses.splitlines()) > 2
+        assert all(re.match(r" {4}\d+ +\w", line) for line in statuses.splitlines())
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

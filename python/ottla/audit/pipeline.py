@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
 from ottla.audit.judge.gathered import Gathered
@@ -29,6 +29,7 @@ from ottla.severity import SEVERITIES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ottla._engine import SegmentScan
     from ottla.audit.judge.comparison import Comparison
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
@@ -102,7 +103,7 @@ def carry_out(runner: Runner) -> Outcome:
 
 def judge_scans(
     log: Log,
-    scans: Mapping[int, Any],
+    scans: Mapping[int, SegmentScan],
     inventory: Inventory,
     surroundings: Surroundings,
     comparison: Comparison,

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from ottla.storage import Files, Place
 
 
+Segment = _engine.Segment
+"""A segment opened for scanning."""
+
+SegmentScan = _engine.SegmentScan
+"""The result of scanning a segment."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
     """A file, and everything a scan needs to know besides its bytes."""
@@ -40,13 +47,13 @@ class ScanRequest:
     level: str
     now_ms: int
 
-    def open(self) -> _engine.Segment:
+    def open(self) -> Segment:
         """Opens the segment.
 
         Raises:
             OSError: the file cannot be opened.
         """
-        return _engine.Segment(
+        return Segment(
             self.place,
             size=self.size,
             base_offset=self.base_offset,
@@ -89,7 +96,7 @@ def scan_request(
     )
 
 
-def scan_whole(segment: _engine.Segment) -> bytes:
+def scan_whole(segment: Segment) -> bytes:
     """Scans a segment in one pass. Returns bytes for `unpack_scan`.
 
     Raises:
@@ -98,7 +105,7 @@ def scan_whole(segment: _engine.Segment) -> bytes:
     return segment.scan().to_bytes()
 
 
-def scan_range(segment: _engine.Segment, start: int, stop: int) -> bytes:
+def scan_range(segment: Segment, start: int, stop: int) -> bytes:
     """Scans a range of a segment. Returns bytes for `join_ranges`.
 
     Raises:
@@ -107,12 +114,12 @@ def scan_range(segment: _engine.Segment, start: int, stop: int) -> bytes:
     return segment.scan_range(start, stop).to_bytes()
 
 
-def unpack_scan(data: bytes) -> _engine.SegmentScan:
+def unpack_scan(data: bytes) -> SegmentScan:
     """Returns the scan that `scan_whole` returned as bytes, possibly in another process."""
-    return _engine.SegmentScan.from_bytes(data)
+    return SegmentScan.from_bytes(data)
 
 
-def join_ranges(request: ScanRequest, ranges: Sequence[bytes]) -> tuple[_engine.SegmentScan, int]:
+def join_ranges(request: ScanRequest, ranges: Sequence[bytes]) -> tuple[SegmentScan, int]:
     """Joins all ranges of a file. Returns the scan, and how many ranges had to be read again.
 
     Raises:

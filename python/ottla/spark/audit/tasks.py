@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Log
-    from ottla.audit.run.scan import ScanRequest
+    from ottla.audit.run.scan import ScanRequest, Segment, SegmentScan
     from ottla.logs.inventory import Inventory
     from ottla.spark.audit.bins import Bins, LogItem, ScanItem
     from ottla.spark.work.items import Reader
@@ -39,6 +39,9 @@ read (`failed`, with the reason) and log (`log`)."""
 
 CHUNK_NAMES = ("group", "log", "index", "number", "kind", "data")
 """Names of its columns."""
+
+ChunkRow = tuple[int, int, int, int, str, bytes]
+"""Values of `CHUNK_NAMES`."""
 
 JUDGED_COLUMNS = "`group` bigint, data binary"
 """Judged groups of logs: pickled `JudgedGroup`s."""
@@ -92,10 +95,10 @@ def scan(bins: Bins) -> Reader:
     return run
 
 
-def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[tuple[Any, ...]]]:
+def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[ChunkRow]]:
     """Returns the same for an RDD: from numbers of bins to tuples of `CHUNK_NAMES`."""
 
-    def run(numbers: Iterator[int]) -> Iterator[tuple[Any, ...]]:
+    def run(numbers: Iterator[int]) -> Iterator[ChunkRow]:
         for number in numbers:
             yield from _scan_bin(*bins.load(number))
 
@@ -182,7 +185,7 @@ class _LogFiles:
     def __init__(self, item: LogItem) -> None:
         self._log: Log = item.value
         self._requests = item.requests
-        self.scans: dict[int, Any] = {}
+        self.scans: dict[int, SegmentScan] = {}
         self.failures: list[tuple[bytes, str]] = []
         self.read_again = 0
 
@@ -212,14 +215,12 @@ class _LogFiles:
         self.failures.append((self._log.files[index].path, reason))
 
 
-def _scan_bin(
-    logs: Iterable[LogItem], items: Sequence[ScanItem]
-) -> Iterator[tuple[int, int, int, int, str, bytes]]:
+def _scan_bin(logs: Iterable[LogItem], items: Sequence[ScanItem]) -> Iterator[ChunkRow]:
     """Yields rows of the chunk table."""
     for log in logs:
         yield log.group, log.log, -1, -1, "log", pickle.dumps(log, protocol=5)
     small = _scan_in_parallel([item for item in items if _is_small_object(item)])
-    opened: tuple[ScanRequest, Any] | None = None
+    opened: tuple[ScanRequest, Segment] | None = None
     for item in items:
         if _is_small_object(item):
             kind, data = next(small)
@@ -259,16 +260,16 @@ def _failed(error: OSError) -> tuple[str, bytes]:
     return "failed", reason_of(error).encode()
 
 
-def _scan_item(segment: Any, item: ScanItem) -> tuple[str, bytes]:
+def _scan_item(segment: Segment, item: ScanItem) -> tuple[str, bytes]:
     if item.count == 1:
         return "scan", scan_whole(segment)
     return "chunk", scan_range(segment, item.start, item.stop)
 
 
 def _record_batches(
-    rows: Iterable[tuple[int, int, int, int, str, bytes]],
+    rows: Iterable[ChunkRow],
 ) -> Iterator[pa.RecordBatch]:
-    held: list[tuple[Any, ...]] = []
+    held: list[ChunkRow] = []
     for row in rows:
         held.append(row)
         if len(held) == _ROWS_AT_ONCE:
@@ -278,7 +279,7 @@ def _record_batches(
         yield _record_batch(held)
 
 
-def _record_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+def _record_batch(rows: Sequence[ChunkRow]) -> pa.RecordBatch:
     import pyarrow as pa
 
     group, log, index, number, kind, data = zip(*rows, strict=True)

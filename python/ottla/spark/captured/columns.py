@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.spark.work.kind import require_pyspark
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def verdict_schema(prefix: str = "") -> StructType:
 
 
 def with_columns(
-    fields: Sequence[Any], columns: Iterable[CapturedColumn], prefix: str
+    fields: Sequence[StructField], columns: Iterable[CapturedColumn], prefix: str
 ) -> StructType:
     """Returns the schema of fields followed by columns.
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
+    from pyarrow.parquet import FileMetaData
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
     from ottla.spark.work.items import Reader
 
@@ -142,7 +144,7 @@ class ReadTask:
 
 
 def _work(
-    fields: Sequence[Any],
+    fields: Sequence[StructField],
     context: JudgeContext,
     kept: Sequence[int],
     names: Sequence[str],
@@ -168,7 +170,7 @@ def _reject_expressions(options: Mapping[str, Any]) -> None:
             )
 
 
-def _types(fields: Sequence[Any]) -> dict[str, str]:
+def _types(fields: Sequence[StructField]) -> dict[str, str]:
     """Returns the types of the columns to read, by name."""
     types = {field.name: field.dataType.simpleString() for field in fields}
     for name, type_ in types.items():
@@ -264,7 +266,7 @@ def _batches(work: ReadTask, read: Read) -> Iterator[pa.RecordBatch]:
         raise SparkError(f"{read.uri}: cannot be read as Parquet: {error}") from error
 
 
-def _groups(metadata: Any, read: Read) -> Iterator[int]:
+def _groups(metadata: FileMetaData, read: Read) -> Iterator[int]:
     """Yields the row groups whose middle is in the part; each group is in one part of its file."""
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)
@@ -276,7 +278,7 @@ def _groups(metadata: Any, read: Read) -> Iterator[int]:
             yield index
 
 
-def _rows_at_once(metadata: Any, groups: Sequence[int]) -> int:
+def _rows_at_once(metadata: FileMetaData, groups: Sequence[int]) -> int:
     """Returns the number of rows in `BATCH_BYTES`, at the average size of a row."""
     found = [metadata.row_group(group) for group in groups]
     rows = sum(int(group.num_rows) for group in found)

@@ -52,32 +52,32 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def kind_of(f: Any) -> str:
+def kind_of(f: Filter) -> str:
     """Returns the name of a filter's class."""
     return type(f).__name__
 
 
-def column_of(f: Any) -> str | None:
+def column_of(f: Filter) -> str | None:
     """Returns the column of a filter, None for a field inside a column."""
     path = (f.child if kind_of(f) == "Not" else f).attribute
     return path[0] if len(path) == 1 else None
 
 
-def is_about(f: Any, columns: Collection[str]) -> bool:
+def is_about(f: Filter, columns: Collection[str]) -> bool:
     """Whether a filter is about one of these columns, and supported by `matches`."""
     kind = kind_of(f.child if kind_of(f) == "Not" else f)
     is_known = kind in COMPARISONS or kind in ("EqualNullSafe", "In", "IsNull", "IsNotNull")
     return is_known and column_of(f) in columns
 
 
-def matches(f: Any, found: Any) -> bool:
+def matches(f: Filter, found: Any) -> bool:
     """Whether a filter is true for a value; a comparison with null is neither true nor false."""
     if kind_of(f) == "Not":
         return _truth_of(f.child, found) is False
     return _truth_of(f, found) is True
 
 
-def _truth_of(f: Any, found: Any) -> bool | None:
+def _truth_of(f: Filter, found: Any) -> bool | None:
     kind = kind_of(f)
     if kind in ("IsNull", "IsNotNull"):
         return (found is None) is (kind == "IsNull")
@@ -106,7 +106,7 @@ BOUNDS: dict[str, dict[str, tuple[str, str | None]]] = {
 }
 
 
-def narrow_bounds(bounds: Bounds, table: str, f: Any) -> Bounds:
+def narrow_bounds(bounds: Bounds, table: str, f: Filter) -> Bounds:
     """Returns bounds narrow_bounds by one more filter."""
     kind = kind_of(f)
     named = BOUNDS[table].get(column_of(f) or "")

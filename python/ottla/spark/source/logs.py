@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.audit import audit
 from ottla.audit.pipeline import run_part
@@ -16,6 +16,8 @@ from ottla.spark.work.packing import group_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
@@ -43,7 +45,7 @@ class LogsTask:
 
     plan: Plan
 
-    def rows(self, request: Request) -> Iterator[Any]:
+    def rows(self, request: Request) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of the table."""
         runner = ThreadRunner(self.plan, level=request.level, threads=1)
         result = run_part(runner, level=request.level)
@@ -99,7 +101,7 @@ def plan_parts(plan: Plan, pushed: PushedFilters, task_bytes: int) -> Iterator[P
 class AuditTask:
     """The audit of all logs, in one task."""
 
-    def rows(self, request: Request) -> Iterator[Any]:
+    def rows(self, request: Request) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of the table."""
         result = audit(
             request.paths,
@@ -111,7 +113,7 @@ class AuditTask:
             yield from _arrow_batches(request, chunk)
 
 
-def _arrow_batches(request: Request, rows: Sequence[Row]) -> Iterator[Any]:
+def _arrow_batches(request: Request, rows: Sequence[Row]) -> Iterator[pa.RecordBatch]:
     """Yields rows of a table as record batches of the requested columns."""
     if not rows:
         return

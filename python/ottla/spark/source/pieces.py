@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.plan.plan import ENDLESS
 from ottla.errors import SparkError
@@ -15,6 +15,8 @@ from ottla.spark.work.packing import group_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
 
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import FileEntry
@@ -59,7 +61,7 @@ class PiecesTask:
     pieces: tuple[Piece, ...]
     bounds: Bounds
 
-    def rows(self, request: Request) -> Iterator[Any]:
+    def rows(self, request: Request) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of all pieces.
 
         Raises:
@@ -82,7 +84,7 @@ def cannot_read(file: str, error: OSError) -> SparkError:
     )
 
 
-def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[Any]:
+def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[pa.RecordBatch]:
     """Yields the record batches of a piece of a file.
 
     Raises:

@@ -11,7 +11,7 @@ Rows are in the order of the tables of `ottla.audit`, however the read is divide
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
@@ -32,6 +32,7 @@ from ottla.spark.work.worker import by_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
@@ -84,13 +85,13 @@ class TableReader(DataSourceReader):  # type: ignore[misc]
             return [InputPartition(LogsTask(part)) for part in plan_parts(plan, self._pushed, size)]
         return [InputPartition(AuditTask())]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of one task."""
         # If there is nothing to read, Spark passes None.
         work = None if partition is None else partition.value
         return iter(()) if work is None else work.rows(self._request)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return by_value("ottla.spark.source.reader:TableReader", (self._request, self._pushed))
 
 

@@ -44,6 +44,7 @@ except ImportError:  # PySpark before 4.2 does not support limits.
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from ottla.spark.source.options import Request
@@ -287,12 +288,12 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         size = self._request.partition_bytes or TASK_BYTES
         return [InputPartition(PiecesTask(group, Bounds())) for group in group_pieces(pieces, size)]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of one task."""
-        rows: Iterator[Any] = partition.value.rows(self._request)
+        rows: Iterator[pa.RecordBatch] = partition.value.rows(self._request)
         return rows
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return by_value("ottla.spark.source.stream:LogStreamReader", (self._request,))
 
     def _pieces(

@@ -186,7 +186,7 @@ def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterato
     return run_over
 
 
-def by_value(target: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def by_value(target: str, arguments: tuple[object, ...]) -> tuple[object, ...]:
     """Returns the `__reduce__` of an object to be unpickled where Ottla must be found first.
 
     Args:
