@@ -78,15 +78,44 @@ fn sequence(
     is_consumer_offsets: bool,
 ) -> Option<Finding> {
     use FindingKind as Kind;
+    if is_consumer_offsets && !matches!(verdict, SequenceVerdict::EpochRegression { .. }) {
+        return None;
+    }
     let first = match event.kind {
         EventKind::Data { sequences, .. } => sequences.0,
         EventKind::Marker { .. } => -1,
     };
+    let (kind, expected, found) = match verdict {
+        SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
+            return None;
+        }
+        SequenceVerdict::UnknownStart => (Kind::UnknownStart, "0".to_owned(), first.to_string()),
+        SequenceVerdict::EpochRegression { previous } => {
+            (Kind::EpochRegression, format!("at least {previous}"), event.epoch.to_string())
+        }
+        SequenceVerdict::NewEpochNonzero => (Kind::SequenceGap, "0".to_owned(), first.to_string()),
+        SequenceVerdict::Gap { expected, .. } => {
+            (Kind::SequenceGap, expected.to_string(), first.to_string())
+        }
+        SequenceVerdict::Duplicate => {
+            (Kind::SequenceRepeat, "a batch that is not stored yet".to_owned(), first.to_string())
+        }
+        SequenceVerdict::Rewind { expected, .. } => {
+            (Kind::SequenceRepeat, expected.to_string(), first.to_string())
+        }
+    };
+    let message = sequence_message(producer_id, event, verdict, first);
+    Some(place(kind, producer_id, event, message).values(expected, found))
+}
+
+fn sequence_message(
+    producer_id: i64,
+    event: &ProducerEvent,
+    verdict: SequenceVerdict,
+    first: i32,
+) -> String {
     let (epoch, offset) = (event.epoch, event.offset);
     let who = format!("producer {producer_id} epoch {epoch}");
-    if is_consumer_offsets && !matches!(verdict, SequenceVerdict::EpochRegression { .. }) {
-        return None;
-    }
     let idle = event.previous_timestamp.map_or(0, |before| event.timestamp.saturating_sub(before));
     let forgotten = if idle >= EXPIRATION_MS {
         let hours = counted(idle as u64 / 3_600_000, "hour", "hours");
@@ -94,62 +123,31 @@ fn sequence(
     } else {
         String::new()
     };
-    let (kind, expected, found, message) = match verdict {
+    match verdict {
         SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
-            return None;
+            String::new()
         }
-        SequenceVerdict::UnknownStart => (
-            Kind::UnknownStart,
-            "0".to_owned(),
-            first.to_string(),
-            format!(
-                "{who} begins with sequence {first} at offset {offset}, and nothing that was deleted explains it"
-            ),
+        SequenceVerdict::UnknownStart => format!(
+            "{who} begins with sequence {first} at offset {offset}, and nothing that was deleted explains it"
         ),
-        SequenceVerdict::EpochRegression { previous } => (
-            Kind::EpochRegression,
-            format!("at least {previous}"),
-            epoch.to_string(),
-            format!(
-                "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
-            ),
+        SequenceVerdict::EpochRegression { previous } => format!(
+            "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
         ),
-        SequenceVerdict::NewEpochNonzero => (
-            Kind::SequenceGap,
-            "0".to_owned(),
-            first.to_string(),
-            format!(
-                "{who} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{forgotten}"
-            ),
+        SequenceVerdict::NewEpochNonzero => format!(
+            "{who} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{forgotten}"
         ),
-        SequenceVerdict::Gap { missing, expected } => (
-            Kind::SequenceGap,
-            expected.to_string(),
-            first.to_string(),
-            format!(
-                "{who}: {} from {expected} on missing before offset {offset}{forgotten}",
-                counted(missing as u64, "sequence", "sequences")
-            ),
+        SequenceVerdict::Gap { missing, expected } => format!(
+            "{who}: {} from {expected} on missing before offset {offset}{forgotten}",
+            counted(missing as u64, "sequence", "sequences")
         ),
-        SequenceVerdict::Duplicate => (
-            Kind::SequenceRepeat,
-            "a batch that is not stored yet".to_owned(),
-            first.to_string(),
-            format!(
-                "{who}: the batch of sequence {first} is stored again at offset {offset}{forgotten}"
-            ),
+        SequenceVerdict::Duplicate => format!(
+            "{who}: the batch of sequence {first} is stored again at offset {offset}{forgotten}"
         ),
-        SequenceVerdict::Rewind { back, expected } => (
-            Kind::SequenceRepeat,
-            expected.to_string(),
-            first.to_string(),
-            format!(
-                "{who} goes back by {}, from {expected} to {first}, at offset {offset}{forgotten}",
-                counted(back as u64, "sequence", "sequences")
-            ),
+        SequenceVerdict::Rewind { back, expected } => format!(
+            "{who} goes back by {}, from {expected} to {first}, at offset {offset}{forgotten}",
+            counted(back as u64, "sequence", "sequences")
         ),
-    };
-    Some(place(kind, producer_id, event, message).values(expected, found))
+    }
 }
 
 fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, Finding)> {

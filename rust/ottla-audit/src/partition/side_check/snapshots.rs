@@ -46,13 +46,13 @@ struct SnapshotCheck<'a> {
     producers: &'a Producers,
 }
 
-type Difference = (&'static str, String, String);
+type FieldDifference = (&'static str, String, String);
 
 fn differs<T: Copy + PartialEq + std::fmt::Display>(
     field: &'static str,
     is: T,
     was: T,
-) -> Option<Difference> {
+) -> Option<FieldDifference> {
     (is != was).then(|| (field, is.to_string(), was.to_string()))
 }
 
@@ -61,7 +61,7 @@ fn offset_or_none(offset: Option<i64>) -> String {
 }
 
 impl SnapshotCheck<'_> {
-    fn entry(&self, entry: &SnapshotEntry) -> Option<Difference> {
+    fn entry(&self, entry: &SnapshotEntry) -> Option<FieldDifference> {
         let below = |field, offset: i64| {
             (offset >= self.offset)
                 .then(|| (field, format!("below {}", self.offset), offset.to_string()))
@@ -93,7 +93,7 @@ impl SnapshotCheck<'_> {
     }
 
     /// The cleaner leaves the newest batch of a producer, and takes markers.
-    fn knows_less(entry: &SnapshotEntry, known: &KnownProducer) -> Option<Difference> {
+    fn knows_less(entry: &SnapshotEntry, known: &KnownProducer) -> Option<FieldDifference> {
         let is = &known.entry;
         if entry.producer_epoch < is.producer_epoch {
             return differs("epoch", is.producer_epoch, entry.producer_epoch);
@@ -105,7 +105,7 @@ impl SnapshotCheck<'_> {
         None
     }
 
-    fn exactly(&self, entry: &SnapshotEntry, known: &KnownProducer) -> Option<Difference> {
+    fn exactly(&self, entry: &SnapshotEntry, known: &KnownProducer) -> Option<FieldDifference> {
         let is = &known.entry;
         let first = self.proof.first_offset;
         // Without data of its own the head of the log, which is gone, may have had it.
