@@ -70,14 +70,14 @@ impl ColumnSource {
             DataType::Boolean => 1,
             _ => 4,
         };
-        fixed
-            + match self {
-                Self::Place(PlacePart::File) => text(&prefix.0),
-                Self::Place(PlacePart::Topic) => text(&prefix.1),
-                Self::Batch(BatchValue::Text(_)) => MAX_NAME_BYTES,
-                Self::Record(RecordPart::Headers) => NO_HEADERS.len(),
-                _ => 0,
-            }
+        let content = match self {
+            Self::Place(PlacePart::File) => text(&prefix.0),
+            Self::Place(PlacePart::Topic) => text(&prefix.1),
+            Self::Batch(BatchValue::Text(_)) => MAX_NAME_BYTES,
+            Self::Record(RecordPart::Headers) => NO_HEADERS.len(),
+            _ => 0,
+        };
+        content.saturating_add(fixed)
     }
 }
 

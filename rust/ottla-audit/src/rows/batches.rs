@@ -39,7 +39,8 @@ impl BatchReader {
         let Self { scanner, range, progress } = self;
         let bounds = range.bounds;
         let row_bytes = range.row_bytes.max(size_of::<BatchRow>());
-        let most = (range.piece_bytes.min(MAX_PIECE_BYTES) / row_bytes).max(1);
+        let most =
+            range.piece_bytes.min(MAX_PIECE_BYTES).checked_div(row_bytes).unwrap_or(1).max(1);
         let mut rows = Vec::new();
         let goes_on = advance(scanner, progress, source, &range.positions, |pass, event, stop| {
             let until = pass.position.saturating_add(BUSY_BYTES).min(stop);

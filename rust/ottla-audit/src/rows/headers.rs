@@ -17,7 +17,7 @@ pub struct RecordHeaders {
 
 impl RecordHeaders {
     fn of_rows_without(rows: usize) -> Self {
-        let ends = (0..=rows).map(|row| row * NO_HEADERS.len()).collect();
+        let ends = (0..=rows).map(|row| row.saturating_mul(NO_HEADERS.len())).collect();
         Self { ends, data: NO_HEADERS.repeat(rows) }
     }
 
@@ -49,7 +49,7 @@ impl HeaderColumn {
         if !self.is_wanted {
             return;
         }
-        let is_empty = |place: &HeaderPlace| place.end - place.position == 1;
+        let is_empty = |place: &HeaderPlace| place.end.wrapping_sub(place.position) == 1;
         if self.rows.is_none() && places.iter().all(is_empty) {
             return;
         }

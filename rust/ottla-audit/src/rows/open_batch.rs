@@ -35,7 +35,9 @@ impl OpenBatch {
     pub(crate) fn header(&self, whole: &[u8]) -> Option<BatchHeader> {
         let is_inflated = self.start.is_none() && !self.info.is_control();
         BatchHeader::parse(whole, 0).filter(|header| {
-            is_inflated && i64::from(header.record_count) == i64::from(header.last_offset_delta) + 1
+            is_inflated
+                && i64::from(header.record_count)
+                    == i64::from(header.last_offset_delta).saturating_add(1)
         })
     }
 }

@@ -82,8 +82,9 @@ impl Sheet {
     /// of a window.
     pub(crate) fn room(&self) -> Room {
         let Room { rows, key_bytes, value_bytes } = self.copies.taken();
-        let bytes = |bytes: usize| (bytes + bytes / 8 + WINDOW_BYTES).min(self.piece_bytes);
-        Room { rows: rows + rows / 8, key_bytes: bytes(key_bytes), value_bytes: bytes(value_bytes) }
+        let more = |count: usize| count.saturating_add(count / 8);
+        let bytes = |bytes: usize| more(bytes).saturating_add(WINDOW_BYTES).min(self.piece_bytes);
+        Room { rows: more(rows), key_bytes: bytes(key_bytes), value_bytes: bytes(value_bytes) }
     }
 
     fn used(&self) -> usize {
@@ -111,7 +112,7 @@ impl Sheet {
     ) -> Filled {
         let kernels = checker.kernels();
         // A record of more headers than are allowed is left to the rules.
-        let most = checker.limits().headers as usize * 2;
+        let most = (checker.limits().headers as usize).saturating_mul(2);
         let is_everything = self.bounds.is_everything();
         let mut position = 0;
         loop {
@@ -119,16 +120,16 @@ impl Sheet {
             let (mut end, mut is_full) = (from, false);
             let mut room = self.piece_bytes.saturating_sub(self.used());
             let mut skipped = None;
-            while let Some(header) = BatchHeader::parse(data, end)
-                .filter(|header| header.is_ordinary() && header.end - header.position <= most)
-            {
+            while let Some(header) = BatchHeader::parse(data, end).filter(|header| {
+                header.is_ordinary() && header.end.saturating_sub(header.position) <= most
+            }) {
                 if !is_everything && self.bounds.excludes(&BatchInfo::from_kernel(&header, base)) {
                     skipped = Some(header);
                     break;
                 }
-                let Some(left) =
-                    room.checked_sub(self.cost(header.end - header.position, header.record_count))
-                else {
+                let Some(left) = room.checked_sub(
+                    self.cost(header.end.saturating_sub(header.position), header.record_count),
+                ) else {
                     is_full = end > from || self.copies.row_count() > 0;
                     break;
                 };
@@ -173,9 +174,9 @@ impl Sheet {
         let mut each = EachBatch::new(copies, |header: &BatchHeader, _: &Copies| {
             tally.on_plain_batch(header, base);
             if is_everything {
-                let position = (base + header.position as u64) as i64;
+                let position = base.saturating_add(header.position as u64) as i64;
                 let rows = header.record_count as u32 as usize;
-                batch_positions.resize(batch_positions.len() + rows, position);
+                batch_positions.resize(batch_positions.len().saturating_add(rows), position);
                 fill_sequences(sequences, header.base_sequence, 0..header.record_count);
             } else {
                 only = Some(*header);
@@ -183,7 +184,7 @@ impl Sheet {
         });
         let reached = ottla_kernels::run(kernels, data, from, &mut each).position;
         if let Some(header) = only {
-            let position = (base + header.position as u64) as i64;
+            let position = base.saturating_add(header.position as u64) as i64;
             let (first, sequence) = (header.base_offset, header.base_sequence);
             keep(copies, before, bounds, batch_positions, sequences, position, first, sequence);
         }
@@ -245,9 +246,9 @@ impl Sheet {
             return false;
         }
         // A record of more headers than are allowed is left to the rules.
-        let most = u64::from(limits.headers) * 2;
+        let most = u64::from(limits.headers).saturating_mul(2);
         let places = copies.headers().get(before..).unwrap_or_default();
-        if places.iter().any(|place| u64::from(place.end - place.position) > most) {
+        if places.iter().any(|place| u64::from(place.end.wrapping_sub(place.position)) > most) {
             copies.retain(before, |_, _| false);
             return false;
         }
@@ -274,7 +275,7 @@ impl Sheet {
             let controls = self.controls.get_or_insert_with(|| vec![None; rows]);
             controls.push(Some(control.name()));
         }
-        fill_controls(&mut self.controls, rows + 1);
+        fill_controls(&mut self.controls, rows.saturating_add(1));
     }
 
     pub(crate) fn finish(self) -> RecordRows {
@@ -322,7 +323,7 @@ fn fill_sequences(
     if base_sequence >= 0 {
         sequences.extend(deltas.map(|delta| increment_sequence(base_sequence, delta)));
     } else {
-        sequences.resize(sequences.len() + deltas.len(), -1);
+        sequences.resize(sequences.len().saturating_add(deltas.len()), -1);
     }
 }
 
