@@ -108,7 +108,7 @@ pub fn records_of(
 ) -> Result<Vec<Owned>, Error> {
     batch::verify(whole)?;
     let payload = match batch::payload(info, whole)? {
-        Payload::Plain { start } => whole.get(start..).unwrap_or_default(),
+        Payload::Plain { bytes, .. } => bytes,
         Payload::Compressed { codec, bytes, start } => {
             codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
         }
