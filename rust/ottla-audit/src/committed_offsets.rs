@@ -1,4 +1,4 @@
-//! The offsets that groups have committed, against the logs they are of.
+//! The offsets that groups have committed, compared with the logs.
 
 use crate::{Finding, FindingKind};
 use ottla_log::internal_topics::consumer_offsets::Committer;
@@ -10,11 +10,11 @@ pub struct LogRange {
     pub log_start_offset: i64,
     /// The last offset plus one.
     pub log_end_offset: i64,
-    /// First and last offset of each damage, and where a consumer can go on behind it.
+    /// First and last offset of each damage, and where a consumer can continue after it.
     pub lost: Vec<(i64, i64, Option<i64>)>,
 }
 
-/// Holds a committed offset against the log it is of.
+/// Compares a committed offset with its log.
 pub fn judge(committer: &Committer, offset: i64, log: &LogRange) -> Option<Finding> {
     let (group, topic, partition) = committer;
     let (start, end) = (log.log_start_offset, log.log_end_offset);
@@ -27,9 +27,9 @@ pub fn judge(committer: &Committer, offset: i64, log: &LogRange) -> Option<Findi
         let message = format!("{who}, whose log ends at {end}");
         (FindingKind::CommitBeyondEnd, message, format!("at most {end}"), None)
     } else if offset < start && end > start {
-        let missed = start - offset.max(0);
+        let missed = start.saturating_sub(offset.max(0));
         let message =
-            format!("{who}, whose log starts at {start}: {missed} offsets before it are gone");
+            format!("{who}, whose log starts at {start}: {missed} offsets before it are deleted");
         (FindingKind::CommitBelowStart, message, format!("at least {start}"), Some(start))
     } else {
         return None;

@@ -93,7 +93,7 @@ fn a_gap_above_the_first_dirty_offset_is_unexplained_without_other_traces() {
     let found = merged(0, &batches, &context);
     assert_eq!(only(&found).cause, Cause::Unexplained);
     assert_eq!(found.findings[0].finding.severity, Severity::Warning);
-    assert!(only(&found).evidence.contains("has only come to offset 3"));
+    assert!(only(&found).evidence.contains("has only reached offset 3"));
 }
 
 #[test]

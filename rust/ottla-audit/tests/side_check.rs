@@ -379,7 +379,7 @@ fn an_entry_that_contradicts_the_log_is_told() {
     let extra = AbortedTransaction { producer_id: 8, last_offset: 7, ..right };
     let finding = only(aborts().audit(&with_aborts(&[right, extra], &[second_abort()])));
     assert_eq!(finding.position, Some(34));
-    assert!(finding.message.contains("does not hold"), "{}", finding.message);
+    assert!(finding.message.contains("is not in the log"), "{}", finding.message);
     let again = only(aborts().audit(&with_aborts(&[right, right], &[second_abort()])));
     assert!(again.message.contains("out of order"));
 }

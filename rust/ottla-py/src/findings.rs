@@ -109,8 +109,8 @@ impl Finding {
 
 /// The path of a file beside a segment.
 fn path_beside(segment: &[u8], side_file: SideFile) -> Vec<u8> {
-    let name_start = segment.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
-    let (directory, _) = segment.split_at_checked(name_start).unwrap_or((b"", segment));
+    let name = segment.rsplit(|&byte| byte == b'/').next().unwrap_or(segment);
+    let directory = segment.strip_suffix(name).unwrap_or(b"");
     let stem = segment.strip_suffix(names::LOG).unwrap_or(segment);
     match side_file {
         SideFile::OffsetIndex => [stem, names::INDEX].concat(),

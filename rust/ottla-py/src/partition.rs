@@ -364,10 +364,10 @@ impl SideFiles for Beside {
         };
         let Some(place) = place else { return Ok(None) };
         let read = read_whole(place);
-        if let Some(told) = read.as_ref().err().and_then(reason_to_stop)
+        if let Some(raised) = read.as_ref().err().and_then(reason_to_stop)
             && let Ok(mut stop) = self.stop.lock()
         {
-            *stop = Some(told);
+            *stop = Some(raised);
         }
         read.map(Some)
     }
@@ -377,7 +377,7 @@ impl SideFiles for Beside {
     }
 }
 
-/// The bytes of a side file.
+/// Reads a side file.
 fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
     let source = place.open()?;
     let size = source.size()?;
@@ -398,14 +398,14 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 ///     log_start_offset: of ``log-start-offset-checkpoint``, if it has an entry.
 ///     first_dirty_offset: of ``cleaner-offset-checkpoint``, if it has an entry.
 ///     leader_epochs: epochs and start offsets of ``leader-epoch-checkpoint``.
-///     cleanup_policy, remote_storage: of the topic's configuration, where known.
+///     cleanup_policy, remote_storage: of the topic's configuration, if known.
 ///     is_head: whether the first of the scans is of the partition's first segment.
 ///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
 ///     orphans: base offsets of index files without their ``.log``.
 ///     snapshots: offsets and paths of the producer snapshots, by offset; the path, or an object that
-///         reads it, is as of :class:`Segment`.
+///         reads it, see :class:`Segment`.
 ///     transaction_indexes: of each scan the path of its ``.txnindex``, if there is one; empty when
-///         the files beside the segments are not to be looked at.
+///         the files beside the segments are not to be compared.
 #[pyfunction]
 #[pyo3(signature = (
     scans, *, topic=None, log_start_offset=None, first_dirty_offset=None, leader_epochs=vec![],

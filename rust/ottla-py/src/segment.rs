@@ -20,26 +20,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Bytes of an index read at once: whole entries of both kinds.
 const INDEX_PIECE: usize = 24 << 10;
 
-/// Hands the file to `take` piece by piece, until that has enough: its size.
+/// Passes the file to `take` piece by piece, until that returns false; returns its size.
 fn read_pieces(place: &Place, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<u64> {
     let source = place.open()?;
     let size = source.size()?;
     let mut piece = vec![0; INDEX_PIECE.min(usize::try_from(size).unwrap_or(INDEX_PIECE))];
-    let mut position = 0;
+    let mut position: u64 = 0;
     loop {
         let filled = fill(&source, position, &mut piece)?;
-        let data = piece.get(..filled).unwrap_or_default();
-        if data.is_empty() || !take(data) || position > MAX_INDEX_BYTES as u64 {
+        let Some(data) = piece.get(..filled).filter(|data| !data.is_empty()) else {
+            return Ok(size);
+        };
+        if !take(data) || position > MAX_INDEX_BYTES as u64 {
             return Ok(size);
         }
-        position += filled as u64;
+        position = position.saturating_add(filled as u64);
         if position >= size {
             return Ok(size);
         }
     }
 }
 
-/// The index files of a segment; what cannot be read is a finding.
+/// Reads the index files of a segment; one that cannot be read is a finding.
 fn read_indexes(
     base_offset: i64,
     offsets: Option<&Place>,
@@ -71,7 +73,7 @@ fn read_indexes(
     Ok((indexes, findings))
 }
 
-/// What one pass over a segment file has shown; picklable.
+/// What one pass over a segment file shows; picklable.
 #[pyclass(frozen, eq, module = "ottla._engine")]
 #[derive(PartialEq)]
 pub(crate) struct SegmentScan {
@@ -86,13 +88,13 @@ impl SegmentScan {
         self.inner.counters.bytes
     }
 
-    /// Sound batches.
+    /// Valid batches.
     #[getter]
     fn batches(&self) -> u64 {
         self.inner.counters.batches
     }
 
-    /// Records in them; at level ``crc`` as the headers say.
+    /// Records in them; at level ``crc`` according to the headers.
     #[getter]
     fn records(&self) -> u64 {
         self.inner.counters.records
@@ -104,32 +106,32 @@ impl SegmentScan {
         self.inner.first_offset
     }
 
-    /// The offset behind the last.
+    /// The last offset plus one.
     #[getter]
     fn next_offset(&self) -> Option<i64> {
         self.inner.next_offset
     }
 
-    /// Smallest timestamp in ms, −1 left out.
+    /// Smallest timestamp in ms, without −1.
     #[getter]
     fn min_timestamp(&self) -> Option<i64> {
         self.inner.oldest.map(|oldest| oldest.timestamp)
     }
 
-    /// Largest timestamp in ms, −1 left out.
+    /// Largest timestamp in ms, without −1.
     #[getter]
     fn max_timestamp(&self) -> Option<i64> {
         self.inner.newest.map(|newest| newest.timestamp)
     }
 
-    /// Format versions seen.
+    /// Format versions of its batches.
     #[getter]
     fn magics(&self) -> Vec<usize> {
         let counts = self.inner.counters.magics.iter().enumerate();
         counts.filter(|(_, count)| **count > 0).map(|(magic, _)| magic).collect()
     }
 
-    /// Codecs seen.
+    /// Codecs of its batches.
     #[getter]
     fn codecs(&self) -> Vec<&'static str> {
         let counts = self.inner.counters.codecs.iter().zip(0u8..);
@@ -150,10 +152,10 @@ impl SegmentScan {
         PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
     }
 
-    /// The scan that :meth:`to_bytes` gave.
+    /// The scan that :meth:`to_bytes` made into bytes.
     ///
     /// Raises:
-    ///     ValueError: these bytes are none, or of another version.
+    ///     ValueError: the bytes are not of this format, or of another version of it.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
         let inner = ottla_audit::SegmentScan::from_bytes(data).map_err(chunk_error)?;
@@ -170,24 +172,24 @@ impl SegmentScan {
 
 /// A segment file to be scanned, in one pass or in ranges.
 ///
-/// It is opened, and its size is taken, when this is made: what is appended to it later is not seen,
-/// and ranges scanned one after the other or at the same time see the same file. Where they are scanned
-/// by processes that open it at different times, `size` tells all of them what the file is.
+/// The file is opened and its size is taken when this is made: what is appended later is not read, and
+/// all ranges are of the same file. Where processes that open it at different times scan the ranges,
+/// `size` is the same for all of them.
 ///
 /// Args:
 ///     path: of the file, as the operating system has it, or an object that reads it: with its bytes as
-///         ``size`` and with ``read_at(position, size)``, which gives fewer only at the end and raises
-///         OSError. Such an object is asked for nothing before the first scan. If it has a method
-///         ``expect(start, stop)``, that is told which range the same thread is going to read.
+///         ``size`` and with ``read_at(position, size)``, which returns fewer only at the end and
+///         raises OSError. Such an object is not used before the first scan. If it has a method
+///         ``expect(start, stop)``, that is called with the range that the same thread will read.
 ///     base_offset, next_base_offset: of this file's name and of the next one's.
 ///     is_active: whether it is the last of its partition.
 ///     stopped_cleanly: whether the broker did.
 ///     is_consumer_offsets: whether it belongs to ``__consumer_offsets``.
 ///     is_compared: whether it will be compared with other copies of the partition.
-///     offset_index, time_index: paths of the index files beside it, held against it.
+///     offset_index, time_index: paths of the index files beside it, which are compared with it.
 ///     level: ``crc``, ``decode`` or ``full``.
 ///     now_ms: the time of the audit.
-///     size: bytes of the file that are looked at, at most.
+///     size: bytes of the file that are read, at most.
 ///
 /// Raises:
 ///     OSError: the file cannot be opened.
@@ -255,7 +257,7 @@ impl Segment {
     ///
     /// Raises:
     ///     OSError: the file cannot be read.
-    ///     AuditCancelledError: ``progress`` said so.
+    ///     AuditCancelledError: ``progress`` returned ``False``.
     #[pyo3(signature = (*, progress=None))]
     fn scan(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<SegmentScan> {
         self.place.announce(py, 0, self.source.size().unwrap_or(u64::MAX))?;
@@ -265,16 +267,16 @@ impl Segment {
         })
     }
 
-    /// Scans the batches that begin between two positions, and a few behind them. Chunks of ranges
-    /// that follow each other, from 0 to the end, merge to what one pass shows.
+    /// Scans the batches that begin between two positions, and a few after them. Chunks of consecutive
+    /// ranges, from 0 to the end, merge to what one pass shows.
     ///
     /// Args:
     ///     start, stop: bytes from the beginning of the file.
-    ///     progress: as of :meth:`scan`.
+    ///     progress: see :meth:`scan`.
     ///
     /// Raises:
     ///     ValueError: ``stop`` is below ``start``.
-    ///     OSError, AuditCancelledError: as of :meth:`scan`.
+    ///     OSError, AuditCancelledError: see :meth:`scan`.
     #[pyo3(signature = (start, stop, *, progress=None))]
     fn scan_range(
         &self,
@@ -298,11 +300,11 @@ impl Segment {
     ///
     /// Args:
     ///     chunk: of this file.
-    ///     progress: as of :meth:`scan`.
+    ///     progress: see :meth:`scan`.
     ///
     /// Raises:
     ///     ValueError: the chunk was scanned at another level.
-    ///     OSError, AuditCancelledError: as of :meth:`scan`.
+    ///     OSError, AuditCancelledError: see :meth:`scan`.
     #[pyo3(signature = (chunk, *, progress=None))]
     fn resolve(
         &self,
@@ -317,15 +319,15 @@ impl Segment {
         })
     }
 
-    /// What all chunks of the file, merged, show; reads again what did not fit together.
+    /// Returns what all chunks of the file show together; reads again what did not fit together.
     ///
     /// Args:
     ///     chunk: all of this file.
-    ///     progress: as of :meth:`scan`.
+    ///     progress: see :meth:`scan`.
     ///
     /// Raises:
     ///     ValueError: the chunk was scanned at another level, or does not begin with the file.
-    ///     OSError, AuditCancelledError: as of :meth:`scan`.
+    ///     OSError, AuditCancelledError: see :meth:`scan`.
     #[pyo3(signature = (chunk, *, progress=None))]
     fn finish(
         &self,
@@ -349,7 +351,7 @@ impl Segment {
         SegmentScan { inner }
     }
 
-    /// Lets the scanner of this thread work without the interpreter's lock, but for `progress`.
+    /// Works with the scanner of this thread, without the interpreter's lock except for `progress`.
     fn work<T: Send>(
         &self,
         py: Python<'_>,
@@ -384,8 +386,8 @@ impl Segment {
     }
 }
 
-/// The source of a segment during one scan, which makes a finding of what cannot be read. What says
-/// to stop is none, and neither is a place of which nothing could be read: it has no bytes to tell of.
+/// The source of a segment during one scan, for which an error of reading is a finding. Two errors are
+/// raised instead: one that means to stop, and one of a place of which nothing could be read.
 struct Watched<'a> {
     source: &'a Limited<Opened>,
     has_read: AtomicBool,
@@ -399,7 +401,7 @@ impl<'a> Watched<'a> {
         Self { source, has_read, error: Mutex::new(None), is_stopped }
     }
 
-    /// What is to be raised, whatever the scan has found.
+    /// Returns what to raise, whatever the scan has found.
     fn into_error(self, py: Python<'_>, place: &Place) -> Option<PyErr> {
         let error = self.error.into_inner().ok().flatten()?;
         let is_gone = matches!(place, Place::Object(_)) && !self.has_read.into_inner();
@@ -410,16 +412,16 @@ impl<'a> Watched<'a> {
 impl Source for Watched<'_> {
     fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         if self.is_stopped.load(Ordering::Relaxed) {
-            return Err(io::Error::other("told to stop"));
+            return Err(io::Error::other("stopped"));
         }
         match self.source.read_at(position, buffer) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 self.is_stopped.store(reason_to_stop(&error).is_some(), Ordering::Relaxed);
-                let told = io::Error::new(error.kind(), error.to_string());
+                let copied = io::Error::new(error.kind(), error.to_string());
                 if let Ok(mut first) = self.error.lock() {
                     *first = Some(error);
                 }
-                Err(told)
+                Err(copied)
             }
             read => {
                 self.has_read.fetch_or(matches!(read, Ok(1..)), Ordering::Relaxed);
@@ -458,16 +460,16 @@ impl Chunk {
         self.inner.stop()
     }
 
-    /// Ranges it is made of that could not be joined without the file: 1 if all could.
+    /// How many parts it has that could not be joined without the file: 1 if all could.
     #[getter]
     fn pieces(&self) -> usize {
         self.inner.pieces()
     }
 
-    /// Appends the chunk on the right.
+    /// Appends the chunk to the right.
     ///
     /// Raises:
-    ///     ValueError: they are no neighbours, or of different segments or levels.
+    ///     ValueError: they are not neighbours, or of different segments or levels.
     fn merge(&self, py: Python<'_>, right: &Self) -> PyResult<Self> {
         let merged = py.detach(|| self.inner.clone().merge(right.inner.clone()));
         merged.map(|inner| Self { inner }).map_err(chunk_error)
@@ -478,10 +480,10 @@ impl Chunk {
         PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
     }
 
-    /// The chunk that :meth:`to_bytes` gave.
+    /// The chunk that :meth:`to_bytes` made into bytes.
     ///
     /// Raises:
-    ///     ValueError: these bytes are none, or of another version.
+    ///     ValueError: the bytes are not of this format, or of another version of it.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
         let inner = ottla_audit::Chunk::from_bytes(data).map_err(chunk_error)?;
@@ -496,14 +498,14 @@ impl Chunk {
     }
 }
 
-/// Positions of sound batches that the offset index of a segment names, and that the batches before
-/// them lead to: where it can be cut.
+/// Positions at which a segment can be cut: of valid batches that its offset index lists and the
+/// batches before lead to.
 ///
 /// Args:
-///     path: of the segment, as of :class:`Segment`.
+///     path: of the segment, see :class:`Segment`.
 ///     index: the bytes of its ``.index``.
 ///     base_offset: of its name.
-///     size: bytes of the segment that are looked at, at most.
+///     size: bytes of the segment that are read, at most.
 ///     apart: bytes between two positions, and between them and both ends, at least.
 ///
 /// Raises:

@@ -50,16 +50,16 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     assert finding.path == bytes(log_directory / name)
     assert (finding.first_offset, finding.last_offset) == (24, 25)
     assert finding.directory == bytes(log_directory / "orders-0")
-    assert "the last 2 offsets are gone" in finding.message
+    assert "the last 2 offsets are missing" in finding.message
 
 
 @pytest.mark.parametrize(
     ("name", "severity", "consequence"),
     [
-        ("recovery-point-offset-checkpoint", "warning", "would not read the last segment again"),
+        ("recovery-point-offset-checkpoint", "warning", "would not recover the last segment"),
         ("log-start-offset-checkpoint", "warning", "Kafka deletes every segment"),
-        ("replication-offset-checkpoint", "warning", "goes by the end of the log"),
-        ("cleaner-offset-checkpoint", "info", "the cleaner begins at the log start again"),
+        ("replication-offset-checkpoint", "warning", "silently uses the end of the log"),
+        ("cleaner-offset-checkpoint", "info", "the cleaner starts again at the log start offset"),
     ],
 )
 def test_a_checkpoint_beyond_the_end_says_what_kafka_makes_of_it(

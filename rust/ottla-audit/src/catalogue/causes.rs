@@ -11,9 +11,9 @@ pub struct CauseRow {
     pub is_lawful: bool,
     /// What the offsets are, in a few words.
     pub brief: &'static str,
-    /// What it says, in one sentence.
+    /// What it means, in one sentence.
     pub meaning: &'static str,
-    /// How it comes about, and what speaks for it.
+    /// How it comes about, and the evidence for it.
     pub causes: &'static str,
     /// What to do.
     pub action: &'static str,
@@ -68,8 +68,8 @@ causes! {
         name: "compaction",
         is_lawful: true,
         brief: "compacted",
-        meaning: "The cleaner removed records that newer ones of the same key replaced.",
-        causes: "cleanup.policy=compact. The first dirty offset of cleaner-offset-checkpoint lies above the gap, or batches around it have fewer records than offsets, or carry a delete horizon.",
+        meaning: "The cleaner removed records that newer records with the same key replaced.",
+        causes: "cleanup.policy=compact. The first dirty offset of cleaner-offset-checkpoint is above the gap, or batches around it have fewer records than offsets or carry a delete horizon.",
         action: "Nothing: this is normal. Consumers skip the offsets without noticing.",
         kafka: "LogCleaner, Cleaner.cleanInto; KIP-534",
     }
@@ -77,8 +77,8 @@ causes! {
         name: "control-records",
         is_lawful: true,
         brief: "control records",
-        meaning: "The offsets hold control records, such as the end markers of transactions, which no consumer gets.",
-        causes: "Transactions: each commit or abort takes one offset in every partition it touched. In __cluster_metadata also leader changes and snapshots.",
+        meaning: "The offsets hold control records, such as the end markers of transactions, which consumers never get.",
+        causes: "Transactions: each commit or abort takes one offset in every partition that it touched. In __cluster_metadata also leader changes and snapshots.",
         action: "Nothing: this is normal. Never count records by subtracting offsets.",
         kafka: "KIP-98; ControlRecordType, CompletedFetch.nextFetchedRecord",
     }
@@ -86,9 +86,9 @@ causes! {
         name: "aborted-data",
         is_lawful: true,
         brief: "aborted (read_committed only)",
-        meaning: "The records belong to transactions that were aborted; consumers that read committed data only skip them.",
+        meaning: "The records belong to aborted transactions; consumers that read only committed data skip them.",
         causes: "The producer aborted, failed, or exceeded transaction.timeout.ms, and the coordinator wrote an ABORT marker.",
-        action: "Nothing if the application aborts on purpose; else look for errors and timeouts of the transactional producer.",
+        action: "If the application aborts on purpose: nothing. Otherwise look for errors and timeouts of the transactional producer.",
         kafka: "KIP-98; TransactionIndex, CompletedFetch.isBatchAborted",
     }
     Retention {
@@ -97,24 +97,24 @@ causes! {
         brief: "expired",
         meaning: "Retention deleted whole segments from the head of the log.",
         causes: "retention.ms or retention.bytes, or DeleteRecords past whole segments: the name of the first file is the log start offset.",
-        action: "Nothing: this is normal. A consumer below the log start offset gets OFFSET_OUT_OF_RANGE and goes where auto.offset.reset sends it.",
+        action: "Nothing: this is normal. A consumer below the log start offset gets OFFSET_OUT_OF_RANGE and continues according to auto.offset.reset.",
         kafka: "UnifiedLog.deleteOldSegments",
     }
     DeleteRecords {
         name: "delete-records",
         is_lawful: true,
         brief: "deleted by DeleteRecords",
-        meaning: "The log start offset lies behind the first batch: the records before it are on disk still, but nobody gets them.",
-        causes: "kafka-delete-records.sh or AdminClient.deleteRecords (Kafka Streams does so for its repartition topics); on a follower also the retention of its leader.",
-        action: "Nothing: this is normal. The files go when a whole segment lies below the log start offset.",
+        meaning: "The log start offset is above the first batch: the records before it are still on disk, but consumers no longer get them.",
+        causes: "kafka-delete-records.sh or AdminClient.deleteRecords (Kafka Streams does this for its repartition topics); on a follower also the retention of its leader.",
+        action: "Nothing: this is normal. A file is deleted once its whole segment is below the log start offset.",
         kafka: "KIP-107; UnifiedLog.maybeIncrementLogStartOffset",
     }
     TierBoundary {
         name: "tier-boundary",
         is_lawful: true,
         brief: "in tiered storage",
-        meaning: "The offsets lie in tiered storage: the broker has deleted its local copy.",
-        causes: "remote.storage.enable=true: log-start-offset-checkpoint names an offset below the first local file.",
+        meaning: "The offsets are in tiered storage: the broker has deleted its local copy.",
+        causes: "remote.storage.enable=true: log-start-offset-checkpoint has an offset below the first local file.",
         action: "Nothing: brokers fetch these records from remote storage. Without tiered storage the checkpoint is older than the files, and the cause is retention.",
         kafka: "KIP-405; RemoteLogManager, UnifiedLog.localLogStartOffset",
     }
@@ -122,9 +122,9 @@ causes! {
         name: "damage",
         is_lawful: false,
         brief: "damaged",
-        meaning: "Bytes that cannot be read lie where the offsets should be.",
-        causes: "The finding beside it, such as crc-mismatch or damaged-range, tells which bytes.",
-        action: "Restore the partition from another replica. Without one let the consumers seek to the next good offset.",
+        meaning: "Bytes that cannot be read are where the offsets should be.",
+        causes: "The finding next to it, such as crc-mismatch or damaged-range, says which bytes.",
+        action: "Restore the partition from another replica. If there is none, let the consumers seek to the next good offset.",
         kafka: "CorruptRecordException; FetchCollector.initialize",
     }
     TruncatedTail {
@@ -132,7 +132,7 @@ causes! {
         is_lawful: false,
         brief: "cut off",
         meaning: "The file that held the offsets was cut short.",
-        causes: "A full disk, an unsynced write before a power loss, or a copy that did not end.",
+        causes: "A full disk, an unsynced write before a power loss, or an incomplete copy.",
         action: "Restore the segment from another replica before the broker restarts: recovery would delete every later segment too.",
         kafka: "LogSegment.recover, LogLoader.recoverLog",
     }
@@ -140,26 +140,26 @@ causes! {
         name: "missing-file",
         is_lawful: false,
         brief: "in missing files",
-        meaning: "The segment file that held the offsets is not there.",
-        causes: "It was deleted by hand or not copied; index files without their segment, or the names of the files around the gap, show it.",
-        action: "Look for the file in backups, lost+found and the other replicas. Consumers skip the offsets silently.",
-        kafka: "LogSegments; no class of Kafka checks it",
+        meaning: "The segment file that held the offsets is missing.",
+        causes: "The file was deleted by hand or not copied. Index files without their segment, or the names of the files around the gap, show it.",
+        action: "Look for the file in backups, in lost+found and on the other replicas. Consumers skip the offsets silently.",
+        kafka: "LogSegments; Kafka does not check for it",
     }
     EpochChange {
         name: "epoch-change",
         is_lawful: false,
         brief: "lost at a change of leader",
-        meaning: "The gap lies exactly where the leader changed.",
-        causes: "An unclean leader election, or a replica restored from an old copy and truncated by epoch: records of the old leader were never copied, and the new leader went on behind them.",
-        action: "Compare with the other replicas, also those out of sync: the records may exist on the old leader. Keep unclean.leader.election.enable off.",
+        meaning: "The gap is exactly where the leader changed.",
+        causes: "An unclean leader election, or a replica that was restored from an old copy and truncated by epoch: records of the old leader were never replicated, and the new leader continued after them.",
+        action: "Compare with the other replicas, including those out of sync: the records may exist on the old leader. Keep unclean.leader.election.enable off.",
         kafka: "KIP-101, KIP-279; LeaderEpochFileCache, UnifiedLog.truncateTo",
     }
     Unexplained {
         name: "unexplained",
         is_lawful: false,
         brief: "missing without explanation",
-        meaning: "Nothing in the directory explains the gap: brokers give out offsets without gaps, so batches were taken out or lost.",
-        causes: "Damage repaired by hand, a tool that rewrote the file, a bug. Or compaction whose traces are gone: name the topic's configuration (--topic-config) to have that considered.",
+        meaning: "Nothing in the directory explains the gap: brokers assign consecutive offsets, so batches were removed or lost.",
+        causes: "Damage that was repaired by hand, a tool that rewrote the file, or a bug. Or compaction that left no traces: state the topic's configuration (--topic-config) to have it considered.",
         action: "Compare with another replica. If none has the records, they are lost.",
         kafka: "LogValidator assigns consecutive offsets",
     }
@@ -175,11 +175,11 @@ impl Cause {
 /// How sure a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// Something speaks for it, and nothing against it.
+    /// There is evidence for it, and none against it.
     Possible,
-    /// It is the usual explanation of what is seen.
+    /// It is the usual explanation of the evidence.
     Likely,
-    /// The bytes leave no other explanation.
+    /// The bytes allow no other explanation.
     Certain,
 }
 

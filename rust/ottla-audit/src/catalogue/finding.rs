@@ -15,27 +15,28 @@ pub struct Finding {
     pub severity: Severity,
     /// Bytes from the start of the file.
     pub position: Option<u64>,
-    /// Bytes concerned.
+    /// Bytes affected.
     pub size: Option<u64>,
-    /// First offset concerned: of the batch, or missing, or lost.
+    /// First offset affected: of the batch, or missing, or lost.
     pub first_offset: Option<i64>,
-    /// Last offset concerned, inclusive.
+    /// Last offset affected, inclusive.
     pub last_offset: Option<i64>,
     /// Index of the record in its batch.
     pub record_index: Option<u32>,
-    /// The producer concerned.
+    /// The producer affected.
     pub producer_id: Option<i64>,
-    /// Where a consumer can go on after damage.
+    /// Where a consumer can continue after damage.
     pub next_good_offset: Option<i64>,
-    /// Why offsets are missing, where known.
+    /// Why offsets are missing, if known.
     pub cause: Option<Cause>,
     /// What should have been there.
     pub expected: String,
     /// What is there.
     pub found: String,
-    /// A sentence that says it all.
+    /// The finding in a sentence.
     pub message: String,
-    /// The file it is in, where that is not the segment; its position counts from there.
+    /// The file it is in, if that is not the segment; its position counts from the start of that
+    /// file.
     pub side_file: Option<SideFile>,
 }
 
@@ -55,7 +56,7 @@ pub enum SideFile {
 }
 
 impl Finding {
-    /// A finding of the kind's usual severity with nothing but a sentence.
+    /// Returns a finding of the kind's usual severity that has nothing but a message.
     pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -75,25 +76,25 @@ impl Finding {
         }
     }
 
-    /// The same with another severity.
+    /// Sets the severity.
     #[must_use]
     pub fn graded(self, severity: Severity) -> Self {
         Self { severity, ..self }
     }
 
-    /// The same at these bytes.
+    /// Sets position and size.
     #[must_use]
     pub fn at(self, position: u64, size: u64) -> Self {
         Self { position: Some(position), size: Some(size), ..self }
     }
 
-    /// The same in a file beside the segment.
+    /// Sets the file beside the segment that it is in.
     #[must_use]
     pub fn beside(self, side_file: SideFile) -> Self {
         Self { side_file: Some(side_file), ..self }
     }
 
-    /// The same about these offsets; an empty range is none.
+    /// Sets the offsets; an empty range is none.
     #[must_use]
     pub fn offsets(self, first: i64, last: i64) -> Self {
         if first > last {
@@ -102,13 +103,13 @@ impl Finding {
         Self { first_offset: Some(first), last_offset: Some(last), ..self }
     }
 
-    /// The same about this producer.
+    /// Sets the producer.
     #[must_use]
     pub fn producer(self, producer_id: i64) -> Self {
         Self { producer_id: Some(producer_id), ..self }
     }
 
-    /// The same with what was expected and found.
+    /// Sets what was expected and found.
     #[must_use]
     pub fn values(self, expected: impl fmt::Display, found: impl fmt::Display) -> Self {
         Self { expected: format!("{expected}"), found: format!("{found}"), ..self }

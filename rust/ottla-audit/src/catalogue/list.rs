@@ -5,8 +5,11 @@ use crate::catalogue::kinds::FindingKind;
 use serde::{Deserialize, Serialize};
 
 /// Findings of one kind that a segment keeps; the rest is counted. Enough to see a pattern, and a
-/// bound on what a hostile file can make of memory.
+/// bound on the memory that a hostile file can take.
 pub const MAX_FINDINGS_PER_KIND: u64 = 1000;
+
+/// Findings of one segment that are held before those beyond the bound are dropped.
+const MAX_UNTRIMMED: usize = 2 * FindingKind::ALL.len() * MAX_FINDINGS_PER_KIND as usize;
 
 /// Findings of one segment, at most [`MAX_FINDINGS_PER_KIND`] of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,20 +19,21 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds one, and gives its index; beyond the bound it is only counted.
+    /// Adds a finding and returns its index; beyond the bound it is only counted.
     pub fn push(&mut self, finding: Finding) -> Option<usize> {
         let count = count_of(&mut self.counts, finding.kind)?;
         *count = count.saturating_add(1);
         if *count > MAX_FINDINGS_PER_KIND {
             return None;
         }
+        let index = self.kept.len();
         self.kept.push(finding);
-        Some(self.kept.len() - 1)
+        Some(index)
     }
 
-    /// Appends those of the part on the right: the place of each of its own, if it is kept. `same` is
-    /// the kind, and the index if it has one, of one among them that goes on with one of these, and
-    /// so is none of its own.
+    /// Appends the findings of the part to the right; returns the new index of each, if it is kept.
+    /// `same` is the kind, and the index if it was kept, of one that continues a finding of this part
+    /// and so is not a new one.
     pub(crate) fn append(
         &mut self,
         mut right: Self,
@@ -62,17 +66,17 @@ impl Findings {
         }
     }
 
-    /// Those kept, in the order they were made.
+    /// The findings that are kept, in the order in which they were added.
     pub fn kept(&self) -> &[Finding] {
         &self.kept
     }
 
-    /// Those kept, to change them.
+    /// The findings that are kept, to be changed.
     pub(crate) fn kept_mut(&mut self) -> &mut Vec<Finding> {
         &mut self.kept
     }
 
-    /// How many of each kind were found and not kept.
+    /// How many of each kind were counted but not kept.
     pub fn suppressed(&self) -> Vec<(FindingKind, u64)> {
         let over = |kind: &FindingKind| {
             let count = self.counts.get(*kind as usize).copied().unwrap_or(0);
@@ -82,8 +86,8 @@ impl Findings {
     }
 }
 
-/// Findings of one segment that come in another order when it is read in parts: of each kind those
-/// with the lowest positions are kept, [`MAX_FINDINGS_PER_KIND`] of them.
+/// Findings of one segment whose order depends on the ranges in which it is read: of each kind the
+/// [`MAX_FINDINGS_PER_KIND`] with the lowest positions are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FirstFindings(Findings);
 
@@ -93,44 +97,44 @@ impl FirstFindings {
         let Some(count) = count_of(counts, finding.kind) else { return };
         *count = count.saturating_add(1);
         kept.push(finding);
-        if kept.len() > 2 * FindingKind::ALL.len() * MAX_FINDINGS_PER_KIND as usize {
+        if kept.len() > MAX_UNTRIMMED {
             self.trim();
         }
     }
 
-    /// Adds those of another part.
+    /// Adds the findings of another part.
     pub(crate) fn append(&mut self, other: Self) {
         self.0.add_counts(&other.0.counts);
         self.0.kept.extend(other.0.kept);
     }
 
-    /// Puts them in order, and drops those beyond the bound.
+    /// Sorts the findings, and drops those beyond the bound.
     pub(crate) fn trim(&mut self) {
         self.0.kept.sort_by(|a, b| order(a).cmp(&order(b)));
         let mut kept = Vec::new();
         self.0.kept.retain(|finding| {
             count_of(&mut kept, finding.kind).is_some_and(|count| {
-                *count += 1;
+                *count = count.saturating_add(1);
                 *count <= MAX_FINDINGS_PER_KIND
             })
         });
     }
 
-    /// The first of them, in order.
+    /// Returns the findings in order.
     pub(crate) fn into_findings(mut self) -> Findings {
         self.trim();
         self.0
     }
 }
 
-/// What two findings of producers differ in, place first.
+/// Returns what findings are sorted by: the position, then everything else in which they differ.
 fn order(finding: &Finding) -> impl Ord + '_ {
     let Finding { position, kind, producer_id, first_offset, last_offset, .. } = finding;
     let texts = (&finding.expected, &finding.found, &finding.message);
     (position, kind, producer_id, first_offset, last_offset, texts)
 }
 
-/// How many of a kind there are.
+/// The count of a kind.
 fn count_of(counts: &mut Vec<u64>, kind: FindingKind) -> Option<&mut u64> {
     if counts.len() < FindingKind::ALL.len() {
         counts.resize(FindingKind::ALL.len(), 0);

@@ -1,7 +1,7 @@
-//! What the catalogue says about a kind of finding: its texts, and its traits.
+//! What the catalogue says about a kind of finding: its texts and its traits.
 //!
-//! Whoever needs to treat some kinds alike matches on a trait, so that a new kind is decided in its
-//! row and nowhere else.
+//! Code that treats some kinds alike matches on a trait. A new kind is thus decided in its row and
+//! nowhere else.
 
 use crate::catalogue::severity::Severity;
 
@@ -51,7 +51,7 @@ pub enum ConsumerEffect {
 pub struct Row {
     /// Its stable name.
     pub name: &'static str,
-    /// How grave it usually is; a finding may be less or more so, and then says why.
+    /// How grave it usually is; a finding may be less or more grave, and then its message says why.
     pub severity: Severity,
     /// The state of the records at its offsets.
     pub records: RecordState,
@@ -63,9 +63,9 @@ pub struct Row {
     pub matters_to_start: bool,
     /// Whether `ottla rebuild` makes the file it is about from the segments.
     pub is_rebuildable: bool,
-    /// What it says, in one sentence.
+    /// What it means, in one sentence.
     pub meaning: &'static str,
-    /// What usually brings it about.
+    /// What usually causes it.
     pub causes: &'static str,
     /// What to do.
     pub action: &'static str,

@@ -17,7 +17,7 @@ const MAX_LISTED: u64 = 1 << 16;
 /// Bytes that are read at once of several blocks: a stop takes as long as reading them.
 const MAX_RUN_BYTES: u64 = 32 << 20;
 
-/// How much shorter: binary logarithm.
+/// Binary logarithm of how much shorter they are.
 const REFINEMENT: u32 = 8;
 
 /// Batches listed at a time.
@@ -92,7 +92,7 @@ impl BlockReader<'_, '_> {
     fn differs(&self, prints: &[Fingerprint], number: i64) -> bool {
         let shift = prints.first().map_or(0, Fingerprint::shift);
         let offsets = block_offsets(&(number..=number), shift);
-        // A batch whose magic alone is wrong counts as sound and is not what the others have.
+        // A batch of which only the magic byte is wrong counts as valid, and differs from the others.
         if self.copies.iter().any(|copy| copy.lost.iter().any(|loss| loss.overlaps(&offsets))) {
             return true;
         }
@@ -132,7 +132,7 @@ impl BlockReader<'_, '_> {
         Ok(listed)
     }
 
-    /// Fingerprints of a block alone, of shorter blocks.
+    /// Returns the fingerprints of a run of blocks, in shorter blocks.
     fn refine(
         &mut self,
         prints: &[Fingerprint],
@@ -153,7 +153,7 @@ impl BlockReader<'_, '_> {
         Ok(finer)
     }
 
-    /// The sound batches of a copy between two places that begin at these offsets.
+    /// Reads the valid batches of a copy between two places that begin at these offsets.
     fn read(
         &mut self,
         copy: usize,
@@ -185,12 +185,13 @@ impl BlockReader<'_, '_> {
     }
 }
 
-/// The offsets of a run of blocks of `1 << shift` offsets.
+/// Returns the offsets of a run of blocks of `1 << shift` offsets.
 fn block_offsets(run: &RangeInclusive<i64>, shift: u32) -> RangeInclusive<i64> {
     *run.start() << shift..=*run.end() << shift | !(-1 << shift)
 }
 
-/// Whether the batches of a run are few enough to be held, and in pieces that are soon read.
+/// Whether the batches of a run are few enough to be held at once, and its bytes few enough to be
+/// read at once.
 fn fits(prints: &[Fingerprint], run: &RangeInclusive<i64>) -> bool {
     let is_block = run.start() == run.end();
     prints.iter().filter_map(|print| print.span(run)).all(|span| {

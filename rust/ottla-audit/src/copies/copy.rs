@@ -38,7 +38,7 @@ pub struct Copy {
     /// Batches that are left out of the comparison, with their sizes.
     left_out: Vec<(LogPosition, u64)>,
     pub(crate) is_compacted: bool,
-    /// Whether it has message sets: only their records tell where one begins.
+    /// Whether it has message sets: only from their records is known where one begins.
     pub(crate) has_old_formats: bool,
 }
 
@@ -87,17 +87,17 @@ impl Copy {
         copy
     }
 
-    /// The segment that should hold an offset.
+    /// Returns the segment that should hold an offset.
     pub fn segment_of(&self, offset: i64) -> usize {
         self.segments.partition_point(|&first| first <= offset).saturating_sub(1)
     }
 
     /// Returns the loss that covers an offset.
     pub(crate) fn loss_at(&self, offset: i64) -> Option<&Loss> {
-        // They may overlap where offsets were guessed, though not by many.
+        // Losses overlap only where their offsets were guessed, and never by many.
         let before = self.lost.partition_point(|loss| loss.first <= offset);
-        let near = self.lost.get(before.saturating_sub(8)..before).unwrap_or_default();
-        near.iter().find(|loss| loss.last >= offset)
+        let mut near = self.lost.iter().take(before).skip(before.saturating_sub(8));
+        near.find(|loss| loss.last >= offset)
     }
 
     /// Whether the batch at a place is left out of the comparison.

@@ -1,4 +1,4 @@
-//! One difference between copies, and what is said about it.
+//! One difference between copies, and the sentences about it.
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
@@ -19,11 +19,11 @@ pub enum DifferenceKind {
     Diverged,
     /// The batches have the same offsets and epoch and different bytes, and every CRC is right.
     DifferentBytes,
-    /// The batches are the same but for the leader epoch, which no CRC covers.
+    /// The batches differ only in the leader epoch, which no CRC covers.
     LeaderEpoch,
-    /// A copy has damage where another has sound batches.
+    /// A copy is damaged where another has valid batches.
     Damaged,
-    /// Every copy that should have these offsets has damage there.
+    /// Every copy that should have these offsets is damaged there.
     LostEverywhere,
     /// A copy lacks batches that another has.
     Missing,
@@ -31,7 +31,7 @@ pub enum DifferenceKind {
     Behind,
     /// A copy begins after another.
     BeginsLater,
-    /// The cleaner went further on one copy than on another.
+    /// The cleaner has reached different offsets on the copies.
     Compaction,
 }
 
@@ -51,7 +51,7 @@ impl DifferenceKind {
         }
     }
 
-    /// Whether replicas differ so in a healthy cluster, and nothing has to be said of it.
+    /// Whether replicas of a healthy cluster differ like this: it is not a finding.
     pub fn is_lawful(self) -> bool {
         matches!(self, Self::BeginsLater | Self::Compaction)
     }
@@ -60,22 +60,22 @@ impl DifferenceKind {
     pub fn action(self) -> &'static str {
         match self {
             Self::Diverged => {
-                "Save the offsets of the bad copy before its broker starts: following the leader it cuts them off. Then send again what is missing."
+                "Save the records of the bad copy before its broker starts: as a follower it truncates them. Then produce again what is missing."
             }
             Self::DifferentBytes => {
-                "Restore the bad copy from a good one: with its broker stopped, move its partition directory away and let it fetch anew. Check the disk."
+                "Restore the bad copy from a good one: stop its broker, move its partition directory away and let it replicate. Check the disk."
             }
             Self::LeaderEpoch => {
-                "Restore the bad copy from a good one if one copy alone differs: a wrong epoch can make followers cut their logs at the wrong place."
+                "If only one copy differs, restore it from a good one: a wrong epoch can make followers truncate their logs at the wrong offset."
             }
             Self::Damaged | Self::Missing => {
-                "Restore the bad copy from a good one: with its broker stopped, move its partition directory away and let it fetch anew. Never let it become leader before."
+                "Restore the bad copy from a good one: stop its broker, move its partition directory away and let it replicate. Do not let it become leader before that."
             }
             Self::LostEverywhere => {
-                "No copy has them: look for a backup or a mirror; consumers must go on behind them."
+                "No copy has them: look for a backup or a mirror. Consumers must continue after them."
             }
             Self::Behind => {
-                "Nothing while the broker is down or catches up. Do not elect this copy: what it lacks would be lost."
+                "Nothing while the broker is down or catching up. Do not elect this copy: what it lacks would be lost."
             }
             Self::BeginsLater | Self::Compaction => "Nothing.",
         }
@@ -93,16 +93,16 @@ impl DifferenceKind {
     }
 }
 
-/// What one copy has of the offsets of a difference.
+/// What one copy has at the offsets of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaSpan {
-    /// Where its first batch of them begins, or the damage.
+    /// Where the first batch with these offsets begins, or the damage.
     pub place: Option<LogPosition>,
-    /// Bytes from there on, as far as they are in the same segment.
+    /// Bytes from there on in the same segment.
     pub size: u64,
-    /// Sound batches.
+    /// Valid batches.
     pub batches: u64,
-    /// Records in them, as their headers count.
+    /// Records in them, according to their headers.
     pub records: u64,
     /// Leader epoch of the first of them.
     pub leader_epoch: Option<i32>,
@@ -148,7 +148,7 @@ pub struct Difference {
     pub first_offset: i64,
     /// Last offset.
     pub last_offset: i64,
-    /// The copies to trust, by index; none where nothing tells.
+    /// The copies to trust, by index; none if nothing shows which.
     pub good: BTreeSet<usize>,
     /// The copies that do not have what the good ones have.
     pub bad: BTreeSet<usize>,
@@ -169,7 +169,7 @@ impl Difference {
         }
     }
 
-    /// The copy whose batches or offsets no other copy has, if they are on one copy only.
+    /// Returns the copy that has batches or offsets which no other copy has.
     pub fn only_copy(&self) -> Option<usize> {
         let is_alone = |set: &BTreeSet<usize>| (set.len() == 1).then(|| set.first().copied())?;
         match self.kind {
@@ -183,8 +183,8 @@ impl Difference {
 }
 
 impl Difference {
-    /// What is said of it: findings and the copies they are about, which have these names. Nothing of
-    /// what is lawful; one finding where no copy is good.
+    /// Returns the findings about it, each with the index of its copy: none if it is lawful, and one
+    /// if no copy is good.
     pub fn findings(&self, copies: &[Copy], names: &[String]) -> Vec<(usize, Finding)> {
         let about = if self.kind.is_lawful() {
             0
@@ -206,7 +206,7 @@ impl Difference {
         self.bad.iter().take(about).map(finding).collect()
     }
 
-    /// The segment that a finding about a copy names.
+    /// Returns the segment of a copy that a finding about it is in.
     pub fn segment(&self, copy: usize, copies: &[Copy]) -> usize {
         let place = self.spans.get(copy).and_then(|span| span.place);
         place.map_or_else(
@@ -215,7 +215,7 @@ impl Difference {
         )
     }
 
-    /// The difference in a sentence; `copy` is the one it is about.
+    /// Returns the difference in a sentence; `copy` is the one it is about.
     pub fn message(&self, copy: usize, copies: &[Copy], names: &[String]) -> String {
         let name = |copy: usize| names.get(copy).map_or("", String::as_str);
         let list = |set: &BTreeSet<usize>| {
@@ -238,42 +238,42 @@ impl Difference {
         };
         match self.kind {
             DifferenceKind::Diverged => format!(
-                "{this} parted from {good} at offset {}: its {offsets} are of leader epoch {}, theirs go on with epoch {}. An unclean election lost what is here; Kafka cuts this copy to offset {} when it follows again",
+                "{this} diverged from {good} at offset {}: its {offsets} are of leader epoch {}, theirs continue with epoch {}. An unclean election lost what is here; Kafka truncates this copy to offset {} when it follows again",
                 self.first_offset,
                 epoch(Some(copy)),
                 epoch(self.good.first().copied()),
                 self.first_offset
             ),
             DifferenceKind::DifferentBytes if self.good.is_empty() => format!(
-                "{offsets}: the batches on {} differ although every CRC is right; nothing tells which are as they were written",
+                "{offsets}: the batches on {} differ although every CRC is right; nothing shows which are as they were written",
                 list(&self.bad)
             ),
             DifferenceKind::DifferentBytes => format!(
-                "{offsets}: the bytes on {this} are not those on {good}, although every CRC is right and the leader epoch is the same"
+                "{offsets}: the bytes on {this} differ from those on {good}, although every CRC is right and the leader epoch is the same"
             ),
             DifferenceKind::LeaderEpoch if self.good.is_empty() => format!(
-                "{offsets}: the leader epochs of the batches on {} differ, all that their CRC covers is the same",
+                "{offsets}: the leader epochs of the batches on {} differ; everything that their CRC covers is the same",
                 list(&self.bad)
             ),
             DifferenceKind::LeaderEpoch => format!(
-                "{offsets}: the leader epoch is {} on {this} and {} on {good}, all that the CRC covers is the same",
+                "{offsets}: the leader epoch is {} on {this} and {} on {good}; everything that the CRC covers is the same",
                 epoch(Some(copy)),
                 epoch(self.good.first().copied())
             ),
             DifferenceKind::Damaged => {
-                format!("{offsets}: damaged on {this}, sound on {good}")
+                format!("{offsets}: damaged on {this}, intact on {good}")
             }
             DifferenceKind::LostEverywhere => format!("{offsets}: damaged on every copy"),
-            DifferenceKind::Missing => format!("{offsets}: missing on {this}, there on {good}"),
+            DifferenceKind::Missing => format!("{offsets}: missing on {this}, present on {good}"),
             DifferenceKind::Behind => {
                 let only = if self.good.len() == 1 { " alone" } else { "" };
                 format!(
-                    "{this} ends at offset {}, and {offsets} are on {good}{only}: it lags behind, or was cut",
+                    "{this} ends at offset {}, and {offsets} are on {good}{only}: it lags behind, or was truncated",
                     copies.get(copy).map_or(self.first_offset, |copy| copy.end)
                 )
             }
             DifferenceKind::BeginsLater => {
-                format!("{offsets}: deleted on {this} already, still there on {good}")
+                format!("{offsets}: already deleted on {this}, still present on {good}")
             }
             DifferenceKind::Compaction => format!("{offsets}: compacted at different times"),
         }

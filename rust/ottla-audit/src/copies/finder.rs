@@ -161,7 +161,7 @@ impl<'a> DifferenceFinder<'a> {
             patterns.push(if is_cleaned && !has_same_bytes {
                 compaction()
             } else if is_majority {
-                (kind, &holders - good, good.clone())
+                (kind, holders.difference(good).copied().collect(), good.clone())
             } else {
                 (kind, holders.clone(), BTreeSet::new())
             });
@@ -181,7 +181,8 @@ impl<'a> DifferenceFinder<'a> {
         Some(patterns)
     }
 
-    /// Logs diverge where batches have different leader epochs; returns those of the highest epoch.
+    /// Records where logs diverge, which is where batches have different leader epochs; returns the
+    /// batches of the highest epoch.
     /// Batches that are the same except for the epoch were either sent again to the next leader, then
     /// nothing is lost, or the epoch is what is wrong with one.
     fn part_diverged<'b>(

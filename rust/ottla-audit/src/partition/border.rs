@@ -37,13 +37,13 @@ impl Border<'_> {
         let (kind, message) = if self.previous_was_empty {
             (
                 FindingKind::MissingSegment,
-                format!("the file before this one is empty: offsets {next} to {last} are missing"),
+                format!("the previous file is empty: offsets {next} to {last} are missing"),
             )
         } else if is_file {
             (
                 FindingKind::MissingSegment,
                 format!(
-                    "offsets {next} to {last} are missing between the file before and this one"
+                    "offsets {next} to {last} are missing between the previous file and this one"
                 ),
             )
         } else {
@@ -65,7 +65,7 @@ impl Border<'_> {
         let last = self.scan.next_offset.map_or(first, |end| end.saturating_sub(1));
         let last = last.min(next.saturating_sub(1));
         let message =
-            format!("offsets {first} to {last} of this file are in the files before it already");
+            format!("offsets {first} to {last} of this file are already in the files before it");
         Finding::new(FindingKind::OffsetRepeat, message)
             .at(0, self.scan.valid_bytes)
             .offsets(first, last)
@@ -81,7 +81,7 @@ impl Border<'_> {
             return None;
         }
         let message = format!(
-            "the first file is named for offset {base} and begins with {first}; no log start offset says why"
+            "the first file is named after offset {base} but begins with {first}, and no log start offset explains it"
         );
         let finding = Finding::new(FindingKind::OffsetGap, message)
             .at(0, 0)

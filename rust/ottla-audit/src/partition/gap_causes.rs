@@ -61,7 +61,7 @@ impl<'a> GapExplainer<'a> {
             RecordState::AsWritten | RecordState::Altered | RecordState::Unknown => return None,
         }
         if finding.cause == Some(Cause::MissingFile) {
-            let evidence = "index files of a segment in the gap are there, the segment is not";
+            let evidence = "index files of a segment in the gap exist, the segment does not";
             return Some(GapCause::new(Cause::MissingFile, Confidence::Certain, evidence));
         }
         if let Some(explained) = self.compaction(first, last, Some(segment)) {
@@ -77,10 +77,10 @@ impl<'a> GapExplainer<'a> {
     fn missing_file(&self, segment: usize, first: i64, last: i64) -> GapCause {
         let before = segment.checked_sub(1).and_then(|before| self.indexed_beyond.get(&before));
         if let Some(offset) = before.filter(|offset| (first..=last).contains(offset)) {
-            let evidence = format!("an index of the file before names offset {offset}");
+            let evidence = format!("an index of the previous file has offset {offset}");
             return GapCause::new(Cause::TruncatedTail, Confidence::Likely, evidence);
         }
-        let evidence = "the gap lies exactly between the end of one file and the name of the next";
+        let evidence = "the gap is exactly between the end of one file and the name of the next";
         GapCause::new(Cause::MissingFile, Confidence::Likely, evidence)
     }
 
@@ -101,7 +101,7 @@ impl<'a> GapExplainer<'a> {
         }
         let beyond = match dirty {
             Some(dirty) if first >= dirty => format!(
-                "; this broker's cleaner has only come to offset {dirty}, so another one cleaned before the batches were copied here"
+                "; this broker's cleaner has only reached offset {dirty}, so another broker cleaned the log before the batches were copied here"
             ),
             _ => String::new(),
         };
@@ -132,17 +132,14 @@ impl<'a> GapExplainer<'a> {
         let before = self.epochs.get(index.checked_sub(1)?)?;
         let (evidence, sure) = match epoch.checkpoint_start_offset {
             Some(start) if start == next => (
-                format!(
-                    "; leader-epoch-checkpoint says so, too: epoch {} starts at {next}",
-                    epoch.epoch
-                ),
+                format!("; leader-epoch-checkpoint agrees: epoch {} starts at {next}", epoch.epoch),
                 Confidence::Likely,
             ),
             Some(_) => return None,
             None => (String::new(), Confidence::Possible),
         };
         let evidence = format!(
-            "epoch {} ends before the gap, epoch {} begins behind it{evidence}",
+            "epoch {} ends before the gap, epoch {} begins after it{evidence}",
             before.epoch, epoch.epoch
         );
         Some(GapCause::new(Cause::EpochChange, sure, evidence))
@@ -150,9 +147,9 @@ impl<'a> GapExplainer<'a> {
 
     /// Returns that nothing explains the gap, with what was considered.
     pub(crate) fn unexplained(&self, first: i64) -> GapCause {
-        let mut evidence = vec!["no batch of the log was thinned by the cleaner".to_owned()];
+        let mut evidence = vec!["the cleaner removed records from no batch of the log".to_owned()];
         match self.context.first_dirty_offset {
-            Some(dirty) => evidence.push(format!("the cleaner has only come to offset {dirty}")),
+            Some(dirty) => evidence.push(format!("the cleaner has only reached offset {dirty}")),
             None => evidence.push("cleaner-offset-checkpoint has no entry".to_owned()),
         }
         if let Some(policy) = self.cleanup_policy() {
@@ -161,7 +158,7 @@ impl<'a> GapExplainer<'a> {
         let inside = self.context.leader_epochs.iter().find(|(_, start)| *start == first);
         if let Some((epoch, start)) = inside {
             evidence.push(format!(
-                "leader-epoch-checkpoint has epoch {epoch} start at {start}, in the gap: batches of it were there"
+                "leader-epoch-checkpoint says that epoch {epoch} starts at {start}, in the gap: there were batches of it"
             ));
         }
         GapCause::new(Cause::Unexplained, Confidence::Likely, evidence.join("; "))
@@ -183,7 +180,7 @@ fn traces(counters: &Counters) -> String {
     if said.is_empty() {
         return String::new();
     }
-    format!("batches of the log that the cleaner has been at: {}", said.join(", "))
+    format!("batches of the log that the cleaner rewrote: {}", said.join(", "))
 }
 
 /// Returns the offsets that indexes name beyond the end of their segment: the file was longer once.

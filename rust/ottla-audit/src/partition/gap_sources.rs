@@ -43,7 +43,7 @@ pub(crate) fn add_deleted(scan: &PartitionScan, context: &PartitionContext, gaps
         } else {
             (
                 format!(
-                    "log-start-offset-checkpoint says {start}, the first local file begins at {base}"
+                    "log-start-offset-checkpoint has {start}, the first local file begins at {base}"
                 ),
                 Confidence::Possible,
             )
@@ -52,7 +52,7 @@ pub(crate) fn add_deleted(scan: &PartitionScan, context: &PartitionContext, gaps
     }
     if let Some(start) = start.filter(|&start| start > base) {
         let evidence =
-            format!("log-start-offset-checkpoint says {start}, the first file begins at {base}");
+            format!("log-start-offset-checkpoint has {start}, the first file begins at {base}");
         let end = start.min(scan.log_end_offset);
         push(base, end, Cause::DeleteRecords, Confidence::Likely, evidence);
     }

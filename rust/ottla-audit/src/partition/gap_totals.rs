@@ -122,7 +122,7 @@ fn folded_finding(
         .compaction(first, last, segment)
         .map_or(String::new(), |explained| format!(": {}", explained.evidence));
     let message = format!(
-        "{} ranges with {} offsets in all are missing between batches, from offset {first} to {last} (compaction{evidence})",
+        "{} ranges with {} offsets in total are missing between batches, from offset {first} to {last} (compaction{evidence})",
         totals.ranges, totals.offsets
     );
     Finding {

@@ -1,21 +1,21 @@
 //! Offsets that consumers do not get, and why.
 //!
-//! A hole in the offsets is lawful more often than not: compaction, end markers of transactions,
-//! retention. Each gap gets a [`Cause`], how sure it is, and the evidence in words. What one segment
-//! contributes is collected while it is scanned ([`Ranges`]); causes need the whole partition and
-//! what lies beside it.
+//! Missing offsets are normal more often than not: compaction, end markers of transactions,
+//! retention. Each gap gets a [`Cause`], a confidence and the evidence in words. The ranges of one
+//! segment are collected while it is scanned ([`Ranges`]); their causes follow from the whole
+//! partition and the files beside it.
 //!
 //! ```text
 //! 0 … log start │ retention, tier-boundary, delete-records
-//! between batches │ compaction, missing-file, epoch-change, unexplained; damage where bytes are bad
+//! between batches │ compaction, missing-file, epoch-change, unexplained; damage, truncated-tail
 //! inside batches │ compaction
-//! batches there │ control-records for everybody, aborted-data for read_committed
+//! whole batches │ control-records for all consumers, aborted-data for read_committed
 //! ```
 
 use crate::catalogue::causes::{Cause, Confidence};
 use serde::{Deserialize, Serialize};
 
-/// Ranges of one segment that are listed one by one; the others are summed up.
+/// Ranges of one segment that are listed; the others are added up.
 pub const MAX_RANGES: usize = 64;
 
 /// Gaps of one partition that are listed.
@@ -28,18 +28,18 @@ pub struct OffsetRange {
     pub first_offset: i64,
     /// Last offset, inclusive.
     pub last_offset: i64,
-    /// Where the first batch of it is in the file.
+    /// Position of its first batch in the file.
     pub position: u64,
 }
 
-/// Ranges that are not listed one by one.
+/// Ranges that are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeSum {
-    /// First offset of the first.
+    /// First offset of the first range.
     pub first_offset: i64,
-    /// Last offset of the last.
+    /// Last offset of the last range.
     pub last_offset: i64,
-    /// Where the first batch of the first is in the file.
+    /// Position of the first batch of the first range in the file.
     pub position: u64,
     /// How many ranges.
     pub ranges: u64,
@@ -48,7 +48,7 @@ pub struct RangeSum {
 }
 
 /// Ranges of offsets in the order of a file, in bounded memory and in a form that merges: the first
-/// [`MAX_RANGES`] as they are, the others summed up. Ranges that touch are one.
+/// [`MAX_RANGES`] are listed, the others are added up. Adjacent ranges become one.
 ///
 /// # Examples
 /// ```
@@ -79,7 +79,7 @@ impl RangeSum {
         }
     }
 
-    /// Adds what follows.
+    /// Adds the ranges that follow.
     fn add(&mut self, right: &Self) {
         let touches = u64::from(self.last_offset.checked_add(1) == Some(right.first_offset));
         self.ranges = self.ranges.saturating_add(right.ranges).saturating_sub(touches);
@@ -95,7 +95,7 @@ impl OffsetRange {
     }
 }
 
-/// Offsets from the first to the last, both included.
+/// Returns how many offsets there are from the first to the last, both included.
 pub(crate) fn span(first: i64, last: i64) -> u64 {
     if first > last { 0 } else { last.abs_diff(first).saturating_add(1) }
 }
@@ -118,7 +118,7 @@ impl Ranges {
         }
     }
 
-    /// Appends those of the part to the right.
+    /// Appends the ranges of the part to the right.
     pub fn append(&mut self, right: &Self) {
         for &range in &right.listed {
             self.push(range);
@@ -126,19 +126,19 @@ impl Ranges {
         if let Some(sum) = &right.rest {
             match &mut self.rest {
                 Some(rest) => rest.add(sum),
-                // All that is listed on the right found room here, so none is left of it: the list
-                // is full, or the right one could not be.
+                // All listed ranges of the right part fit into this list. As the right list was full,
+                // this one is full too, and the rest follows it.
                 None => self.rest = Some(*sum),
             }
         }
     }
 
-    /// The first ranges, one by one.
+    /// The first ranges.
     pub fn listed(&self) -> &[OffsetRange] {
         &self.listed
     }
 
-    /// The others.
+    /// The sum of the others.
     pub fn rest(&self) -> Option<&RangeSum> {
         self.rest.as_ref()
     }
@@ -166,36 +166,36 @@ impl Reader {
 /// Offsets that consumers do not get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Index of the segment among those merged; of what is missing between two the second.
+    /// Index of the segment among those merged; for a gap between two segments the second.
     pub segment: usize,
-    /// Bytes from the start of its file, where the gap has a place there.
+    /// Bytes from the start of its file, if the gap has a position there.
     pub position: Option<u64>,
     /// First offset.
     pub first_offset: i64,
     /// Last offset, inclusive.
     pub last_offset: i64,
-    /// How many ranges this stands for; between them other offsets may be there.
+    /// How many ranges this stands for; other offsets may be present between them.
     pub ranges: u64,
-    /// How many offsets are not got.
+    /// How many offsets are missing.
     pub offsets: u64,
     /// Who does not get them.
     pub reader: Reader,
-    /// Why.
+    /// Why they are missing.
     pub cause: Cause,
-    /// How sure that is.
+    /// How sure the cause is.
     pub confidence: Confidence,
-    /// What speaks for it.
+    /// The evidence for it, in words.
     pub evidence: String,
 }
 
-/// The gaps of a partition, at most [`MAX_GAPS`], the most telling first to be kept.
+/// The gaps of a partition; the [`MAX_GAPS`] with the gravest causes are kept.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
     list: Vec<Gap>,
 }
 
 impl Gaps {
-    /// Adds a gap, without what lies below the log start.
+    /// Adds a gap, without its offsets below the log start.
     pub(crate) fn push(&mut self, mut gap: Gap, log_start_offset: i64) {
         if gap.last_offset < log_start_offset || gap.offsets == 0 {
             return;
@@ -207,12 +207,12 @@ impl Gaps {
         self.list.push(gap);
     }
 
-    /// Adds a gap whatever the log start.
+    /// Adds a gap below the log start.
     pub(crate) fn push_head(&mut self, gap: Gap) {
         self.list.push(gap);
     }
 
-    /// Those kept in the order of their offsets, and how many were left out.
+    /// Returns the gaps in the order of their offsets, and how many were left out.
     pub(crate) fn finish(mut self) -> (Vec<Gap>, u64) {
         let left_out = self.list.len().saturating_sub(MAX_GAPS);
         if left_out > 0 {

@@ -16,7 +16,7 @@ use crate::partition::side_check::proof::Proof;
 use crate::partition::side_check::{
     NoSideFiles, SideFiles, leader_epochs, snapshots, transaction_indexes,
 };
-use crate::partition::transactions::Ended;
+use crate::partition::transactions::EndedTransactions;
 use crate::segment::counters::Counters;
 use crate::segment::losses::UnboundedLoss;
 use crate::segment::producer_events::count_ended;
@@ -42,7 +42,7 @@ pub fn merge_partition_with(
         previous_findings: 0,
         producers: Producers::default(),
         counters: Counters::default(),
-        ended: Ended::default(),
+        ended: EndedTransactions::default(),
         first_offset: None,
         base_offset: segments.first().and_then(|scan| scan.context.base_offset),
         next_offset: None,
@@ -78,7 +78,7 @@ struct Merge<'a> {
     previous_findings: usize,
     producers: Producers,
     counters: Counters,
-    ended: Ended,
+    ended: EndedTransactions,
     first_offset: Option<i64>,
     /// The offset that the name of the first file states.
     base_offset: Option<i64>,
@@ -304,7 +304,7 @@ struct PartitionSink<'a> {
     is_consumer_offsets: bool,
     findings: &'a mut Vec<PlacedFinding>,
     counters: &'a mut Counters,
-    ended: &'a mut Ended,
+    ended: &'a mut EndedTransactions,
 }
 
 impl PartitionSink<'_> {

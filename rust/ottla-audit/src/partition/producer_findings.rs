@@ -1,4 +1,4 @@
-//! What a verdict about a producer says to a reader: verdict in, finding out.
+//! Findings about producers and transactions: a verdict or a state in, a sentence out.
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
@@ -11,12 +11,57 @@ use ottla_log::sidefiles::snapshot::SnapshotEntry;
 /// After this long a broker may have forgotten a producer (`producer.id.expiration.ms`).
 const EXPIRATION_MS: i64 = 86_400_000;
 
-/// A number and what it counts.
-fn counted(count: u64, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
+/// Returns the finding of a verdict, if there is one, and the segment it is in.
+/// `is_consumer_offsets`: the group coordinator writes transactional offsets with sequence 0 every
+/// time.
+pub(crate) fn finding(
+    producer_id: i64,
+    verdict: &ProducerVerdict,
+    is_consumer_offsets: bool,
+) -> Option<(u32, Finding)> {
+    match verdict {
+        ProducerVerdict::Sequence(event, verdict) => {
+            let is_epoch = matches!(verdict, SequenceVerdict::EpochRegression { .. });
+            let found = sequence_finding(producer_id, event, *verdict)?;
+            (is_epoch || !is_consumer_offsets).then_some((event.segment, found))
+        }
+        ProducerVerdict::Transaction(verdict) => transaction_finding(producer_id, verdict),
+    }
 }
 
-/// The finding of a transaction that began below the log, as its newest snapshot says.
+/// Returns the finding about a transaction without an end marker at the end of a log whose newest
+/// timestamp is `log_timestamp`. `may_have_lost_marker`: offsets after its beginning were lost.
+pub(crate) fn open_transaction(
+    producer_id: i64,
+    producer_epoch: i16,
+    open: &OpenTransaction,
+    log_timestamp: i64,
+    may_have_lost_marker: bool,
+) -> Finding {
+    let first_offset = open.first_offset;
+    let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
+    let is_old = open.is_hanging(log_timestamp) && !may_have_lost_marker;
+    let doubt = if may_have_lost_marker {
+        "; its marker may be among the offsets lost to damage"
+    } else {
+        ""
+    };
+    let message = format!(
+        "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",
+        counted(open.batches, "batch", "batches"),
+        duration(age_ms),
+    );
+    let severity = if is_old { Severity::Warning } else { Severity::Info };
+    Finding::new(FindingKind::OpenTransaction, message)
+        .at(open.place.position, open.place.size)
+        .offsets(first_offset, open.last_offset)
+        .producer(producer_id)
+        .values("an end marker", "none")
+        .graded(severity)
+}
+
+/// Returns the finding about a transaction that began below the log, according to its newest
+/// snapshot.
 pub(crate) fn begun_below(
     entry: &SnapshotEntry,
     log_start_offset: i64,
@@ -25,132 +70,118 @@ pub(crate) fn begun_below(
     let first_offset = entry.transaction_first_offset.unwrap_or(log_start_offset);
     let age_ms = log_timestamp.saturating_sub(entry.last_timestamp).max(0);
     let message = format!(
-        "producer {} epoch {}: the newest snapshot has a transaction from offset {first_offset} on, below the log start {log_start_offset}, without an end marker, silent for {}; its data is gone, but read_committed consumers stop at {log_start_offset}; should `abort` not find it, stop the broker and remove the .snapshot files of the partition: it then builds them from the log",
+        "producer {} epoch {}: the newest snapshot has a transaction from offset {first_offset} on, below the log start offset {log_start_offset}, without an end marker, and nothing newer for {}; its data is gone, but read_committed consumers stop at {log_start_offset}; if `abort` does not find it, stop the broker and delete the .snapshot files of the partition: the broker then rebuilds them from the log",
         entry.producer_id,
         entry.producer_epoch,
-        lasting(age_ms),
+        duration(age_ms),
     );
     Finding::new(FindingKind::OpenTransaction, message)
-        .offsets(first_offset, log_start_offset - 1)
+        .offsets(first_offset, log_start_offset.saturating_sub(1))
         .producer(entry.producer_id)
         .values("an end marker", "none")
         .graded(Severity::Warning)
 }
 
-/// A time in the two largest units that tell it.
-fn lasting(time_ms: i64) -> String {
-    let seconds = time_ms / 1000;
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
-    }
+/// What a finding about sequences says.
+struct SequenceText {
+    kind: FindingKind,
+    expected: String,
+    found: String,
+    message: String,
 }
 
-/// The finding of a verdict, if it is one, and the segment it is in. `is_consumer_offsets`: the
-/// coordinator writes transactional offsets with sequence 0 every time.
-pub(crate) fn finding(
-    producer_id: i64,
-    verdict: &ProducerVerdict,
-    is_consumer_offsets: bool,
-) -> Option<(u32, Finding)> {
-    match verdict {
-        ProducerVerdict::Sequence(event, verdict) => {
-            let found = sequence(producer_id, event, *verdict, is_consumer_offsets)?;
-            Some((event.segment, found))
-        }
-        ProducerVerdict::Transaction(verdict) => transaction(producer_id, verdict),
-    }
-}
-
-fn place(kind: FindingKind, producer_id: i64, event: &ProducerEvent, message: String) -> Finding {
-    Finding::new(kind, message)
-        .at(event.position, event.size)
-        .offsets(event.offset, event.last_offset)
-        .producer(producer_id)
-}
-
-fn sequence(
+fn sequence_finding(
     producer_id: i64,
     event: &ProducerEvent,
     verdict: SequenceVerdict,
-    is_consumer_offsets: bool,
 ) -> Option<Finding> {
-    use FindingKind as Kind;
-    if is_consumer_offsets && !matches!(verdict, SequenceVerdict::EpochRegression { .. }) {
-        return None;
+    let text = sequence_text(producer_id, event, verdict)?;
+    let mut message = text.message;
+    if !matches!(text.kind, FindingKind::UnknownStart | FindingKind::EpochRegression) {
+        message += &expiry_note(event);
     }
+    let finding = finding_at(text.kind, producer_id, event, message);
+    Some(finding.values(text.expected, text.found))
+}
+
+fn sequence_text(
+    producer_id: i64,
+    event: &ProducerEvent,
+    verdict: SequenceVerdict,
+) -> Option<SequenceText> {
     let first = match event.kind {
         EventKind::Data { sequences, .. } => sequences.0,
         EventKind::Marker { .. } => -1,
     };
-    let (kind, expected, found) = match verdict {
+    let (epoch, offset) = (event.epoch, event.offset);
+    let producer = format!("producer {producer_id} epoch {epoch}");
+    let (kind, expected, found, message) = match verdict {
         SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
             return None;
         }
-        SequenceVerdict::UnknownStart => (Kind::UnknownStart, "0".to_owned(), first.to_string()),
-        SequenceVerdict::EpochRegression { previous } => {
-            (Kind::EpochRegression, format!("at least {previous}"), event.epoch.to_string())
-        }
-        SequenceVerdict::NewEpochNonzero => (Kind::SequenceGap, "0".to_owned(), first.to_string()),
-        SequenceVerdict::Gap { expected, .. } => {
-            (Kind::SequenceGap, expected.to_string(), first.to_string())
-        }
-        SequenceVerdict::Duplicate => {
-            (Kind::SequenceRepeat, "a batch that is not stored yet".to_owned(), first.to_string())
-        }
-        SequenceVerdict::Rewind { expected, .. } => {
-            (Kind::SequenceRepeat, expected.to_string(), first.to_string())
-        }
+        SequenceVerdict::UnknownStart => (
+            FindingKind::UnknownStart,
+            "0".to_owned(),
+            first.to_string(),
+            format!(
+                "{producer} begins with sequence {first} at offset {offset}, and no deleted records explain it"
+            ),
+        ),
+        SequenceVerdict::EpochRegression { previous } => (
+            FindingKind::EpochRegression,
+            format!("at least {previous}"),
+            epoch.to_string(),
+            format!(
+                "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
+            ),
+        ),
+        SequenceVerdict::NewEpochNonzero => (
+            FindingKind::SequenceGap,
+            "0".to_owned(),
+            first.to_string(),
+            format!(
+                "{producer} begins with sequence {first} at offset {offset}: {first} sequences before it are missing"
+            ),
+        ),
+        SequenceVerdict::Gap { missing, expected } => (
+            FindingKind::SequenceGap,
+            expected.to_string(),
+            first.to_string(),
+            format!(
+                "{producer}: {} from {expected} on missing before offset {offset}",
+                counted(missing as u64, "sequence", "sequences")
+            ),
+        ),
+        SequenceVerdict::Duplicate => (
+            FindingKind::SequenceRepeat,
+            "a batch that is not stored yet".to_owned(),
+            first.to_string(),
+            format!("{producer}: the batch of sequence {first} is stored again at offset {offset}"),
+        ),
+        SequenceVerdict::Rewind { back, expected } => (
+            FindingKind::SequenceRepeat,
+            expected.to_string(),
+            first.to_string(),
+            format!(
+                "{producer} goes back by {}, from {expected} to {first}, at offset {offset}",
+                counted(back as u64, "sequence", "sequences")
+            ),
+        ),
     };
-    let message = sequence_message(producer_id, event, verdict, first);
-    Some(place(kind, producer_id, event, message).values(expected, found))
+    Some(SequenceText { kind, expected, found, message })
 }
 
-fn sequence_message(
-    producer_id: i64,
-    event: &ProducerEvent,
-    verdict: SequenceVerdict,
-    first: i32,
-) -> String {
-    let (epoch, offset) = (event.epoch, event.offset);
-    let who = format!("producer {producer_id} epoch {epoch}");
+/// Returns a remark about a producer that was silent so long that a broker may have forgotten it.
+fn expiry_note(event: &ProducerEvent) -> String {
     let idle = event.previous_timestamp.map_or(0, |before| event.timestamp.saturating_sub(before));
-    let forgotten = if idle >= EXPIRATION_MS {
-        let hours = counted(idle as u64 / 3_600_000, "hour", "hours");
-        format!("; it was silent for {hours} before, after which a broker may forget it")
-    } else {
-        String::new()
-    };
-    match verdict {
-        SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
-            String::new()
-        }
-        SequenceVerdict::UnknownStart => format!(
-            "{who} begins with sequence {first} at offset {offset}, and nothing that was deleted explains it"
-        ),
-        SequenceVerdict::EpochRegression { previous } => format!(
-            "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
-        ),
-        SequenceVerdict::NewEpochNonzero => format!(
-            "{who} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{forgotten}"
-        ),
-        SequenceVerdict::Gap { missing, expected } => format!(
-            "{who}: {} from {expected} on missing before offset {offset}{forgotten}",
-            counted(missing as u64, "sequence", "sequences")
-        ),
-        SequenceVerdict::Duplicate => format!(
-            "{who}: the batch of sequence {first} is stored again at offset {offset}{forgotten}"
-        ),
-        SequenceVerdict::Rewind { back, expected } => format!(
-            "{who} goes back by {}, from {expected} to {first}, at offset {offset}{forgotten}",
-            counted(back as u64, "sequence", "sequences")
-        ),
+    if idle < EXPIRATION_MS {
+        return String::new();
     }
+    let hours = counted(idle as u64 / 3_600_000, "hour", "hours");
+    format!("; the producer was silent for {hours} before, after which a broker may forget it")
 }
 
-fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, Finding)> {
+fn transaction_finding(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, Finding)> {
     match verdict {
         TransactionVerdict::Completed(_) => None,
         TransactionVerdict::PlainInside { plain, first_offset } => {
@@ -172,36 +203,37 @@ fn transaction(producer_id: i64, verdict: &TransactionVerdict) -> Option<(u32, F
                 "the end marker of producer {producer_id} at offset {} has coordinator epoch {found}, after one of {previous}",
                 marker.offset
             );
-            let finding = place(FindingKind::TransactionFault, producer_id, marker, message)
+            let finding = finding_at(FindingKind::TransactionFault, producer_id, marker, message)
                 .values(format!("at least {previous}"), found);
             Some((marker.segment, finding))
         }
     }
 }
 
-/// The finding of a transaction that has no end marker when the log ends, whose newest timestamp is
-/// `log_timestamp`. `damage`: offsets were lost behind its beginning, among them perhaps its marker.
-pub(crate) fn open_transaction(
+fn finding_at(
+    kind: FindingKind,
     producer_id: i64,
-    producer_epoch: i16,
-    open: &OpenTransaction,
-    log_timestamp: i64,
-    damage: bool,
+    event: &ProducerEvent,
+    message: String,
 ) -> Finding {
-    let first_offset = open.first_offset;
-    let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
-    let is_old = open.is_hanging(log_timestamp) && !damage;
-    let doubt = if damage { "; its marker may be among the offsets lost to damage" } else { "" };
-    let message = format!(
-        "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",
-        counted(open.batches, "batch", "batches"),
-        lasting(age_ms),
-    );
-    let severity = if is_old { Severity::Warning } else { Severity::Info };
-    Finding::new(FindingKind::OpenTransaction, message)
-        .at(open.place.position, open.place.size)
-        .offsets(first_offset, open.last_offset)
+    Finding::new(kind, message)
+        .at(event.position, event.size)
+        .offsets(event.offset, event.last_offset)
         .producer(producer_id)
-        .values("an end marker", "none")
-        .graded(severity)
+}
+
+/// Returns a number and what it counts.
+fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
+/// Returns a duration in its two largest units.
+fn duration(time_ms: i64) -> String {
+    let seconds = time_ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
+    }
 }

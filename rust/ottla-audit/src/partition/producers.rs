@@ -1,4 +1,4 @@
-//! All producers of a part of a log, in a form that merges.
+//! The producers of a part of a log, in a form that merges.
 
 use crate::partition::sequences::{
     EventKind, ProducerEvent, SequenceState, SequenceVerdict, Sequences,
@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-/// Producers of one part of a log that are followed. Each costs about a kilobyte; a log in which
-/// every batch names another producer would otherwise take memory without bound.
+/// Producers of one part of a log that are tracked. Each takes about a kilobyte; a log in which every
+/// batch has another producer would otherwise take unbounded memory.
 pub const MAX_PRODUCERS: usize = 1 << 16;
 
 /// What a batch of a producer, or the end of a transaction, shows.
@@ -22,10 +22,10 @@ pub enum ProducerVerdict {
     Transaction(TransactionVerdict),
 }
 
-/// Takes verdicts with the id of their producer.
+/// Takes a verdict and the id of its producer.
 pub type Out<'a> = dyn FnMut(i64, ProducerVerdict) + 'a;
 
-/// What is known of a producer at the end of a log.
+/// The state of a producer at the end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProducerState {
     /// Its id.
@@ -36,7 +36,7 @@ pub struct ProducerState {
     pub last_sequence: i32,
     /// Last offset of its newest batch of data, −1 for none.
     pub last_offset: i64,
-    /// Offsets its newest batch of data spans, less one.
+    /// Last offset minus base offset of its newest batch of data.
     pub last_offset_delta: i32,
     /// Max timestamp of its last batch, marker included.
     pub last_timestamp: i64,
@@ -46,16 +46,16 @@ pub struct ProducerState {
     pub open_transaction: Option<OpenTransaction>,
 }
 
-/// What a log shows of a producer up to some offset, as a snapshot of that offset would keep it.
+/// The state of a producer at some offset, as a snapshot of that offset would have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownProducer {
     /// The entry.
     pub entry: SnapshotEntry,
     /// Offset of its newest batch, marker included.
     pub newest_offset: i64,
-    /// Whether the log has data of it.
+    /// Whether the log has data of the producer.
     pub has_data: bool,
-    /// Whether the log has a marker of it.
+    /// Whether the log has a marker of the producer.
     pub has_marker: bool,
 }
 
@@ -150,7 +150,7 @@ impl Producers {
     }
 
     /// Appends the part to the right: `holes` offsets are missing below its first batch, and its
-    /// segments are numbered on from `segment`.
+    /// segments are numbered from `segment` on.
     pub fn append(&mut self, right: Self, holes: i64, segment: u32, out: &mut Out<'_>) {
         self.left_out = self.left_out.saturating_add(right.left_out);
         for mut producer in right.list {
@@ -170,8 +170,8 @@ impl Producers {
         }
     }
 
-    /// Nothing is to the left but `holes` deleted offsets: judges what waited for that, and gives
-    /// the producers by id.
+    /// Ends the merge: nothing is to the left but `holes` deleted offsets. Judges the events that
+    /// depended on this, and returns the producers by id.
     pub fn finish(self, holes: i64, out: &mut Out<'_>) -> Vec<ProducerState> {
         let mut states: Vec<ProducerState> = Vec::with_capacity(self.list.len());
         for mut producer in self.list {
@@ -199,37 +199,37 @@ impl Producers {
         states
     }
 
-    /// What is known of a producer, with nothing to the left.
+    /// Returns the state of a producer, with nothing to the left.
     pub fn known(&self, id: i64) -> Option<KnownProducer> {
         let place = self.places.get(&id)?;
         Some(self.list.get(*place)?.known())
     }
 
-    /// All that is known of them, in the order in which they came.
+    /// Returns the states of all producers, in the order of their first batches.
     pub fn all_known(&self) -> impl Iterator<Item = KnownProducer> {
         self.list.iter().map(Producer::known)
     }
 
-    /// Those whose transaction is open.
+    /// Returns the states of the producers with an open transaction.
     pub fn with_open_transaction(&self) -> impl Iterator<Item = KnownProducer> {
         self.list.iter().filter(|p| p.transactions.state().1.is_some()).map(Producer::known)
     }
 
-    /// Whether all producers of the part on the right can be followed here: then appending it gives
-    /// what following both together had given.
+    /// Whether all producers of the part to the right can be tracked here: then appending it has the
+    /// same result as tracking both parts together.
     pub(crate) fn has_room_for(&self, right: &Self) -> bool {
+        let room = MAX_PRODUCERS.saturating_sub(self.list.len());
         let is_new = |producer: &&Producer| !self.places.contains_key(&producer.id);
         right.left_out == 0
-            && (self.list.len() + right.list.len() <= MAX_PRODUCERS
-                || self.list.len() + right.list.iter().filter(is_new).count() <= MAX_PRODUCERS)
+            && (right.list.len() <= room || right.list.iter().filter(is_new).count() <= room)
     }
 
-    /// How many batches belong to producers beyond [`MAX_PRODUCERS`], which were not followed.
+    /// How many batches belong to producers beyond [`MAX_PRODUCERS`], which were not tracked.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// How many are followed.
+    /// How many producers are tracked.
     pub fn len(&self) -> usize {
         self.list.len()
     }

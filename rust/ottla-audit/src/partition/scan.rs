@@ -5,7 +5,7 @@ use crate::catalogue::kinds::FindingKind;
 use crate::partition::epochs::Epoch;
 use crate::partition::gaps::Gap;
 use crate::partition::producers::ProducerState;
-use crate::partition::transactions::{Ended, OpenTransaction};
+use crate::partition::transactions::{EndedTransactions, OpenTransaction};
 use crate::segment::counters::Counters;
 use crate::segment::fingerprint::Fingerprint;
 use crate::segment::segment_scan::SegmentScan;
@@ -73,7 +73,7 @@ pub struct PartitionScan {
     /// The producers at the end of the log, by id; `open_transaction` is one that has not ended.
     pub producers: Vec<ProducerState>,
     /// Transactions that have ended, by offset of their marker.
-    pub ended: Ended,
+    pub ended: EndedTransactions,
     /// The leader epochs in the order of the log.
     pub epochs: Vec<Epoch>,
     /// Offsets that consumers do not get, and why.

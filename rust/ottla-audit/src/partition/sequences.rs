@@ -1,15 +1,16 @@
-//! What the sequence numbers of one producer prove, in a form that merges.
+//! The sequence numbers of one producer, in a form that merges.
 //!
 //! A stored log is judged by *report, then adopt*: whatever a batch says becomes the state, so after
 //! a few events the state no longer depends on what came before. A part of a log keeps that
-//! dependent prefix, its *head*, and judges everything behind it at once:
+//! dependent prefix, its *head*, and judges everything after it at once (see
+//! `docs/kafka/producer-state.md`):
 //!
 //! ```text
 //! head (≤ 1 marker + 5 batches, same epoch)     closed                    exit state
-//! │ verdicts wait for the part on the left      │ verdicts are final      │ what the part on the right starts from
+//! │ verdicts depend on the part to the left     │ verdicts are final      │ what the part to the right starts from
 //! ```
 //!
-//! The head closes right before the first event with another epoch (then only the epoch and the
+//! The head is closed right before the first event with another epoch (then only the epoch and the
 //! holes matter) or right after the fifth batch (then the window of known batches is full).
 //!
 //! `holes` is the number of offsets missing from the log below a batch: every sequence number that
@@ -41,7 +42,7 @@ pub struct ProducerEvent {
     pub holes: i64,
     /// Max timestamp of the batch.
     pub timestamp: i64,
-    /// Timestamp of the producer's event before, where one is known.
+    /// Timestamp of the producer's previous event, if one is known.
     pub previous_timestamp: Option<i64>,
     /// Producer epoch.
     pub epoch: i16,
@@ -68,7 +69,7 @@ pub enum EventKind {
     },
 }
 
-/// What a batch proves, held against the batches of the same producer before it.
+/// What a batch proves, compared with the earlier batches of the same producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SequenceVerdict {
     /// Nothing is wrong.
@@ -77,34 +78,34 @@ pub enum SequenceVerdict {
     LegalHead,
     /// Starts above 0 although less was deleted.
     UnknownStart,
-    /// An epoch below the one before.
+    /// An epoch below the previous one.
     EpochRegression {
-        /// The epoch before.
+        /// The previous epoch.
         previous: i16,
     },
     /// Sequences are missing, and compaction or damage can explain it.
     LegalCleaned,
     /// A new epoch that does not start at 0, and nothing explains it.
     NewEpochNonzero,
-    /// Exactly one of the last five batches again.
+    /// One of the last five batches again.
     Duplicate,
     /// Sequences are missing.
     Gap {
         /// How many.
         missing: i32,
-        /// What should have come.
+        /// The expected sequence.
         expected: i32,
     },
-    /// Sequences that were there already.
+    /// Sequences that were stored already.
     Rewind {
         /// How far back.
         back: i32,
-        /// What should have come.
+        /// The expected sequence.
         expected: i32,
     },
 }
 
-/// What is known of a producer after an event.
+/// The state of a producer after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceState {
     /// Epoch of the last event.
@@ -114,13 +115,13 @@ pub struct SequenceState {
     /// Sequences of the newest batches of the epoch, newest last.
     window: [(i32, i32); WINDOW],
     in_window: u8,
-    /// Holes at the point after which missing sequences of the epoch may lie.
+    /// Holes at the point after which sequences of the epoch may be missing.
     holes_from: i64,
     /// Holes at the last event.
     holes_last: i64,
 }
 
-/// The sequence that must follow: 0 after none and after the largest.
+/// Returns the sequence that must follow: 0 after none and after the largest.
 fn following(last_sequence: i32) -> i32 {
     increment_sequence(last_sequence, 1)
 }
@@ -146,7 +147,7 @@ impl SequenceState {
         self.window.iter().take(usize::from(self.in_window)).any(|&known| known == sequences)
     }
 
-    /// Judges an event by the state before it; `None` is a producer never seen.
+    /// Judges an event by the state before it; `None` for an unknown producer.
     pub fn judge(before: Option<&Self>, event: &ProducerEvent) -> SequenceVerdict {
         let data = match event.kind {
             EventKind::Data { sequences, .. } if sequences.0 >= 0 => Some(sequences),
@@ -190,11 +191,12 @@ impl SequenceState {
             SequenceVerdict::Gap { missing: distance, expected }
         } else {
             // 2^31 − distance, which fits: the distance is above 2^30.
-            SequenceVerdict::Rewind { back: (i32::MAX - distance) + 1, expected }
+            let back = i32::MAX.wrapping_sub(distance).wrapping_add(1);
+            SequenceVerdict::Rewind { back, expected }
         }
     }
 
-    /// The state after an event: what the event says.
+    /// Returns the state after an event: what the event says.
     #[must_use]
     pub fn adopt(before: Option<&Self>, event: &ProducerEvent) -> Self {
         let same = before.filter(|state| state.epoch == event.epoch);
@@ -205,13 +207,13 @@ impl SequenceState {
         if let EventKind::Data { sequences, .. } = event.kind {
             state.last_sequence = sequences.1;
             state.holes_from = event.holes;
-            if usize::from(state.in_window) >= WINDOW {
-                state.window.rotate_left(1);
-            } else {
-                state.in_window += 1;
-            }
-            if let Some(slot) = state.window.get_mut(usize::from(state.in_window) - 1) {
+            if let Some(slot) = state.window.get_mut(usize::from(state.in_window)) {
                 *slot = sequences;
+                state.in_window = state.in_window.saturating_add(1);
+            } else {
+                let [oldest, ..] = &mut state.window;
+                *oldest = sequences;
+                state.window.rotate_left(1);
             }
         }
         state.holes_last = event.holes;
@@ -235,7 +237,7 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Adds the next event; `out` gets what is final about it.
+    /// Adds the next event; final verdicts go to `out`.
     pub fn observe(
         &mut self,
         event: ProducerEvent,
@@ -264,13 +266,13 @@ impl Sequences {
         }
     }
 
-    /// From here on nothing depends on what came before the part.
+    /// Ends the head: from here on nothing depends on what came before the part.
     fn close(&mut self, exit: Option<SequenceState>) {
         self.exit = exit;
         self.holes_last = 0;
     }
 
-    /// Runs the head through a state.
+    /// Judges the head, starting with a state; returns the state after it.
     fn replay(
         &self,
         mut state: Option<SequenceState>,
@@ -283,7 +285,8 @@ impl Sequences {
         state
     }
 
-    /// Moves the part to where `holes` more offsets are missing below it, on by this many segments.
+    /// Moves the part to its place: `holes` more offsets are missing below it, and so many segments
+    /// come before it.
     pub fn shift(&mut self, holes: i64, segments: u32, previous_timestamp: Option<i64>) {
         for event in &mut self.head {
             event.holes = event.holes.saturating_add(holes);
@@ -298,7 +301,7 @@ impl Sequences {
         }
     }
 
-    /// Appends the part to the right, which was shifted to its place.
+    /// Appends the part to the right, which was moved to its place.
     pub fn append(&mut self, right: &Self, out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict)) {
         for &event in &right.head {
             self.observe(event, out);
@@ -312,7 +315,7 @@ impl Sequences {
         }
     }
 
-    /// Nothing is to the left: judges the head and gives the final state.
+    /// Ends the merge, with nothing to the left: judges the head and returns the final state.
     pub fn finish(
         &self,
         out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict),

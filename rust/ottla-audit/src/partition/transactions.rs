@@ -7,11 +7,11 @@
 use crate::partition::sequences::{EventKind, ProducerEvent};
 use serde::{Deserialize, Serialize};
 
-/// Transactions of one outcome that are listed, those that ended first; the others are counted.
+/// Committed transactions that are listed, those that ended first; the others are counted.
 pub const MAX_COMMITTED: usize = 1 << 10;
 
-/// See [`MAX_COMMITTED`]. Every aborted one is needed to hold `.txnindex` files against the log, so
-/// the bound is only one on hostile data.
+/// See [`MAX_COMMITTED`]. Every aborted one is needed to compare `.txnindex` files with the log, so
+/// only hostile data reaches this bound.
 pub const MAX_ABORTED: usize = 1 << 16;
 
 /// The longest transaction a broker allows by default (`transaction.max.timeout.ms`).
@@ -28,16 +28,16 @@ pub struct BatchPlace {
     pub size: u64,
 }
 
-/// Plain batches of a producer, one after the other.
+/// Consecutive plain batches of a producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlainRun {
-    /// Where the first of them is.
+    /// Where the first batch is.
     pub place: BatchPlace,
     /// How many.
     pub batches: u64,
-    /// First offset of the first.
+    /// First offset of the first batch.
     pub first_offset: i64,
-    /// Last offset of the last.
+    /// Last offset of the last batch.
     pub last_offset: i64,
 }
 
@@ -97,18 +97,18 @@ pub struct CompletedTransaction {
 
 /// Transactions that have ended, with their producer, in bounded memory and in a form that merges.
 ///
-/// They come in the order in which they are known, which for a log in pieces is not that of their
-/// markers; what is kept are those with the lowest markers, so that pieces do not matter.
+/// They are added when they become known, which for a log in parts is not the order of their markers.
+/// Those with the lowest markers are kept, so that the result does not depend on the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedTransactions {
     /// By an ABORT marker.
     pub aborted: Vec<(i64, CompletedTransaction)>,
     /// By a COMMIT marker.
     pub committed: Vec<(i64, CompletedTransaction)>,
 }
 
-impl Ended {
-    /// Adds one.
+impl EndedTransactions {
+    /// Adds a transaction.
     pub fn push(&mut self, producer_id: i64, completed: CompletedTransaction) {
         let (list, limit) = if completed.is_commit {
             (&mut self.committed, MAX_COMMITTED)
@@ -116,26 +116,26 @@ impl Ended {
             (&mut self.aborted, MAX_ABORTED)
         };
         list.push((producer_id, completed));
-        if list.len() > 2 * limit {
+        if list.len() > limit.saturating_mul(2) {
             Self::trim(list, limit);
         }
     }
 
-    /// Adds those of another part.
+    /// Adds the transactions of another part.
     pub fn append(&mut self, other: Self) {
         self.aborted.extend(other.aborted);
         self.committed.extend(other.committed);
         self.sort();
     }
 
-    /// Moves the part on by this many segments.
+    /// Moves the part to its place: so many segments come before it.
     pub fn shift(&mut self, segments: u32) {
         for (_, completed) in self.aborted.iter_mut().chain(&mut self.committed) {
             completed.place.segment = completed.place.segment.saturating_add(segments);
         }
     }
 
-    /// Puts them in the order of their markers, and drops those beyond the bounds.
+    /// Sorts them by their markers, and drops those beyond the bounds.
     pub fn sort(&mut self) {
         Self::trim(&mut self.aborted, MAX_ABORTED);
         Self::trim(&mut self.committed, MAX_COMMITTED);
@@ -162,13 +162,13 @@ pub enum TransactionVerdict {
         /// First offset of the transaction.
         first_offset: i64,
     },
-    /// A marker whose coordinator epoch is below the one before.
+    /// A marker whose coordinator epoch is below the previous one.
     CoordinatorEpochRegression {
         /// The marker.
         marker: ProducerEvent,
-        /// The epoch before.
+        /// The previous epoch.
         previous: i32,
-        /// Its own.
+        /// Its own epoch.
         found: i32,
     },
 }
@@ -182,7 +182,7 @@ pub struct Transactions {
     begun: Option<OpenTransaction>,
     /// The first marker.
     marker: Option<ProducerEvent>,
-    /// Behind the first marker: the coordinator epoch and the open transaction.
+    /// After the first marker: the coordinator epoch and the open transaction.
     coordinator_epoch: i32,
     open: Option<OpenTransaction>,
 }
@@ -243,7 +243,7 @@ impl OpenTransaction {
     }
 
     /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become:
-    /// nobody will end it any more.
+    /// it will never end.
     pub(crate) fn is_hanging(&self, log_timestamp: i64) -> bool {
         log_timestamp.saturating_sub(self.first_timestamp) > MAX_TRANSACTION_MS
     }
@@ -260,14 +260,14 @@ impl OpenTransaction {
     }
 }
 
-/// What a marker does to an open transaction.
+/// Ends an open transaction with a marker.
 fn end(
     open: Option<OpenTransaction>,
     marker: ProducerEvent,
     out: &mut dyn FnMut(TransactionVerdict),
 ) {
     let EventKind::Marker { is_commit, coordinator_epoch } = marker.kind else { return };
-    // A marker without a transaction ends an empty one, or its data was compacted away.
+    // A marker without data ends an empty transaction, or the cleaner removed the data.
     let Some(open) = open else { return };
     open.report_plain(out);
     out(TransactionVerdict::Completed(CompletedTransaction {
@@ -299,7 +299,7 @@ fn compare_epochs(
 }
 
 impl Transactions {
-    /// Adds the next event; `out` gets what is final.
+    /// Adds the next event; final verdicts go to `out`.
     pub fn observe(&mut self, event: &ProducerEvent, out: &mut dyn FnMut(TransactionVerdict)) {
         match event.kind {
             EventKind::Marker { coordinator_epoch, .. } => {
@@ -307,7 +307,7 @@ impl Transactions {
                     self.coordinator_epoch = compare_epochs(self.coordinator_epoch, *event, out);
                     end(self.open.take(), *event, out);
                 } else {
-                    // What comes before the part says nothing about a marker, nor is it known here.
+                    // Holes and timestamps before the part do not matter for a marker, and are not known.
                     self.marker =
                         Some(ProducerEvent { holes: 0, previous_timestamp: None, ..*event });
                     self.coordinator_epoch = coordinator_epoch;
@@ -328,12 +328,12 @@ impl Transactions {
         }
     }
 
-    /// The transaction that data belongs to now.
+    /// The transaction that the next data belongs to.
     fn current(&mut self) -> &mut Option<OpenTransaction> {
         if self.marker.is_some() { &mut self.open } else { &mut self.begun }
     }
 
-    /// Moves the part on by this many segments.
+    /// Moves the part to its place: so many segments come before it.
     pub fn shift(&mut self, segments: u32) {
         let begun = self.begun.iter_mut().chain(&mut self.open);
         let (places, plain): (Vec<_>, Vec<_>) =
@@ -347,7 +347,7 @@ impl Transactions {
         }
     }
 
-    /// Appends the part to the right, which was shifted to its place.
+    /// Appends the part to the right, which was moved to its place.
     pub fn append(&mut self, right: &Self, out: &mut dyn FnMut(TransactionVerdict)) {
         let had_marker = self.marker.is_some();
         if let Some(open) = self.current() {
@@ -368,7 +368,7 @@ impl Transactions {
         self.open = right.open;
     }
 
-    /// The coordinator epoch of the last marker, if there was one, and the transaction that is open,
+    /// Returns the coordinator epoch of the last marker, if there was one, and the open transaction,
     /// with nothing to the left.
     pub fn state(&self) -> (Option<i32>, Option<&OpenTransaction>) {
         match self.marker {
@@ -377,8 +377,8 @@ impl Transactions {
         }
     }
 
-    /// Nothing is to the left: ends what began there, and gives the coordinator epoch (−1 without a
-    /// marker) and the transaction that is still open.
+    /// Ends the merge, with nothing to the left; returns the coordinator epoch (−1 without a marker) and
+    /// the transaction that is still open.
     pub fn finish(self, out: &mut dyn FnMut(TransactionVerdict)) -> (i32, Option<OpenTransaction>) {
         let open = match self.marker {
             Some(marker) => {

@@ -16,7 +16,7 @@ pub(crate) const BUSY_BYTES: u64 = 64 << 20;
 pub(crate) enum Progress {
     Begin,
     Paused(Box<PausedPass>),
-    Ended,
+    EndedTransactions,
 }
 
 /// A batch that was seen, and whether its checksum is right.
@@ -34,8 +34,8 @@ pub(crate) fn advance(
     let event = Event::default();
     let mut on_batch = |info: &BatchInfo, is_valid: bool| event.set(Some((*info, is_valid)));
     let mut on_read = |_: u64| true;
-    let mut pass = match std::mem::replace(progress, Progress::Ended) {
-        Progress::Ended => return Ok(false),
+    let mut pass = match std::mem::replace(progress, Progress::EndedTransactions) {
+        Progress::EndedTransactions => return Ok(false),
         Progress::Begin => scanner.begin_pass(source, range, &mut on_read, &mut on_batch)?,
         Progress::Paused(paused) => {
             scanner.resume_pass(source, *paused, &mut on_read, &mut on_batch)

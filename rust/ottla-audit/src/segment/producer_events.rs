@@ -6,7 +6,7 @@ use crate::catalogue::list::FirstFindings;
 use crate::partition::producer_findings;
 use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent};
-use crate::partition::transactions::{Ended, TransactionVerdict};
+use crate::partition::transactions::{EndedTransactions, TransactionVerdict};
 use crate::segment::counters::Counters;
 use crate::segment::observation::BatchObservation;
 use ottla_format::batch::BatchInfo;
@@ -77,7 +77,7 @@ pub(crate) struct VerdictSink<'a> {
     pub(crate) is_consumer_offsets: bool,
     pub(crate) counters: &'a mut Counters,
     pub(crate) producer_findings: &'a mut FirstFindings,
-    pub(crate) ended: &'a mut Ended,
+    pub(crate) ended: &'a mut EndedTransactions,
 }
 
 impl VerdictSink<'_> {
@@ -96,7 +96,7 @@ pub(crate) fn count_ended(
     producer_id: i64,
     verdict: &ProducerVerdict,
     counters: &mut Counters,
-    ended: &mut Ended,
+    ended: &mut EndedTransactions,
 ) {
     if let ProducerVerdict::Transaction(TransactionVerdict::Completed(completed)) = verdict {
         let count =

@@ -3,7 +3,7 @@
 use crate::catalogue::list::{Findings, FirstFindings};
 use crate::partition::gaps::Ranges;
 use crate::partition::producers::Producers;
-use crate::partition::transactions::Ended;
+use crate::partition::transactions::EndedTransactions;
 use crate::segment::context::SegmentContext;
 use crate::segment::counters::{Counters, MAX_COUNT};
 use crate::segment::encoding::{self, ChunkError, SCAN_VERSION};
@@ -36,7 +36,7 @@ pub struct SegmentScan {
     /// The leader epochs, in order; the first 4096 changes.
     pub leader_epochs: Vec<EpochRun>,
     /// Transactions that a marker in this segment ended.
-    pub ended: Ended,
+    pub ended: EndedTransactions,
     /// Offsets of control batches.
     pub control: Ranges,
     /// What is wrong, or worth knowing.

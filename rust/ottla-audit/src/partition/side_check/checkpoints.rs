@@ -18,21 +18,23 @@ fn checkpoint_of(file_name: &[u8]) -> Option<Checkpoint> {
         RECOVERY_POINTS => (
             "recovery point",
             Severity::Warning,
-            "after an unclean stop Kafka would not read the last segment again",
+            "after an unclean stop Kafka would not recover the last segment",
         ),
         LOG_START_OFFSETS => (
             "log start offset",
             Severity::Warning,
-            "at the next start Kafka deletes every segment and begins there",
+            "at the next start Kafka deletes every segment and starts the log there",
         ),
         HIGH_WATERMARKS => (
             "high watermark",
             Severity::Warning,
-            "at the next start Kafka goes by the end of the log, and nobody notices",
+            "at the next start Kafka silently uses the end of the log instead",
         ),
-        CLEANER_OFFSETS => {
-            ("first dirty offset", Severity::Info, "the cleaner begins at the log start again")
-        }
+        CLEANER_OFFSETS => (
+            "first dirty offset",
+            Severity::Info,
+            "the cleaner starts again at the log start offset",
+        ),
         _ => return None,
     };
     Some(Checkpoint { offset_name, severity, consequence })
@@ -52,7 +54,7 @@ pub fn offset_beyond_end(
     }
     let Checkpoint { offset_name, severity, consequence } = checkpoint_of(file_name)?;
     let message = format!(
-        "{} says {offset_name} {offset} of {topic}-{partition}, whose log ends at {log_end_offset}: the last {} offsets are gone; {consequence}",
+        "{} has {offset_name} {offset} for {topic}-{partition}, but its log ends at {log_end_offset}: the last {} offsets are missing; {consequence}",
         String::from_utf8_lossy(file_name),
         offset.saturating_sub(log_end_offset)
     );

@@ -5,23 +5,23 @@ use std::io;
 
 /// Where the files beside the segments of a partition are read, one at a time.
 pub trait SideFiles {
-    /// Offsets that there are snapshots of, in order.
+    /// The offsets of the snapshots, in order.
     fn snapshots(&self) -> &[i64];
 
-    /// The bytes of a file; `None` when there is none. `segment` is an index among those merged,
-    /// for the files that belong to one.
+    /// Returns the bytes of a file, `None` if it does not exist. `segment` is an index among those
+    /// merged, for the files that belong to one.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     fn read(&self, file: SideFile, segment: usize) -> io::Result<Option<Vec<u8>>>;
 
-    /// Whether they are to be held against the log.
+    /// Whether they are to be compared with the log.
     fn is_known(&self) -> bool {
         true
     }
 }
 
-/// No files but segments.
+/// There are only segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSideFiles;
 

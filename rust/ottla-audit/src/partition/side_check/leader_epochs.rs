@@ -6,8 +6,8 @@ use crate::catalogue::severity::Severity;
 use crate::partition::scan::PartitionScan;
 use crate::partition::side_check::proof::Proof;
 
-/// Holds `leader-epoch-checkpoint` against the epochs of the batches: findings, those about a batch
-/// with the index of its segment.
+/// Compares `leader-epoch-checkpoint` with the epochs of the batches; returns findings with the index
+/// of their segment.
 pub(crate) fn compare(
     scan: &PartitionScan,
     entries: &[(i32, i64)],
@@ -21,13 +21,12 @@ pub(crate) fn compare(
         .collect();
     let stopped_cleanly = scan.segments.last().is_some_and(|s| s.context.stopped_cleanly);
     let mut findings = Vec::new();
-    for (place, (index, run)) in runs.iter().enumerate() {
-        let following =
-            runs.get(place + 1).map_or(scan.log_end_offset, |(_, run)| run.start_offset);
+    let ends = runs.iter().skip(1).map(|(_, run)| run.start_offset).chain([scan.log_end_offset]);
+    for ((index, run), following) in runs.iter().zip(ends) {
         let covering = entries.partition_point(|&(_, start)| start <= run.start_offset);
         let entry = covering.checked_sub(1).and_then(|last| entries.get(last));
         let Some(&(epoch, start)) = entry else {
-            // A broker forgets the epochs of what it deletes, and those from before it kept any.
+            // A broker drops the epochs of records that it deletes, and has none of before it kept any.
             continue;
         };
         if epoch != run.epoch {
@@ -37,7 +36,7 @@ pub(crate) fn compare(
                 continue;
             }
             let message = format!(
-                "the batches from offset {} on have leader epoch {}, but leader-epoch-checkpoint says that epoch {epoch}, which began at {start}, goes on there",
+                "the batches from offset {} on have leader epoch {}, but according to leader-epoch-checkpoint epoch {epoch}, which starts at {start}, continues there",
                 run.start_offset, run.epoch
             );
             let finding = if run.batches == 1 && !is_listed {
@@ -48,7 +47,7 @@ pub(crate) fn compare(
             findings.push((*index, finding.values(epoch, run.epoch)));
             continue;
         }
-        // Inside a log without holes every offset has a batch, and so an epoch.
+        // In a log without missing offsets every offset has a batch, and so an epoch.
         let inside = entries.get(covering).filter(|&&(_, start)| start < following);
         if let Some(&(epoch, start)) = inside
             && !proof.is_compacted
@@ -56,7 +55,7 @@ pub(crate) fn compare(
             && scan.holes == 0
         {
             let message = format!(
-                "leader-epoch-checkpoint says that epoch {epoch} begins at offset {start}, but the batches up to offset {} have epoch {}",
+                "according to leader-epoch-checkpoint epoch {epoch} starts at offset {start}, but the batches up to offset {} have epoch {}",
                 following.saturating_sub(1),
                 run.epoch
             );
@@ -83,7 +82,8 @@ pub fn epoch_beyond_end(entries: &[(i32, i64)], log_end_offset: i64) -> Option<F
 }
 
 fn contradicts(message: &str) -> Finding {
-    let then = "a follower that asks for the end of an epoch would cut its log at a wrong offset";
+    let then =
+        "a follower that asks for the end of an epoch would truncate its log at a wrong offset";
     Finding::new(FindingKind::EpochCheckpointMismatch, format!("{message}; {then}"))
         .beside(SideFile::LeaderEpochs)
 }

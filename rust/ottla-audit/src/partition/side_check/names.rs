@@ -30,16 +30,16 @@ pub fn check_names(
     };
     let mut found = Vec::new();
     if state == PartitionState::Live && !entries.iter().any(is_segment) {
-        let message = "no segment file, though Kafka keeps one in every partition";
+        let message = "there is no segment file, although Kafka keeps one in every partition";
         found.push((None, Finding::new(FindingKind::MissingSegment, message)));
     }
     for (index, entry) in entries.iter().enumerate() {
         let name = FileName::parse(entry.name);
         let finding = if entry.is_directory || name.kind == FileKind::Unknown {
-            Some(Finding::new(FindingKind::UnknownFile, "Kafka puts no such file here"))
+            Some(Finding::new(FindingKind::UnknownFile, "Kafka does not put such a file here"))
         } else if name.state != FileState::Live {
             let state = name.state.name();
-            let message = format!("a {state} file of an operation that did not end");
+            let message = format!("a {state} file of an operation that was not completed");
             Some(Finding::new(FindingKind::LeftoverFile, message))
         } else if name.kind == FileKind::Segment && is_whole && state != PartitionState::Delete {
             missing_indexes(entry.name, &names)

@@ -10,8 +10,8 @@ use ottla_log::sidefiles::snapshot::{
 };
 use std::collections::BTreeSet;
 
-/// Holds a snapshot against the producers at its offset, or at the end of the segment it is in.
-/// `end` is where the log ends, when it is known to end before the offset.
+/// Compares a snapshot with the producers at its offset, or at the end of the segment it is in;
+/// returns the first difference.
 pub(crate) fn compare(
     offset: i64,
     data: &[u8],
@@ -23,7 +23,7 @@ pub(crate) fn compare(
         Ok(entries) => entries,
         Err(error) => {
             let message = format!(
-                "{error}; Kafka deletes it at the next start and takes the snapshot before, or reads the log from its start"
+                "{error}; at the next start Kafka deletes it and uses the previous snapshot, or reads the log from its start"
             );
             let finding = Finding::new(FindingKind::SnapshotMismatch, message).beside(side);
             return Some(
@@ -33,11 +33,11 @@ pub(crate) fn compare(
     };
     let check = SnapshotCheck { offset, proof, producers };
     for (number, entry) in entries.iter().enumerate() {
-        if let Some((field, expected, found)) = check.entry(entry) {
+        if let Some((field, expected, found)) = check.compare(entry) {
             return Some(check.finding(number, entry, field, &expected, &found));
         }
     }
-    check.forgotten(&entries)
+    check.missing_producer(&entries)
 }
 
 struct SnapshotCheck<'a> {
@@ -46,6 +46,7 @@ struct SnapshotCheck<'a> {
     producers: &'a Producers,
 }
 
+/// A field, what it should be, and what it is.
 type FieldDifference = (&'static str, String, String);
 
 fn differs<T: Copy + PartialEq + std::fmt::Display>(
@@ -61,7 +62,7 @@ fn offset_or_none(offset: Option<i64>) -> String {
 }
 
 impl SnapshotCheck<'_> {
-    fn entry(&self, entry: &SnapshotEntry) -> Option<FieldDifference> {
+    fn compare(&self, entry: &SnapshotEntry) -> Option<FieldDifference> {
         let below = |field, offset: i64| {
             (offset >= self.offset)
                 .then(|| (field, format!("below {}", self.offset), offset.to_string()))
@@ -77,7 +78,7 @@ impl SnapshotCheck<'_> {
             return None;
         }
         let Some(known) = self.producers.known(entry.producer_id) else {
-            // Written below the first offset, or taken by the cleaner.
+            // Its batches are below the first offset, or the cleaner removed them.
             let is_whole = first == 0 && !is_compacted;
             return is_whole.then(|| {
                 ("producer id", "a producer of the log".to_owned(), entry.producer_id.to_string())
@@ -87,13 +88,14 @@ impl SnapshotCheck<'_> {
             return None;
         }
         if is_compacted {
-            return Self::knows_less(entry, &known);
+            return Self::compare_compacted(entry, &known);
         }
-        self.exactly(entry, &known)
+        self.compare_fields(entry, &known)
     }
 
-    /// The cleaner leaves the newest batch of a producer, and takes markers.
-    fn knows_less(entry: &SnapshotEntry, known: &KnownProducer) -> Option<FieldDifference> {
+    /// Compares an entry with a compacted log: the cleaner keeps the newest batch of a producer, and
+    /// removes markers.
+    fn compare_compacted(entry: &SnapshotEntry, known: &KnownProducer) -> Option<FieldDifference> {
         let is = &known.entry;
         if entry.producer_epoch < is.producer_epoch {
             return differs("epoch", is.producer_epoch, entry.producer_epoch);
@@ -105,10 +107,14 @@ impl SnapshotCheck<'_> {
         None
     }
 
-    fn exactly(&self, entry: &SnapshotEntry, known: &KnownProducer) -> Option<FieldDifference> {
+    fn compare_fields(
+        &self,
+        entry: &SnapshotEntry,
+        known: &KnownProducer,
+    ) -> Option<FieldDifference> {
         let is = &known.entry;
         let first = self.proof.first_offset;
-        // Without data of its own the head of the log, which is gone, may have had it.
+        // If the log has no data of it, the deleted head of the log may have had some.
         let knows_data = known.has_data || first == 0;
         let knows_marker = known.has_marker || first == 0;
         let began_before = entry.transaction_first_offset.is_some_and(|offset| offset < first);
@@ -137,9 +143,10 @@ impl SnapshotCheck<'_> {
         expected: &str,
         found: &str,
     ) -> Finding {
-        let position = SNAPSHOT_OVERHEAD + number * SNAPSHOT_ENTRY_BYTES;
+        let position =
+            number.saturating_mul(SNAPSHOT_ENTRY_BYTES).saturating_add(SNAPSHOT_OVERHEAD);
         let message = format!(
-            "the snapshot says {field} {found} of producer {}, but the log before offset {} says {expected}; Kafka takes the snapshot's word for it at the next start",
+            "the snapshot has {field} {found} for producer {}, but the log before offset {} has {expected}; at the next start Kafka trusts the snapshot",
             entry.producer_id, self.offset
         );
         let finding = Finding::new(FindingKind::SnapshotMismatch, message)
@@ -154,8 +161,9 @@ impl SnapshotCheck<'_> {
         }
     }
 
-    /// A producer with an open transaction never expires.
-    fn forgotten(&self, entries: &[SnapshotEntry]) -> Option<Finding> {
+    /// Returns the finding about a producer that is not in the snapshot although its transaction is
+    /// open: such a producer never expires.
+    fn missing_producer(&self, entries: &[SnapshotEntry]) -> Option<Finding> {
         if self.proof.is_damaged || self.producers.left_out() > 0 {
             return None;
         }
@@ -167,7 +175,7 @@ impl SnapshotCheck<'_> {
         let (producer_id, begun) =
             (known.entry.producer_id, known.entry.transaction_first_offset.unwrap_or(0));
         let message = format!(
-            "the snapshot does not know producer {producer_id}, whose transaction from offset {begun} on is open at offset {}; after the next start read_committed consumers would not wait for its end",
+            "the snapshot lacks producer {producer_id}, whose transaction from offset {begun} on is open at offset {}; after the next start read_committed consumers would not wait for its end",
             self.offset
         );
         Some(
@@ -180,10 +188,10 @@ impl SnapshotCheck<'_> {
     }
 }
 
-/// A snapshot of an offset that the log does not reach.
+/// Returns the finding about a snapshot of an offset that the log does not reach.
 pub(crate) fn beyond_end(offset: i64, end: i64, stopped_cleanly: bool) -> Finding {
     let message = format!(
-        "a snapshot of offset {offset}, but the log ends at {end}: its last {} offsets are gone; Kafka deletes the snapshot at the next start",
+        "the snapshot is of offset {offset}, but the log ends at {end}: the last {} offsets are missing; Kafka deletes the snapshot at the next start",
         offset.saturating_sub(end)
     );
     let severity = if stopped_cleanly { Severity::Warning } else { Severity::Info };

@@ -10,9 +10,10 @@ use crate::partition::transactions::CompletedTransaction;
 use ottla_log::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::iter::Peekable;
 
-/// Holds the transaction indexes of a partition against its transactions: findings with the index
-/// of their segment.
+/// Compares the transaction indexes of a partition with its transactions; returns findings with the
+/// index of their segment.
 pub(crate) fn compare(
     scan: &PartitionScan,
     proof: Proof,
@@ -31,8 +32,9 @@ pub(crate) fn compare(
         let next = segment.context.next_base_offset.unwrap_or(i64::MAX);
         let start = rest.partition_point(|(_, done)| done.marker_offset < base);
         let end = rest.partition_point(|(_, done)| done.marker_offset < next).max(start);
-        let here = rest.get(start..end).unwrap_or_default();
-        rest = rest.get(end..).unwrap_or_default();
+        let Some((head, tail)) = rest.split_at_checked(end) else { break };
+        let here = head.get(start..).unwrap_or(head);
+        rest = tail;
         let check = TransactionCheck {
             base,
             end: segment.next_offset.unwrap_or(base),
@@ -47,8 +49,8 @@ pub(crate) fn compare(
     findings
 }
 
-/// The last stable offset at each abort, by the offset of its marker: the first offset of the first
-/// transaction of another producer that is open there, else the offset behind the marker.
+/// Returns the last stable offset at each abort, by the offset of its marker: the first offset of the
+/// first transaction of another producer that is open there, or else the offset after the marker.
 fn last_stable_offsets(scan: &PartitionScan) -> BTreeMap<i64, i64> {
     let ended = scan.ended.aborted.iter().chain(&scan.ended.committed);
     let mut events: Vec<(i64, bool, i64, i64)> = Vec::new();
@@ -91,9 +93,9 @@ struct TransactionCheck<'a> {
 impl TransactionCheck<'_> {
     fn new_finding(&self, message: &str) -> Finding {
         let then = if self.is_rebuilt {
-            "the broker did not stop cleanly, so its next start builds the file anew"
+            "the broker did not stop cleanly, so its next start rebuilds the file"
         } else {
-            "Kafka does not look into it after a clean stop, and read_committed consumers get it wrong"
+            "after a clean stop Kafka does not check it, and read_committed consumers get wrong records"
         };
         let severity = if self.is_rebuilt { Severity::Info } else { Severity::Warning };
         Finding::new(FindingKind::TxnindexMismatch, format!("{message}; {then}"))
@@ -108,7 +110,7 @@ impl TransactionCheck<'_> {
                 let (producer_id, done) = self.aborted.first()?;
                 let count = self.aborted.len();
                 let message = format!(
-                    "no .txnindex, although the segment has the end of {count} aborted transactions, the first of producer {producer_id} from offset {} on: read_committed consumers get their records",
+                    "there is no .txnindex, although the segment has the end markers of {count} aborted transactions, the first of producer {producer_id} from offset {} on: read_committed consumers get their records",
                     done.first_offset
                 );
                 let last = self.aborted.last().map_or(done.marker_offset, |(_, d)| d.marker_offset);
@@ -124,47 +126,58 @@ impl TransactionCheck<'_> {
     }
 
     fn entries(&self, data: &[u8]) -> Option<Finding> {
-        let size = ABORTED_TRANSACTION_BYTES;
+        let entries = data.chunks_exact(ABORTED_TRANSACTION_BYTES);
+        let rest = entries.remainder().len() as u64;
+        let size = ABORTED_TRANSACTION_BYTES as u64;
+        let end = (data.len() as u64).saturating_sub(rest);
         let mut before = i64::MIN;
         let mut expected = self.aborted.iter().peekable();
-        for number in 0..data.len() / size {
-            let at = |finding: Finding| finding.at((number * size) as u64, size as u64);
-            let Some(entry) = AbortedTransaction::read(data, number * size) else {
+        for ((number, entry), position) in entries.enumerate().zip((0..).step_by(size as usize)) {
+            let Some(entry) = AbortedTransaction::read(entry, 0) else {
                 let message = format!("entry {number} of the .txnindex has an unknown version");
-                return Some(at(self.new_finding(&message).values("version 0", "another")));
+                let found = self.new_finding(&message).values("version 0", "another");
+                return Some(found.at(position, size));
             };
-            let told = format!(
-                "producer {} from {} to {}",
-                entry.producer_id, entry.first_offset, entry.last_offset
-            );
-            if entry.last_offset <= before || entry.first_offset > entry.last_offset {
-                let message = format!("entry {number} of the .txnindex ({told}) is out of order");
-                let found = self.new_finding(&message).values(format!("above {before}"), &told);
-                return Some(at(found));
+            if let Some(found) = self.next_entry(number, &entry, before, &mut expected) {
+                return Some(found.at(position, size));
             }
             before = entry.last_offset;
-            if let Some((producer_id, done)) =
-                expected.next_if(|(_, done)| done.marker_offset < entry.last_offset)
-            {
-                return Some(at(self.unlisted(*producer_id, done)));
-            }
-            let same = expected.next_if(|(_, done)| done.marker_offset == entry.last_offset);
-            if let Some(found) = self.entry(number, &entry, same, &told) {
-                return Some(at(found));
-            }
         }
         if let Some((producer_id, done)) = expected.next() {
-            let position = data.len() - data.len() % size;
-            return Some(self.unlisted(*producer_id, done).at(position as u64, 0));
+            return Some(self.unlisted(*producer_id, done).at(end, 0));
         }
-        let rest = data.len() % size;
         (rest > 0).then(|| {
-            let message = format!("{rest} bytes behind the last entry of the .txnindex");
+            let message = format!("{rest} bytes follow the last entry of the .txnindex");
             self.new_finding(&message)
-                .at((data.len() - rest) as u64, rest as u64)
+                .at(end, rest)
                 .values(format!("a multiple of {size}"), data.len())
                 .graded(Severity::Info)
         })
+    }
+
+    /// Compares the next entry with the transactions that are expected from here on.
+    fn next_entry<'e>(
+        &self,
+        number: usize,
+        entry: &AbortedTransaction,
+        before: i64,
+        expected: &mut Peekable<impl Iterator<Item = &'e (i64, CompletedTransaction)>>,
+    ) -> Option<Finding> {
+        let listed = format!(
+            "producer {} from {} to {}",
+            entry.producer_id, entry.first_offset, entry.last_offset
+        );
+        if entry.last_offset <= before || entry.first_offset > entry.last_offset {
+            let message = format!("entry {number} of the .txnindex ({listed}) is out of order");
+            return Some(self.new_finding(&message).values(format!("above {before}"), &listed));
+        }
+        if let Some((producer_id, done)) =
+            expected.next_if(|(_, done)| done.marker_offset < entry.last_offset)
+        {
+            return Some(self.unlisted(*producer_id, done));
+        }
+        let same = expected.next_if(|(_, done)| done.marker_offset == entry.last_offset);
+        self.compare(number, entry, same, &listed)
     }
 
     fn unlisted(&self, producer_id: i64, done: &CompletedTransaction) -> Finding {
@@ -178,17 +191,17 @@ impl TransactionCheck<'_> {
             .values("an entry", "none")
     }
 
-    fn entry(
+    fn compare(
         &self,
         number: usize,
         entry: &AbortedTransaction,
         same: Option<&(i64, CompletedTransaction)>,
-        told: &str,
+        listed: &str,
     ) -> Option<Finding> {
         let Proof { first_offset: first, is_compacted, is_damaged } = self.proof;
         let wrong = |expected: String, found: String| {
             let message = format!(
-                "entry {number} of the .txnindex lists {told}, but the log says {expected} where it says {found}"
+                "entry {number} of the .txnindex lists {listed}; according to the log, {found} should be {expected}"
             );
             let finding = self.new_finding(&message).producer(entry.producer_id);
             Some(
@@ -200,18 +213,18 @@ impl TransactionCheck<'_> {
         if entry.last_offset < self.base {
             return wrong(format!("at least {}", self.base), entry.last_offset.to_string());
         }
-        // Of a log that a kill cut short, or that damage did.
+        // The transaction may have been in the part of the log that a kill or damage removed.
         if is_damaged || (self.is_rebuilt && entry.last_offset >= self.end) {
             return None;
         }
         let Some((producer_id, done)) = same else {
             let may_be_gone = is_compacted || entry.first_offset < first;
             let message = format!(
-                "entry {number} of the .txnindex lists an aborted transaction of {told} that the log does not hold"
+                "entry {number} of the .txnindex lists an aborted transaction of {listed} that is not in the log"
             );
             let finding = self.new_finding(&message).producer(entry.producer_id);
             let finding = finding.offsets(entry.first_offset.max(0), entry.last_offset);
-            return (!may_be_gone).then(|| finding.values("no entry", told));
+            return (!may_be_gone).then(|| finding.values("no entry", listed));
         };
         if *producer_id != entry.producer_id {
             return wrong(format!("producer {producer_id}"), format!("{}", entry.producer_id));
