@@ -98,44 +98,6 @@ unsafe fn put(to: *mut u8, varint: Word) -> *mut u8 {
     }
 }
 
-/// A key or value: its length as written, and its bytes.
-#[derive(Clone, Copy)]
-struct Part {
-    length: Word,
-    from: *const u8,
-    size: usize,
-}
-
-/// Writes one record. Returns the place after it.
-///
-/// # Safety
-/// The bytes of key and value are readable, and as many bytes and `SLACK` are writable at `to`.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt")]
-unsafe fn put_record(to: *mut u8, [delta, offset]: [Word; 2], key: Part, value: Part) -> *mut u8 {
-    let (key_bytes, value_bytes) = (key.length.bytes, value.length.bytes);
-    let body = 2 + delta.bytes + offset.bytes + key_bytes + key.size + value_bytes + value.size;
-    // SAFETY: as the caller promises.
-    unsafe {
-        // The word has zeros above the varint: the first of them is the attributes.
-        let mut to = put(to, varint(zigzag(body as i64))).add(1);
-        let before_key = delta.bytes + offset.bytes;
-        if key_bytes == 1 && before_key < 8 {
-            let word =
-                delta.word | offset.word << (8 * delta.bytes) | key.length.word << (8 * before_key);
-            to = put(to, Word { word, bytes: before_key + 1 });
-        } else {
-            to = put(put(put(to, delta), offset), key.length);
-        }
-        copy::<false>(key.from, to, key.size);
-        to = put(to.add(key.size), value.length);
-        copy::<true>(value.from, to, value.size);
-        to = to.add(value.size);
-        *to = 0; // No headers.
-        to.add(1)
-    }
-}
-
 /// Writes the first records, as many as leave room for wide stores.
 ///
 /// # Safety
@@ -177,13 +139,26 @@ pub(super) unsafe fn write<K: Values, V: Values>(
                 word: _pdep_u64((index as u64) << 1, PAYLOAD) | offset_continues,
                 bytes: offset_bytes,
             };
-            let key = Part { length: key, from: key_data.wrapping_add(key_at), size: key_size };
-            let value =
-                Part { length: value, from: value_data.wrapping_add(value_at), size: value_size };
+            let before_key = delta.bytes + offset_bytes;
+            let body = 2 + before_key + key.bytes + key_size + value.bytes + value_size;
             // SAFETY: key, value and `SLACK` bytes are left; the columns hold what the lengths say.
             unsafe {
-                let end = put_record(start.add(written), [delta, offset], key, value);
-                written = end.offset_from_unsigned(start);
+                // The word has zeros above the varint: the first of them is the attributes.
+                let mut to = put(start.add(written), varint(zigzag(body as i64))).add(1);
+                if key.bytes == 1 && before_key < 8 {
+                    let word = delta.word
+                        | offset.word << (8 * delta.bytes)
+                        | key.word << (8 * before_key);
+                    to = put(to, Word { word, bytes: before_key + 1 });
+                } else {
+                    to = put(put(put(to, delta), offset), key);
+                }
+                copy::<false>(key_data.wrapping_add(key_at), to, key_size);
+                to = put(to.add(key_size), value);
+                copy::<true>(value_data.wrapping_add(value_at), to, value_size);
+                to = to.add(value_size);
+                *to = 0; // No headers.
+                written = to.offset_from_unsigned(start) + 1;
             }
             index += 1;
         }
