@@ -31,12 +31,12 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # The audit's own status tells what it found; here a crash alone is a failure, which has status 1 too.
-demo: $(VENV)/.release ## from a bare checkout: build, then audit examples/data
+demo: $(VENV)/.engine ## from a bare checkout: build, then audit examples/data
 	@echo "$$ $(BIN)/ottla audit examples/data"
 	@$(BIN)/python -c 'import sys; from ottla.cli import run; \
 		sys.exit(run(["audit", "examples/data"]) not in (0, 1, 2))'
 
-test: $(VENV)/.release $(VENV)/.dev ## the fast tests of both languages
+test: $(VENV)/.engine $(VENV)/.dev ## the fast tests of both languages
 	cargo test --quiet --locked --workspace --exclude ottla-py
 	$(BIN)/pytest -q
 
@@ -48,13 +48,13 @@ test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and e
 
 # Another PySpark than the pinned one has an environment of its own; the engine serves any Python.
 SPARK_VENV = $(VENV)-spark-$(PYSPARK)
-test-spark: $(VENV)/.release $(SPARK_VENV)/.done ## tests/spark with another PySpark: PYSPARK=4.0.1 PYARROW=16.1.0
+test-spark: $(VENV)/.engine $(SPARK_VENV)/.done ## tests/spark with another PySpark: PYSPARK=4.0.1 PYARROW=16.1.0
 	PYTHONPATH=python $(SPARK_VENV)/bin/python -m pytest -q -m "spark and not slow" tests/spark --durations 10
 
-vectors: $(VENV)/.release $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
+vectors: $(VENV)/.engine $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
 	PYTHONPATH=tests $(BIN)/python -m support.vectors $(DIR)
 
-check: $(VENV)/.release $(VENV)/.dev ## formatters, linters, types, import rules, tidiness
+check: $(VENV)/.engine $(VENV)/.dev ## formatters, linters, types, import rules, tidiness
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
@@ -67,7 +67,9 @@ check: $(VENV)/.release $(VENV)/.dev ## formatters, linters, types, import rules
 
 build: $(VENV)/.release ## the extension in place, optimised
 
-develop: $(VENV)/.debug ## the extension in place, with debug assertions
+develop: ## the extension in place, quick to build, with debug assertions
+	@if test -e $(VENV)/.release; then rm -f $(VENV)/.release $(VENV)/.engine; fi
+	@$(MAKE) $(VENV)/.engine
 
 wheel: dist/.built ## the abi3 wheel, in dist/
 
@@ -142,17 +144,19 @@ $(SPARK_VENV)/.done: constraints.txt | prerequisites
 		"pyspark[connect]==$(PYSPARK)" "pyarrow==$(PYARROW)" "pandas<3"
 	@touch $@
 
-$(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
-	@echo "Engine: optimised build (the first takes about three minutes)"
-	@$(MATURIN) develop --release --locked --quiet
-	@rm -f $(VENV)/.debug
+# Any engine that is up to date serves the demo and the tests: this one is built where there is none.
+$(VENV)/.engine: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
+	@echo "Engine: quick build (the first takes a minute or two)"
+	@rm -f $(VENV)/.release
+	@$(MATURIN) develop --locked --quiet
 	@touch $@
 
-$(VENV)/.debug: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
-	@echo "Engine: debug build"
-	@$(MATURIN) develop --locked --quiet
-	@rm -f $(VENV)/.release
-	@touch $@
+# What is measured, and what a wheel holds: optimised as a whole.
+$(VENV)/.release: $(VENV)/.base $(ENGINE_SOURCES) | prerequisites
+	@echo "Engine: optimised build (the first takes some minutes)"
+	@rm -f $(VENV)/.engine
+	@$(MATURIN) develop --release --locked --quiet
+	@touch $(VENV)/.engine $@
 
 dist/.built: $(VENV)/.base $(ENGINE_SOURCES) $(PYTHON_SOURCES) README.md | prerequisites
 	@echo "Wheel: dist/"

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from benches.cases import Case
+from benches.machine import demand_release
 from benches.race import race
 from benches.table import chosen
 from benches.worker import ROOT, Worker, WorkerError, python_worker
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="only cases whose title has one of these words")
     parser.add_argument("--rounds", type=int, default=51)
     asked = parser.parse_args()
+    demand_release()
     with built(asked.revision) as site:
         print(f"| case | size | this tree × {asked.revision} |\n| --- | --- | --- |")
         for case in chosen(asked.words):

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from benches.cases import CASES, LARGE, AbsentLevelError, Case, Outcome, run
-from benches.machine import kernels
+from benches.machine import demand_release, kernels
 from benches.peers import OURS
 from benches.thresholds import GUARDED, threshold
 from benches.worker import ROOT
@@ -142,6 +142,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--write", action="store_true", help="keep the instruction counts of now")
     asked = parser.parse_args()
+    demand_release()
     if asked.write:
         write_counts()
         return

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,9 +29,17 @@ def cpu() -> str:
 
 def kernels() -> str:
     """Name the level of the kernels that run."""
-    from ottla._engine import kernel_level
+    from ottla import _engine
 
-    return kernel_level()
+    return _engine.kernel_level()
+
+
+def demand_release() -> None:
+    """Measure nothing with an engine that is quick to build: end the program with what to do."""
+    from ottla import _engine
+
+    if _engine.build_profile() != "release":
+        sys.exit("not measured: the engine in place is not optimised; run `make build`")
 
 
 def machine() -> dict[str, str]:
@@ -70,10 +79,13 @@ def absent() -> list[str]:
 
 def main() -> None:
     """Print what runs here, and what does not."""
+    from ottla import _engine
+
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     forced = os.environ.get("OTTLA_KERNELS")
     asked = f" (OTTLA_KERNELS={forced})" if forced else ""
-    print(f"CPU {cpu()}, {cores} cores; kernels {kernels()}{asked}; {platform.platform()}")
+    built = "" if _engine.build_profile() == "release" else ", quick to build"
+    print(f"CPU {cpu()}, {cores} cores; kernels {kernels()}{asked}{built}; {platform.platform()}")
     print(*(f"  skipped: {line}" for line in absent()), sep="\n", end="\n" if absent() else "")
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from benches.cases import CASES, JAVA_CASES, LARGE, Case, Outcome, run, run_beside_java
 from benches.chart import Bar, draw
-from benches.machine import machine
+from benches.machine import demand_release, machine
 from benches.peers import AIOKAFKA, JAVA, OURS, STORED, VALIDATE
+from benches.peers.maven import missing
 from benches.whole import Measure, measures
 from benches.worker import ROOT, WorkerError
 
@@ -191,6 +192,9 @@ def keep(outcomes: Sequence[Outcome], whole: Sequence[Measure], on: dict[str, st
 def main() -> None:
     """Measure, print, keep."""
     asked = arguments()
+    if asked.java and (why := missing()) is not None:
+        sys.exit(f"not measured beside Java: {why}")
+    demand_release()
     if asked.java:
         try:
             keep(decisions(asked.rounds), [], machine())

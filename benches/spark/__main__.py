@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from benches.data import MIB, Shape
-from benches.machine import machine
+from benches.machine import demand_release, machine
 from benches.peers.maven import missing as missing_java
 from benches.spark.data import captured, segments, warm
 from benches.spark.pages import tables, write_pages
@@ -110,6 +110,7 @@ def missing() -> str | None:
 def main() -> None:
     """Measure, print, keep."""
     asked = arguments()
+    demand_release()
     if (why := missing()) is not None:
         sys.exit(f"not measured on Spark: {why}")
     # It imports what may be missing.

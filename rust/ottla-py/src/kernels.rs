@@ -36,3 +36,10 @@ pub(crate) fn check_environment() -> PyResult<()> {
 pub(crate) fn kernel_level() -> &'static str {
     kernels().name()
 }
+
+/// Returns how this extension was built: ``"release"``, optimised as a whole, as wheels hold it, or
+/// ``"dev"``, quick to build and with debug assertions. Only the former is worth measuring.
+#[pyfunction]
+pub(crate) fn build_profile() -> &'static str {
+    if cfg!(debug_assertions) { "dev" } else { "release" }
+}

@@ -77,7 +77,7 @@ mod _engine {
         transactional_ids,
     };
     #[pymodule_export]
-    use crate::kernels::kernel_level;
+    use crate::kernels::{build_profile, kernel_level};
     #[pymodule_export]
     use crate::leader::Leader;
     #[pymodule_export]

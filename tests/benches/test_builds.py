@@ -1,0 +1,53 @@
+"""Which engine a command builds: a quick one to try and to test, the optimised one for the rest."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from ottla import _engine
+
+from benches import compare, guard, table
+
+OPTIMISED = ["build", "wheel", "bench", "bench-java", "bench-spark", "bench-guard", "test-all"]
+QUICK = ["demo", "test", "develop", "check", "vectors"]
+
+
+def builds(root: Path, target: str) -> list[str]:
+    """The calls of maturin that a command makes where nothing is built yet."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", target, "REV=HEAD"],
+        cwd=root,
+        env=own,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return re.findall(r"maturin ((?:develop|build).*)", done.stdout)
+
+
+@pytest.mark.parametrize("target", [*OPTIMISED, "bench-compare"])
+def test_what_is_shipped_or_measured_is_optimised(root: Path, target: str) -> None:
+    calls = builds(root, target)
+    assert calls
+    assert [call for call in calls if "--release" not in call] == []
+
+
+@pytest.mark.parametrize("target", QUICK)
+def test_what_is_tried_or_tested_is_quick_to_build(root: Path, target: str) -> None:
+    (call,) = builds(root, target)
+    assert call.startswith("develop")
+    assert "--release" not in call
+
+
+@pytest.mark.parametrize("program", [guard, table, compare])
+def test_nothing_is_measured_with_an_engine_that_is_quick_to_build(
+    monkeypatch: pytest.MonkeyPatch, program: ModuleType
+) -> None:
+    monkeypatch.setattr(_engine, "build_profile", lambda: "dev")
+    monkeypatch.setattr("sys.argv", ["benches", *(["HEAD"] if program is compare else [])])
+    with pytest.raises(SystemExit, match="the engine in place is not optimised; run `make build`"):
+        program.main()
