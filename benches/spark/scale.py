@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from ottla.audit.judge.collector import Collector
 from ottla.audit.judge.context import Surroundings
-from ottla.audit.judge.gathered import Gathered
 from ottla.audit.plan import plan as planning
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.inventory import Inventory
@@ -185,7 +185,7 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
             (TaskSize, "bytes_for", lambda *_: RANGE_BYTES),
             (runner, "_judge_groups", judged),
             (ClusterRunner, "scan", clocked("merge_s", ClusterRunner.scan)),
-            (Gathered, "outcome", clocked("merge_s", Gathered.outcome)),
+            (Collector, "outcome", clocked("merge_s", Collector.outcome)),
         ):
             stack.enter_context(patch.object(module, name, put))
         result = audit.audit(None, os.fsdecode(_ROOT), split_bytes=RANGE_BYTES)

@@ -271,7 +271,7 @@ def test_damage_comes_with_the_commands_that_let_consumers_go_on(
     assert "next good offset" in out
     (seek,) = [line for line in out.splitlines() if "kafka-consumer-groups.sh" in line]
     assert "--topic orders:1 --reset-offsets --to-offset " in seek
-    assert "  # Or, for everybody, give up every record below offset " in out
+    assert "  # Or, for all groups, delete every record below offset " in out
 
 
 def test_a_configuration_makes_a_gap_lawful(run: Run, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_file_that_is_no_log_is_said_to_be_none(run: Run, tmp_path: Path) -> N
     (tmp_path / "notes.txt").write_text("Remember the milk.\n" * 20)
     ran = run("audit", "--format", "json", tmp_path / "notes.txt")
     assert ran.status == 3
-    assert unread(ran) == ["notes.txt: no log: not one record batch in its 380 bytes"]
+    assert unread(ran) == ["notes.txt: not a log: no record batch in its 380 bytes"]
 
 
 def test_a_file_of_somebody_among_segments_is_listed_as_unknown(

@@ -3,7 +3,7 @@
 1. Plan: which files to scan (`plan`).
 2. Scan each file, whole or in ranges (`run.scan`).
 3. Judge each log as soon as its files are scanned, then compare it with its copies (`judge_scans`).
-4. Gather the results of all logs, in order (`judge.gathered`).
+4. Collect the results of all logs, in order (`judge.collector`).
 5. Predict the next start of each partition that has a finding (`judge.restarts`).
 6. Read the coordinators' topics: committed offsets, transactional ids (`judge.coordinators`).
 7. Fill the tables (`result`).
@@ -18,8 +18,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
+from ottla.audit.judge.collector import Collector
 from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
-from ottla.audit.judge.gathered import Gathered
 from ottla.audit.judge.judge import judge_log
 from ottla.audit.judge.restarts import with_restarts
 from ottla.audit.plan.plan import MIN_SPLIT_BYTES
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ottla._engine import SegmentScan
+    from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.comparison import Comparison
     from ottla.audit.judge.context import Surroundings
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
-    from ottla.audit.judge.gathered import Outcome
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Log, Plan
@@ -54,7 +54,7 @@ class Runner(Protocol):
     def plan(self) -> Plan:
         """The plan to run."""
 
-    def scan(self, gathered: Gathered) -> None:
+    def scan(self, collector: Collector) -> None:
         """Scans every file of the plan, and adds the result of `judge_scans` for each log.
 
         A file that cannot be read is added as unreadable; no exception is raised for it.
@@ -116,6 +116,6 @@ def judge_scans(
 
 
 def _scanned(runner: Runner) -> Outcome:
-    gathered = Gathered(runner.plan)
-    runner.scan(gathered)
-    return gathered.outcome()
+    collector = Collector(runner.plan)
+    runner.scan(collector)
+    return collector.outcome()

@@ -92,7 +92,7 @@ def test_a_hanging_transaction_is_aborted_by_its_start_or_on_older_brokers_by_it
 def test_consumers_stopped_by_damage_are_told_how_to_go_on() -> None:
     damaged = finding("damaged-range", severity="error", next_good_offset=15)
     seek, remark, document, delete = commands(damaged, None)
-    assert remark == "# Or, for everybody, give up every record below offset 15:"
+    assert remark == "# Or, for all groups, delete every record below offset 15:"
     assert seek == (
         "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --group GROUP"
         " --topic orders:3 --reset-offsets --to-offset 15 --execute"

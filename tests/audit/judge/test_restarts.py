@@ -88,7 +88,7 @@ def test_with_too_many_segments_a_start_is_not_foretold(
     monkeypatch.setattr(restarts, "MAX_SEGMENTS", 1)
     (row,) = rows_of(log_directory)
     assert (row["directory"], row["outcome"]) == ("orders-1", None)
-    assert row["message"] == "cannot be told: 2 segments, more than 1"
+    assert row["message"] == "cannot be predicted: 2 segments, more than 1"
 
 
 def test_the_log_of_the_quorum_is_recovered_at_every_start(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import ottla
 import pytest
 from ottla._engine import Chunk, Segment
-from ottla.audit.judge.gathered import Outcome
+from ottla.audit.judge.collector import Outcome
 from ottla.audit.pipeline import carry_out
 from ottla.audit.plan.plan import ENDLESS, make_plan
 from ottla.audit.result.result import make_result

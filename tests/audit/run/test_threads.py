@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ottla
 import pytest
-from ottla.audit.judge.gathered import Outcome
+from ottla.audit.judge.collector import Outcome
 from ottla.audit.pipeline import carry_out
 from ottla.audit.plan.plan import Plan, make_plan
 from ottla.audit.run.threads import ThreadRunner, default_threads

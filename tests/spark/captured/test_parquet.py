@@ -97,7 +97,7 @@ def test_columns_of_directories_and_columns_that_a_file_lacks(spark: Any, tmp_pa
     ("given", "message"),
     [
         ({"column": "client"}, "column 'client' is of type string, expected binary"),
-        ({"columns": ["id", "dates"]}, "dates of columns= is not among the columns"),
+        ({"columns": ["id", "dates"]}, "dates in columns= is not in the columns"),
         ({"columns": ["list"]}, r"column 'list' is of type array<bigint>, which is not handed on"),
         ({"now_ms": "captured"}, "of type timestamp, .*; convert it with unix_millis"),
     ],

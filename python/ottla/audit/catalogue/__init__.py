@@ -1,1 +1,1 @@
-"""Findings and causes: what each means, how grave it is, and what to do."""
+"""Findings and causes: their meaning, their severity, and what to do."""

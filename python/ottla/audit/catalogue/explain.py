@@ -1,8 +1,8 @@
-"""The catalogues of findings and causes as people read them: what one means, and what to do.
+"""Explanations of findings and causes: what they mean, and what to do.
 
-The catalogues themselves are the engine's (`rust/ottla-audit/src/catalogue/kinds.rs`). Here they
-become the answers of `ottla explain` and `docs/findings.md`, and a finding becomes the commands to
-look further, or to mend it.
+The catalogues are defined in the engine (`rust/ottla-audit/src/catalogue/kinds.rs`). This module
+turns them into `ottla explain` and `docs/findings.md`, and findings into commands that diagnose or
+repair them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ HOST = "HOST:9092"
 
 @cache
 def catalogue() -> Mapping[str, Explanation]:
-    """Every finding there is, by name, in the catalogue's order."""
+    """Returns every finding by name, in the order of the catalogue."""
     return {row.name: row for row in _engine.finding_catalogue()}
 
 
 @cache
 def causes() -> Mapping[str, CauseExplanation]:
-    """Every cause of a gap, by name, in the catalogue's order.
+    """Returns every cause of a gap by name, in the order of the catalogue.
 
     >>> causes()["compaction"].action
     'Nothing: this is normal. Consumers skip the offsets without noticing.'
@@ -53,7 +53,7 @@ def causes() -> Mapping[str, CauseExplanation]:
 
 
 def explain(name: str) -> Explanation:
-    """The explanation of a finding.
+    """Returns the explanation of a finding.
 
     >>> explain("crc-mismatch").severity
     'error'
@@ -67,11 +67,11 @@ def explain(name: str) -> Explanation:
 def commands(
     finding: Mapping[str, Any], path: str | None, producer: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Commands to copy that look at a finding, or mend it.
+    """Returns commands that diagnose or repair a finding.
 
     Args:
         finding: a row of the `findings` table.
-        path: of its file, to be opened from where the user is.
+        path: path of its file, relative to the user's working directory or absolute.
         producer: the row of the `producers` table of its producer, if there is one.
     """
     lines = []
@@ -101,7 +101,7 @@ def commands(
 
 
 def _offset_after(finding: Mapping[str, Any]) -> int | None:
-    """Where consumers that are stopped by a finding can go on."""
+    """Returns the offset at which consumers stopped by a finding can continue."""
     resume_at = explain(finding["name"]).resume_at
     if resume_at is None or finding["severity"] != "error":
         return None
@@ -113,7 +113,7 @@ def _offset_after(finding: Mapping[str, Any]) -> int | None:
 
 
 def _skip(topic: str, partition: int, offset: int) -> list[str]:
-    """Lets one group, or everybody, go on at an offset."""
+    """Returns commands that let one group, or all of them, continue at an offset."""
     document = {
         "partitions": [{"topic": topic, "partition": partition, "offset": offset}],
         "version": 1,
@@ -125,17 +125,17 @@ def _skip(topic: str, partition: int, offset: int) -> list[str]:
             f" --topic {shlex.quote(f'{topic}:{partition}')} --reset-offsets"
             f" --to-offset {offset} --execute"
         ),
-        f"# Or, for everybody, give up every record below offset {offset}:",
+        f"# Or, for all groups, delete every record below offset {offset}:",
         f"echo {shlex.quote(json.dumps(document))} > {name}",
         f"kafka-delete-records.sh --bootstrap-server {HOST} --offset-json-file {name}",
     ]
 
 
 def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
-    """Commands to copy that end a transaction nobody will end, or ask about one that is open.
+    """Returns commands that end a hanging transaction, or examine an open one.
 
-    `abort --start-offset` asks the partition's leader who the producer is (Kafka 3.0 and later);
-    older brokers must be told, in the second form.
+    `abort --start-offset` asks the partition's leader for the producer (Kafka 3.0 and later); older
+    brokers need the second form, which names it.
 
     Args:
         transaction: a row of the `transactions` table.
@@ -157,13 +157,13 @@ def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
 
 
 def findings_markdown() -> str:
-    """`docs/findings.md`."""
+    """Returns the text of `docs/findings.md`."""
     lines = [
         "# Findings",
         "",
-        "What `ottla audit` can say. `ottla explain NAME` prints the same at a terminal. A name is",
-        "never renamed and never used for something else. The severity is the usual one; a finding",
-        "may be graver or milder where the log around it tells more.",
+        "All findings of `ottla audit`. `ottla explain NAME` prints the same at a terminal. A name",
+        "is never renamed and never used for something else. The severity is the usual one; a",
+        "finding may be more or less severe if the rest of the log shows more.",
     ]
     for severity in SEVERITIES:
         rows = [row for row in catalogue().values() if row.severity == severity]
@@ -183,10 +183,10 @@ def findings_markdown() -> str:
         "",
         "## Causes of gaps",
         "",
-        "Why consumers do not get some offsets: column `cause` of the tables `gaps` and",
-        "`findings`. `ottla explain CAUSE` prints the same. A cause is *certain* where the bytes",
-        "leave no other explanation, *likely* where it is the usual one, and *possible* where",
-        "something speaks for it and nothing against it.",
+        "Why consumers do not receive some offsets: column `cause` of the tables `gaps` and",
+        "`findings`. `ottla explain CAUSE` prints the same. A cause is *certain* if the bytes",
+        "leave no other explanation, *likely* if it is the usual one, and *possible* if there is",
+        "evidence for it and none against it.",
     ]
     for cause in causes().values():
         lines += [
@@ -195,7 +195,7 @@ def findings_markdown() -> str:
             "",
             cause.meaning,
             "",
-            f"- How it comes about: {cause.causes}",
+            f"- How it happens: {cause.causes}",
             f"- What to do: {cause.action}",
             f"- In Kafka: {cause.kafka}",
         ]

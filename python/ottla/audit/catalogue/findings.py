@@ -1,7 +1,7 @@
-"""One finding: as the stages of an audit hand it on, and as every table and report has it.
+"""A finding, as passed between the stages of an audit, and as displayed in tables and reports.
 
-The engine finds what is wrong, wherever it is. A `PlacedFinding` says where by the paths of the
-plan, so nobody reads a place back from a text; `result` makes a `Finding` of it, once.
+The engine detects faults. A `PlacedFinding` locates one by paths of the plan, so that no stage has
+to parse a displayed name; `result` turns it into a `Finding` once.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ottla import _engine
 
 UNREADABLE = "unreadable"
-"""The finding whose presence means that something asked for was not audited (exit status 3)."""
+"""The finding that something given was not audited (exit status 3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong, where, and what was expected there.
+    """A fault, its place, and what was expected.
 
-    The fields are the columns of the `findings` table; `docs/tables.md` says what each holds.
+    The fields are the columns of the `findings` table; see `docs/tables.md`.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFinding:
-    """Something wrong, at a place of the plan."""
+    """A fault at a place of the plan."""
 
     path: bytes | None
     """The file or directory."""
     directory: bytes | None = None
-    """That of the partition it is about."""
+    """Directory of the partition that it is about."""
     pattern: str | None = None
-    """Of topics, where it is about no file."""
+    """Pattern of topics, if it is not about a file."""
     name: str
     severity: Severity
     message: str
@@ -76,17 +76,17 @@ class PlacedFinding:
     expected: str | None = None
     found: str | None = None
 
-    def printed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
-        """The finding as tables and reports have it."""
-        found = {name: getattr(self, name) for name in _SHARED}
-        return Finding(file=file, topic=topic, partition=partition, **found)
+    def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
+        """Returns the finding as displayed in tables and reports."""
+        shared = {name: getattr(self, name) for name in _SHARED}
+        return Finding(file=file, topic=topic, partition=partition, **shared)
 
 
 _SHARED = {field.name for field in fields(Finding)} - {"file", "topic", "partition"}
 
 
 def by_place(finding: PlacedFinding) -> tuple[bytes, int, int, str]:
-    """Sorts findings by file and position."""
+    """Sort key of findings: by file and position."""
     return finding.path or b"", finding.position or 0, finding.first_offset or 0, finding.name
 
 
@@ -101,7 +101,7 @@ def make_finding(
     expected: str | None = None,
     found: str | None = None,
 ) -> PlacedFinding:
-    """A finding of the severity that the catalogue has for its name."""
+    """Returns a finding with the severity that the catalogue has for its name."""
     return PlacedFinding(
         name=name,
         severity=explain(name).severity,
@@ -124,7 +124,7 @@ def place_finding(
     good_replicas: tuple[str, ...] | None = None,
     commands: tuple[str, ...] = (),
 ) -> PlacedFinding:
-    """The engine's finding at its place."""
+    """Returns a finding of the engine at its place."""
     return PlacedFinding(
         name=finding.name,
         severity=finding.severity,
@@ -148,7 +148,7 @@ def place_finding(
 
 
 def severity_counts(findings: Iterable[PlacedFinding]) -> dict[Severity, int]:
-    """How many findings of each severity, the gravest first; zeros included."""
+    """Returns the number of findings of each severity, in descending order, including zeros."""
     counts = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:
         counts[finding.severity] += 1

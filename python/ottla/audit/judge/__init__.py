@@ -1,1 +1,1 @@
-"""Judging what was scanned: a log, its copies, its side files, its next start, its coordinators."""
+"""Judges scans: a log, its copies, its side files, its next start, its coordinators' topics."""

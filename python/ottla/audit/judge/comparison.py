@@ -1,4 +1,4 @@
-"""What comparing the copies of a partition shows."""
+"""Compares the copies of a partition."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.inventory import Inventory, Partition
 
-Row = dict[str, Any]
+DifferenceRow = dict[str, Any]
 
 
 class Comparison:
-    """Compares copies as soon as the last of them is scanned; threads may share it."""
+    """Compares copies once the last of them is scanned; safe to share between threads."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class Comparison:
         checkpoints: Checkpoints,
         progress: Callable[[int], bool],
     ) -> None:
-        """`progress` is called before something is read again, with its bytes; False stops."""
-        self.rows: list[tuple[bytes, Row]] = []
-        """Of the table `differences`, each with the directory of the first copy."""
+        """`progress` is called with the bytes to be read again; it returns false to stop."""
+        self.rows: list[tuple[bytes, DifferenceRow]] = []
+        """Rows of `differences`, each with the directory of the first copy."""
         self.findings: list[PlacedFinding] = []
         self._inventory = inventory
         self._checkpoints = checkpoints
@@ -45,12 +45,12 @@ class Comparison:
         self._scanned: dict[bytes, tuple[Log, _engine.Copy]] = {}
 
     def wants(self, log: Log) -> bool:
-        """Whether a log is to be compared: the whole one of a partition that has copies."""
+        """Whether a log is to be compared: the complete log of a partition with copies."""
         partition = log.partition if log.is_whole else None
         return partition is not None and partition.directory in self._groups
 
     def add(self, log: Log, scan: _engine.PartitionScan | None) -> None:
-        """Takes the scan of all segments of a log, None when some could not be read."""
+        """Adds the scan of all segments of a log, None if some could not be read."""
         partition = log.partition
         if partition is None:
             return
@@ -65,7 +65,7 @@ class Comparison:
         self._compare(group)
 
     def finish(self) -> None:
-        """Compares what there is of those of which some copy was not scanned."""
+        """Compares the scanned copies of partitions of which some copy was not scanned."""
         for group in {id(group): group for group in self._groups.values()}.values():
             if self._pending[id(group)]:
                 self._compare(group)
@@ -76,26 +76,26 @@ class Comparison:
 
     def _compare(self, group: Copies) -> None:
         with self._lock:
-            there = [
+            scanned = [
                 (name, *self._scanned.pop(copy.directory))
                 for name, copy in zip(group.names, group.partitions, strict=True)
                 if copy.directory in self._scanned
             ]
-        if len(there) <= 1:
+        if len(scanned) <= 1:
             return
         partition = group.partitions[0]
-        rows, findings = self._compared(partition, there)
+        rows, findings = self._differences_of(partition, scanned)
         with self._lock:
             self.rows += ((partition.directory, row) for row in rows)
             self.findings += findings
 
-    def _compared(
-        self, partition: Partition, there: Sequence[tuple[str, Log, _engine.Copy]]
-    ) -> tuple[list[Row], list[PlacedFinding]]:
+    def _differences_of(
+        self, partition: Partition, scanned: Sequence[tuple[str, Log, _engine.Copy]]
+    ) -> tuple[list[DifferenceRow], list[PlacedFinding]]:
         place = self._inventory.files.place
         copies = [
             (name, copy, [place(file.path, file.size) for file in log.files])
-            for name, log, copy in there
+            for name, log, copy in scanned
         ]
         try:
             differences, found = _engine.compare_copies(copies, progress=self._progress)
@@ -103,13 +103,13 @@ class Comparison:
             directory = partition.directory
             message = f"the copies could not be compared: {error}"
             return [], [make_finding(UNREADABLE, message, path=directory, directory=directory)]
-        logs = {name: log for name, log, _ in there}
+        logs = {name: log for name, log, _ in scanned}
         rows = [_row(difference, logs) for difference in differences]
-        return rows, [_placed(found_one, rows, logs[found_one.replica]) for found_one in found]
+        return rows, [_place_finding(finding, rows, logs[finding.replica]) for finding in found]
 
 
-def _row(difference: _engine.Difference, logs: Mapping[str, Log]) -> Row:
-    """The row of the table `differences`; its files are paths."""
+def _row(difference: _engine.Difference, logs: Mapping[str, Log]) -> DifferenceRow:
+    """Returns the row of the table `differences`; its files are paths."""
     segments = zip(difference.replicas, difference.segments, strict=True)
     return {
         "kind": difference.kind,
@@ -134,19 +134,21 @@ def _row(difference: _engine.Difference, logs: Mapping[str, Log]) -> Row:
     }
 
 
-def _placed(found: _engine.CopyFinding, rows: Sequence[Row], log: Log) -> PlacedFinding:
+def _place_finding(
+    copy_finding: _engine.CopyFinding, rows: Sequence[DifferenceRow], log: Log
+) -> PlacedFinding:
     return place_finding(
-        found.finding,
-        path=log.files[found.segment].path,
+        copy_finding.finding,
+        path=log.files[copy_finding.segment].path,
         directory=log.partition.directory if log.partition else None,
-        replica=found.replica,
-        good_replicas=tuple(found.good_replicas),
-        commands=tuple(rows[found.difference]["commands"]),
+        replica=copy_finding.replica,
+        good_replicas=tuple(copy_finding.good_replicas),
+        commands=tuple(rows[copy_finding.difference]["commands"]),
     )
 
 
 def _commands(difference: _engine.Difference, logs: Mapping[str, Log]) -> list[str]:
-    """Saves the records that only one copy has."""
+    """Returns the command that saves records which only one copy has."""
     only = difference.only_replica
     partition = None if only is None else logs[only].partition
     if partition is None:

@@ -1,7 +1,7 @@
-"""What is known beside the files of a log: checkpoints of log directories, settings of topics.
+"""What is known besides the files of a log: checkpoints, and the configuration of topics.
 
-The engine explains gaps and log starts by them. A file that cannot be read has nothing here; why it
-cannot is a finding of `side_files`.
+The engine uses it to explain gaps and log starts. A checkpoint that cannot be read has no values
+here; the reason is a finding of `side_files`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ottla.logs.checkpoints import Checkpoints
 
 TopicConfigs = dict[str, dict[str, str]]
-"""Settings of topics, as `kafka-configs.sh --describe` names them, by a pattern of topics."""
+"""Configuration of topics by pattern, with the keys of `kafka-configs.sh --describe`."""
 
 
 class Surroundings:
-    """The checkpoints of log directories, and the settings of topics that were given."""
+    """The checkpoints of log directories, and the given configuration of topics."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Surroundings:
         self._topic_configs = topic_configs or {}
 
     def topic_config(self, topic: str) -> dict[str, str]:
-        """The settings of a topic, as far as they are known."""
+        """Returns the configuration of a topic, as far as it is known."""
         found: dict[str, str] = {}
         for pattern, config in self._topic_configs.items():
             if fnmatchcase(topic, pattern):
@@ -39,16 +39,16 @@ class Surroundings:
 
 
 def parse_topic_config(text: str) -> tuple[str, str, str]:
-    """Topic or pattern, key and value of ``TOPIC:KEY=VALUE``.
+    """Parses ``TOPIC:KEY=VALUE`` into topic or pattern, key and value.
 
     >>> parse_topic_config("orders:cleanup.policy=compact")
     ('orders', 'cleanup.policy', 'compact')
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: the text does not have that form.
     """
     topic, colon, setting = text.partition(":")
     key, equals, value = setting.partition("=")
     if not (topic and colon and key and equals):
-        raise ValueError(f"{text!r} is not TOPIC:KEY=VALUE, as in orders:cleanup.policy=compact")
+        raise ValueError(f"{text!r} is not TOPIC:KEY=VALUE, such as orders:cleanup.policy=compact")
     return topic, key.strip(), value.strip()

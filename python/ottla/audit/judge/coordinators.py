@@ -1,8 +1,8 @@
-"""What coordinators keep in topics: committed offsets and transactional ids, held against logs.
+"""Checks what coordinators store in topics, committed offsets and transactional ids, against logs.
 
-`__consumer_offsets` and `__transaction_state` are read a second time after the audit: which of
-their records count is known only when every end marker is. Of replicas of a partition the one whose
-log ends last counts.
+`__consumer_offsets` and `__transaction_state` are read again after the audit: which of their
+records count is known only when every end marker is. Of several replicas of a partition, the one
+with the largest log end offset counts.
 """
 
 from __future__ import annotations
@@ -24,96 +24,98 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ottla.audit.catalogue.findings import PlacedFinding
-    from ottla.audit.judge.gathered import Outcome, TableRows
+    from ottla.audit.judge.collector import Outcome, TableRows
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import Partition
     from ottla.storage import Place
 
-    Read: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["ReadAnswer | None"]]
-    """Carries requests out."""
+    ReadTopics: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["ReadAnswer | None"]]
+    """Runs requests."""
 
 COORDINATOR_TABLES = ("groups", "transactional_ids")
 """Tables that are filled here."""
 
-NOT_ENDED = ("open", "hanging")
+UNENDED = ("open", "hanging")
 """States of transactions without an end marker."""
 
 UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
 
 Rows = list[dict[str, Any]]
-LeftOut = tuple[int, tuple[int, str] | None, int]
-ReadAnswer = tuple[Rows, LeftOut]
-"""What the records of a partition say, and what of them cannot be told."""
+Undecoded = tuple[int, tuple[int, str] | None, int]
+"""Records that cannot be decoded, the first of them with the reason, and records beyond limits."""
+ReadAnswer = tuple[Rows, Undecoded]
+"""What the records of a partition say, and how many could not be decoded."""
 Cluster = str | bytes
-"""The id of a cluster, or a log directory that does not tell its own."""
+"""The id of a cluster, or a log directory without one."""
 
 Key = tuple[Cluster, str | None, int | None]
 
 
 def without_coordinators(outcome: Outcome) -> Outcome:
-    """The outcome where no topic of the coordinators is read."""
-    known = _WithStandings(outcome.tables["transactions"], lambda *_: UNKNOWN_TO_COORDINATORS)
+    """Returns the outcome if no topic of the coordinators is audited."""
+    transactions = outcome.tables["transactions"]
+    known = _TransactionRows(transactions, lambda *_: UNKNOWN_TO_COORDINATORS)
     tables = {**outcome.tables, "transactions": known, "groups": (), "transactional_ids": ()}
     return replace(outcome, tables=tables)
 
 
-def with_coordinators(plan: Plan, outcome: Outcome, read: Read) -> Outcome:
-    """The outcome with the tables and findings of the coordinators' topics, as far as audited.
+def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome:
+    """Returns the outcome with tables and findings of the coordinators' topics, if audited.
 
-    `read` carries requests out, and gives their `rows` in order.
+    `read` runs requests, and returns their `rows` in order.
     """
     if not any(partition.topic in INTERNAL_TOPICS for partition in plan.partitions):
         return without_coordinators(outcome)
-    where = _Where(plan, outcome)
+    locations = _Locations(plan, outcome)
     findings: list[PlacedFinding] = []
-    told = _read(plan, where, read, findings)
-    groups, ids = told[CONSUMER_OFFSETS], told[TRANSACTION_STATE]
-    logs = _logs_of_groups(plan, outcome, where, {row["topic"] for _, row in groups})
+    rows = _read(plan, locations, read, findings)
+    groups, ids = rows[CONSUMER_OFFSETS], rows[TRANSACTION_STATE]
+    logs = _group_logs(plan, outcome, locations, {row["topic"] for _, row in groups})
     for partition, row in groups:
-        log = logs.get((where.cluster(partition), row["topic"], row["partition"]))
+        log = logs.get((locations.cluster(partition), row["topic"], row["partition"]))
         row["lag"] = None if log is None else max(log.end_offset - row["offset"], 0)
         if log is not None:
             findings += log.judge(row)
     transactions = outcome.tables["transactions"]
-    standings = _Standings(ids, transactions, where)
+    producers = _TransactionalProducers(ids, transactions, locations)
     tables = dict(outcome.tables)
-    tables["transactions"] = _WithStandings(transactions, standings.of_transaction)
+    tables["transactions"] = _TransactionRows(transactions, producers.columns)
     tables["groups"] = tuple(groups)
     tables["transactional_ids"] = tuple(
         (partition, {**row, "partitions": [f"{topic}-{n}" for topic, n in row["partitions"]]})
         for partition, row in ids
     )
-    findings += (standings.about(finding) for finding in outcome.findings)
+    findings += (producers.update(finding) for finding in outcome.findings)
     findings.sort(key=by_place)
     return replace(outcome, tables=tables, findings=tuple(findings))
 
 
-class _WithStandings:
-    """Transactions with what coordinators know of them, told when they are read."""
+class _TransactionRows:
+    """Rows of transactions with columns of the coordinator, added when they are read."""
 
     def __init__(
         self,
         transactions: TableRows,
-        standing: Callable[[Partition, Mapping[str, Any]], Mapping[str, Any]],
+        coordinator_columns: Callable[[Partition, Mapping[str, Any]], Mapping[str, Any]],
     ) -> None:
         self._transactions = transactions
-        self._standing = standing
+        self._coordinator_columns = coordinator_columns
 
     def __len__(self) -> int:
         return len(self._transactions)
 
     def __iter__(self) -> Iterator[tuple[Partition, Mapping[str, Any]]]:
         for partition, row in self._transactions:
-            yield partition, {**row, **self._standing(partition, row)}
+            yield partition, {**row, **self._coordinator_columns(partition, row)}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _WithStandings) and list(self) == list(other)
+        return isinstance(other, _TransactionRows) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class _Where:
-    """Where partitions are: their clusters, and the start and end of their logs."""
+class _Locations:
+    """Clusters of partitions, and start and end of their logs."""
 
     def __init__(self, plan: Plan, outcome: Outcome) -> None:
         self._clusters = {
@@ -121,7 +123,7 @@ class _Where:
         }
         self._partitions = {partition.directory: partition for partition in plan.partitions}
         self.ends: dict[bytes, tuple[int, int]] = {}
-        """Log start and log end offset by directory, of every live partition that was read."""
+        """Log start and end offset by directory, of every live partition that was read."""
         for partition, row in outcome.tables["metrics"]:
             if partition.state == "live":
                 start, end = row["log_start_offset"], row["log_end_offset"]
@@ -129,16 +131,16 @@ class _Where:
                 self.ends[partition.directory] = min(known[0], start), max(known[1], end)
 
     def cluster(self, partition: Partition) -> Cluster:
-        """The cluster of a partition, or its log directory."""
+        """Returns the cluster of a partition, or its log directory."""
         above = os.path.dirname(partition.directory)
         return self._clusters.get(above) or above
 
     def partition(self, finding: PlacedFinding) -> Partition | None:
-        """The partition that a finding is about."""
+        """Returns the partition that a finding is about."""
         return self._partitions.get(finding.directory or b"")
 
     def latest(self, partitions: Iterable[Partition]) -> dict[Key, Partition]:
-        """Of each partition the directory whose log ends last."""
+        """Returns for each partition the replica with the largest log end offset."""
         latest: dict[Key, Partition] = {}
         for partition in partitions:
             if partition.directory not in self.ends:
@@ -152,9 +154,9 @@ class _Where:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """A partition of a coordinators' topic to be read a second time.
+    """A partition of a coordinators' topic to be read again.
 
-    It is data: this process carries it out, or a task of a cluster.
+    A request is data, executed by this process or by a task of a cluster.
     """
 
     topic: str
@@ -162,14 +164,14 @@ class ReadRequest:
     """The files with their base offsets."""
     log_start_offset: int
     size: int
-    """Bytes of all files."""
+    """Size of all files in bytes."""
 
     def rows(self) -> ReadAnswer | None:
-        """What the records say, and what of them cannot be told; None if a file cannot be read."""
+        """Returns what the records say; None if a file cannot be read."""
         try:
             return _ENGINES[self.topic](list(self.segments), self.log_start_offset)
         except OSError:
-            # That a file cannot be read is a finding already.
+            # There is a finding about the file already.
             return None
 
 
@@ -180,9 +182,9 @@ _ENGINES: dict[str, Callable[..., ReadAnswer]] = {
 
 
 def _read(
-    plan: Plan, where: _Where, read: Read, findings: list[PlacedFinding]
+    plan: Plan, locations: _Locations, read: ReadTopics, findings: list[PlacedFinding]
 ) -> dict[str, list[tuple[Partition, dict[str, Any]]]]:
-    """The rows of each topic; adds findings about what could not be decoded."""
+    """Returns the rows of each topic; adds findings about records that could not be decoded."""
     partitions: list[Partition] = []
     requests: list[ReadRequest] = []
     place = plan.inventory.files.place
@@ -192,7 +194,8 @@ def _read(
             for log in plan.logs
             if log.partition is not None and log.partition.topic == topic and log.is_whole
         }
-        for partition in where.latest(p for log in logs.values() if (p := log.partition)).values():
+        replicas = (p for log in logs.values() if (p := log.partition))
+        for partition in locations.latest(replicas).values():
             files = logs[partition.directory].files
             partitions.append(partition)
             requests.append(
@@ -201,21 +204,21 @@ def _read(
                     segments=tuple(
                         (place(file.path, file.size), file.base_offset) for file in files
                     ),
-                    log_start_offset=where.ends[partition.directory][0],
+                    log_start_offset=locations.ends[partition.directory][0],
                     size=sum(file.size for file in files),
                 )
             )
     found: dict[str, list[tuple[Partition, dict[str, Any]]]] = {t: [] for t in INTERNAL_TOPICS}
-    for partition, request, told in zip(partitions, requests, read(requests), strict=True):
-        if told is not None:
-            rows, left_out = told
+    for partition, request, answer in zip(partitions, requests, read(requests), strict=True):
+        if answer is not None:
+            rows, undecoded = answer
             found[request.topic] += ((partition, row) for row in rows)
-            findings += _left_out(partition.directory, *left_out)
+            findings += _undecoded_findings(partition.directory, *undecoded)
     return found
 
 
-def _left_out(
-    directory: bytes, undecoded: int, first: tuple[int, str] | None, left_out: int
+def _undecoded_findings(
+    directory: bytes, undecoded: int, first: tuple[int, str] | None, beyond_limit: int
 ) -> Iterator[PlacedFinding]:
     if undecoded and first is not None:
         offset, fault = first
@@ -229,14 +232,14 @@ def _left_out(
             expected="a record of a known type and version",
             found=fault,
         )
-    if left_out:
-        message = f"{left_out} records are of keys beyond those that are kept"
+    if beyond_limit:
+        message = f"{beyond_limit} records have keys beyond the number that is kept"
         found = make_finding("limit-exceeded", message, path=directory, directory=directory)
-        # No record of the log was left out, only what a coordinator would know of them.
+        # The log is complete; only the coordinator's state is not.
         yield replace(found, severity="info")
 
 
-class _LogOfGroups:
+class _GroupLog:
     """A log that groups may read: its offsets, and the findings about them."""
 
     def __init__(
@@ -251,7 +254,7 @@ class _LogOfGroups:
         ]
 
     def judge(self, row: Mapping[str, Any]) -> Iterator[PlacedFinding]:
-        """The finding about a committed offset, if it is one."""
+        """Yields the finding about a committed offset, if there is one."""
         found = _engine.judge_committed_offset(
             row["group"],
             row["topic"],
@@ -265,47 +268,49 @@ class _LogOfGroups:
             yield place_finding(found, path=self._directory, directory=self._directory)
 
 
-def _logs_of_groups(
-    plan: Plan, outcome: Outcome, where: _Where, topics: Collection[str]
-) -> dict[Key, _LogOfGroups]:
+def _group_logs(
+    plan: Plan, outcome: Outcome, locations: _Locations, topics: Collection[str]
+) -> dict[Key, _GroupLog]:
     by_directory: dict[bytes, list[PlacedFinding]] = {}
     for finding in outcome.findings:
         if finding.directory is not None:
             by_directory.setdefault(finding.directory, []).append(finding)
-    whole = (p for p in plan.partitions if p.is_whole and p.state == "live" and p.topic in topics)
+    complete = (
+        p for p in plan.partitions if p.is_whole and p.state == "live" and p.topic in topics
+    )
     return {
-        place: _LogOfGroups(
+        place: _GroupLog(
             partition.directory,
-            where.ends[partition.directory],
+            locations.ends[partition.directory],
             by_directory.get(partition.directory, ()),
         )
-        for place, partition in where.latest(whole).items()
+        for place, partition in locations.latest(complete).items()
     }
 
 
-class _Standings:
+class _TransactionalProducers:
     """What coordinators know of producers with an open transaction."""
 
     def __init__(
         self,
         ids: Iterable[tuple[Partition, Mapping[str, Any]]],
         transactions: TableRows,
-        where: _Where,
+        locations: _Locations,
     ) -> None:
-        self._where = where
+        self._locations = locations
         self._known = {
-            (where.cluster(partition), row["producer_id"]): dict(row) for partition, row in ids
+            (locations.cluster(partition), row["producer_id"]): dict(row) for partition, row in ids
         }
         self._epochs: dict[tuple[bytes, int | None], int] = {
             (partition.directory, row["producer_id"]): row["producer_epoch"]
             for partition, row in transactions
-            if row["state"] in NOT_ENDED
+            if row["state"] in UNENDED
         }
 
-    def of_transaction(self, partition: Partition, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns that the coordinator's knowledge of a transaction fills."""
-        known = self._known.get((self._where.cluster(partition), row["producer_id"]))
-        if known is None or row["state"] not in NOT_ENDED:
+    def columns(self, partition: Partition, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the columns of a transaction that depend on its coordinator."""
+        known = self._known.get((self._locations.cluster(partition), row["producer_id"]))
+        if known is None or row["state"] not in UNENDED:
             return UNKNOWN_TO_COORDINATORS
         is_ongoing = self._is_ongoing(known, row["producer_epoch"], partition)
         return {
@@ -320,12 +325,12 @@ class _Standings:
         )
         return standing == "ongoing"
 
-    def about(self, finding: PlacedFinding) -> PlacedFinding:
-        """A finding about an open transaction with what its coordinator knows of it."""
-        partition = self._where.partition(finding)
+    def update(self, finding: PlacedFinding) -> PlacedFinding:
+        """Returns a finding about an open transaction with the state of its coordinator."""
+        partition = self._locations.partition(finding)
         if finding.name != "open-transaction" or partition is None:
             return finding
-        known = self._known.get((self._where.cluster(partition), finding.producer_id))
+        known = self._known.get((self._locations.cluster(partition), finding.producer_id))
         producer_epoch = self._epochs.get((partition.directory, finding.producer_id))
         if known is None or producer_epoch is None:
             return finding
@@ -337,13 +342,13 @@ class _Standings:
             )
             tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
             commands = (
-                # Of Kafka 4.1 and later (KIP-939).
+                # Kafka 4.1 and later (KIP-939).
                 f"{tool} forceTerminateTransaction --transactionalId {shlex.quote(name)}",
                 f"{tool} describe --transactional-id {shlex.quote(name)}",
             )
             return replace(finding, message=message, commands=commands)
         message = (
-            f"{finding.message}; nobody will end it: the coordinator has transactional id {name} as"
-            f" {known['state']} in epoch {known['producer_epoch']}, without this partition"
+            f"{finding.message}; nothing will end it: the coordinator has transactional id {name}"
+            f" as {known['state']} in epoch {known['producer_epoch']}, without this partition"
         )
         return replace(finding, message=message, severity="warning")

@@ -1,6 +1,6 @@
-"""The scanned files of a log judged together: sequences, transactions and gaps across files.
+"""Judges the scanned files of a log together: sequences, transactions and gaps across files.
 
-`judge_log` is a function of what was scanned and of the small files beside it.
+`judge_log` is a function of the scans and of the small files beside the segments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import Inventory
 
     Scans: TypeAlias = Mapping[int, _engine.SegmentScan]
-    """Of the files of a log, by index."""
+    """Scans of the files of a log, by index."""
 
 ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "metrics")
 """Tables whose rows the engine returns when it merges the segments of a partition."""
@@ -33,17 +33,17 @@ ENGINE_TABLES = ("gaps", "transactions", "producers", "epochs", "timeline", "met
 
 @dataclass(frozen=True, slots=True)
 class JudgedLog:
-    """What the files of a log show together; small, and picklable."""
+    """The result of judging the files of a log; small and picklable."""
 
     packed: PackedLog
     findings: tuple[PlacedFinding, ...]
     reasons: Mapping[bytes, str]
-    """Why a file is no log after all, by path."""
+    """Why a file is not a log, by path."""
     has_small_files: bool
     """Whether the text files of the partition were read."""
     topic_id: str | None
     extent: side_files.LogRange | None
-    """Where the log starts and ends, if every segment was read."""
+    """Start and end of the log, if every segment was read."""
 
 
 def judge_log(
@@ -51,8 +51,8 @@ def judge_log(
 ) -> tuple[JudgedLog, _engine.PartitionScan | None]:
     """Judges the scans of a log's files: sequences, transactions and gaps across files.
 
-    Returns the engine's state, too, where every file was scanned; copies are compared by it. Of the
-    inventory only names are used, and where files are read.
+    Also returns the engine's state if every file was scanned, which is needed to compare copies. Of
+    the inventory, only names and the files to read are used.
     """
     partition = log.partition
     small = None
@@ -63,7 +63,7 @@ def judge_log(
     tables: dict[str, list[EngineTable]] = {name: [] for name in ENGINE_TABLES}
     merged = None
     beside = log.beside
-    for run in _unbroken(len(log.files), scans):
+    for run in _consecutive_runs(len(log.files), scans):
         request = merge_request(
             log,
             run,
@@ -73,7 +73,7 @@ def judge_log(
             files=inventory.files,
         )
         merged = request.merge([(index, scans[index]) for index in run])
-        findings += _placed(merged, log)
+        findings += _place_findings(merged, log)
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
             for name in ENGINE_TABLES:
@@ -82,11 +82,11 @@ def judge_log(
     extent = _extent(merged) if log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
         findings += side_files.check_partition(partition, extent, small)
-    files = {number: _scanned(scans[number]) for number in sorted(scans)}
+    files = {number: _scanned_file(scans[number]) for number in sorted(scans)}
     judged = JudgedLog(
         packed=pack_log(files, tables),
         findings=tuple(findings),
-        reasons=_no_logs(log, scans),
+        reasons=_other_files(log, scans),
         has_small_files=small is not None,
         topic_id=None if small is None else small.topic_id,
         extent=extent,
@@ -100,16 +100,16 @@ def _extent(merged: _engine.PartitionScan | None) -> side_files.LogRange | None:
     return side_files.LogRange(merged.log_start_offset, merged.log_end_offset)
 
 
-def _no_logs(log: Log, scans: Scans) -> dict[bytes, str]:
-    """Files of another kind, named by mistake, and why they are no logs."""
+def _other_files(log: Log, scans: Scans) -> dict[bytes, str]:
+    """Returns files of another kind, given by mistake, and the reason they are not logs."""
     return {
-        log.files[index].path: f"no log: not one record batch in its {scan.bytes:,} bytes"
+        log.files[index].path: f"not a log: no record batch in its {scan.bytes:,} bytes"
         for index, scan in scans.items()
         if log.files[index].base_offset is None and not scan.batches and scan.bytes
     }
 
 
-def _scanned(scan: _engine.SegmentScan) -> ScannedFile:
+def _scanned_file(scan: _engine.SegmentScan) -> ScannedFile:
     return ScannedFile(
         size=scan.bytes,
         batches=scan.batches,
@@ -123,8 +123,8 @@ def _scanned(scan: _engine.SegmentScan) -> ScannedFile:
     )
 
 
-def _unbroken(count: int, scans: Scans) -> Iterable[Sequence[int]]:
-    """The scanned files in runs without an unread file between: its offsets are not missing."""
+def _consecutive_runs(count: int, scans: Scans) -> Iterable[Sequence[int]]:
+    """Yields scanned files in runs without an unread one between, whose offsets are not missing."""
     run: list[int] = []
     for index in range(count):
         if index in scans:
@@ -136,7 +136,7 @@ def _unbroken(count: int, scans: Scans) -> Iterable[Sequence[int]]:
         yield run
 
 
-def _placed(merged: _engine.PartitionScan, log: Log) -> Iterable[PlacedFinding]:
+def _place_findings(merged: _engine.PartitionScan, log: Log) -> Iterable[PlacedFinding]:
     directory = log.partition.directory if log.partition else None
     for index, finding in merged.findings:
         path = finding.path(log.files[index].path)

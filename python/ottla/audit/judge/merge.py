@@ -1,4 +1,4 @@
-"""How the scanned files of a log are put together, and what is known about them."""
+"""The request to merge the scanned files of a log, with everything known about them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """Files of a log that follow each other, and all that is known about them."""
+    """Consecutive files of a log, and everything known about them."""
 
     is_consumer_offsets: bool
     orphans: tuple[int, ...]
-    """Base offsets of index files without their segment."""
+    """Base offsets of index files without a segment."""
     topic: str | None = None
     log_start_offset: int | None = None
     first_dirty_offset: int | None = None
@@ -37,10 +37,10 @@ class MergeRequest:
     snapshots: tuple[tuple[int, Place], ...] = ()
     """Producer snapshots, by offset."""
     transaction_indexes: tuple[Place | None, ...] = ()
-    """Of each file its `.txnindex`; empty when the files beside the segments are not compared."""
+    """The `.txnindex` of each file; empty if files beside the segments are not checked."""
 
     def merge(self, scans: Sequence[tuple[int, _engine.SegmentScan]]) -> _engine.PartitionScan:
-        """What the scans show together, each with the index of its file in the log."""
+        """Merges scans, each given with the index of its file in the log."""
         return _engine.merge_partition(
             scans,
             topic=self.topic,
@@ -66,9 +66,9 @@ def merge_request(
     surroundings: Surroundings,
     files: Files,
 ) -> MergeRequest:
-    """What it takes to put files of a log together, which are given by their indexes.
+    """Returns the request to merge files of a log, given by their indexes.
 
-    `beside` is what the log has beside segments.
+    `beside` are the files beside the log's segments.
     """
     partition = log.partition
     is_whole = partition is not None and partition.is_whole and log.is_whole
@@ -92,7 +92,7 @@ def merge_request(
         first_dirty_offset=checkpoints.offset(partition, CLEANER_OFFSETS),
         leader_epochs=tuple(leader_epochs) if is_live else (),
         cleanup_policy=config.get("cleanup.policy"),
-        remote_storage=_truth(config.get("remote.storage.enable")),
+        remote_storage=_bool(config.get("remote.storage.enable")),
         is_head=is_live and partition.live_base_offsets[:1] == (first.base_offset,),
     )
 
@@ -114,5 +114,5 @@ def _transaction_indexes(
     return tuple(file and files.place(file.path, file.size) for file in indexes)
 
 
-def _truth(value: str | None) -> bool | None:
+def _bool(value: str | None) -> bool | None:
     return None if value is None else value.lower() == "true"

@@ -1,7 +1,7 @@
-"""What is kept of logs that were judged: rows, packed until somebody reads them.
+"""The rows of judged logs, packed until they are read.
 
-A broker has up to hundreds of thousands of partitions, and each fills rows of several tables. As
-objects of Python they would take gigabytes; packed, a few hundred bytes a partition.
+A broker has up to hundreds of thousands of partitions, each with rows in several tables. As Python
+objects they would take gigabytes; packed, a partition takes a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ottla.audit.plan.plan import Log
+    from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
 
-Row = tuple[Any, ...]
-
 EngineTable = tuple["Sequence[str]", "Sequence[Row]"]
-"""Names of columns, and the values of each row; a column `file` has indexes of the log's files."""
+"""Names of columns, and the values of each row; a column `file` has indexes of files in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """What the scan of one file says about it as a whole."""
+    """The result of scanning one file, as far as it concerns the file alone."""
 
     size: int
     batches: int
@@ -43,16 +42,16 @@ class PackedLog:
 
     data: bytes
     columns: Mapping[str, tuple[str, ...]]
-    """Names of the columns of the tables that have rows."""
+    """Names of columns, of the tables with rows."""
     counts: Mapping[str, int]
-    """Rows of these tables."""
+    """Number of rows, of the tables with rows."""
     file_count: int
 
 
 def pack_log(
     files: Mapping[int, ScannedFile], tables: Mapping[str, Sequence[EngineTable]]
 ) -> PackedLog:
-    """Packs the files of a log by their index, and rows of every table, which come in parts."""
+    """Packs the files of a log by index, and the rows of every table, given in parts."""
     rows = {name: [row for _, part in parts for row in part] for name, parts in tables.items()}
     data = ({index: astuple(file) for index, file in files.items()}, [*rows.values()])
     return PackedLog(
@@ -67,8 +66,8 @@ def pack_log(
     )
 
 
-def _unpacked(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
-    # Made by `pack_log`, here or by a task of this audit.
+def _unpack(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
+    # Pickled by `pack_log`, here or by a task of this audit.
     files, tables = pickle.loads(packed)  # noqa: S301
     return files, tables
 
@@ -76,7 +75,7 @@ def _unpacked(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
 class PackedLogs:
     """Files and rows of the logs of a plan, each added once, in any order.
 
-    One thread at a time may add; what was added is read in the order of the plan.
+    Only one thread at a time may add; reading is in the order of the plan.
     """
 
     def __init__(self, logs: Sequence[Log], tables: Sequence[str]) -> None:
@@ -88,40 +87,40 @@ class PackedLogs:
         self.file_count = 0
 
     def add(self, index: int, packed: PackedLog) -> None:
-        """Keeps a log, whose rows are of the tables given to this in their order."""
+        """Adds a log whose rows are of the tables given to the constructor, in their order."""
         self._packed[index] = packed.data
         self.file_count += packed.file_count
         for name, columns in packed.columns.items():
-            # One copy of the names for all logs.
+            # The names are held once for all logs.
             self._columns.setdefault(name, columns)
         if self._logs[index].partition is not None:
             for name, count in packed.counts.items():
                 self._counts[name] += count
 
     def files(self, index: int) -> dict[bytes, ScannedFile]:
-        """The scanned files of a log, by path."""
+        """Returns the scanned files of a log, by path."""
         packed = self._packed[index]
         if packed is None:
             return {}
         files = self._logs[index].files
-        return {files[i].path: ScannedFile(*row) for i, row in _unpacked(packed)[0].items()}
+        return {files[i].path: ScannedFile(*row) for i, row in _unpack(packed)[0].items()}
 
     def all_files(self) -> Iterator[tuple[bytes, ScannedFile]]:
-        """Every scanned file with its path."""
+        """Yields every scanned file with its path."""
         for index in range(len(self._logs)):
             yield from self.files(index).items()
 
     def count(self, table: str) -> int:
-        """Rows of a table."""
+        """Returns the number of rows of a table."""
         return self._counts[table]
 
     def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
-        """The rows of a table, each with its partition; a column `file` has paths."""
+        """Yields the rows of a table, each with its partition; a column `file` has paths."""
         number = self._tables[table]
         columns = self._columns.get(table, ())
         for log, packed in zip(self._logs, self._packed, strict=True):
             if log.partition is not None and packed is not None:
-                for values in _unpacked(packed)[1][number]:
+                for values in _unpack(packed)[1][number]:
                     row = dict(zip(columns, values, strict=True))
                     if "file" in row:
                         row["file"] = log.files[row["file"]].path
@@ -129,7 +128,7 @@ class PackedLogs:
 
 
 class ScannedFiles:
-    """Every scanned file, by path."""
+    """All scanned files, by path."""
 
     def __init__(self, logs: PackedLogs) -> None:
         self._logs = logs
@@ -143,19 +142,19 @@ class ScannedFiles:
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, path: bytes) -> ScannedFile:
-        """A file; goes through all of them."""
+        """Returns a file; takes time in proportion to the number of files."""
         return dict(self.items())[path]
 
     def items(self) -> Iterator[tuple[bytes, ScannedFile]]:
-        """Path and file, in the order of the plan."""
+        """Yields path and file, in the order of the plan."""
         return self._logs.all_files()
 
     def values(self) -> Iterator[ScannedFile]:
-        """The files, in the order of the plan."""
+        """Yields the files, in the order of the plan."""
         return (file for _, file in self.items())
 
     def of_log(self, index: int) -> Mapping[bytes, ScannedFile]:
-        """The scanned files of a log of the plan."""
+        """Returns the scanned files of a log of the plan."""
         return self._logs.files(index)
 
 

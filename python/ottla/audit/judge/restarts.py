@@ -1,7 +1,7 @@
-"""What the next start of a broker makes of the partitions of an audit.
+"""Predicts what the next start of a broker does to the partitions of an audit.
 
-Only partitions that have a finding are looked at: a log without one opens as it is. So a sound log
-costs nothing here, and of a damaged one only what was not flushed is read again.
+Only partitions with a finding are considered: a log without one opens unchanged. So a valid log
+costs nothing here, and of a damaged one, only what was not flushed is read again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ottla.audit.catalogue.findings import PlacedFinding
-    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.columns import Row
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
     Tables = Mapping[str, Iterable[tuple[Partition, Mapping[str, Any]]]]
     Predict: TypeAlias = Callable[[Sequence["StartRequest"]], Iterable[Sequence[Row]]]
-    """Carries requests out."""
+    """Runs requests."""
 
 # A start lists the directory again for every segment, and so does its prediction: with many more
-# segments than any broker keeps in a partition it would take hours.
+# segments than any broker has in a partition, it would take hours.
 MAX_SEGMENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """A partition whose next start is to be told, and what that depends on beside its files.
+    """A partition whose next start is to be predicted, and what that depends on besides its files.
 
-    It is data: a thread carries it out, or a task of a cluster.
+    A request is data, executed by a thread of this process or by a task of a cluster.
     """
 
     partition: Partition
     name: str
-    """Of the directory, as tables show it."""
+    """Name of the directory in tables."""
     end_offset: int | None
     aborted: tuple[tuple[int, int, int], ...]
     needs_topic_id: bool
@@ -54,15 +54,15 @@ class StartRequest:
     def rows(
         self, checkpoints: Checkpoints, files: Files, progress: Callable[[int], bool] | None = None
     ) -> list[Row]:
-        """Rows of the table `recovery`.
+        """Returns rows of the table `recovery`.
 
         Raises:
-            AuditCancelledError: `progress` said so.
+            AuditCancelledError: `progress` returned false.
         """
         partition = self.partition
         place = (self.name, partition.topic, partition.partition)
         if (count := len(partition.segments)) > MAX_SEGMENTS:
-            return [(*place, *_unknown(f"{count:,} segments, more than {MAX_SEGMENTS:,}"))]
+            return [(*place, *_unknown_row(f"{count:,} segments, more than {MAX_SEGMENTS:,}"))]
         try:
             starts = predict_restarts(
                 partition,
@@ -74,14 +74,14 @@ class StartRequest:
                 files=files,
             )
         except OSError as error:
-            return [(*place, *_unknown(error.strerror or str(error)))]
+            return [(*place, *_unknown_row(error.strerror or str(error)))]
         return [(*place, *_row(start)) for start in starts]
 
 
 def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
-    """The outcome with the table `recovery`.
+    """Returns the outcome with the table `recovery`.
 
-    `predict` carries requests out, and gives their `rows` in order.
+    `predict` runs requests, and returns their `rows` in order.
     """
     requests = start_requests(plan, outcome.findings, outcome.tables)
     rows = tuple(row for rows in predict(requests) for row in rows)
@@ -91,7 +91,7 @@ def with_restarts(plan: Plan, outcome: Outcome, predict: Predict) -> Outcome:
 def start_requests(
     plan: Plan, findings: Iterable[PlacedFinding], tables: Tables
 ) -> list[StartRequest]:
-    """The partitions of an audit that have a finding, in the order of the plan."""
+    """Returns requests for the partitions with a finding, in the order of the plan."""
     partitions = plan.inventory.partitions
     has_ids = {os.path.dirname(p.directory) for p in partitions if _has_topic_id(p)}
     suspects = _suspects(plan, findings, has_ids)
@@ -124,12 +124,12 @@ def _has_topic_id(partition: Partition) -> bool:
 def _suspects(
     plan: Plan, findings: Iterable[PlacedFinding], has_ids: Collection[bytes]
 ) -> list[Partition]:
-    """The live partitions with a finding that may matter to a start, or without a topic id."""
+    """Returns live partitions with a finding that may matter to a start, or without a topic id."""
     base = plan.inventory.base
     found = {
         f.directory
         for f in findings
-        # The checkpoints of the audited directory itself are not followed into its partitions.
+        # Findings about the audited directory itself do not affect its partitions.
         if (f.path == f.directory or os.path.dirname(f.path or b"") != base)
         and explain(f.name).matters_to_start
     }
@@ -163,9 +163,9 @@ def _row(start: Start) -> Row:
     )
 
 
-def _unknown(reason: str) -> Row:
+def _unknown_row(reason: str) -> Row:
     row: list[Any] = [None] * 13
-    row[5] = f"cannot be told: {reason}"
+    row[5] = f"cannot be predicted: {reason}"
     return tuple(row)
 
 
@@ -179,20 +179,20 @@ def predict_restarts(
     progress: Callable[[int], bool] | None = None,
     files: Files = ANYWHERE,
 ) -> list[Start]:
-    """The next start over a partition, first, and the one after the other kind of stop.
+    """Predicts the next start over a partition, then the one after the other kind of shutdown.
 
     Args:
-        partition: a whole one.
-        checkpoints: of the log directory above it.
-        end_offset: where its log ends by its batches.
+        partition: a complete partition.
+        checkpoints: the checkpoints of the log directory above it.
+        end_offset: end of its log by its batches.
         aborted: its aborted transactions.
-        needs_topic_id: brokers before 2.8 wrote no `partition.metadata` and miss none.
-        progress: called with the bytes read; stops by returning false.
-        files: where the partition is read.
+        needs_topic_id: whether the broker requires a `partition.metadata`, as since 2.8.
+        progress: called with the bytes read; returns false to stop.
+        files: the files to read the partition from.
 
     Raises:
         OSError: a file cannot be read.
-        AuditCancelledError: `progress` said so.
+        AuditCancelledError: `progress` returned false.
     """
     return predict_starts(
         partition.directory,

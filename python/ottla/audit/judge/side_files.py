@@ -1,7 +1,7 @@
-"""The small text files beside segments, and the names of all files, read for the engine to judge.
+"""Reads the small text files beside segments, and the names of all files, for the engine to judge.
 
-A file that cannot be read or parsed is a finding, and the rest of the directory is audited all the
-same.
+A file that cannot be read or parsed is a finding; the rest of the directory is audited
+nevertheless.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
 
-Parsed = TypeVar("Parsed")
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """Where a partition's log starts and ends, according to its segments."""
+    """Start and end of a partition's log, by its segments."""
 
     start_offset: int
     end_offset: int
@@ -38,18 +38,18 @@ class LogRange:
 def check_log_directory(
     directory: LogDirectory, inventory: Inventory, ranges: Mapping[bytes, LogRange]
 ) -> Iterable[PlacedFinding]:
-    """Findings about the checkpoints and `meta.properties` of one log directory.
+    """Yields findings about the checkpoints and `meta.properties` of a log directory.
 
     Args:
         directory: the log directory.
-        inventory: what it was found in.
-        ranges: start and end of the partitions whose every segment was read, by directory.
+        inventory: the inventory it is in.
+        ranges: start and end of the partitions of which every segment was read, by directory.
     """
     for file in directory.files:
         if file.name == META_PROPERTIES:
-            yield from _parsed(file, inventory, parse_meta_properties)[1]
+            yield from _parse_file(file, inventory, parse_meta_properties)[1]
         elif file.kind == "offset-checkpoint" and file.state == "live":
-            offsets, faults = _parsed(file, inventory, parse_offset_checkpoint)
+            offsets, faults = _parse_file(file, inventory, parse_offset_checkpoint)
             yield from faults
             for partition in inventory.partitions if offsets else ():
                 if partition.log_directory == directory.path and partition.state == "live":
@@ -62,7 +62,7 @@ def _beyond_end(
     offsets: Mapping[tuple[str, int], int],
     ranges: Mapping[bytes, LogRange],
 ) -> Iterable[PlacedFinding]:
-    """The finding about the offset of a partition, if the engine has one."""
+    """Yields the finding about the offset of a partition, if the engine reports one."""
     topic, number = partition.topic or "", partition.partition or 0
     log = ranges.get(partition.directory)
     offset = offsets.get((topic, number))
@@ -75,14 +75,14 @@ def _beyond_end(
 
 @dataclass(frozen=True, slots=True)
 class SmallFiles:
-    """What the text files of a partition's directory say, each read once."""
+    """The content of the text files in a partition's directory, each read once."""
 
     leader_epochs: Sequence[tuple[int, int]] | None
-    """Of `leader-epoch-checkpoint`; `None` without one that can be read."""
+    """From `leader-epoch-checkpoint`; `None` if there is none that can be read."""
     topic_id: str | None
-    """Of `partition.metadata`."""
+    """From `partition.metadata`."""
     findings: Sequence[PlacedFinding]
-    """Why one cannot be read."""
+    """Why a file cannot be read."""
 
 
 def read_small_files(partition: Partition, inventory: Inventory) -> SmallFiles:
@@ -94,19 +94,19 @@ def read_small_files(partition: Partition, inventory: Inventory) -> SmallFiles:
             if file.state != "live":
                 continue
             if file.kind == "partition-metadata":
-                topic_id, faults = _parsed(file, inventory, parse_partition_metadata, partition)
+                topic_id, faults = _parse_file(file, inventory, parse_partition_metadata, partition)
                 findings += faults
             elif file.kind == "leader-epoch-checkpoint":
-                epochs, faults = _parsed(file, inventory, parse_leader_epochs, partition)
+                epochs, faults = _parse_file(file, inventory, parse_leader_epochs, partition)
                 findings += faults
-    # The partitions of a topic share its id.
+    # All partitions of a topic share one string.
     return SmallFiles(epochs, topic_id and sys.intern(topic_id), findings)
 
 
 def check_partition(
     partition: Partition, log: LogRange | None, small: SmallFiles
 ) -> Iterable[PlacedFinding]:
-    """Findings about the files beside the segments of one partition."""
+    """Yields findings about the files beside the segments of a partition."""
     files, directory = partition.files, partition.directory
     found = _engine.check_names(
         [(file.name, file.kind == "directory") for file in files],
@@ -127,14 +127,14 @@ def check_partition(
 def check_topic_ids(
     inventory: Inventory, partitions: Sequence[Partition], topic_ids: Mapping[bytes, str | None]
 ) -> Iterable[PlacedFinding]:
-    """A finding for every partition whose topic id is not the one most of its topic have.
+    """Yields a finding for each partition whose topic id differs from most of its topic's.
 
-    Within one cluster only: another one may have a topic of the same name.
+    Only partitions of one cluster are compared: another may have a topic of the same name.
 
     Args:
-        inventory: what was found.
-        partitions: those that are audited.
-        topic_ids: what their `partition.metadata` say, by directory.
+        inventory: the inventory of the audit.
+        partitions: the audited partitions.
+        topic_ids: the topic id in their `partition.metadata`, by directory.
     """
     clusters = {d.path: cluster_id(d, inventory.files) for d in inventory.log_directories}
     topics: dict[tuple[str | bytes, str], list[tuple[str, Partition]]] = {}
@@ -158,13 +158,13 @@ def _metadata_path(partition: Partition) -> bytes:
     return os.path.join(partition.directory, PARTITION_METADATA)
 
 
-def _parsed(
+def _parse_file(
     file: FileEntry,
     inventory: Inventory,
-    parse: Callable[[bytes], Parsed],
+    parse: Callable[[bytes], Content],
     partition: Partition | None = None,
-) -> tuple[Parsed | None, list[PlacedFinding]]:
-    """What a file says, or the finding why nothing can be said."""
+) -> tuple[Content | None, list[PlacedFinding]]:
+    """Returns the content of a file, or the finding that says why it cannot be read."""
     try:
         return parse(read_side_file(file, inventory.files)), []
     except SideFileError as error:

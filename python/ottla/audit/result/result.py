@@ -1,4 +1,4 @@
-"""What an audit gives back: a verdict, numbers, and tables."""
+"""The result of an audit: counts and tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import commands, transaction_commands
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, severity_counts
+from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.coordinators import COORDINATOR_TABLES
-from ottla.audit.judge.gathered import OUTCOME_TABLES
 from ottla.audit.result.columns import FINDINGS, TABLES
 from ottla.audit.result.save import Format, save_tables
 from ottla.audit.result.split import condemns, split_file
@@ -27,46 +27,46 @@ if TYPE_CHECKING:
 
     from ottla._engine import TableBatch
     from ottla.audit.catalogue.findings import Finding, PlacedFinding
-    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.packed import ScannedFile
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Inventory, Partition
     from ottla.storage import Files, Place
 
-# Names of tables that are written out by `save` and `json_chunks` unasked.
+# Tables that `save` and `json_chunks` always write.
 ROW_TABLES = (*OUTCOME_TABLES, "recovery", *COORDINATOR_TABLES)
 SAVED_TABLES = ("files", "batches", "findings", *ROW_TABLES)
 JSON_TABLES = ("findings", *ROW_TABLES, "files")
 
-# Records that are looked for in their batches because they hold retention back.
+# Maximum number of records looked up because they keep segments from retention.
 MAX_BLAMED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The audit in numbers."""
+    """Counts of what the logs hold and of the findings."""
 
     files: int
-    """Segments and snapshots that were read."""
+    """Number of segments and snapshots read."""
     partitions: int
     batches: int
     records: int
     bytes: int
     findings: dict[Severity, int]
-    """How many of each severity."""
+    """Number of findings of each severity."""
     not_read: int
-    """Things asked for that could not be read."""
+    """Number of given paths that could not be read."""
     exit_code: int
-    """Status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not all read."""
+    """Exit status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
     """The result of an audit.
 
-    `batches` and `records` are read from the files when they are used, the other tables are in
-    memory. `docs/tables.md` tells every column.
+    `batches` and `records` are read from the files when they are used; the other tables are in
+    memory. `docs/tables.md` describes every column.
     """
 
     summary: Summary
@@ -82,34 +82,34 @@ class AuditResult:
     metrics: Table
     differences: Table
     recovery: Table
-    """What the next start of a broker makes of the partitions that have a finding."""
+    """What the next start of a broker does to the partitions that have a finding."""
     groups: Table
     transactional_ids: Table
     directory: str
-    """What the names of files are relative to."""
+    """The directory that file names are relative to."""
     level: str
     fail_on: Severity
     elapsed_s: float
     _segment_files: Callable[[], Iterator[tuple[int, Place, Row, list[PlacedFinding]]]] = field(
         repr=False, compare=False
     )
-    """Path, place columns and findings of every file with records."""
+    """Size, place, place columns and findings of every file with records."""
     finding_places: tuple[str, ...] = field(repr=False, compare=False)
-    """Of each finding the directory of its partition, or else its file."""
+    """For each finding, the directory of its partition, or its file."""
 
     @property
     def exit_code(self) -> int:
-        """Status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not read."""
+        """Exit status of `ottla audit`: 0 sound, 1 warnings, 2 errors, 3 not read."""
         return self.summary.exit_code
 
     def raise_for_findings(self) -> None:
-        """Raises when there is a finding as grave as `fail_on`, or something was not read.
+        """Raises if a finding has at least the severity `fail_on`, or something was not read.
 
         Raises:
             FindingsError: with these findings.
         """
-        grave = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
-        findings = [f for f in self.findings if f["severity"] in grave]
+        severities = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
+        findings = [f for f in self.findings if f["severity"] in severities]
         if findings:
             more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
             first = findings[0]
@@ -117,17 +117,17 @@ class AuditResult:
             raise FindingsError(f"{first['name']}{place}: {first['message']}{more}", findings)
 
     def split_records(self) -> tuple[Table, Table]:
-        """The good records, and those in quarantine with the reason: two tables.
+        """Returns the valid records, and those in quarantine with the reason, as two tables.
 
         The first has the columns of `records`, the second those of `quarantine`
-        (`docs/tables.md`). Error findings about the bytes of a segment keep records out: the one
-        record that a finding names, where the rest of its batch can be read, else every record of
-        the batch or range. What cannot be read as records is there with its bytes, a range of more
-        than 4 MiB in several rows. Where a file has more than a thousand findings of a kind, all
-        that lies behind the last one told is in quarantine.
+        (`docs/tables.md`). Error findings about the bytes of a segment send records to quarantine:
+        only the record that a finding names if the rest of its batch can be read, else every record
+        of the batch or range. What cannot be read as records is included as bytes, a range of more
+        than 4 MiB in several rows. If a file has more than a thousand findings of one name,
+        everything after the last one listed is in quarantine.
 
-        Both read the files when they are used, a bounded piece at a time, and see as much as the
-        audit's level did.
+        Both tables read the files in chunks when they are used, and depend on the level of the
+        audit.
 
             >>> from ottla.audit import audit  # the same as ottla.audit
             >>> valid, quarantine = audit("examples/data", topics=["orders"]).split_records()
@@ -142,7 +142,9 @@ class AuditResult:
         return Table("records", lambda: chunks(0)), Table("quarantine", lambda: chunks(1))
 
     def sql(self, query: str) -> Any:
-        """A `duckdb.DuckDBPyRelation` of a query over the tables, each under its own name.
+        """Runs a DuckDB query over the tables, each under its own name.
+
+        Returns a `duckdb.DuckDBPyRelation`.
 
             >>> from ottla.audit import audit  # the same as ottla.audit
             >>> result = audit("examples/data", topics=["refunds"])
@@ -152,7 +154,7 @@ class AuditResult:
 
         Raises:
             MissingDependencyError: DuckDB is not installed.
-            duckdb.Error: the query is not one of DuckDB's, or names no table.
+            duckdb.Error: the query is invalid, or names an unknown table.
         """
         try:
             import duckdb
@@ -172,17 +174,17 @@ class AuditResult:
     ) -> None:
         """Writes every table as a file into a new directory, and `summary.json`.
 
-        The directory appears whole or not at all. `records` is written on request only: it is as
-        large as the log.
+        The directory appears complete or not at all. `records`, as large as the log, is written on
+        request only.
 
         Raises:
             FileExistsError: the directory exists and is not empty.
-            MissingDependencyError: Parquet was asked for without pyarrow.
+            MissingDependencyError: Parquet is requested without pyarrow.
         """
         save(self, directory, (format,), records=records)
 
     def json_chunks(self) -> Iterator[str]:
-        """The result as one JSON object, piece by piece, without `batches` and `records`."""
+        """Yields the result as one JSON object in pieces, without `batches` and `records`."""
         from ottla._engine import __version__
 
         yield f'{{"version": {json.dumps(__version__)},\n "summary": '
@@ -197,9 +199,9 @@ class AuditResult:
 
 
 def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) -> AuditResult:
-    """Puts the outcome of a run into tables."""
+    """Fills the tables from the outcome of a run."""
     counts = severity_counts(outcome.findings)
-    printed = _printed(plan, outcome.findings)
+    displayed = _displayed(plan, outcome.findings)
     not_read = sum(f.name == UNREADABLE for f in outcome.findings)
     batches = records = size = 0
     for file in outcome.files.values():
@@ -223,7 +225,7 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         files=Table.of_iterator("files", lambda: _file_rows(plan, outcome), files),
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
-        findings=Table.of_rows("findings", list(_finding_rows(outcome, printed))),
+        findings=Table.of_rows("findings", list(_finding_rows(outcome, displayed))),
         recovery=Table.of_rows("recovery", outcome.recovery),
         **{
             name: _engine_table(name, plan, outcome)
@@ -235,7 +237,7 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         elapsed_s=outcome.elapsed_s,
         _segment_files=lambda: split_work(plan, outcome),
         finding_places=tuple(
-            _place_of(finding, placed, plan.inventory) for finding, placed in printed
+            _place_of(finding, placed, plan.inventory) for finding, placed in displayed
         ),
     )
 
@@ -247,7 +249,7 @@ def save(
     *,
     records: bool = False,
 ) -> None:
-    """`AuditResult.save` in several formats side by side."""
+    """`AuditResult.save` for several formats at once."""
     tables = [getattr(result, name) for name in SAVED_TABLES]
     if records:
         tables.append(result.records)
@@ -277,7 +279,7 @@ def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:
 
 
 def _by_partition(plan: Plan) -> Iterator[tuple[Partition, Sequence[int]]]:
-    """The partitions of a plan, each with the indexes of its logs."""
+    """Yields the partitions of a plan, each with the indexes of its logs."""
     index = 0
     for partition in plan.partitions:
         start = index
@@ -317,21 +319,23 @@ def _file_row(
     )
 
 
-def _printed(plan: Plan, findings: Sequence[PlacedFinding]) -> list[tuple[Finding, PlacedFinding]]:
-    """The findings as they are shown, by file and position, each with what it was made of."""
+def _displayed(
+    plan: Plan, findings: Sequence[PlacedFinding]
+) -> list[tuple[Finding, PlacedFinding]]:
+    """Returns findings as displayed, by file and position, each with its original."""
     wanted = {finding.directory for finding in findings}
     partitions = {p.directory: p for p in plan.partitions if p.directory in wanted}
-    printed = []
+    displayed = []
     for placed in findings:
         partition = partitions.get(placed.directory or b"")
-        finding = placed.printed(
+        finding = placed.displayed(
             file=None if placed.path is None else plan.inventory.display(placed.path),
             topic=partition.topic if partition else placed.pattern,
             partition=partition.partition if partition else None,
         )
-        printed.append((finding, placed))
-    printed.sort(key=lambda pair: (pair[0].file or "", *by_place(pair[1])[1:]))
-    return printed
+        displayed.append((finding, placed))
+    displayed.sort(key=lambda pair: (pair[0].file or "", *by_place(pair[1])[1:]))
+    return displayed
 
 
 def _place_of(finding: Finding, placed: PlacedFinding, inventory: Inventory) -> str:
@@ -341,7 +345,7 @@ def _place_of(finding: Finding, placed: PlacedFinding, inventory: Inventory) -> 
 
 
 def _finding_rows(
-    outcome: Outcome, printed: Sequence[tuple[Finding, PlacedFinding]]
+    outcome: Outcome, displayed: Sequence[tuple[Finding, PlacedFinding]]
 ) -> Iterator[Row]:
     names = [column.name for column in FINDINGS]
     values = attrgetter(*names)
@@ -351,7 +355,7 @@ def _finding_rows(
         for partition, row in (outcome.tables["producers"] if wanted else ())
         if partition.directory in wanted
     }
-    for finding, placed in printed:
+    for finding, placed in displayed:
         row = dict(zip(names, values(finding), strict=True))
         path = None if placed.path is None else display(placed.path)
         producer = producers.get((placed.directory or b"", placed.producer_id))
@@ -360,7 +364,7 @@ def _finding_rows(
 
 
 def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:
-    """A table of the engine's."""
+    """Returns a table of the engine."""
     blamed: dict[int, int | None] = {}
     if name == "timeline":
         for number, (_, row) in enumerate(outcome.tables[name]):
@@ -376,10 +380,10 @@ def _engine_table(name: str, plan: Plan, outcome: Outcome) -> Table:
 def _engine_rows(
     name: str,
     outcome: Outcome,
-    shown: Callable[[bytes], str],
+    display_path: Callable[[bytes], str],
     blamed: Mapping[int, int | None],
 ) -> Iterator[Row]:
-    """Rows of the engine, which knows no names of partitions and files, with theirs."""
+    """Yields rows of the engine with the names of their partitions and files."""
     values = itemgetter(*(column.name for column in TABLES[name]))
     for number, (partition, row) in enumerate(outcome.tables[name]):
         named = {"topic": partition.topic, "partition": partition.partition, **row}
@@ -388,14 +392,14 @@ def _engine_rows(
         elif name == "timeline":
             named["blamed_offset"] = blamed.get(number)
         elif name == "differences":
-            named["files"] = [None if path is None else shown(path) for path in row["files"]]
+            named["files"] = [None if path is None else display_path(path) for path in row["files"]]
         if "file" in row:
-            named["file"] = shown(row["file"])
+            named["file"] = display_path(row["file"])
         yield values(named)
 
 
 def _blamed(row: Mapping[str, Any], files: Files) -> int | None:
-    """The record with the largest timestamp of a segment."""
+    """Returns the offset of the record with the largest timestamp of a segment."""
     try:
         place = files.place(row["file"])
         return offset_of_timestamp(place, row["max_timestamp_position"], row["max_timestamp"])
@@ -406,7 +410,7 @@ def _blamed(row: Mapping[str, Any], files: Files) -> int | None:
 def split_work(
     plan: Plan, outcome: Outcome
 ) -> Iterator[tuple[int, Place, Row, list[PlacedFinding]]]:
-    """Size of every file with records, in the order of the plan, and what `split_file` is told."""
+    """Yields the size of every file with records, in order, and the arguments of `split_file`."""
     condemning: dict[bytes, list[PlacedFinding]] = defaultdict(list)
     for finding in filter(condemns, outcome.findings):
         condemning[finding.path or b""].append(finding)
@@ -425,7 +429,7 @@ def _segment_table(
     plan: Plan,
     outcome: Outcome,
 ) -> Table:
-    """A table that reads the files when it is read, a bounded piece at a time."""
+    """Returns a table that reads the files in chunks when it is read."""
 
     def files() -> Iterator[tuple[Place, tuple[str, str | None, int | None]]]:
         for index, log in enumerate(plan.logs):

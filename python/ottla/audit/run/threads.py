@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla import _engine
+    from ottla.audit.judge.collector import Collector
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
-    from ottla.audit.judge.gathered import Gathered
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Plan, ScanTask
     from ottla.audit.run.pace import Progress
@@ -117,9 +117,9 @@ class ThreadRunner:
         """See `Runner`."""
         return self._plan
 
-    def scan(self, gathered: Gathered) -> None:
+    def scan(self, collector: Collector) -> None:
         """See `Runner`."""
-        _PlanScan(self, gathered).run()
+        _PlanScan(self, collector).run()
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`. Predicts several starts in parallel."""
@@ -145,13 +145,13 @@ class ThreadRunner:
 class _PlanScan:
     """A scan of a plan's files in progress."""
 
-    def __init__(self, runner: ThreadRunner, gathered: Gathered) -> None:
+    def __init__(self, runner: ThreadRunner, collector: Collector) -> None:
         self._plan = plan = runner.plan
         self._level = runner.level
         self._threads = runner.threads
         self._pace = runner.pace
         self._surroundings = runner.surroundings
-        self._gathered = gathered
+        self._collector = collector
         self._now_ms = time.time_ns() // 1_000_000
         self._lock = threading.Lock()
         self._work_items = (
@@ -169,7 +169,7 @@ class _PlanScan:
     def run(self) -> None:
         self._scan_all(self._threads)
         self._comparison.finish()
-        self._gathered.add_compared(self._comparison.rows, self._comparison.findings)
+        self._collector.add_compared(self._comparison.rows, self._comparison.findings)
 
     def _scan_all(self, threads: int) -> None:
         # Imported here: it imports `logging`, a good part of the import time of `ottla`.
@@ -266,7 +266,7 @@ class _PlanScan:
 
     def _fail(self, state: _FileState, error: OSError) -> None:
         state.reason = reason_of(error)
-        self._gathered.add_unreadable(state.task.file.path, state.reason)
+        self._collector.add_unreadable(state.task.file.path, state.reason)
 
     def _join(self, state: _FileState, number: int, chunk: _engine.Chunk | None) -> None:
         """Joins the next ranges that have arrived; the last one completes the file."""
@@ -295,7 +295,7 @@ class _PlanScan:
         left = state.left.merge(right)
         if left.pieces == 1:
             return left
-        self._gathered.add_read_again(1)
+        self._collector.add_read_again(1)
         try:
             return state.segment.resolve(left, progress=self._pace.again())
         except OSError as error:
@@ -325,4 +325,4 @@ class _PlanScan:
         judged = judge_scans(
             log, state.scans, self._plan.inventory, self._surroundings, self._comparison
         )
-        self._gathered.add(task.log, judged)
+        self._collector.add(task.log, judged)

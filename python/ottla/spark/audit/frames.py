@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.tables import Table
     from ottla.logs.columns import Row

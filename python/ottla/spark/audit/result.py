@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit import AuditResult, Severity, Summary
-    from ottla.audit.judge.gathered import Outcome
+    from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
 
 

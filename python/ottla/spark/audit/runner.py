@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from ottla.audit.judge.collector import Collector
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
-    from ottla.audit.judge.gathered import Gathered
     from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
@@ -91,17 +91,17 @@ class ClusterRunner:
         """See `Runner`."""
         return self._plan
 
-    def scan(self, gathered: Gathered) -> None:
+    def scan(self, collector: Collector) -> None:
         """See `Runner`."""
         is_small = len(self._plan.logs) <= DRIVER_LOGS and _range_count(self._plan) <= DRIVER_RANGES
         is_small = is_small and _is_local(self._plan)
         for group in _judge_groups(self._spark, self._bins, self._context, is_small=is_small):
             for index, judged in group.logs:
-                gathered.add(index, judged)
+                collector.add(index, judged)
             for path, reason in group.failures:
-                gathered.add_unreadable(path, reason)
-            gathered.add_compared(group.differences, group.findings)
-            gathered.add_read_again(group.read_again)
+                collector.add_unreadable(path, reason)
+            collector.add_compared(group.differences, group.findings)
+            collector.add_read_again(group.read_again)
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`."""

@@ -1,4 +1,4 @@
-"""What all judged logs show, put in order. They are added in any order, by several threads."""
+"""Collects the results of all logs, added in any order by threads, and puts them in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import Inventory, Partition
 
 OUTCOME_TABLES = (*ENGINE_TABLES, "differences")
-"""Those, and what copies of partitions show together."""
+"""Tables with rows of the engine: those of logs, and the differences of copies."""
 
 
 class TableRows(Protocol):
@@ -34,25 +34,25 @@ class TableRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the run of a plan has shown."""
+    """The results of running a plan."""
 
     files: ScannedFiles
-    """By path; a file that could not be read is not there."""
+    """Scanned files by path; without those that could not be read."""
     reasons: Mapping[bytes, str]
-    """Why a file could not be read, by path."""
+    """Why files could not be read, by path."""
     findings: tuple[PlacedFinding, ...]
-    """By file and position."""
+    """Sorted by file and position."""
     tables: Mapping[str, TableRows]
     """Rows of `OUTCOME_TABLES`, each with its partition."""
     recovery: tuple[Row, ...] = ()
-    """Rows of the table of that name."""
+    """Rows of the table `recovery`."""
     elapsed_s: float = 0.0
     read_again: int = 0
-    """Ranges that did not fit to what is before them, and so were read twice."""
+    """Ranges that were read twice because they do not continue the ones before."""
 
 
-class Gathered:
-    """What was judged so far, in any order; several threads may add."""
+class Collector:
+    """The results of logs judged so far, in any order; safe to share between threads."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -65,15 +65,15 @@ class Gathered:
         self._read_again = 0
         self._ranges: dict[bytes, side_files.LogRange] = {}
         self._topic_ids: dict[bytes, str | None] = {}
-        """Of the partitions whose small files were looked at, by directory."""
+        """Topic ids of the partitions whose small files were read, by directory."""
 
     def add_unreadable(self, path: bytes, reason: str) -> None:
-        """Takes why a file could not be read."""
+        """Adds a file that could not be read."""
         with self._lock:
             self._reasons[path] = reason
 
     def add(self, index: int, judged: JudgedLog) -> None:
-        """Takes what a log of the plan shows."""
+        """Adds the result of a log of the plan."""
         partition = self._plan.logs[index].partition
         with self._lock:
             self._packed.add(index, judged.packed)
@@ -90,19 +90,19 @@ class Gathered:
         differences: Iterable[tuple[bytes, Mapping[str, Any]]],
         findings: Iterable[PlacedFinding],
     ) -> None:
-        """Takes what comparing copies shows: rows of `differences` by directory, and findings."""
+        """Adds the result of comparing copies: rows of `differences` by directory, and findings."""
         with self._lock:
             self._differences += differences
             self._compared += findings
 
     def add_read_again(self, count: int) -> None:
-        """Takes how many ranges were read twice."""
+        """Adds a number of ranges that were read twice."""
         with self._lock:
             self._read_again += count
 
     def outcome(self) -> Outcome:
-        """What all logs show together, in order, once every one is added."""
-        self._findings += self._around_the_segments()
+        """Returns the results of all logs, in order. Called once, after the last is added."""
+        self._findings += self._directory_findings()
         self._findings += self._compared
         tables: dict[str, TableRows] = {
             name: PackedRows(self._packed, name) for name in ENGINE_TABLES
@@ -116,31 +116,31 @@ class Gathered:
         )
 
     def _differences_in_order(self) -> tuple[tuple[Partition, Mapping[str, Any]], ...]:
-        """Rows of `differences` with their partitions, whatever the order they came in."""
+        """Returns rows of `differences` with their partitions, sorted."""
         if not self._differences:
             return ()
         partitions = {partition.directory: partition for partition in self._plan.partitions}
         in_order = sorted(self._differences, key=lambda row: (row[0], row[1]["first_offset"]))
         return tuple((partitions[directory], row) for directory, row in in_order)
 
-    def _around_the_segments(self) -> Iterable[PlacedFinding]:
-        """What the names and the small files tell, and what could not be read."""
+    def _directory_findings(self) -> Iterable[PlacedFinding]:
+        """Yields findings about names and small files, and what could not be read."""
         plan = self._plan
         yield from plan.findings
         yield from _unread(plan, self._reasons)
         for partition in plan.partitions:
-            # Those with a segment that was read are done.
+            # Partitions with a segment that was read are done already.
             if partition.is_whole and partition.directory not in self._topic_ids:
                 small = side_files.read_small_files(partition, plan.inventory)
                 self._topic_ids[partition.directory] = small.topic_id
                 yield from side_files.check_partition(partition, None, small)
         yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
-        ranges = self._ranges_with_sound_ends()
+        ranges = self._ranges_with_valid_ends()
         for directory in plan.log_directories:
             yield from side_files.check_log_directory(directory, plan.inventory, ranges)
 
-    def _ranges_with_sound_ends(self) -> dict[bytes, side_files.LogRange]:
-        """Without the logs whose end is damaged: a checkpoint beyond it is no second finding."""
+    def _ranges_with_valid_ends(self) -> dict[bytes, side_files.LogRange]:
+        """Returns the ranges of logs without damage at the end, which explains checkpoints."""
         lost: dict[bytes, list[tuple[int, int]]] = {}
         for f in self._findings:
             first, last = f.first_offset, f.last_offset
