@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use ottla_format::check::{Checker, Level};
 use ottla_format::error_code::ErrorCode;
 use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
-use ottla_leader::{Profile, Request, Validator, Verdict, validate};
+use ottla_leader::{Profile, Request, Validator, Verdict, validate, validate_each};
 use ottla_log::producers::Origin;
 
 #[derive(Arbitrary, Debug)]
@@ -50,6 +50,14 @@ fuzz_target!(|data: &[u8]| {
         let again = validate(&records, &config, &request, &mut Validator::new(limits(), plain));
         assert_eq!(verdict, again);
         look_at(&verdict);
+        let mut checker = Checker::new(Level::Full, limits());
+        let parts = validate_each(&records, &config, &request, &mut validator, &mut checker);
+        let mut end = 0;
+        for part in &parts {
+            assert_eq!(part.position, end, "parts follow one another");
+            end += part.size;
+        }
+        assert_eq!(end, records.len(), "and together are the set");
         if profile == Profile::Strict && request.origin == Origin::Client {
             must_be_readable(&verdict, config.message_format);
         }
