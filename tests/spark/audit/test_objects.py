@@ -74,7 +74,7 @@ def test_workers_without_obstore_say_what_to_install_there(
         aside.rename(package)
     said, *_ = str(raised.value).splitlines()
     assert "the Python worker" in said
-    assert "lacks a package that has to be installed there" in said
+    assert "lacks a package: install it there" in said
     assert "obstore: pip install 'ottla[objects]'" in said
     assert store.options["secret_access_key"] not in said
 

@@ -113,14 +113,14 @@ def test_a_topic_without_a_configuration_is_told(spark: Any) -> None:
     ("given", "message"),
     [
         ({"column": "topic"}, "column 'topic' is of type string, expected binary; unbase64 or"),
-        ({"column": "record"}, "not there among the columns .* did you mean 'records'"),
+        ({"column": "record"}, "missing in the columns .* did you mean 'records'"),
         ({"now_ms": "topic"}, "now_ms 'topic' is of type string, expected tinyint or smallint"),
-        ({"now_ms": "never"}, "now_ms 'never' is not there among the columns"),
+        ({"now_ms": "never"}, "now_ms 'never' is missing in the columns"),
         ({"now_ms": -1}, "now_ms is -1, expected 0 to"),
         ({"origin": "me"}, "origin is 'client', 'coordinator' or 'replication', not 'me'"),
         ({"profile": "lax"}, "profile is 'strict' or 'kafka'"),
         ({"config": CONFIGS, "topic": "id"}, "topic 'id' is of type int, expected string"),
-        ({"prefix": "", "rename": "error"}, "has columns error already: choose other names"),
+        ({"prefix": "", "rename": "error"}, "already has columns error: choose other names"),
     ],
 )
 def test_what_does_not_fit_is_told_before_any_job(
@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_told_before_any_job(
 
 @pytest.mark.parametrize("given", [{"column": 1}, {"config": {"a": 1}}, {"config": "compact"}])
 def test_what_is_of_another_kind_is_a_type_error(spark: Any, given: dict[str, Any]) -> None:
-    with pytest.raises(TypeError, match=r"column is the name|config"):
+    with pytest.raises(TypeError, match=r"column must be the name|config"):
         ottla.spark.validate(captures(spark), **{"now_ms": NOW_MS, **given})
 
 

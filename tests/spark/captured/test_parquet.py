@@ -98,7 +98,7 @@ def test_columns_of_directories_and_columns_that_a_file_lacks(spark: Any, tmp_pa
     [
         ({"column": "client"}, "column 'client' is of type string, expected binary"),
         ({"columns": ["id", "dates"]}, "dates in columns= is not in the columns"),
-        ({"columns": ["list"]}, r"column 'list' is of type array<bigint>, which is not handed on"),
+        ({"columns": ["list"]}, r"column 'list' is of type array<bigint>, which cannot be kept"),
         ({"now_ms": "captured"}, "of type timestamp, .*; convert it with unix_millis"),
     ],
 )
@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_told_before_any_job(
 
 def test_an_option_that_is_an_expression_is_refused(spark: Any, directory: Path) -> None:
     later = spark.range(1)["id"] + 1
-    with pytest.raises(TypeError, match="now_ms: tasks that read files know values and names"):
+    with pytest.raises(TypeError, match="now_ms must be a value or the name of a column"):
         ottla.spark.validate_parquet(spark, str(directory), now_ms=later)
 
 

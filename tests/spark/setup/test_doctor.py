@@ -116,7 +116,7 @@ def test_a_java_that_does_not_run_is_no_java(tmp_path: Path) -> None:
     java.write_text("#!/bin/sh\nexit 1\n")
     java.chmod(0o755)
     shown = " ".join(run(SHOW, JAVA_HOME=str(tmp_path)).stdout.split())
-    assert f"fail java {java} does not tell its version" in shown
+    assert f"fail java {java} prints no version" in shown
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_shipping_again_does_nothing(spark: Any) -> None:
     ("version", "members", "says"),
     [
         ("9.9.9", {"ottla/__init__.py": b""}, "not of the driver's version"),
-        (ottla.__version__, {"other/__init__.py": b""}, "is no wheel of Ottla"),
+        (ottla.__version__, {"other/__init__.py": b""}, "is not a wheel of Ottla"),
     ],
 )
 def test_another_wheel_is_refused(
