@@ -144,7 +144,7 @@ class ObjectFiles:
 
     def under(self, directory: bytes) -> Files:
         """See `Files`. Holds the names and sizes of all objects below the directory."""
-        return _Listing(self, directory)
+        return _StoreListing(self, directory)
 
     def key(self, path: bytes) -> str:
         """Returns the store's key of a path."""
@@ -198,7 +198,7 @@ def directory_entry(path: bytes) -> Entry:
     )
 
 
-class _Listing:
+class _StoreListing:
     """One listing of a directory of a store; paths outside it go to the store."""
 
     def __init__(self, files: ObjectFiles, directory: bytes) -> None:
