@@ -30,6 +30,12 @@
 //! | [`rows`] | batches and records of a segment as columns; what a consumer would get |
 //! | [`committed_offsets`] | offsets that groups have committed, against the logs they are of |
 #![forbid(unsafe_code)]
+#![warn(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects
+)]
 
 pub mod catalogue;
 pub mod committed_offsets;

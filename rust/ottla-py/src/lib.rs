@@ -1,5 +1,11 @@
 //! The extension module `ottla._engine`: converts between Python and the engine's crates, decides nothing.
 #![deny(unsafe_code)]
+#![warn(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects
+)]
 // What stands in `///` here is what Python's `help()` shows: reStructuredText, not Markdown.
 #![allow(clippy::doc_markdown)]
 
