@@ -82,93 +82,72 @@ pub(crate) fn begun_below(
         .graded(Severity::Warning)
 }
 
-/// What a finding about sequences says.
-struct SequenceText {
-    kind: FindingKind,
-    expected: String,
-    found: String,
-    message: String,
-}
-
 fn sequence_finding(
     producer_id: i64,
     event: &ProducerEvent,
     verdict: SequenceVerdict,
 ) -> Option<Finding> {
-    let text = sequence_text(producer_id, event, verdict)?;
-    let mut message = text.message;
-    if !matches!(text.kind, FindingKind::UnknownStart | FindingKind::EpochRegression) {
-        message += &expiry_note(event);
-    }
-    let finding = finding_at(text.kind, producer_id, event, message);
-    Some(finding.values(text.expected, text.found))
-}
-
-fn sequence_text(
-    producer_id: i64,
-    event: &ProducerEvent,
-    verdict: SequenceVerdict,
-) -> Option<SequenceText> {
     let first = match event.kind {
         EventKind::Data { sequences, .. } => sequences.0,
         EventKind::Marker { .. } => -1,
     };
-    let (epoch, offset) = (event.epoch, event.offset);
-    let producer = format!("producer {producer_id} epoch {epoch}");
-    let (kind, expected, found, message) = match verdict {
+    let (kind, expected, found) = match verdict {
         SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
             return None;
         }
-        SequenceVerdict::UnknownStart => (
-            FindingKind::UnknownStart,
-            "0".to_owned(),
-            first.to_string(),
-            format!(
-                "{producer} begins with sequence {first} at offset {offset}, and no deleted records explain it"
-            ),
-        ),
-        SequenceVerdict::EpochRegression { previous } => (
-            FindingKind::EpochRegression,
-            format!("at least {previous}"),
-            epoch.to_string(),
-            format!(
-                "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
-            ),
-        ),
-        SequenceVerdict::NewEpochNonzero => (
-            FindingKind::SequenceGap,
-            "0".to_owned(),
-            first.to_string(),
-            format!(
-                "{producer} begins with sequence {first} at offset {offset}: {first} sequences before it are missing"
-            ),
-        ),
-        SequenceVerdict::Gap { missing, expected } => (
-            FindingKind::SequenceGap,
-            expected.to_string(),
-            first.to_string(),
-            format!(
-                "{producer}: {} from {expected} on missing before offset {offset}",
-                counted(missing as u64, "sequence", "sequences")
-            ),
-        ),
-        SequenceVerdict::Duplicate => (
-            FindingKind::SequenceRepeat,
-            "a batch that is not stored yet".to_owned(),
-            first.to_string(),
-            format!("{producer}: the batch of sequence {first} is stored again at offset {offset}"),
-        ),
-        SequenceVerdict::Rewind { back, expected } => (
-            FindingKind::SequenceRepeat,
-            expected.to_string(),
-            first.to_string(),
-            format!(
-                "{producer} goes back by {}, from {expected} to {first}, at offset {offset}",
-                counted(back as u64, "sequence", "sequences")
-            ),
-        ),
+        SequenceVerdict::UnknownStart => (FindingKind::UnknownStart, "0".to_owned(), first),
+        SequenceVerdict::EpochRegression { previous } => {
+            (FindingKind::EpochRegression, format!("at least {previous}"), event.epoch.into())
+        }
+        SequenceVerdict::NewEpochNonzero => (FindingKind::SequenceGap, "0".to_owned(), first),
+        SequenceVerdict::Gap { expected, .. } => {
+            (FindingKind::SequenceGap, expected.to_string(), first)
+        }
+        SequenceVerdict::Duplicate => {
+            (FindingKind::SequenceRepeat, "a batch that is not stored yet".to_owned(), first)
+        }
+        SequenceVerdict::Rewind { expected, .. } => {
+            (FindingKind::SequenceRepeat, expected.to_string(), first)
+        }
     };
-    Some(SequenceText { kind, expected, found, message })
+    let message = sequence_message(producer_id, event, verdict, first);
+    Some(finding_at(kind, producer_id, event, message).values(expected, found))
+}
+
+fn sequence_message(
+    producer_id: i64,
+    event: &ProducerEvent,
+    verdict: SequenceVerdict,
+    first: i32,
+) -> String {
+    let (epoch, offset) = (event.epoch, event.offset);
+    let producer = format!("producer {producer_id} epoch {epoch}");
+    let note = expiry_note(event);
+    match verdict {
+        SequenceVerdict::Fine | SequenceVerdict::LegalHead | SequenceVerdict::LegalCleaned => {
+            format!("{producer} continues at offset {offset}")
+        }
+        SequenceVerdict::UnknownStart => format!(
+            "{producer} begins with sequence {first} at offset {offset}, and no deleted records explain it"
+        ),
+        SequenceVerdict::EpochRegression { previous } => format!(
+            "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
+        ),
+        SequenceVerdict::NewEpochNonzero => format!(
+            "{producer} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{note}"
+        ),
+        SequenceVerdict::Gap { missing, expected } => format!(
+            "{producer}: {} from {expected} on missing before offset {offset}{note}",
+            counted(missing as u64, "sequence", "sequences")
+        ),
+        SequenceVerdict::Duplicate => format!(
+            "{producer}: the batch of sequence {first} is stored again at offset {offset}{note}"
+        ),
+        SequenceVerdict::Rewind { back, expected } => format!(
+            "{producer} goes back by {}, from {expected} to {first}, at offset {offset}{note}",
+            counted(back as u64, "sequence", "sequences")
+        ),
+    }
 }
 
 /// Returns a remark about a producer that was silent so long that a broker may have forgotten it.
