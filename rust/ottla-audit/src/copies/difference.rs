@@ -215,27 +215,23 @@ impl Difference {
         )
     }
 
+    fn offsets(&self) -> String {
+        if self.first_offset == self.last_offset {
+            format!("offset {}", self.first_offset)
+        } else {
+            format!("offsets {} to {}", self.first_offset, self.last_offset)
+        }
+    }
+
     /// Returns the difference in a sentence; `copy` is the one it is about.
     pub fn message(&self, copy: usize, copies: &[Copy], names: &[String]) -> String {
-        let name = |copy: usize| names.get(copy).map_or("", String::as_str);
-        let list = |set: &BTreeSet<usize>| {
-            let names: Vec<&str> = set.iter().map(|&copy| name(copy)).collect();
-            match names.split_last() {
-                Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-                Some((last, _)) => (*last).to_owned(),
-                None => String::new(),
-            }
-        };
         let epoch = |copy: Option<usize>| {
             let span = copy.and_then(|copy| self.spans.get(copy));
             span.and_then(|span| span.leader_epoch).unwrap_or(-1)
         };
-        let (this, good) = (name(copy), list(&self.good));
-        let offsets = if self.first_offset == self.last_offset {
-            format!("offset {}", self.first_offset)
-        } else {
-            format!("offsets {} to {}", self.first_offset, self.last_offset)
-        };
+        let this = names.get(copy).map_or("", String::as_str);
+        let (good, bad) = (joined(names, &self.good), joined(names, &self.bad));
+        let offsets = self.offsets();
         match self.kind {
             DifferenceKind::Diverged => format!(
                 "{this} diverged from {good} at offset {}: its {offsets} are of leader epoch {}, theirs continue with epoch {}. An unclean election lost what is here; Kafka truncates this copy to offset {} when it follows again",
@@ -245,15 +241,13 @@ impl Difference {
                 self.first_offset
             ),
             DifferenceKind::DifferentBytes if self.good.is_empty() => format!(
-                "{offsets}: the batches on {} differ although every CRC is right; nothing shows which are as they were written",
-                list(&self.bad)
+                "{offsets}: the batches on {bad} differ although every CRC is right; nothing shows which are as they were written"
             ),
             DifferenceKind::DifferentBytes => format!(
                 "{offsets}: the bytes on {this} differ from those on {good}, although every CRC is right and the leader epoch is the same"
             ),
             DifferenceKind::LeaderEpoch if self.good.is_empty() => format!(
-                "{offsets}: the leader epochs of the batches on {} differ; everything that their CRC covers is the same",
-                list(&self.bad)
+                "{offsets}: the leader epochs of the batches on {bad} differ; everything that their CRC covers is the same"
             ),
             DifferenceKind::LeaderEpoch => format!(
                 "{offsets}: the leader epoch is {} on {this} and {} on {good}; everything that the CRC covers is the same",
@@ -277,6 +271,17 @@ impl Difference {
             }
             DifferenceKind::Compaction => format!("{offsets}: compacted at different times"),
         }
+    }
+}
+
+/// Returns the names of copies in a sentence.
+fn joined(names: &[String], copies: &BTreeSet<usize>) -> String {
+    let names: Vec<&str> =
+        copies.iter().filter_map(|&copy| names.get(copy)).map(String::as_str).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        Some((last, _)) => (*last).to_owned(),
+        None => String::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::partition::scan::PartitionScan;
 use crate::partition::side_check::proof::Proof;
+use crate::segment::epochs::EpochRun;
 
 /// Compares `leader-epoch-checkpoint` with the epochs of the batches; returns findings with the index
 /// of their segment.
@@ -19,51 +20,64 @@ pub(crate) fn compare(
         .enumerate()
         .flat_map(|(index, segment)| segment.leader_epochs.iter().map(move |run| (index, run)))
         .collect();
-    let stopped_cleanly = scan.segments.last().is_some_and(|s| s.context.stopped_cleanly);
-    let mut findings = Vec::new();
-    let ends = runs.iter().skip(1).map(|(_, run)| run.start_offset).chain([scan.log_end_offset]);
-    for ((index, run), following) in runs.iter().zip(ends) {
-        let covering = entries.partition_point(|&(_, start)| start <= run.start_offset);
-        let entry = covering.checked_sub(1).and_then(|last| entries.get(last));
-        let Some(&(epoch, start)) = entry else {
-            // A broker drops the epochs of records that it deletes, and has none of before it kept any.
-            continue;
-        };
-        if epoch != run.epoch {
-            let is_listed = entries.iter().any(|&(listed, _)| listed == run.epoch);
-            let is_newer = run.epoch > epoch && covering == entries.len();
-            if is_newer && !stopped_cleanly {
-                continue;
-            }
-            let message = format!(
-                "the batches from offset {} on have leader epoch {}, but according to leader-epoch-checkpoint epoch {epoch}, which starts at {start}, continues there",
-                run.start_offset, run.epoch
-            );
-            let finding = if run.batches == 1 && !is_listed {
-                Finding::new(FindingKind::LeaderEpochFault, message).at(run.position, run.size)
-            } else {
-                contradicts(&message).offsets(run.start_offset, run.start_offset)
-            };
-            findings.push((*index, finding.values(epoch, run.epoch)));
-            continue;
-        }
+    let check = EpochCheck {
+        entries,
+        stopped_cleanly: scan.segments.last().is_some_and(|s| s.context.stopped_cleanly),
         // In a log without missing offsets every offset has a batch, and so an epoch.
-        let inside = entries.get(covering).filter(|&&(_, start)| start < following);
-        if let Some(&(epoch, start)) = inside
-            && !proof.is_compacted
-            && !proof.is_damaged
-            && scan.holes == 0
-        {
-            let message = format!(
-                "according to leader-epoch-checkpoint epoch {epoch} starts at offset {start}, but the batches up to offset {} have epoch {}",
-                following.saturating_sub(1),
-                run.epoch
-            );
-            let finding = contradicts(&message).offsets(start, following.saturating_sub(1));
-            findings.push((*index, finding.values(run.epoch, epoch)));
+        is_whole: !proof.is_compacted && !proof.is_damaged && scan.holes == 0,
+    };
+    let ends = runs.iter().skip(1).map(|(_, run)| run.start_offset).chain([scan.log_end_offset]);
+    let found = runs
+        .iter()
+        .zip(ends)
+        .filter_map(|((index, run), end)| Some((*index, check.compare_run(run, end)?)));
+    found.collect()
+}
+
+/// The entries of `leader-epoch-checkpoint`, to be compared with batches.
+struct EpochCheck<'a> {
+    entries: &'a [(i32, i64)],
+    stopped_cleanly: bool,
+    is_whole: bool,
+}
+
+impl EpochCheck<'_> {
+    /// Compares batches of one epoch, after which another one starts at `end`.
+    fn compare_run(&self, run: &EpochRun, end: i64) -> Option<Finding> {
+        let covering = self.entries.partition_point(|&(_, start)| start <= run.start_offset);
+        // A broker drops the epochs of records that it deletes, and has none of before it kept any.
+        let &(epoch, start) = self.entries.get(covering.checked_sub(1)?)?;
+        if epoch != run.epoch {
+            let is_newer = run.epoch > epoch && covering == self.entries.len();
+            let is_unwritten = is_newer && !self.stopped_cleanly;
+            return (!is_unwritten).then(|| self.other_epoch(run, epoch, start));
         }
+        let &(next_epoch, next_start) = self.entries.get(covering)?;
+        if next_start >= end || !self.is_whole {
+            return None;
+        }
+        let last = end.saturating_sub(1);
+        let message = format!(
+            "according to leader-epoch-checkpoint epoch {next_epoch} starts at offset {next_start}, but the batches up to offset {last} have epoch {}",
+            run.epoch
+        );
+        Some(contradicts(&message).offsets(next_start, last).values(run.epoch, next_epoch))
     }
-    findings
+
+    /// Returns the finding about batches for which the checkpoint has another epoch.
+    fn other_epoch(&self, run: &EpochRun, epoch: i32, start: i64) -> Finding {
+        let is_listed = self.entries.iter().any(|&(listed, _)| listed == run.epoch);
+        let message = format!(
+            "the batches from offset {} on have leader epoch {}, but according to leader-epoch-checkpoint epoch {epoch}, which starts at {start}, continues there",
+            run.start_offset, run.epoch
+        );
+        let finding = if run.batches == 1 && !is_listed {
+            Finding::new(FindingKind::LeaderEpochFault, message).at(run.position, run.size)
+        } else {
+            contradicts(&message).offsets(run.start_offset, run.start_offset)
+        };
+        finding.values(epoch, run.epoch)
+    }
 }
 
 /// Returns the finding about the last entry of `leader-epoch-checkpoint`, if it starts beyond the end
