@@ -139,6 +139,6 @@ def test_bytes_are_text_in_json_where_they_are_utf8() -> None:
 def test_the_documentation_of_the_tables_is_current(root: Path) -> None:
     documented = (root / "docs" / "tables.md").read_text(encoding="utf-8")
     assert documented == tables_markdown(), (
-        "write it anew: python -c 'from ottla.audit import tables;"
-        ' print(tables.tables_markdown(), end="")\' > docs/tables.md'
+        "write it anew: python -c 'from ottla.audit.result import columns;"
+        ' print(columns.tables_markdown(), end="")\' > docs/tables.md'
     )
