@@ -65,6 +65,7 @@ __all__ = [
     "check_names",
     "committed_offsets",
     "compare_copies",
+    "count_readable_offsets",
     "decode_record",
     "directory_kind",
     "epoch_beyond_end",
@@ -439,6 +440,15 @@ class PartitionRecords:
     def __iter__(self) -> Iterator[Record]: ...
     def __next__(self) -> Record: ...
     stopped_by: Final[tuple[int, int] | None]
+
+def count_readable_offsets(
+    segments: Sequence[tuple[_Place, int | None]],
+    *,
+    start_offset: int,
+    stopped_cleanly: bool,
+    remainders: Sequence[tuple[int, int, Sequence[int]]],
+    progress: Callable[[int], bool] | None = None,
+) -> tuple[int, list[int]]: ...
 
 @final
 class Record:

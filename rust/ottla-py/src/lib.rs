@@ -31,6 +31,7 @@ mod partition;
 mod place;
 mod producer_state;
 mod progress;
+mod readable_offsets;
 mod reading;
 mod records;
 mod recovery;
@@ -94,6 +95,8 @@ mod _engine {
     use crate::producer_state::{
         AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,
     };
+    #[pymodule_export]
+    use crate::readable_offsets::count_readable_offsets;
     #[pymodule_export]
     use crate::reading::PartitionRecords;
 

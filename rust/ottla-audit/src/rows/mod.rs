@@ -7,6 +7,7 @@
 //! | [`batches`], [`records`] | the readers |
 //! | `advance`, `open_batch`, [`sheet`], [`headers`] | the pass in pieces, and the columns that it fills |
 //! | `reading` | what a consumer would get of a partition |
+//! | `readable_offsets` | how much of that is left when the log is cut |
 
 pub(crate) mod advance;
 pub mod batches;
@@ -14,6 +15,7 @@ pub mod columns;
 pub mod headers;
 pub(crate) mod open_batch;
 pub mod range;
+pub(crate) mod readable_offsets;
 pub(crate) mod reading;
 pub mod records;
 pub mod sheet;
