@@ -145,8 +145,20 @@ def test_patterns_choose_topics(tmp_path: Path) -> None:
 
 def test_a_pattern_that_matches_nothing_is_said(tmp_path: Path) -> None:
     result = ottla.audit(write_log_directory(tmp_path / "kafka"), topics=["nothing-*"])
-    assert [row["message"] for row in result.findings] == ["no topic matches 'nothing-*'"]
+    assert [row["message"] for row in result.findings] == [
+        "no topic matches 'nothing-*': topics here: orders, payments"
+    ]
     assert result.exit_code == 3
+
+
+def test_a_name_with_a_typo_is_told_with_what_is_near(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    (topic,) = ottla.audit(log_directory, topics=["ordres"]).findings
+    assert topic["message"] == (
+        "no topic matches 'ordres': did you mean orders? topics here: orders, payments"
+    )
+    (path,) = ottla.audit(tmp_path / "kafak" / "orders-0").findings
+    assert path["message"].endswith(f": did you mean {log_directory}?")
 
 
 @pytest.mark.parametrize(

@@ -188,11 +188,12 @@ def test_the_late_write_is_the_hanging_transaction_that_kafka_finds(
         assert row["coordinator_epoch"] == int(told["CoordinatorEpoch"])
         assert row["first_offset"] == int(told["StartOffset"])
         assert row["holds_last_stable_offset"] is True
-        abort = (
-            "kafka-transactions.sh --bootstrap-server HOST:9092 abort"
-            f" --topic {told['Topic']} --partition {told['Partition']}"
-        )
-        assert row["commands"][0] == f"{abort} --start-offset {told['StartOffset']}"
+        tool = "kafka-transactions.sh --bootstrap-server HOST:9092"
+        place = f"--topic {told['Topic']} --partition {told['Partition']}"
+        assert row["commands"][:2] == [
+            f"{tool} find-hanging {place}",
+            f"{tool} abort {place} --start-offset {told['StartOffset']}",
+        ]
 
 
 @pytest.mark.parametrize("name", TRANSACTIONAL)

@@ -152,6 +152,7 @@ def test_json_is_one_object_that_equals_the_text_in_its_numbers(
         "groups",
         "transactional_ids",
         "files",
+        "advice",
     ]
     assert result["version"] == ottla.__version__
     assert result["summary"] == {
@@ -263,15 +264,52 @@ def test_what_consumers_do_not_get_lawfully_is_a_sentence(run: Run, demo: Path) 
     assert "Transactions: 15 committed, 8 aborted, 2 open." in out
 
 
-def test_damage_comes_with_the_commands_that_let_consumers_go_on(
+def test_damage_is_told_with_the_offset_where_consumers_go_on_and_nothing_gives_records_up(
     run: Run, log_directory: Path
 ) -> None:
     damage(log_directory / "orders-1" / segment_name(12))
     out = run("audit", log_directory).out
-    assert "next good offset" in out
-    (seek,) = [line for line in out.splitlines() if "kafka-consumer-groups.sh" in line]
-    assert "--topic orders:1 --reset-offsets --to-offset " in seek
-    assert "  # Or, for all groups, delete every record below offset " in out
+    assert "next good offset 18" in out
+    text = " ".join(out.split())
+    assert "Otherwise consumers go on at offset 18: see `ottla explain crc-mismatch`" in text
+    assert "Do not delete .kafka_cleanshutdown: without it the start cuts the log off" in text
+    assert "kafka-delete-records.sh" not in out
+    assert "--to-offset" not in out
+
+
+def test_deeds_stand_in_the_report_with_their_price_and_the_best_first(
+    run: Run, log_directory: Path
+) -> None:
+    for name in ("orders-1", "payments-0"):
+        with (log_directory / name / segment_name(12)).open("ab") as file:
+            file.write(bytes(100))
+    damage(log_directory / "orders-1" / segment_name(12))
+    text = " ".join(run("audit", log_directory).out.split())
+    save, best, nothing = (
+        text.index(f"$ ottla read {log_directory}/orders-1 --format jsonl > orders-1.jsonl"),
+        text.index(
+            f"1. Delete orders-1/{segment_name(12, 'index')} and"
+            f" payments-0/{segment_name(12, 'index')}: keeps offsets 0 to 17; cuts off 3 readable"
+            " records of 21 in orders-1."
+        ),
+        text.index("Do nothing: orders-1 and payments-0 keep the broker from starting."),
+    )
+    assert save < best < nothing
+
+
+def test_where_other_copies_have_the_records_nothing_that_deletes_is_offered(
+    run: Run, tmp_path: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        write_log_directory(tmp_path / name)
+    (tmp_path / "b" / ".kafka_cleanshutdown").unlink()
+    (tmp_path / "b" / "recovery-point-offset-checkpoint").unlink()
+    damage(tmp_path / "b" / "orders-1" / segment_name(0))
+    named = [f"--replica={name}={tmp_path / name}" for name in ("a", "b", "c")]
+    text = " ".join(run("audit", *named).out.split())
+    assert "Next start: records will be cut off: b/orders-1" in text
+    assert "Another copy of orders-1 has what this one lacks: a and c (offsets 3 to 5)." in text
+    assert "Delete" not in text
 
 
 def test_a_configuration_makes_a_gap_lawful(run: Run, tmp_path: Path) -> None:

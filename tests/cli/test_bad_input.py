@@ -262,3 +262,15 @@ def test_a_setting_of_a_store_that_is_none_is_wrong_usage_and_not_repeated(
     ran = run(verb, "s3://bucket/logs", *twice, *NEEDED.get(verb, ()))
     assert ran.status == 64
     assert "region has two values" in ran.err
+
+
+def test_a_typo_is_no_reason_to_replace_a_disk(run: Run, tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    for words, what in (
+        ([log_directory, "--topic", "ordres"], "Name a topic that is there"),
+        ([tmp_path / "kafak"], "Check the path."),
+    ):
+        text = " ".join(run("audit", *words).out.split())
+        assert "did you mean" in text
+        assert f"What to do: {what}" in text
+        assert "disk" not in text

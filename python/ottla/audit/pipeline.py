@@ -5,8 +5,9 @@
 3. Judge each log as soon as its files are scanned, then compare it with its copies (`judge_scans`).
 4. Collect the results of all logs, in order (`judge.collector`).
 5. Predict the next start of each partition that has a finding (`judge.restarts`).
-6. Read the coordinators' topics: committed offsets, transactional ids (`judge.coordinators`).
-7. Fill the tables (`result`).
+6. Try what can be done before that start (`advice`).
+7. Read the coordinators' topics: committed offsets, transactional ids (`judge.coordinators`).
+8. Fill the tables (`result`).
 
 A `Runner` performs the stages that read files, with threads of this process (`run.threads`) or with
 tasks of a cluster (`ottla.spark`). Runners contain no rules of Kafka or of the audit.
@@ -18,6 +19,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
+from ottla.audit.advice.deeds import with_advice
 from ottla.audit.judge.collector import Collector
 from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
 from ottla.audit.judge.judge import judge_log
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ottla._engine import SegmentScan
+    from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.comparison import Comparison
     from ottla.audit.judge.context import Surroundings
@@ -62,6 +65,9 @@ class Runner(Protocol):
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> Iterable[Sequence[Row]]:
         """Returns the `rows` of each request, in order."""
+
+    def price_options(self, requests: Sequence[AdviceRequest]) -> Iterable[PartitionOptions | str]:
+        """Returns the `options` of each request, in order."""
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> Iterable[ReadAnswer | None]:
         """Returns the `rows` of each request, in order."""
@@ -97,6 +103,7 @@ def carry_out(runner: Runner) -> Outcome:
     started = time.monotonic()
     outcome = _scanned(runner)
     outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
+    outcome = with_advice(runner.plan, outcome, runner.price_options)
     outcome = with_coordinators(runner.plan, outcome, runner.read_coordinators)
     return replace(outcome, elapsed_s=time.monotonic() - started)
 

@@ -8,7 +8,7 @@ import textwrap
 
 import click
 
-from ottla.audit.catalogue.explain import CauseExplanation, Explanation, catalogue, causes
+from ottla.audit.catalogue.explain import CauseExplanation, Explanation, catalogue, causes, going_on
 from ottla.records import profile_differences
 from ottla.severity import SEVERITIES
 
@@ -50,6 +50,12 @@ def explain(name: str | None, profiles: bool) -> int:
     if name in rows:
         row = rows[name]
         _print_page(f"{name} ({row.severity})", "Causes", row, width)
+        for line in going_on(name):
+            if line.startswith("$"):
+                click.echo(textwrap.indent(line, "  "))
+            else:
+                click.echo()
+                click.echo(textwrap.fill(line, width, break_on_hyphens=False))
     if name in causes():
         if name in rows:
             click.echo()

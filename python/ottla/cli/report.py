@@ -21,6 +21,9 @@ from rich.text import Text
 
 from ottla.audit.catalogue.explain import catalogue, causes, commands
 from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.cli.next_start import advice_lines, put_aside_note
+from ottla.cli.remedies import Remedies
+from ottla.cli.words import count, offsets, shell_path
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
 
@@ -84,16 +87,17 @@ def print_report(result: AuditResult) -> None:
     if len(result.files):
         _print_scope(console, result)
     groups = _groups(result)
+    remedies = Remedies(result)
     for severity, name, findings in groups:
         if severity != "info":
             console.print()
-            _print_group(console, result, severity, name, findings)
+            _print_group(console, result, remedies, severity, name, findings)
     _print_restarts(console, result)
     topics = _topics(result)
     if topics:
         console.print()
         _print_topics(console, topics, is_sound=all(group[0] == "info" for group in groups))
-    notes = [*_transactions_note(result), *_gaps_note(result)]
+    notes = [*_transactions_note(result), *_gaps_note(result), *put_aside_note(result)]
     if notes or groups:
         console.print()
     for note in notes:
@@ -134,11 +138,11 @@ def _verdict(result: AuditResult) -> tuple[str, str]:
     counts["error"] -= not_read
     problems = [f for f in result.findings if f["severity"] != "info" and f["name"] != UNREADABLE]
     places = {(f["topic"], f["partition"]) for f in problems}
-    where = f"{len(places)} of {_count(result.summary.partitions, 'partition')}"
-    text = " and ".join(_count(counts[s], s) for s in ("error", "warning") if counts[s])
+    where = f"{len(places)} of {count(result.summary.partitions, 'partition')}"
+    text = " and ".join(count(counts[s], s) for s in ("error", "warning") if counts[s])
     if not_read:
         rest = f"; in the rest {text}" if text else ""
-        return f"INCOMPLETE: {_count(not_read, 'path')} could not be read{rest}", "bold red"
+        return f"INCOMPLETE: {count(not_read, 'path')} could not be read{rest}", "bold red"
     if counts["error"]:
         return f"DAMAGED: {text} in {where}", "bold red"
     if counts["warning"]:
@@ -150,10 +154,10 @@ def _print_scope(console: Console, result: AuditResult) -> None:
     summary = result.summary
     speed = f", {_size(summary.bytes / result.elapsed_s)}/s" if result.elapsed_s >= 1 else ""
     level = "" if result.level == "full" else f" at level {result.level}"
-    directory = f"{_shell_path(result.directory)}:"
+    directory = f"{shell_path(result.directory)}:"
     scope = (
-        f"{_count(summary.partitions, 'partition')},"
-        f" {_count(summary.batches, 'batch', 'batches')}, {_count(summary.records, 'record')},"
+        f"{count(summary.partitions, 'partition')},"
+        f" {count(summary.batches, 'batch', 'batches')}, {count(summary.records, 'record')},"
         f" {_size(summary.bytes)} in {result.elapsed_s:.2f} s{speed}{level}"
     )
     if len(directory) + len(scope) < console.width:
@@ -218,7 +222,7 @@ def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool)
         note = f", {len(problems)} of them with errors or warnings" if problems else ""
         if not (is_sound or problems):
             note = ", all without errors or warnings"
-        _print_wrapped(console, f"and {_count(len(rest), 'more topic')}{note}")
+        _print_wrapped(console, f"and {count(len(rest), 'more topic')}{note}")
 
 
 def _transactions_note(result: AuditResult) -> Iterator[str]:
@@ -262,15 +266,16 @@ def _is_lawful(cause: str | None) -> bool:
 def _print_group(
     console: Console,
     result: AuditResult,
+    remedies: Remedies,
     severity: Severity,
     name: str,
     findings: Sequence[dict[str, Any]],
 ) -> None:
     """Prints findings of one name: what it means, where it is, what to do."""
     explanation = catalogue().get(name)
-    count = f" ({len(findings):,})" if len(findings) > 1 else ""
+    total = f" ({len(findings):,})" if len(findings) > 1 else ""
     meaning = f": {explanation.meaning}" if explanation else ""
-    _print_title(console, severity, name, f"{count}{meaning}")
+    _print_title(console, severity, name, f"{total}{meaning}")
     shown = findings[:PLACES_SHOWN]
     for number, finding in enumerate(shown):
         with_message = number == 0 or (severity == "error" and len(findings) <= PLACES_SHOWN)
@@ -279,8 +284,10 @@ def _print_group(
         _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
     if name == "timestamp-suspect":
         _print_retention(console, result, findings)
-    action = _action(result, name, findings)
-    if action:
+    actions = remedies.of_all(shown)
+    if not actions and (action := _action(result, name, findings)):
+        actions = [action]
+    for action in actions:
         _print_wrapped(console, f"What to do: {action}", 2)
     for line in _commands(result, shown):
         style = "dim" if line.startswith("$") else ""
@@ -306,27 +313,26 @@ def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[s
     lines = []
     for number, finding in enumerate(findings):
         path = _path(result, finding)
-        own = commands(finding, path, _producer(result, finding))
+        own = commands(finding, path)
         if finding["name"] == "open-transaction":
             # These take the coordinator's state into account.
             own = list(finding["commands"])
         if len(findings) > 1:
-            diagnostics = ("ottla ", " find-hanging ", " describe ")
-            repairs = [line for line in own if not any(word in line for word in diagnostics)]
-            own = [*own[: number == 0], *repairs[:1]]
+            own = [*own[: number == 0], *_repair(own)]
         saves = [line for row in _differences(result, finding) for line in row["commands"]]
         own = [*saves, *own]
-        lines += [line for line in dict.fromkeys(own) if f"$ {line}" not in lines]
-        lines = [line if line.startswith(("$ ", "#")) else f"$ {line}" for line in lines]
-    return lines
+        lines += [line for line in dict.fromkeys(own) if line not in lines]
+    return [line if line.startswith("#") else f"$ {line}" for line in lines]
 
 
-def _producer(result: AuditResult, finding: dict[str, Any]) -> dict[str, Any] | None:
-    if finding["name"] != "open-transaction":
-        return None
-    key = (finding["topic"], finding["partition"], finding["producer_id"])
-    rows = (r for r in result.producers if (r["topic"], r["partition"], r["producer_id"]) == key)
-    return next(rows, None)
+def _repair(commands_of_finding: Sequence[str]) -> Sequence[str]:
+    """Returns the first command that does not only look, with the remark above it."""
+    diagnostics = ("ottla ", " find-hanging ", " describe ")
+    for number, line in enumerate(commands_of_finding):
+        if not line.startswith("#") and not any(word in line for word in diagnostics):
+            has_remark = number > 0 and commands_of_finding[number - 1].startswith("#")
+            return commands_of_finding[number - has_remark : number + 1]
+    return []
 
 
 def _differences(result: AuditResult, finding: dict[str, Any]) -> list[dict[str, Any]]:
@@ -383,12 +389,19 @@ def _print_restarts(console: Console, result: AuditResult) -> None:
             continue
         shown = ", ".join(f"{r['directory']} ({_restart_text(r)})" for r in found[:PLACES_SHOWN])
         more = f" and {len(found) - PLACES_SHOWN:,} more" if len(found) > PLACES_SHOWN else ""
-        sentence = f"{_NEXT_START} {meaning}: {shown}{more}. {found[0]['action']}."
+        # Nothing but a file that is written helps those that are put aside.
+        action = f" {found[0]['action']}." if outcome == "put-aside" else ""
+        sentence = f"{_NEXT_START} {meaning}: {shown}{more}.{action}"
         for number, line in enumerate(_wrap(sentence, console.width)):
             text = Text(line)
             if number == 0:
                 text.stylize(_STYLES[severity], 0, len(_NEXT_START))
             console.print(text, soft_wrap=True)
+    for line in advice_lines(result):
+        if line.startswith("$"):
+            console.print(f"  {line}", soft_wrap=True, style="dim")
+        else:
+            _print_wrapped(console, line, 2)
 
 
 def _restart_text(row: dict[str, Any]) -> str:
@@ -399,9 +412,9 @@ def _restart_text(row: dict[str, Any]) -> str:
     if row["offsets_lost"]:
         parts[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"
     if row["segments_deleted"]:
-        parts.append(f"{_count(len(row['segments_deleted']), 'segment')} deleted")
+        parts.append(f"{count(len(row['segments_deleted']), 'segment')} deleted")
     if row["exposed_transactions"]:
-        parts.append(_count(row["exposed_transactions"], "transaction"))
+        parts.append(count(row["exposed_transactions"], "transaction"))
     return ", ".join(parts)
 
 
@@ -410,8 +423,8 @@ def _print_one_line(console: Console, name: str, findings: Sequence[dict[str, An
     places = dict.fromkeys(finding["place"] for finding in findings)
     shown = ", ".join([*places][:PLACES_SHOWN])
     more = f" and {len(places) - PLACES_SHOWN:,} more" if len(places) > PLACES_SHOWN else ""
-    count = f" ({len(findings):,})" if len(findings) > 1 else ""
-    _print_title(console, "info", name, f"{count}: {shown}{more}")
+    total = f" ({len(findings):,})" if len(findings) > 1 else ""
+    _print_title(console, "info", name, f"{total}: {shown}{more}")
 
 
 def _print_title(console: Console, severity: Severity, name: str, rest: str) -> None:
@@ -430,7 +443,7 @@ def _print_place(console: Console, finding: dict[str, Any], *, with_message: boo
     if finding["position"] is not None:
         details.append(f"position {finding['position']}")
     if finding["first_offset"] is not None:
-        details.append(_offsets(finding["first_offset"], finding["last_offset"]))
+        details.append(offsets(finding["first_offset"], finding["last_offset"]))
     if finding["severity"] == "error" and finding["next_good_offset"] is not None:
         details.append(f"next good offset {finding['next_good_offset']}")
     console.print("  " + ", ".join([place, *details]), soft_wrap=True)
@@ -453,29 +466,8 @@ def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:
     """Returns the path of the finding's file, None if no shell could open it by that path."""
     if finding["file"] is None:
         return None
-    path = _shell_path(os.path.join(result.directory, finding["file"]))
+    path = shell_path(os.path.join(result.directory, finding["file"]))
     return path if store_of(os.fsencode(path)) or os.path.exists(path) else None
-
-
-def _shell_path(path: str) -> str:
-    """Returns a path relative to the working directory if it is below, else absolute or a URI."""
-    if not path or store_of(os.fsencode(path)):
-        return path or "several stores"
-    relative = os.path.relpath(path)
-    return path if relative.split(os.sep, 1)[0] == os.pardir else relative
-
-
-def _offsets(first: int, last: int | None) -> str:
-    return f"offset {first}" if last is None or last == first else f"offsets {first} to {last}"
-
-
-def _count(number: int, singular: str, plural: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> _count(1, "batch", "batches"), _count(1200, "batch", "batches")
-    ('1 batch', '1,200 batches')
-    """
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def _size(size: float) -> str:

@@ -17,7 +17,7 @@ from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_
 from ottla.storage import ANYWHERE, AnyFiles, full_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ottla.storage import Files, Place, Source
 
@@ -218,6 +218,46 @@ def predict_starts(
         )
         for start in starts
     ]
+
+
+def predict_start_without(
+    directory: bytes,
+    gone: Collection[bytes],
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int,
+    aborted: Sequence[tuple[int, int, int]],
+    progress: Callable[[int], bool] | None = None,
+    files: Files = ANYWHERE,
+) -> RecoveryPrediction:
+    """`predict_recovery` over a directory as it would be without some of its files.
+
+    Args:
+        directory: of the partition.
+        gone: names of these files.
+        clean: see `predict_recovery`, like the three that follow.
+        recovery_point: see there.
+        log_start_offset: see there.
+        aborted: see there.
+        progress: called with the bytes read so far; stops by returning false.
+        files: where the partition is read.
+
+    Raises:
+        OSError: the directory or a file cannot be read.
+        AuditCancelledError: `progress` said so.
+    """
+    places = _places(directory, files)
+    after = _engine.predict_recovery(
+        {name: place for name, place in places.items() if name not in gone},
+        partition=display(os.path.basename(directory)),
+        clean=clean,
+        recovery_point=recovery_point,
+        log_start_offset=log_start_offset,
+        aborted=aborted,
+        progress=progress or _go_on,
+    )
+    return _prediction(after, directory, clean=clean)
 
 
 def _go_on(_: int) -> bool:

@@ -154,7 +154,7 @@ impl PartitionScan {
             "producer_id": id,
             "producer_epoch": open.producer_epoch,
             "coordinator_epoch": producer.coordinator_epoch,
-            "state": if inner.is_hanging(open) { "hanging" } else { "open" },
+            "state": "open",
             "first_offset": open.first_offset,
             "last_offset": open.last_offset,
             "marker_offset": None::<i64>,

@@ -5,7 +5,15 @@ import shlex
 from pathlib import Path
 
 import pytest
-from ottla.audit.catalogue.explain import catalogue, commands, explain, findings_markdown
+from ottla.audit.catalogue.explain import (
+    catalogue,
+    commands,
+    explain,
+    findings_markdown,
+    going_on,
+    offset_after,
+    transaction_commands,
+)
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.audit.result.columns import TABLES
 from ottla.severity import SEVERITIES
@@ -70,40 +78,55 @@ def test_a_file_beside_segments_can_be_built_anew() -> None:
     assert commands(harmless, "orders-3/00000000000000000000.index") == []
 
 
-def test_an_open_transaction_can_be_looked_up_in_the_cluster() -> None:
-    young = finding("open-transaction", severity="info", first_offset=12)
-    (line,) = commands(young, None)
+@pytest.mark.parametrize("severity", ["info", "warning"])
+def test_an_open_transaction_is_looked_up_in_the_cluster_however_old_it_is(severity: str) -> None:
+    (line,) = commands(finding("open-transaction", severity=severity, first_offset=12), None)
     assert line.startswith("kafka-transactions.sh --bootstrap-server HOST:9092 find-hanging")
     assert line.endswith("--topic orders --partition 3")
 
 
-def test_a_hanging_transaction_is_aborted_by_its_start_or_on_older_brokers_by_its_producer() -> (
-    None
-):
-    old = finding("open-transaction", severity="warning", first_offset=12, producer_id=7)
-    producer = {"producer_epoch": 2, "coordinator_epoch": -1}
-    abort = "kafka-transactions.sh --bootstrap-server HOST:9092 abort --topic orders --partition 3"
-    assert commands(old, None, producer) == [
-        f"{abort} --start-offset 12",
-        f"{abort} --producer-id 7 --producer-epoch 2 --coordinator-epoch 0",
-    ]
-
-
-def test_consumers_stopped_by_damage_are_told_how_to_go_on() -> None:
-    damaged = finding("damaged-range", severity="error", next_good_offset=15)
-    seek, remark, document, delete = commands(damaged, None)
-    assert remark == "# Or, for all groups, delete every record below offset 15:"
-    assert seek == (
-        "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --group GROUP"
-        " --topic orders:3 --reset-offsets --to-offset 15 --execute"
-    )
-    command, text, _, file = shlex.split(document)
-    assert (command, file) == ("echo", delete.split()[-1])
-    assert json.loads(text) == {
-        "partitions": [{"topic": "orders", "partition": 3, "offset": 15}],
-        "version": 1,
+def test_a_hanging_transaction_is_looked_up_then_aborted_by_its_start_or_by_its_producer() -> None:
+    tool = "kafka-transactions.sh --bootstrap-server HOST:9092"
+    hanging = {
+        "topic": "orders",
+        "partition": 3,
+        "state": "hanging",
+        "first_offset": 12,
+        "producer_id": 7,
+        "producer_epoch": 2,
+        "coordinator_epoch": -1,
     }
-    assert delete.startswith("kafka-delete-records.sh --bootstrap-server HOST:9092 --offset-json-")
+    producer = "--producer-id 7 --producer-epoch 2 --coordinator-epoch 0"
+    assert transaction_commands(hanging) == [
+        f"{tool} find-hanging --topic orders --partition 3",
+        f"{tool} abort --topic orders --partition 3 --start-offset 12",
+        "# Brokers before Kafka 3.0:",
+        f"{tool} abort --topic orders --partition 3 {producer}",
+    ]
+    assert transaction_commands({**hanging, "state": "committed"}) == []
+
+
+def test_no_command_of_a_finding_gives_records_up() -> None:
+    damaged = finding("damaged-range", severity="error", next_good_offset=15)
+    assert commands(damaged, None) == []
+    assert offset_after(damaged) == 15
+
+
+def test_going_on_behind_damage_comes_with_what_it_takes_and_what_it_costs() -> None:
+    lines = going_on("damaged-range")
+    text = " ".join(lines)
+    members = text.index("--describe --members")
+    assert "running members" in text[:members]
+    assert members < text.index("--to-offset OFFSET --dry-run") < text.index("--execute")
+    assert text.index("no way back") < text.index("kafka-delete-records.sh")
+    (document,) = [line for line in lines if line.startswith("$ echo ")]
+    command, content, *_ = shlex.split(document.removeprefix("$ "))
+    assert command == "echo"
+    assert json.loads(content.replace("PARTITION", "3").replace("OFFSET", "15")) == {
+        "version": 1,
+        "partitions": [{"topic": "TOPIC", "partition": 3, "offset": 15}],
+    }
+    assert going_on("open-transaction") == []
 
 
 def test_the_documentation_of_the_findings_is_current(root: Path) -> None:

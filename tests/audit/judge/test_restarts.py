@@ -21,14 +21,14 @@ def test_partitions_without_a_finding_have_no_row(tmp_path: Path) -> None:
     assert rows_of(write_log_directory(tmp_path / "kafka")) == []
 
 
-def test_zeros_after_a_clean_stop_tell_to_delete_the_mark_of_it(tmp_path: Path) -> None:
+def test_zeros_after_a_clean_stop_come_with_the_deed_that_was_tried(tmp_path: Path) -> None:
     log_directory = write_log_directory(tmp_path / "kafka")
     with (log_directory / "orders-1" / segment_name(12)).open("ab") as file:
         file.write(bytes(100))
     clean, unclean = rows_of(log_directory)
     assert (clean["directory"], clean["topic"], clean["partition"]) == ("orders-1", "orders", 1)
     assert (clean["stop"], clean["is_next"], clean["outcome"]) == ("clean", True, "refuses")
-    assert clean["action"].startswith("Delete .kafka_cleanshutdown")
+    assert clean["action"] == f"Delete orders-1/{segment_name(12, 'index')}"
     assert (clean["opens"], clean["log_end_offset"], clean["bytes_cut"]) == (False, None, None)
     assert (unclean["stop"], unclean["is_next"], unclean["outcome"]) == ("unclean", False, "opens")
     assert (unclean["bytes_cut"], unclean["offsets_lost"]) == (100, 0)

@@ -172,7 +172,7 @@ def test_arguments_are_those_of_the_embedded_audit(spark: Any, demo: Path) -> No
 def test_tables_are_asked_by_name_and_by_sql(spark: Any, demo: Path) -> None:
     result = ottla.spark.audit(spark, demo, topics=["refunds"])
     query = "select state, count(*) from transactions group by state order by state"
-    expected = [("aborted", 3), ("committed", 2), ("hanging", 2)]
+    expected = [("aborted", 3), ("committed", 2), ("open", 2)]
     assert [tuple(row) for row in result.sql(query).collect()] == expected
     with pytest.raises(AttributeError, match="no attribute or table 'nothing'; tables: files"):
         _ = result.nothing

@@ -7,7 +7,6 @@ repair them.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from functools import cache
@@ -18,7 +17,7 @@ from ottla._engine import CauseExplanation, Explanation
 from ottla.severity import SEVERITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = [
     "HOST",
@@ -29,6 +28,9 @@ __all__ = [
     "commands",
     "explain",
     "findings_markdown",
+    "force_commands",
+    "going_on",
+    "offset_after",
     "transaction_commands",
 ]
 
@@ -64,15 +66,12 @@ def explain(name: str) -> Explanation:
     return catalogue()[name]
 
 
-def commands(
-    finding: Mapping[str, Any], path: str | None, producer: Mapping[str, Any] | None = None
-) -> list[str]:
+def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
     """Returns commands that diagnose or repair a finding.
 
     Args:
         finding: a row of the `findings` table.
         path: path of its file, relative to the user's working directory or absolute.
-        producer: the row of the `producers` table of its producer, if there is one.
     """
     lines = []
     kind = explain(finding["name"])
@@ -82,25 +81,13 @@ def commands(
     if path is not None and kind.is_rebuildable and finding["severity"] != "info":
         partition, _ = os.path.split(path)
         lines.append(f"ottla rebuild {shlex.quote(partition or '.')} --output rebuilt")
-    if finding["topic"] is None or finding["partition"] is None:
-        return lines
-    if finding["name"] == "open-transaction" and finding["first_offset"] is not None:
-        transaction = {
-            "topic": finding["topic"],
-            "partition": finding["partition"],
-            "first_offset": finding["first_offset"],
-            "producer_id": finding["producer_id"],
-            "producer_epoch": producer and producer["producer_epoch"],
-            "coordinator_epoch": producer and producer["coordinator_epoch"],
-            "state": "open" if finding["severity"] == "info" else "hanging",
-        }
-        return transaction_commands(transaction)
-    if (offset_after := _offset_after(finding)) is not None:
-        lines += _skip(finding["topic"], finding["partition"], offset_after)
+    if finding["name"] == "open-transaction" and finding["partition"] is not None:
+        # However old it is, only its coordinator can tell that it hangs.
+        return transaction_commands({**finding, "state": "open"})
     return lines
 
 
-def _offset_after(finding: Mapping[str, Any]) -> int | None:
+def offset_after(finding: Mapping[str, Any]) -> int | None:
     """Returns the offset at which consumers stopped by a finding can continue."""
     resume_at = explain(finding["name"]).resume_at
     if resume_at is None or finding["severity"] != "error":
@@ -112,48 +99,112 @@ def _offset_after(finding: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _skip(topic: str, partition: int, offset: int) -> list[str]:
-    """Returns commands that let one group, or all of them, continue at an offset."""
-    document = {
-        "partitions": [{"topic": topic, "partition": partition, "offset": offset}],
-        "version": 1,
-    }
-    name = shlex.quote(f"delete-{topic}-{partition}.json")
+def going_on(name: str) -> list[str]:
+    """How consumers get behind a finding that stops them, by any means: sentences and commands.
+
+    It stands apart from the audit's report, because it gives records up: there is no way back.
+
+    >>> going_on("crc-mismatch")[0]
+    'If no other replica has the records:'
+    >>> going_on("offset-gap")
+    []
+    """
+    if explain(name).resume_at is None:
+        return []
+    tool = f"$ kafka-consumer-groups.sh --bootstrap-server {HOST} --group GROUP \\\n    "
+    reset = f"{tool}--topic TOPIC:PARTITION --reset-offsets --to-offset OFFSET"
     return [
-        (
-            f"kafka-consumer-groups.sh --bootstrap-server {HOST} --group GROUP"
-            f" --topic {shlex.quote(f'{topic}:{partition}')} --reset-offsets"
-            f" --to-offset {offset} --execute"
-        ),
-        f"# Or, for all groups, delete every record below offset {offset}:",
-        f"echo {shlex.quote(json.dumps(document))} > {name}",
-        f"kafka-delete-records.sh --bootstrap-server {HOST} --offset-json-file {name}",
+        "If no other replica has the records:",
+        _WHERE_TO_GO_ON,
+        _ONE_GROUP,
+        f"{tool}--describe --members",
+        f"{reset} --dry-run",
+        f"{reset} --execute",
+        _EVERY_GROUP,
+        f"$ echo '{_DELETED_RECORDS}' \\\n    > delete.json",
+        _DELETE,
     ]
+
+
+_WHERE_TO_GO_ON = (
+    "Consumers go on where the finding says next_good_offset (of undecodable and record-fault also"
+    " one behind its last offset), which is OFFSET here. Save the records that can be read first,"
+    " with ottla read."
+)
+_ONE_GROUP = (
+    "One group: stop all its members, and see that none runs. A group with running members is not"
+    " reset, and one that is started too early commits its old offset again. The group never gets"
+    " the records between."
+)
+_EVERY_GROUP = (
+    "Every group: this deletes all records below OFFSET, on all replicas, for ever. There is no way"
+    " back, so do it only where nobody needs them, or after they are saved elsewhere."
+)
+_DELETE = (
+    f"$ kafka-delete-records.sh --bootstrap-server {HOST} \\\n    --offset-json-file delete.json"
+)
+_DELETED_RECORDS = (
+    '{"version": 1, "partitions":\n'
+    '    [{"topic": "TOPIC", "partition": PARTITION, "offset": OFFSET}]}'
+)
 
 
 def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
     """Returns commands that end a hanging transaction, or examine an open one.
 
-    `abort --start-offset` asks the partition's leader for the producer (Kafka 3.0 and later); older
-    brokers need the second form, which names it.
+    `find-hanging` comes before `abort`: the cluster may know more than the log directory. `abort
+    --start-offset` asks the partition's leader for the producer, and needs brokers of Kafka 3.0 or
+    later; the second form names the producer, for older ones.
 
     Args:
         transaction: a row of the `transactions` table.
     """
     tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
     place = f"--topic {shlex.quote(transaction['topic'])} --partition {transaction['partition']}"
-    if transaction["state"] == "open":
-        return [f"{tool} find-hanging {place}"]
-    if transaction["state"] != "hanging":
+    if transaction["state"] not in ("open", "hanging"):
         return []
-    lines = [f"{tool} abort {place} --start-offset {transaction['first_offset']}"]
+    lines = [f"{tool} find-hanging {place}"]
+    if transaction["state"] == "open":
+        return lines
+    lines.append(f"{tool} abort {place} --start-offset {transaction['first_offset']}")
     epoch, coordinator = transaction["producer_epoch"], transaction["coordinator_epoch"]
     if transaction["producer_id"] is not None and epoch is not None:
-        lines.append(
-            f"{tool} abort {place} --producer-id {transaction['producer_id']}"
-            f" --producer-epoch {epoch} --coordinator-epoch {max(coordinator, 0)}"
-        )
+        lines += [
+            "# Brokers before Kafka 3.0:",
+            (
+                f"{tool} abort {place} --producer-id {transaction['producer_id']}"
+                f" --producer-epoch {epoch} --coordinator-epoch {max(coordinator, 0)}"
+            ),
+        ]
     return lines
+
+
+def force_commands(transactional_id: str) -> list[str]:
+    """Returns commands that end the transaction of a transactional id, whoever has it."""
+    tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
+    name = shlex.quote(transactional_id)
+    return [
+        f"{tool} describe --transactional-id {name}",
+        # KIP-939
+        "# Kafka 4.1 and later; before, start a producer with this transactional id:",
+        f"{tool} forceTerminateTransaction --transactionalId {name}",
+    ]
+
+
+def _going_on_markdown() -> Iterator[str]:
+    stopping = [row.name for row in catalogue().values() if row.resume_at is not None]
+    names = [f"`{name}`" for name in stopping]
+    yield f"A consumer stops at {', '.join(names[:-1])} and {names[-1]}, where these are errors."
+    is_command = False
+    for line in going_on(stopping[0]):
+        if line.startswith("$"):
+            yield from () if is_command else ("", "```console")
+        else:
+            yield from ("```", "") if is_command else ("",)
+        is_command = line.startswith("$")
+        yield line
+    if is_command:
+        yield "```"
 
 
 def findings_markdown() -> str:
@@ -179,6 +230,7 @@ def findings_markdown() -> str:
                 f"- What to do: {row.action}",
                 f"- In Kafka: {row.kafka}",
             ]
+    lines += ["", "## Going on behind damage", "", *_going_on_markdown()]
     lines += [
         "",
         "## Causes of gaps",

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.judge import ENGINE_TABLES
+from ottla.audit.judge.near import near_names, near_paths
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ottla.audit.advice.deed import Deed
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
     from ottla.audit.plan.plan import Plan
@@ -46,6 +48,8 @@ class Outcome:
     """Rows of `OUTCOME_TABLES`, each with its partition."""
     recovery: tuple[Row, ...] = ()
     """Rows of the table `recovery`."""
+    advice: tuple[Deed, ...] = ()
+    """Deeds before the next start, the best first for each log directory."""
     elapsed_s: float = 0.0
     read_again: int = 0
     """Ranges that were read twice because they do not continue the ones before."""
@@ -158,14 +162,16 @@ class Collector:
 def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]:
     inventory = plan.inventory
     for unreadable in inventory.unreadable:
-        yield _unreadable(inventory, unreadable.path, unreadable.reason, None)
+        missing = unreadable.reason + near_paths(unreadable.path)
+        yield _unreadable(inventory, unreadable.path, missing, None)
     for log in plan.logs:
         for file in log.files:
             reason = file.fault or reasons.get(file.path)
             if reason is not None:
                 yield _unreadable(inventory, file.path, reason, log.partition)
     for pattern in plan.unmatched_topics:
-        message = f"no topic matches {pattern!r}"
+        names = {p.topic for p in inventory.partitions if p.topic is not None}
+        message = f"no topic matches {pattern!r}{near_names(pattern, names, 'topics')}"
         yield make_finding(UNREADABLE, message, path=None, pattern=pattern)
 
 

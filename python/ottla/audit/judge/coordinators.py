@@ -8,13 +8,12 @@ with the largest log end offset counts.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
-from ottla.audit.catalogue.explain import HOST
+from ottla.audit.catalogue.explain import force_commands, transaction_commands
 from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
@@ -301,8 +300,8 @@ class _TransactionalProducers:
         self._known = {
             (locations.cluster(partition), row["producer_id"]): dict(row) for partition, row in ids
         }
-        self._epochs: dict[tuple[bytes, int | None], int] = {
-            (partition.directory, row["producer_id"]): row["producer_epoch"]
+        self._open: dict[tuple[bytes, int | None], Mapping[str, Any]] = {
+            (partition.directory, row["producer_id"]): row
             for partition, row in transactions
             if row["state"] in UNENDED
         }
@@ -331,24 +330,21 @@ class _TransactionalProducers:
         if finding.name != "open-transaction" or partition is None:
             return finding
         known = self._known.get((self._locations.cluster(partition), finding.producer_id))
-        producer_epoch = self._epochs.get((partition.directory, finding.producer_id))
-        if known is None or producer_epoch is None:
+        row = self._open.get((partition.directory, finding.producer_id))
+        if known is None or row is None:
             return finding
         name = known["transactional_id"]
-        if self._is_ongoing(known, producer_epoch, partition):
+        if self._is_ongoing(known, row["producer_epoch"], partition):
             message = (
                 f"{finding.message}; transactional id {name} is {known['state']}, with a timeout of"
                 f" {known['timeout_ms']} ms"
             )
-            tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
-            commands = (
-                # Kafka 4.1 and later (KIP-939).
-                f"{tool} forceTerminateTransaction --transactionalId {shlex.quote(name)}",
-                f"{tool} describe --transactional-id {shlex.quote(name)}",
-            )
+            commands = tuple(force_commands(name))
             return replace(finding, message=message, commands=commands)
         message = (
             f"{finding.message}; nothing will end it: the coordinator has transactional id {name}"
             f" as {known['state']} in epoch {known['producer_epoch']}, without this partition"
         )
-        return replace(finding, message=message, severity="warning")
+        place = {"topic": partition.topic, "partition": partition.partition, "state": "hanging"}
+        commands = tuple(transaction_commands({**row, **place}))
+        return replace(finding, message=message, severity="warning", commands=commands)

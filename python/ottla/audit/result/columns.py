@@ -69,7 +69,11 @@ TRANSACTIONS = (
     Column("producer_id", "int64", "producer id"),
     Column("producer_epoch", "int32", "producer epoch"),
     Column("coordinator_epoch", "int32", "epoch of the marker's coordinator; -1 for none"),
-    Column("state", "string", "committed, aborted, open, or hanging: open for longer than allowed"),
+    Column(
+        "state",
+        "string",
+        "committed, aborted, open, or hanging: unknown to its coordinator",
+    ),
     Column("first_offset", "int64", "offset of its first record"),
     Column("last_offset", "int64", "offset of its last record"),
     Column("marker_offset", "int64", "offset of its end marker"),

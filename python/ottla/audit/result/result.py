@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla._engine import TableBatch
+    from ottla.audit.advice.deed import Deed
     from ottla.audit.catalogue.findings import Finding, PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.packed import ScannedFile
@@ -85,6 +86,10 @@ class AuditResult:
     """What the next start of a broker does to the partitions that have a finding."""
     groups: Table
     transactional_ids: Table
+    advice: tuple[Deed, ...]
+    """What to do before the next start: for each log directory whose next start changes or refuses
+    anything, or that has side files to be made anew, deeds with their price, the best first.
+    `docs/advice.md` tells more."""
     directory: str
     """The directory that file names are relative to."""
     level: str
@@ -150,7 +155,7 @@ class AuditResult:
             >>> result = audit("examples/data", topics=["refunds"])
             >>> query = "select state, count(*) from transactions group by state order by state"
             >>> result.sql(query).fetchall()
-            [('aborted', 3), ('committed', 2), ('hanging', 2)]
+            [('aborted', 3), ('committed', 2), ('open', 2)]
 
         Raises:
             MissingDependencyError: DuckDB is not installed.
@@ -195,7 +200,12 @@ class AuditResult:
             for number, row in enumerate(table.rows()):
                 yield ("\n  " if number == 0 else ",\n  ") + json_line(table.columns, row)
             yield "]"
-        yield "}\n"
+        yield ',\n "advice": ['
+        for number, deed in enumerate(self.advice):
+            yield ("\n  " if number == 0 else ",\n  ") + json.dumps(
+                asdict(deed), ensure_ascii=False
+            )
+        yield "]}\n"
 
 
 def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) -> AuditResult:
@@ -225,12 +235,13 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         files=Table.of_iterator("files", lambda: _file_rows(plan, outcome), files),
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
-        findings=Table.of_rows("findings", list(_finding_rows(outcome, displayed))),
+        findings=Table.of_rows("findings", list(_finding_rows(displayed))),
         recovery=Table.of_rows("recovery", outcome.recovery),
         **{
             name: _engine_table(name, plan, outcome)
             for name in (*OUTCOME_TABLES, *COORDINATOR_TABLES)
         },
+        advice=outcome.advice,
         directory=display(plan.inventory.base),
         level=level,
         fail_on=fail_on,
@@ -344,22 +355,13 @@ def _place_of(finding: Finding, placed: PlacedFinding, inventory: Inventory) -> 
     return finding.file or finding.topic or ""
 
 
-def _finding_rows(
-    outcome: Outcome, displayed: Sequence[tuple[Finding, PlacedFinding]]
-) -> Iterator[Row]:
+def _finding_rows(displayed: Sequence[tuple[Finding, PlacedFinding]]) -> Iterator[Row]:
     names = [column.name for column in FINDINGS]
     values = attrgetter(*names)
-    wanted = {f.directory for f in outcome.findings if f.name == "open-transaction"}
-    producers = {
-        (partition.directory, row["producer_id"]): row
-        for partition, row in (outcome.tables["producers"] if wanted else ())
-        if partition.directory in wanted
-    }
     for finding, placed in displayed:
         row = dict(zip(names, values(finding), strict=True))
         path = None if placed.path is None else display(placed.path)
-        producer = producers.get((placed.directory or b"", placed.producer_id))
-        row["commands"] = finding.commands or tuple(commands(row, path, producer))
+        row["commands"] = finding.commands or tuple(commands(row, path))
         yield tuple(row.values())
 
 

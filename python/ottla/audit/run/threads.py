@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
@@ -24,9 +24,10 @@ from ottla.logs.checkpoints import Checkpoints
 from ottla.storage import reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ottla import _engine
+    from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
     from ottla.audit.judge.collector import Collector
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
     from ottla.audit.judge.restarts import StartRequest
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry
     from ottla.logs.names import FileKind
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
 
 
 def default_threads() -> int:
@@ -123,19 +127,29 @@ class ThreadRunner:
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`. Predicts several starts in parallel."""
+        checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
+        return self._each(lambda r: r.rows(checkpoints, files, self.pace.again()), requests)
+
+    def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
+        """See `Runner`. Prices several partitions in parallel."""
+        checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
+        return self._each(lambda r: r.options(checkpoints, files, self.pace.again()), requests)
+
+    def _each(
+        self, carry_out: Callable[[Request], Answer], requests: Sequence[Request]
+    ) -> list[Answer]:
+        """Carries out several requests in parallel."""
         if not requests:
             return []
         from concurrent.futures import ThreadPoolExecutor
 
-        checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
         with ThreadPoolExecutor(self.threads, thread_name_prefix="ottla-restart") as executor:
             try:
-                rows = executor.map(
-                    lambda request: request.rows(checkpoints, files, self.pace.again()), requests
-                )
-                return list(rows)
-            finally:
+                answers = list(executor.map(carry_out, requests))
+            except BaseException:
                 self.pace.cancelled.set()
+                raise
+        return answers
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
         """See `Runner`."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
     from ottla.audit.judge.collector import Collector
     from ottla.audit.judge.coordinators import ReadAnswer, ReadRequest
     from ottla.audit.judge.restarts import StartRequest
@@ -110,6 +111,14 @@ class ClusterRunner:
             checkpoints = Checkpoints(files)
             return [request.rows(checkpoints, files) for request in requests]
         return _run_requests(self._spark, "ottla.spark.audit.tasks:start", files, requests)
+
+    def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
+        """See `Runner`."""
+        files = self._plan.inventory.files
+        if _is_local(self._plan) and len(requests) <= DRIVER_STARTS:
+            checkpoints = Checkpoints(files)
+            return [request.options(checkpoints, files) for request in requests]
+        return _run_requests(self._spark, "ottla.spark.audit.tasks:price", files, requests)
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
         """See `Runner`."""

@@ -126,6 +126,12 @@ def start(work: tuple[Files, Sequence[bytes]]) -> Reader:
     return _answering(requests, lambda request: request.rows(Checkpoints(files), files))
 
 
+def price(work: tuple[Files, Sequence[bytes]]) -> Reader:
+    """The work of a task: an `AdviceRequest` by number in, its options out."""
+    files, requests = work
+    return _answering(requests, lambda request: request.options(Checkpoints(files), files))
+
+
 def read(work: tuple[None, Sequence[bytes]]) -> Reader:
     """Returns the work of a task: from the number of a `ReadRequest` to its answer."""
     return _answering(work[1], lambda request: request.rows())

@@ -73,7 +73,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: false,
         meaning: "A range of bytes inside a segment cannot be read as batches.",
         causes: "A wrong size field, lost or inserted bytes, or a sector that was never written or was written elsewhere.",
-        action: "Restore the partition from another replica. If there is none, consumers must seek to the next good offset. Kafka cannot read anything after the damage, so avoid an unclean restart: recovery truncates the log here.",
+        action: "Restore the partition from another replica. If there is none, consumers must seek to the next good offset. Kafka cannot read anything after the damage, and a recovery truncates the log here.",
         kafka: "FileLogInputStream; LogSegment.recover truncates at the first batch it cannot read",
     }
     TruncatedTail {
@@ -93,7 +93,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: false,
         meaning: "The bytes after the last batch of a segment are neither a batch nor zeros.",
         causes: "A torn page after an unclean stop, or foreign bytes appended to the file.",
-        action: "Active segment after an unclean stop: nothing, recovery removes them. After a clean stop the broker may refuse to start: delete .kafka_cleanshutdown so that it recovers the log, or truncate the file at this position.",
+        action: "Active segment after an unclean stop: nothing, recovery removes them. After a clean stop the broker may refuse to start: the report of ottla audit says what was tried, and what it costs.",
         kafka: "LogSegment.recover; a clean start raises CorruptRecordException here",
     }
     ZeroTail {
@@ -103,7 +103,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: false,
         meaning: "A segment ends with zeros after its last batch.",
         causes: "The file was preallocated (preallocate=true), or extents were allocated but not written before a crash.",
-        action: "Active segment: nothing. Closed segment: no record is lost, but a recovery that reaches it deletes every later segment; truncate the file at this position while the broker is stopped.",
+        action: "Active segment: nothing. Closed segment: no record is lost, but a recovery that reaches it deletes every later segment: restore the segment from another replica.",
         kafka: "FileRecords.open with preallocate; LogLoader.recoverLog",
     }
     MagicFault {
@@ -323,7 +323,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: true,
         meaning: "The entries or the size of an .index contradict the segment.",
         causes: "The segment was damaged, truncated or copied without its index; or the index was damaged, by a disk that lost writes or in a copy of a running broker.",
-        action: "Delete the .index while the broker is stopped: the next start recovers the segment and rebuilds all its indexes. Or copy the files there that ottla rebuild writes. For the last segment do this before the next start: after a clean stop Kafka takes the end of the log from this file without checking it, and may begin at offset 0 again.",
+        action: "After a clean stop Kafka takes the end of the log from the .index of the last segment without checking it, and may begin at offset 0 again. If the .index is deleted, the next start rebuilds all indexes of the segment, but truncates it at the first batch that it cannot read: the report of ottla audit says whether that costs records. ottla rebuild writes the files elsewhere.",
         kafka: "OffsetIndex, LogSegment.readNextOffset; LogLoader recovers a segment without an .index",
     }
     TimeindexMismatch {
@@ -333,7 +333,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: true,
         meaning: "The entries or the size of a .timeindex contradict the segment.",
         causes: "As for index-mismatch; or only the .timeindex was deleted, and it grew again with later batches.",
-        action: "Delete the .index and the .timeindex while the broker is stopped: the next start rebuilds both. Or copy the files there that ottla rebuild writes. If the .index stays, the .timeindex stays empty. Until then offsetsForTimes may skip records, and retention by time uses a wrong age.",
+        action: "offsetsForTimes may skip records, and retention by time uses a wrong age. If the .index and the .timeindex are deleted, the next start rebuilds both, but truncates the segment at the first batch that it cannot read: the report of ottla audit says whether that costs records. If only the .timeindex is deleted, it stays empty. ottla rebuild writes the files elsewhere.",
         kafka: "TimeIndex, LogSegment.findOffsetByTimestamp, LogSegment.largestTimestamp",
     }
     TxnindexMismatch {
@@ -343,7 +343,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: true,
         meaning: "A .txnindex does not list exactly the aborted transactions whose markers are in its segment.",
         causes: "The file was deleted, left out of a copy, or damaged.",
-        action: "read_committed consumers get records of aborted transactions that are not listed, and miss committed records that are listed by mistake. Delete the .index of the segment while the broker is stopped: the next start recovers the segment and rebuilds the .txnindex. Or copy the files there that ottla rebuild writes.",
+        action: "read_committed consumers get records of aborted transactions that are not listed, and miss committed records that are listed by mistake. If the .index of the segment is deleted, the next start rebuilds the .txnindex, but truncates the segment at the first batch that it cannot read: the report of ottla audit says whether that costs records. ottla rebuild writes the files elsewhere.",
         kafka: "KIP-98; TransactionIndex, AbortedTxn, LogSegment.collectAbortedTxns",
     }
     SnapshotMismatch {
@@ -353,7 +353,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: true,
         meaning: "A producer snapshot cannot be read, or contradicts the log before its offset.",
         causes: "The file was damaged, belongs to another offset or log, or the end of the log was lost.",
-        action: "Delete the file while the broker is stopped: Kafka uses the previous snapshot, or reads the log from its start. A wrong snapshot that can be read makes the broker reject a producer's next batch, or miss a gap in its sequence numbers.",
+        action: "If the file is deleted, Kafka uses the previous snapshot, or reads the log from its start: the report of ottla audit says whether that costs records. A wrong snapshot that can be read makes the broker reject a producer's next batch, or miss a gap in its sequence numbers.",
         kafka: "KIP-98, KIP-360; ProducerStateManager.loadFromSnapshot, truncateAndReload",
     }
     CheckpointMismatch {
@@ -363,7 +363,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: false,
         meaning: "A recovery point, log start offset or high watermark contradicts the log, or its file cannot be read.",
         causes: "Records at the end of the log were lost after they had been acknowledged: a torn write, a missing last segment, a restored copy. Or the file itself was damaged or edited.",
-        action: "Compare the end of the log with another replica before the broker starts: what is missing here may exist there. A file that cannot be read may be deleted: Kafka then recovers all segments, or begins logs with their first file.",
+        action: "Compare the end of the log with another replica before the broker starts: what is missing here may exist there. From a file that it cannot read Kafka learns nothing: it recovers all segments, or begins logs with their first file.",
         kafka: "CheckpointFile, OffsetCheckpointFile; LogManager.loadLogs",
     }
     EpochCheckpointMismatch {
@@ -373,7 +373,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: true,
         meaning: "leader-epoch-checkpoint cannot be read, is out of order, or contradicts the log.",
         causes: "The file was damaged or edited, or the end of the log was lost.",
-        action: "If the file cannot be read, the broker takes the log directory offline: delete it while the broker is stopped, and Kafka rebuilds it from the batches. Epochs beyond the end of the log are dropped at the next start.",
+        action: "A broker that cannot read the file does not start, or takes the log directory offline: the report of ottla audit says what was tried. Epochs beyond the end of the log are dropped at the next start.",
         kafka: "KIP-101; LeaderEpochCheckpointFile, LeaderEpochFileCache",
     }
     MetadataMismatch {
@@ -413,7 +413,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: false,
         meaning: "A group has committed an offset beyond the end of the partition's log.",
         causes: "Records at the end of the log were lost after the group had read them: an unclean leader election, a torn write, a restored copy. Or the topic was deleted and created again under the same name.",
-        action: "Look for a replica whose log ends later. If there is none, the group resets its position according to auto.offset.reset, or stops if that is none: set its offset with kafka-consumer-groups.sh --reset-offsets before it reads.",
+        action: "Look for a replica whose log ends later. If there is none, the group resets its position according to auto.offset.reset, or stops if that is none: set its offset with kafka-consumer-groups.sh --reset-offsets before it reads, while it has no running members.",
         kafka: "OffsetOutOfRangeException; KIP-320",
     }
     CommitBelowStart {
@@ -433,7 +433,7 @@ catalogue! {
         matters_to_start: true, is_rebuildable: false,
         meaning: "A group has committed an offset whose record is damaged, and will resume there.",
         causes: "The group read up to the damage and stopped.",
-        action: "Set its offset to the next good one with kafka-consumer-groups.sh --reset-offsets; the records in between are lost.",
+        action: "Restore the partition from another replica. If there is none, stop all members of the group and set its offset to the next good one with kafka-consumer-groups.sh --reset-offsets; the records in between are lost.",
         kafka: "CorruptRecordException in the consumer",
     }
     UndecodedRecord {

@@ -40,7 +40,7 @@ pub(crate) fn open_transaction(
 ) -> Finding {
     let first_offset = open.first_offset;
     let age_ms = log_timestamp.saturating_sub(open.first_timestamp).max(0);
-    let is_old = open.is_hanging(log_timestamp) && !may_have_lost_marker;
+    let is_old = open.is_old(log_timestamp) && !may_have_lost_marker;
     let doubt = if may_have_lost_marker {
         "; its marker may be among the offsets lost to damage"
     } else {

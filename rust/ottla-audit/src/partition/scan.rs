@@ -92,12 +92,6 @@ pub struct PartitionScan {
 }
 
 impl PartitionScan {
-    /// Whether an open transaction is older, by the newest timestamp of the log, than a coordinator
-    /// lets one become, and its marker cannot be among the offsets lost to damage.
-    pub fn is_hanging(&self, open: &OpenTransaction) -> bool {
-        !self.may_have_lost_marker(open) && open.is_hanging(self.newest_timestamp)
-    }
-
     /// Whether offsets after the beginning of an open transaction were lost, among them perhaps its
     /// marker.
     pub(crate) fn may_have_lost_marker(&self, open: &OpenTransaction) -> bool {

@@ -242,9 +242,9 @@ impl OpenTransaction {
         }
     }
 
-    /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become:
-    /// it will never end.
-    pub(crate) fn is_hanging(&self, log_timestamp: i64) -> bool {
+    /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become by
+    /// default. Only its coordinator can tell that it hangs.
+    pub(crate) fn is_old(&self, log_timestamp: i64) -> bool {
         log_timestamp.saturating_sub(self.first_timestamp) > MAX_TRANSACTION_MS
     }
 

@@ -83,20 +83,12 @@ impl StartOutcome {
             Self::PutAside => {
                 "Write partition.metadata anew (version: 0, topic_id: that of the topic)"
             }
-            Self::EndsEarly => "Delete the .index of the last segment: the broker builds it anew",
-            Self::Cuts => "Copy the directory first",
-            Self::ExposesAborted => {
-                "Delete the .index of these segments: the broker builds it anew, and the .txnindex \
-                 with it"
-            }
+            // What helps depends on the other partitions: it has to be tried over all of them.
+            Self::EndsEarly | Self::Cuts | Self::ExposesAborted => "Copy the directory first",
             Self::Opens => "Nothing",
         }
     }
 }
-
-/// What to do where a start after an unclean stop opens the log that this one refuses.
-const FORGET_CLEAN_SHUTDOWN: &str =
-    "Delete .kafka_cleanshutdown: the broker then recovers the log, and cuts what cannot be read";
 
 /// One start over a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,12 +143,6 @@ pub fn predict_starts(
     let mut predicted = vec![start(next_is_clean)?];
     if !is_quorum {
         predicted.push(start(!next_is_clean)?);
-    }
-    let opens_unclean = predicted.iter().any(|start| !start.stopped_cleanly && start.after.opens());
-    for start in &mut predicted {
-        if start.stopped_cleanly && start.outcome == StartOutcome::Refuses && opens_unclean {
-            start.action = FORGET_CLEAN_SHUTDOWN;
-        }
     }
     Ok(predicted)
 }

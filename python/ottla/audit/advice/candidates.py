@@ -1,0 +1,163 @@
+"""What can be done to a partition's directory before a start.
+
+Nothing here says that it is any good: each candidate is tried, alone and beside others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ottla.logs.names import LEADER_EPOCHS, classify, display
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ottla.audit.advice.deed import DeedName
+    from ottla.audit.advice.trial import Directory
+    from ottla.logs.inventory import FileEntry
+    from ottla.logs.recovery import RecoveryPrediction
+
+INDEX_FINDINGS = ("index-mismatch", "timeindex-mismatch", "txnindex-mismatch")
+"""Findings about files that a start makes anew where the `.index` of the segment is missing."""
+
+MAX_SEGMENTS_MOVED = 8
+"""Segments that are tried without, one after the other."""
+
+# Files whose names a start reads a number from, and gives up where there is none.
+_NUMBERED = (b".log", b".index", b".timeindex", b".txnindex", b".swap", b".cleaned")
+
+
+class Named(NamedTuple):
+    """A finding, and the file of the partition's directory that it is about."""
+
+    finding: str
+    file: bytes
+
+
+class FileOperation(NamedTuple):
+    """What is done to one file of a partition's directory, or to the directory (no name)."""
+
+    operation: Literal["delete", "move"]
+    name: bytes = b""
+
+
+class Candidate(NamedTuple):
+    """Something that can be done to a partition's directory."""
+
+    deed: DeedName
+    operations: frozenset[FileOperation]
+
+    @property
+    def gone(self) -> frozenset[bytes]:
+        """The files that are not there any more."""
+        return frozenset(operation.name for operation in self.operations)
+
+    def beside(self, other: Candidate) -> Candidate:
+        """Both."""
+        operations = self.operations | other.operations
+        deed = self.deed if self.deed == other.deed else "several"
+        if deed == "several" and all(o.operation == "delete" for o in operations):
+            deed = "delete-side-files"
+        return Candidate(deed, operations)
+
+
+NOTHING = Candidate("nothing", frozenset())
+MOVE_PARTITION = Candidate("move-partition", frozenset([FileOperation("move")]))
+
+
+def candidates(
+    directory: Directory, nothing: RecoveryPrediction, named: Sequence[Named]
+) -> list[Candidate]:
+    """What may help where a start refuses a partition, cuts its log, or exposes aborted records.
+
+    Args:
+        directory: the partition's.
+        nothing: the start over the directory as it is.
+        named: findings, each with the file it is about.
+    """
+    names = directory.partition.names
+    found = dict.fromkeys(_candidates(names, directory.partition.segments, nothing, named))
+    return [candidate for candidate in found if candidate.operations]
+
+
+def mends(names: Sequence[bytes], named: Sequence[Named]) -> Candidate | None:
+    """What has a start make the files anew that findings say are wrong, if there are any."""
+    wrong = [n.file for n in named if n.finding in INDEX_FINDINGS]
+    snapshots = [n.file for n in named if n.finding == "snapshot-mismatch" and n.file in names]
+    indexes = _indexes(names, {_stem(file) for file in wrong}, also=wrong)
+    if indexes.operations and snapshots:
+        return indexes.beside(_deletes("delete-snapshot", snapshots))
+    if snapshots:
+        return _deletes("delete-snapshot", snapshots)
+    return indexes if indexes.operations else None
+
+
+def _candidates(
+    names: Sequence[bytes],
+    segments: Sequence[FileEntry],
+    nothing: RecoveryPrediction,
+    named: Sequence[Named],
+) -> Iterator[Candidate]:
+    stems = [_stem(file.name) for file in segments]
+    last = stems[-1:]
+    wrong = [n.file for n in named if n.finding in INDEX_FINDINGS]
+    exposing = _holding([offset for _, _, offset in nothing.exposed], segments)
+    yield _indexes(names, last)
+    yield _indexes(names, {_stem(file) for file in wrong}, also=wrong)
+    yield _indexes(names, {*last, *map(_stem, wrong)}, also=wrong)
+    yield _indexes(names, exposing)
+    yield _indexes(names, {*last, *exposing})
+    yield _indexes(names, stems)
+    snapshots = _deletes("delete-snapshot", _of_kind(names, "producer-snapshot"))
+    if not nothing.opens or any(n.finding == "snapshot-mismatch" for n in named):
+        yield snapshots
+    if not nothing.opens and LEADER_EPOCHS in names:
+        epochs = _deletes("delete-leader-epochs", [LEADER_EPOCHS])
+        yield epochs
+        # A segment that is read from its beginning shows its epochs again.
+        yield epochs.beside(_indexes(names, stems))
+    odd = [name for name in names if _is_odd(name)]
+    yield Candidate("move-file", frozenset(FileOperation("move", name) for name in odd))
+    suspects = {_stem(n.file) for n in named if n.finding not in INDEX_FINDINGS}
+    moved = [stem for stem in reversed(stems) if stem in suspects or stem in last]
+    for stem in moved[:MAX_SEGMENTS_MOVED]:
+        files = [name for name in names if _stem(name) == stem and not name.endswith(b".snapshot")]
+        yield Candidate("move-segment", frozenset(FileOperation("move", name) for name in files))
+
+
+def _indexes(
+    names: Sequence[bytes], stems: Sequence[bytes] | set[bytes], also: Sequence[bytes] = ()
+) -> Candidate:
+    """Without the `.index` of some segments: a start reads them from their beginning."""
+    wanted = {stem + b".index" for stem in stems}
+    # Of a `.timeindex` that is wrong nothing should be left to be believed.
+    wanted.update(file for file in also if _stem(file) in stems)
+    return _deletes("delete-index", [name for name in names if name in wanted])
+
+
+def _deletes(deed: DeedName, names: Sequence[bytes]) -> Candidate:
+    return Candidate(deed, frozenset(FileOperation("delete", name) for name in names))
+
+
+def _of_kind(names: Sequence[bytes], wanted: str) -> list[bytes]:
+    kinds = ((name, *classify(name)) for name in names)
+    return [name for name, kind, state, _ in kinds if kind == wanted and state == "live"]
+
+
+def _is_odd(name: bytes) -> bool:
+    """Whether a start takes the name for that of a segment's file, and finds no offset in it."""
+    return name.endswith(_NUMBERED) and not display(name.split(b".", 1)[0]).isdigit()
+
+
+def _stem(name: bytes) -> bytes:
+    return name.split(b".", 1)[0]
+
+
+def _holding(offsets: Sequence[int], segments: Sequence[FileEntry]) -> set[bytes]:
+    """The segments that offsets are in."""
+    stems = set()
+    for offset in offsets:
+        before = [f for f in segments if f.base_offset is not None and f.base_offset <= offset]
+        if before:
+            stems.add(_stem(before[-1].name))
+    return stems

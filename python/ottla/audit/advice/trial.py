@@ -1,0 +1,217 @@
+"""One start, tried on a partition's directory as a deed would leave it, and what it costs.
+
+Readable are the offsets that `ottla read` gives before the start. They are lost when they are
+outside the log after it, and cut when they are inside, in bytes that the start cuts off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla import _engine
+from ottla.logs.names import display
+from ottla.logs.recovery import predict_start_without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeAlias
+
+    from ottla.logs.inventory import Partition
+    from ottla.logs.recovery import RecoveryPrediction
+    from ottla.storage import Files
+
+    Progress: TypeAlias = Callable[[int], bool]
+    Remainder: TypeAlias = tuple[int, int, tuple[int, ...]]
+
+ALL_BYTES = 2**64 - 1
+"""Of a segment that a start leaves as it is."""
+
+
+class Start(NamedTuple):
+    """How a broker comes to start."""
+
+    clean: bool
+    """It finds `.kafka_cleanshutdown`."""
+    recovery_point: int
+    """The first offset that it takes for not flushed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a start makes of a partition."""
+
+    opens: bool | None
+    """False: the broker gives up its start. None: the partition is not there."""
+    error: str | None
+    """The exception with which it gives up, and its message."""
+    is_put_aside: bool
+    """The directory has no topic id, and becomes a stray one."""
+    log_start_offset: int | None
+    log_end_offset: int | None
+    readable: int
+    """Readable offsets before."""
+    inside: int
+    """Of these, those between the start and the end of the log."""
+    left: int
+    """Of these in turn, those in bytes that are left."""
+    exposed_transactions: int
+    """Aborted transactions whose records read_committed consumers get."""
+    leader_epochs: int
+    """Leader epochs that are known."""
+
+    @property
+    def refuses(self) -> bool:
+        """The broker does not start."""
+        return self.opens is False
+
+    @property
+    def readable_offsets_lost(self) -> int:
+        """Readable offsets outside the log after the start."""
+        return self.readable - self.inside if self._is_there else self.readable
+
+    @property
+    def readable_offsets_cut(self) -> int:
+        """Readable offsets inside that log, in bytes that are cut off before its end."""
+        return self.inside - self.left if self._is_there else 0
+
+    @property
+    def _is_there(self) -> bool:
+        return self.opens is True and not self.is_put_aside
+
+    @property
+    def gone(self) -> int:
+        """Readable offsets that the log does not have any more."""
+        return self.readable_offsets_lost + self.readable_offsets_cut
+
+    @property
+    def is_perfect(self) -> bool:
+        """Nothing is lost, and nothing is in the way."""
+        return self._is_there and not self.gone and not self.exposed_transactions
+
+
+@dataclass(slots=True)
+class Directory:
+    """A partition's directory, on which starts are tried.
+
+    Args:
+        partition: a whole one.
+        log_start_offset: of its checkpoint, or 0.
+        aborted: its aborted transactions.
+        files: where it is read.
+        progress: stops by returning false.
+    """
+
+    partition: Partition
+    log_start_offset: int
+    aborted: Sequence[tuple[int, int, int]]
+    files: Files
+    progress: Progress | None
+    bytes_read: int = 0
+    """By all that was done."""
+
+    def predict(self, start: Start, gone: frozenset[bytes] = frozenset()) -> RecoveryPrediction:
+        """The start over the directory without some files.
+
+        Raises:
+            OSError: a file cannot be read.
+            AuditCancelledError: `progress` said so.
+        """
+        return predict_start_without(
+            self.partition.directory,
+            gone,
+            clean=start.clean,
+            recovery_point=start.recovery_point,
+            log_start_offset=self.log_start_offset,
+            aborted=self.aborted,
+            progress=self._after_what_is_read(),
+            files=self.files,
+        )
+
+    def effects(self, predictions: Sequence[RecoveryPrediction]) -> list[Effect]:
+        """The effect of each start; reads the partition once.
+
+        Raises:
+            OSError: a file cannot be read.
+            AuditCancelledError: `progress` said so.
+        """
+        segments = [file for file in self.partition.segments if file.fault is None]
+        names = [display(file.name) for file in segments]
+        remainders: dict[Remainder, int] = {}
+        for prediction in predictions:
+            for remainder in _remainders(prediction, names):
+                remainders.setdefault(remainder, len(remainders))
+        total, kept = _engine.count_readable_offsets(
+            [(self.files.place(f.path, f.size), f.base_offset) for f in segments],
+            start_offset=self.log_start_offset,
+            stopped_cleanly=self.partition.stopped_cleanly,
+            remainders=list(remainders),
+            progress=self._after_what_is_read(),
+        )
+        effects = []
+        for prediction in predictions:
+            left, inside = (kept[remainders[r]] for r in _remainders(prediction, names))
+            effects.append(
+                Effect(
+                    opens=prediction.opens,
+                    error=None if prediction.opens else _error(prediction),
+                    is_put_aside=prediction.opens and prediction.is_stray,
+                    log_start_offset=prediction.log_start_offset,
+                    log_end_offset=prediction.log_end_offset,
+                    readable=total,
+                    inside=inside,
+                    left=left,
+                    exposed_transactions=len(prediction.exposed),
+                    leader_epochs=len(prediction.leader_epochs),
+                )
+            )
+        return effects
+
+    def _after_what_is_read(self) -> Progress:
+        """`progress` of one more reading, whose bytes come on top of those before."""
+        before = self.bytes_read
+
+        def advance(read: int) -> bool:
+            self.bytes_read = before + read
+            return self.progress is None or self.progress(self.bytes_read)
+
+        return advance
+
+
+def moved_away(readable: int) -> Effect:
+    """What becomes of a partition whose directory is not there at the start."""
+    return Effect(
+        opens=None,
+        error=None,
+        is_put_aside=False,
+        log_start_offset=None,
+        log_end_offset=None,
+        readable=readable,
+        inside=0,
+        left=0,
+        exposed_transactions=0,
+        leader_epochs=0,
+    )
+
+
+def _remainders(
+    prediction: RecoveryPrediction, names: Iterable[str]
+) -> tuple[Remainder, Remainder]:
+    """What is left of the log by its bytes, and by its offsets alone."""
+    start, end = prediction.log_start_offset or 0, prediction.log_end_offset or 0
+    by_offsets = tuple(ALL_BYTES for _ in names)
+    # A segment that was split is in other files, all of it.
+    if any(file.endswith(".log") for file in prediction.files_created):
+        return (start, end, by_offsets), (start, end, by_offsets)
+    bytes_left = tuple(
+        ALL_BYTES
+        if prediction.segments.get(name) == prediction.bytes_before.get(name, -1)
+        else prediction.segments.get(name, 0)
+        for name in names
+    )
+    return (start, end, bytes_left), (start, end, by_offsets)
+
+
+def _error(prediction: RecoveryPrediction) -> str:
+    name = (prediction.error or "").rpartition(".")[2]
+    return f"{name}: {prediction.message or ''}".rstrip(". ")

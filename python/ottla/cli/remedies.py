@@ -1,0 +1,221 @@
+"""What to do about a finding where its place in the log decides, not its name alone.
+
+The catalogue's sentence is for all cases of a name. Here the case at hand is known: whether its
+segment is the active one, what the next start makes of its partition, which deed was tried, and
+whether anything is lost at all.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit.advice.words import listed
+from ottla.audit.catalogue.explain import offset_after
+from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.cli.words import offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ottla.audit import AuditResult
+    from ottla.audit.advice.deed import Deed
+
+TAILS = ("truncated-tail", "garbage-tail", "zero-tail")
+"""Bytes at the end of a segment that are no batch."""
+
+UNREADABLE_BATCHES = ("crc-mismatch", "damaged-range", "magic-fault", "undecodable", "record-fault")
+"""Bytes at which a consumer stops."""
+
+DERIVED = ("index-mismatch", "timeindex-mismatch", "txnindex-mismatch", "snapshot-mismatch")
+"""Wrong files that a start can make anew from the segments."""
+
+SEE_NEXT_START = "See the next start below."
+
+
+RESTORE = "Restore the partition from another replica, if one has these records."
+
+HARMLESS = ("opens", "exposes-aborted")
+"""Outcomes of a start that take no record."""
+
+REPLICAS_SHOWN = 3
+
+
+class Remedies:
+    """What to do about each finding of a result."""
+
+    def __init__(self, result: AuditResult) -> None:
+        self._next: dict[str, dict[str, Any]] = {}
+        self._other: dict[str, dict[str, Any]] = {}
+        for row in result.recovery:
+            (self._next if row["is_next"] else self._other)[row["directory"]] = row
+        self._deeds: dict[str, list[Deed]] = {}
+        for deed in result.advice:
+            self._deeds.setdefault(deed.log_directory, []).append(deed)
+        self._base = result.directory
+        self._differences = list(result.differences)
+        self._active: dict[str, str] = {}
+        """The last segment of each directory."""
+        for file in result.files:
+            if file["kind"] == "segment" and file["state"] == "live" and file["topic"] is not None:
+                directory, name = os.path.split(file["file"])
+                self._active[directory] = max(self._active.get(directory, ""), name)
+
+    def of_all(self, findings: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What to do about findings of one name, each sentence once; none where the name says it.
+
+        One that is not decided by its place has them all told by the name.
+        """
+        found = [self.of(finding, is_alone=len(findings) == 1) for finding in findings]
+        return list(dict.fromkeys(text for text in found if text)) if all(found) else []
+
+    def of(self, finding: Mapping[str, Any], *, is_alone: bool = True) -> str | None:
+        """What to do; None where the name of the finding says it all."""
+        if finding["name"] == UNREADABLE:
+            return _unread(finding)
+        if finding["file"] is None or finding["topic"] is None:
+            return None
+        if finding["name"] == "open-transaction":
+            return _transaction(finding)
+        directory, _ = os.path.split(finding["file"])
+        start = self._next.get(directory)
+        if start is None or start["outcome"] is None:
+            return None
+        name = finding["name"]
+        if name in DERIVED:
+            return self._derived(finding)
+        if name in TAILS:
+            return self._tail(finding, start, is_alone=is_alone)
+        if name in UNREADABLE_BATCHES:
+            return self._unreadable(finding, start, is_alone=is_alone)
+        if name in ("checkpoint-mismatch", "transaction-fault"):
+            return self._as_it_starts(finding, start, is_alone=is_alone)
+        return None
+
+    def _derived(self, finding: Mapping[str, Any]) -> str:
+        directory, file = os.path.split(finding["file"])
+        path = f"{os.path.basename(directory)}/{file}"
+        stem = path.split(".", 1)[0]
+        above = os.path.dirname(os.path.join(self._base, directory))
+        deeds = self._deeds.get(above, [])
+        wanted = path if file.endswith(".snapshot") else f"{stem}.index"
+        nothing = next((deed for deed in deeds if not deed.operations), None)
+        for deed in deeds:
+            paths = [o.path for o in deed.operations if o.operation == "delete"]
+            mine = [path for path in paths if path.split(".", 1)[0] == stem]
+            if wanted not in mine or nothing is None:
+                continue
+            if any(nothing.cost.expected):
+                return SEE_NEXT_START
+            names = listed([os.path.basename(path) for path in mine], len(mine))
+            return (
+                f"Delete {names} while the broker is stopped: the next start makes the file anew"
+                " from the log. This was tried, and no readable record is lost."
+            )
+        return (
+            "Leave the file as it is: without it the next start would read the segment from its"
+            " beginning, and cut off records that can be read, or give up. Restore the partition"
+            " from another replica first."
+        )
+
+    def _tail(self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool) -> str:
+        directory, file = os.path.split(finding["file"])
+        if start["outcome"] not in HARMLESS:
+            return SEE_NEXT_START
+        if file == self._active.get(directory):
+            if start["stop"] == "clean":
+                return "Nothing: the next start opens the log, and no record in it is lost."
+            return "Nothing: the next start cuts these bytes off, and no record in front of them."
+        lost = finding["first_offset"] is not None
+        first = self._cure(finding) or (RESTORE if lost else "No record is lost by these bytes.")
+        return " ".join([first, *self._other_start(directory, is_alone=is_alone)])
+
+    def _unreadable(
+        self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool
+    ) -> str:
+        if cure := self._cure(finding):
+            return cure
+        parts = [RESTORE]
+        if finding["first_offset"] is None and finding["name"] == "damaged-range":
+            parts = ["No record is lost: these bytes are between two batches."]
+        if is_alone and (offset := offset_after(finding)) is not None:
+            page = f"`ottla explain {finding['name']}`"
+            parts.append(f"Otherwise consumers go on at offset {offset}: see {page}.")
+        directory, _ = os.path.split(finding["file"])
+        if start["outcome"] in HARMLESS:
+            parts += self._other_start(directory, is_alone=is_alone)
+        else:
+            parts.append(SEE_NEXT_START)
+        return " ".join(parts)
+
+    def _as_it_starts(
+        self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool
+    ) -> str | None:
+        if start["outcome"] not in HARMLESS:
+            return SEE_NEXT_START
+        if finding["name"] != "transaction-fault":
+            return None
+        directory, _ = os.path.split(finding["file"])
+        after = self._other_start(directory, is_alone=is_alone)
+        return " ".join(["The next start opens the log as it is.", *after])
+
+    def _cure(self, finding: Mapping[str, Any]) -> str | None:
+        """How to take the records from a copy that has them, where one is known."""
+        first, last = finding["first_offset"], finding["last_offset"]
+        if first is None:
+            return None
+        for row in self._differences:
+            good = row["good_replicas"]
+            is_here = (row["topic"], row["partition"]) == (finding["topic"], finding["partition"])
+            if not (is_here and good):
+                continue
+            if row["first_offset"] <= (last or first) and first <= row["last_offset"]:
+                has = "has" if len(good) == 1 else "have"
+                directory = os.path.dirname(finding["file"])
+                return (
+                    f"{listed(good, REPLICAS_SHOWN)} {has}"
+                    f" {offsets(row['first_offset'], row['last_offset'])}. Stop this broker, move"
+                    f" {directory} out of the log directory, and start it: it fetches the"
+                    " partition from there."
+                )
+        return None
+
+    def _other_start(self, directory: str, *, is_alone: bool) -> list[str]:
+        """What a start without the mark of a clean stop would do, which is there now."""
+        other = self._other.get(directory)
+        if other is None or other["stop"] != "unclean":
+            return []
+        start = "the broker does not start with this partition"
+        if other["outcome"] in ("cuts", "ends-early"):
+            place = (
+                f"the log off at offset {other['log_end_offset']}" if is_alone else "off records"
+            )
+            start = f"the start cuts {place}"
+        elif other["outcome"] != "refuses":
+            return []
+        return [f"Do not delete .kafka_cleanshutdown: without it {start}."]
+
+
+def _transaction(finding: Mapping[str, Any]) -> str:
+    """What to do about an open transaction, by what its coordinator knows of it."""
+    commands = " ".join(finding["commands"])
+    if " forceTerminateTransaction " in commands:
+        return "If its producer is gone, end the transaction by its id."
+    if " abort " in commands:
+        return "Its coordinator has moved on: see that find-hanging lists it, then abort it."
+    return (
+        "See whether find-hanging lists it: if so, nothing else will end it. Else its producer is"
+        " at work, or its coordinator ends it after the timeout of the producer."
+    )
+
+
+def _unread(finding: Mapping[str, Any]) -> str | None:
+    """What to do about something that was asked for and not read."""
+    message = str(finding["message"]).lower()
+    if finding["file"] is None:
+        return "Name a topic that is there, or a pattern as of the shell, such as 'orders-*'."
+    if any(reason in message for reason in ("no such file", "not a directory", "not found")):
+        return "Check the path."
+    if "permission denied" in message:
+        return "Run this as the user of the broker."
+    return None

@@ -1,0 +1,264 @@
+"""Advice for the next start: every deed is followed on a copy, and the start holds its price."""
+
+import shutil
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import ottla
+import pytest
+from ottla.audit.advice.deed import Deed
+from support.logs import segment_name, write_log_directory
+from support.small_log import write_checkpoint
+from support.starts import follow, partitions_of, readable_offsets, start
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+REFUSAL = 10**9
+"""A broker that does not start weighs more than any offset."""
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Path:
+    """Give a sound log directory of a broker that stopped cleanly.
+
+    orders-0, orders-1 and payments-0 have the offsets 0 to 23 each, in segments of 12.
+    """
+    return write_log_directory(tmp_path / "kafka")
+
+
+def advice_for(*sources: Path) -> tuple[Deed, ...]:
+    return ottla.audit(list(sources)).advice
+
+
+def operations_of(deed: Deed) -> list[tuple[str, str]]:
+    return [(operation.operation, operation.path) for operation in deed.operations]
+
+
+def lost_by(deed: Deed) -> int:
+    return sum(p.readable_offsets_lost + p.readable_offsets_cut for p in deed.partitions)
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def flip_byte(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def check_by_following(advice: Sequence[Deed], log_directory: Path, scratch: Path) -> None:
+    """Hold the prices of all deeds for a log directory, and their order, against the starts."""
+    names = partitions_of(log_directory)
+    before = {name: readable_offsets(log_directory / name) for name in names}
+    if not advice:
+        after = start(copied(log_directory, scratch), before)
+        assert {name: after[name].readable for name in names} == before
+        return
+    costs = []
+    for number, deed in enumerate(advice):
+        copy = copied(log_directory, scratch / str(number))
+        follow(deed, copy)
+        after = start(copy, before)
+        prices = {f"{price.topic}-{price.partition}": price for price in deed.partitions}
+        assert prices.keys() <= before.keys()
+        for name in names:
+            result = after[name]
+            lost = len(before[name] - result.readable)
+            if name not in prices:
+                assert (result.opens, lost) == (True, 0), (deed.deed, name)
+                continue
+            price = prices[name]
+            gone = price.readable_offsets_lost + price.readable_offsets_cut
+            assert (price.opens, price.log_end_offset, gone) == (
+                result.opens,
+                result.log_end_offset,
+                lost,
+            ), (deed.deed, name)
+            assert price.readable_offsets == len(before[name]), (deed.deed, name)
+        refusals = sum(result.opens is False for result in after.values())
+        losses = sum(len(before[name] - after[name].readable) for name in names)
+        costs.append(refusals * REFUSAL + losses)
+    assert costs[0] <= costs[[deed.deed for deed in advice].index("nothing")]
+
+
+def copied(log_directory: Path, scratch: Path) -> Path:
+    return shutil.copytree(log_directory, scratch / "log", symlinks=True)
+
+
+# What would hurt an operator
+
+
+def test_an_index_is_not_deleted_where_the_start_would_then_cut_sound_records(
+    kafka: Path, tmp_path: Path
+) -> None:
+    """A wrong index of a closed segment harms lookups; recovering that segment harms records."""
+    segment = kafka / "orders-0" / segment_name(0)
+    flip_byte(segment, segment.stat().st_size // 2 - 1)
+    (kafka / "orders-0" / segment_name(0, "index")).write_bytes(struct.pack(">ii", 5, 7))
+    advice = advice_for(kafka)
+    assert not any(
+        path.endswith(".index") or path == CLEAN_SHUTDOWN
+        for deed in advice
+        for _, path in operations_of(deed)
+    )
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_the_mark_of_a_clean_stop_stays_where_another_partition_would_lose_records(
+    kafka: Path, tmp_path: Path
+) -> None:
+    """Zeros keep orders-1 from starting; a recovery of all partitions would cut payments-0."""
+    append(kafka / "orders-1" / segment_name(12), bytes(100))
+    segment = kafka / "payments-0" / segment_name(12)
+    flip_byte(segment, segment.stat().st_size // 2 - 1)
+    best, *others = advice = advice_for(kafka)
+    assert operations_of(best) == [("delete", f"orders-1/{segment_name(12, 'index')}")]
+    assert (best.deed, lost_by(best)) == ("delete-index", 0)
+    assert all(lost_by(deed) for deed in others)
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_a_mark_is_not_deleted_beside_partitions_that_were_not_audited(kafka: Path) -> None:
+    append(kafka / "orders-1" / segment_name(12), bytes(100))
+    for advice in (advice_for(kafka / "orders-1"), ottla.audit(kafka, topics=["orders"]).advice):
+        assert advice[0].deed == "delete-index"
+        assert advice[0].partitions_not_priced >= 1
+        assert all(CLEAN_SHUTDOWN not in path for d in advice for _, path in operations_of(d))
+
+
+def test_a_start_that_only_cuts_off_more_by_any_deed_is_best_left_alone(
+    kafka: Path, tmp_path: Path
+) -> None:
+    (kafka / CLEAN_SHUTDOWN).unlink()
+    segment = kafka / "orders-0" / segment_name(12)
+    flip_byte(segment, segment.stat().st_size // 2 - 1)
+    nothing, *_ = advice = advice_for(kafka)
+    (price,) = nothing.partitions
+    assert nothing.deed == "nothing"
+    assert (price.topic, price.partition, price.opens) == ("orders", 0, True)
+    assert (price.readable_offsets, price.readable_offsets_lost) == (21, 6)
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+# What helps
+
+
+def test_an_index_that_lies_about_the_end_is_deleted_and_costs_nothing(
+    kafka: Path, tmp_path: Path
+) -> None:
+    index = kafka / "orders-0" / segment_name(12, "index")
+    index.write_bytes(struct.pack(">ii", 11, 1 << 20))
+    best, *others = advice = advice_for(kafka)
+    assert operations_of(best) == [("delete", f"orders-0/{index.name}")]
+    assert lost_by(best) == 0
+    assert [lost_by(deed) for deed in others if deed.deed == "nothing"] == [12]
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_deeds_for_several_partitions_are_one_deed_for_their_log_directory(
+    kafka: Path, tmp_path: Path
+) -> None:
+    index = kafka / "orders-0" / segment_name(12, "index")
+    index.write_bytes(struct.pack(">ii", 11, 1 << 20))
+    (kafka / "payments-0" / "leader-epoch-checkpoint").write_text("0\n1\nx 0\n")
+    best, *_ = advice = advice_for(kafka)
+    assert best.deed == "several"
+    assert {path.split("/")[0] for _, path in operations_of(best)} == {"orders-0", "payments-0"}
+    assert lost_by(best) == 0
+    assert best.partitions_unchanged == 1
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_a_partition_that_no_deed_opens_is_moved_away(kafka: Path, tmp_path: Path) -> None:
+    (kafka / "orders-0" / "partition.metadata").write_text("version: 9\n")
+    best, *_ = advice = advice_for(kafka)
+    assert operations_of(best) == [("move", "orders-0")]
+    assert (best.deed, lost_by(best)) == ("move-partition", 24)
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_a_file_whose_name_is_no_offset_is_moved_out_of_the_way(
+    kafka: Path, tmp_path: Path
+) -> None:
+    (kafka / "orders-0" / "copy.log").write_bytes(b"")
+    (kafka / "orders-0" / segment_name(12, "index")).write_bytes(struct.pack(">ii", 3, 7))
+    best, *_ = advice = advice_for(kafka)
+    assert ("move", "orders-0/copy.log") in operations_of(best)
+    assert lost_by(best) == 0
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_an_index_of_a_closed_segment_is_made_anew_where_that_costs_nothing(
+    kafka: Path, tmp_path: Path
+) -> None:
+    index = kafka / "orders-0" / segment_name(0, "index")
+    index.write_bytes(struct.pack(">ii", 5, 7))
+    nothing, mend = advice = advice_for(kafka)
+    assert (nothing.deed, lost_by(nothing)) == ("nothing", 0)
+    assert operations_of(mend) == [("delete", f"orders-0/{index.name}")]
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_a_recovery_point_is_believed_and_what_its_loss_would_cost_is_said(
+    kafka: Path, tmp_path: Path
+) -> None:
+    (kafka / CLEAN_SHUTDOWN).unlink()
+    segment = kafka / "orders-0" / segment_name(0)
+    flip_byte(segment, segment.stat().st_size - 1)
+    write_checkpoint(kafka / "recovery-point-offset-checkpoint", {"orders-0": 24})
+    nothing, *_ = advice = advice_for(kafka)
+    (price,) = nothing.partitions
+    assert nothing.deed == "nothing"
+    assert (price.log_end_offset, price.readable_offsets_lost) == (9, 12)
+    assert price.expected == {
+        "opens": True,
+        "is_put_aside": False,
+        "log_end_offset": 24,
+        "readable_offsets_lost": 0,
+        "readable_offsets_cut": 0,
+        "exposed_transactions": 0,
+    }
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_a_log_directory_without_topic_ids_is_priced_as_a_broker_since_4_0_takes_it(
+    kafka: Path, tmp_path: Path
+) -> None:
+    for name in partitions_of(kafka):
+        (kafka / name / "partition.metadata").unlink()
+    (nothing,) = advice = advice_for(kafka)
+    assert [(p.is_put_aside, p.readable_offsets_lost) for p in nothing.partitions] == [
+        (True, 24)
+    ] * 3
+    check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def test_there_is_no_advice_where_every_partition_opens_as_it_is(kafka: Path) -> None:
+    assert advice_for(kafka) == ()
+
+
+# The whole corpus
+
+
+def log_directories(case: Path) -> Iterator[Path]:
+    replicas = sorted((case / "log").glob("replica-*"))
+    yield from replicas or [case / "log"]
+
+
+@pytest.mark.shared
+def test_every_deed_for_the_damage_corpus_costs_what_it_says(shared: Path, tmp_path: Path) -> None:
+    cases = sorted((shared / "damage" / "cases").iterdir())
+    assert len(cases) == 195
+    followed = 0
+    for case in cases:
+        for directory in log_directories(case):
+            advice = advice_for(directory)
+            scratch = tmp_path / f"{case.name}-{directory.name}"
+            check_by_following(advice, directory, scratch)
+            shutil.rmtree(scratch)
+            followed += len(advice)
+    assert followed >= 150
