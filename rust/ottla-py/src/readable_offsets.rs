@@ -56,7 +56,7 @@ pub(crate) fn count_readable_offsets(
     start_offset: i64,
     stopped_cleanly: bool,
     remainders: Vec<(i64, i64, Vec<u64>)>,
-    progress: Option<Py<PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(u64, Vec<u64>)> {
     let (places, bases): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
     let isolation = Isolation::ReadUncommitted;
@@ -79,8 +79,8 @@ pub(crate) fn count_readable_offsets(
                 Some(place) => place.error(py, &error),
                 None => os_error(py, &error, None),
             })?;
-        if let Some(progress) = &progress
-            && !progress.call1(py, (read.load(Ordering::Relaxed),))?.is_truthy(py)?
+        if let Some(progress) = progress
+            && !progress.call1((read.load(Ordering::Relaxed),))?.is_truthy()?
         {
             let cancelled = py.import("ottla.errors")?.getattr("AuditCancelledError")?;
             return Err(PyErr::from_value(cancelled.call1(("counting was stopped",))?));
