@@ -9,6 +9,7 @@ import pytest
 from support import vectors
 
 GOLDEN = Path(__file__).parent / "golden" / "histories.jsonl"
+SAMPLE = Path(__file__).parent / "samples" / "decide.jsonl.gz"
 
 
 def write(directory: Path, kind: str, cases: list[dict[str, Any]]) -> None:
@@ -45,6 +46,41 @@ def test_another_answer_is_shown_and_the_status_is_1(
     assert out.endswith("read: 0 of 1\ndecide: 1 of 2\nhistory: 0 of 1\n")
     assert "code 87, Kafka 10" in out
     assert "final log_end" in out
+
+
+def accepted(*, in_place: bool, codec: int) -> dict[str, Any]:
+    """A decision of the sample that stores batches of a codec."""
+    for line in gzip.decompress(SAMPLE.read_bytes()).splitlines():
+        case: dict[str, Any] = json.loads(line)
+        out = case["out"]
+        codecs = {row[2] & 7 for row in out.get("stored", [])}
+        if out.get("in_place") is in_place and codecs == {codec} and "metrics" not in out:
+            return case
+    raise LookupError(codec)
+
+
+@pytest.mark.parametrize("codec", [0, 1, 3, 4], ids=["none", "gzip", "lz4", "zstd"])
+@pytest.mark.parametrize("in_place", [True, False], ids=["kept", "rebuilt"])
+def test_a_stored_byte_other_than_kafkas_is_a_difference(codec: int, *, in_place: bool) -> None:
+    case = accepted(in_place=in_place, codec=codec)
+    assert vectors.decide(case) == []
+    case["out"]["stored_sha"] = "0" * 32
+    assert [found.split()[0] for found in vectors.decide(case)] == ["stored_sha"]
+
+
+def test_what_another_encoder_of_snappy_wrote_is_compared_by_its_records() -> None:
+    case = accepted(in_place=False, codec=2)
+    case["out"]["stored_sha"] = "0" * 32
+    assert vectors.decide(case) == []
+    case["out"]["content"] = "0" * 32
+    assert vectors.decide(case) == ["stored records differ"]
+
+
+@pytest.mark.parametrize("meter", vectors.METERS)
+def test_a_meter_that_counts_other_than_kafkas_is_a_difference(meter: str) -> None:
+    case = accepted(in_place=True, codec=0)
+    case["out"]["metrics"] = f"{meter}*2"
+    assert vectors.decide(case) == [f"{vectors.METERS[meter]} 0, Kafka 2"]
 
 
 def test_a_directory_without_vectors_is_no_success(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import ottla
 import pytest
 from ottla.logs.recovery import RecoveryPrediction
+from support.loader_starts import of_loader, of_prediction
 
 pytestmark = pytest.mark.shared
 
@@ -25,66 +25,6 @@ def test_every_start_over_a_damaged_directory_is_predicted(shared: Path) -> None
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert done.stdout.splitlines()[-1] == "recovery: 676 of 676 equal"
-
-
-def of_loader(row: dict[str, Any]) -> dict[str, Any]:
-    """What Kafka's loader left, in the words of a prediction."""
-    expected = {
-        "error": row["error"],
-        "files_deleted": set(row["files_deleted"]),
-        "files_created": set(row["files_created"]),
-    }
-    if row["error"] is not None:
-        return expected
-    end_offset = row["log_end_offset"]
-    # The file as the loader left it; Kafka cuts it to the log's end a moment later.
-    epochs = {epoch: start for epoch, start in row["leader_epochs"] if start < end_offset}
-    return expected | {
-        "first_undecided_offset": row["first_undecided_offset"],
-        "leader_epochs": set(epochs.items()),
-        "producers": {tuple(producer.values()) for producer in row["producers"]},
-        "rebuilt": {
-            segment["file"]: (
-                segment["index_entries"],
-                tuple(map(tuple, segment["aborted"])),
-                segment["largest_timestamp"],
-            )
-            for segment in row["segments"]
-            if "index_entries" in segment and segment["bytes_before"] is not None
-        },
-    }
-
-
-def of_prediction(after: RecoveryPrediction) -> dict[str, Any]:
-    predicted = {
-        "error": after.error,
-        "files_deleted": set(after.files_deleted),
-        "files_created": set(after.files_created),
-    }
-    if not after.opens:
-        return predicted
-    return predicted | {
-        "first_undecided_offset": after.first_undecided_offset,
-        "leader_epochs": set(after.leader_epochs),
-        "producers": {
-            (
-                p.producer_id,
-                p.producer_epoch,
-                p.last_sequence,
-                p.last_offset,
-                p.last_timestamp,
-                p.coordinator_epoch,
-                p.transaction_first_offset,
-            )
-            for p in after.producers
-        },
-        "rebuilt": {
-            file: (rebuilt.offset_entries, rebuilt.aborted, rebuilt.max_timestamp)
-            for file, rebuilt in after.rebuilt.items()
-        }
-        if not after.clean
-        else {},
-    }
 
 
 def test_what_a_start_leaves_beside_the_segments_is_predicted_too(shared: Path) -> None:
