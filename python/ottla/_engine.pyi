@@ -78,6 +78,7 @@ __all__ = [
     "kernel_level",
     "leader_error_codes",
     "merge_partition",
+    "missing_log",
     "offset_beyond_end",
     "parse_file_name",
     "parse_leader_epochs",
@@ -270,10 +271,18 @@ def finding_catalogue() -> list[Explanation]: ...
 def cause_catalogue() -> list[CauseExplanation]: ...
 def check_names(
     entries: Sequence[tuple[bytes, bool]], *, state: _PartitionState, is_whole: bool
-) -> list[tuple[int | None, Finding]]: ...
+) -> list[tuple[int, Finding]]: ...
 def offset_beyond_end(
     file_name: bytes, topic: str, partition: int, offset: int, log_end_offset: int
 ) -> Finding | None: ...
+def missing_log(
+    *,
+    log_start_offset: int | None,
+    recovery_point: int | None,
+    high_watermark: int | None,
+    orphans: Sequence[int],
+    snapshots: Sequence[int],
+) -> Finding: ...
 def epoch_beyond_end(entries: Sequence[tuple[int, int]], log_end_offset: int) -> Finding | None: ...
 def unreadable_text_file(file_name: bytes, fault: str, expected: str, found: str) -> Finding: ...
 def foreign_topic_ids(partitions: Sequence[tuple[str, str]]) -> list[tuple[int, Finding]]: ...
@@ -282,10 +291,14 @@ def merge_partition(
     *,
     topic: str | None = None,
     log_start_offset: int | None = None,
+    recovery_point: int | None = None,
+    high_watermark: int | None = None,
     first_dirty_offset: int | None = None,
     leader_epochs: Sequence[tuple[int, int]] = ...,
     cleanup_policy: str | None = None,
     remote_storage: bool | None = None,
+    max_message_bytes: int | None = None,
+    is_preallocated: bool | None = None,
     is_head: bool = False,
     is_consumer_offsets: bool = False,
     orphans: Sequence[int] = ...,

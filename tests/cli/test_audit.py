@@ -352,7 +352,7 @@ def test_the_text_gives_the_command_that_saves_what_one_copy_alone_has(
         for file in (path / "orders-1").glob(f"{12:020}.*"):
             file.unlink()
     ran = run("audit", *paths)
-    assert ran.status == 1
-    assert "warning replica-difference (2): " in ran.out
+    assert ran.status == 2
+    assert "error replica-difference (2): " in ran.out
     assert "What to do: Nothing while the broker is down or catching up." in ran.out
     assert f"$ ottla read {paths[2]}/orders-1 --from 12 --to 24 --format jsonl" in ran.out

@@ -101,9 +101,13 @@ def test_a_segment_of_no_bytes_is_sound(run: Run, log_directory: Path) -> None:
     assert json.loads(ran.out)["findings"] == []
 
 
-def test_a_file_of_no_bytes_is_an_empty_log(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "captured.bin").write_bytes(b"")
-    assert run("audit", tmp_path / "captured.bin").status == 0
+@pytest.mark.parametrize("name", ["captured.bin", segment_name(0)])
+def test_a_file_of_no_bytes_is_not_called_sound(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    ran = run("audit", tmp_path / name)
+    assert ran.status == 3
+    assert "the file is empty" in ran.out
+    assert "SOUND" not in ran.out
 
 
 def test_a_fifo_is_never_opened(spawn: Run, log_directory: Path) -> None:

@@ -16,5 +16,5 @@ def broken(directory: Path) -> None:
 CASE = Case(
     clean=write_orders,
     broken=broken,
-    found=[Found("checkpoint-mismatch", "warning", HIGH_WATERMARKS, offsets=(18, 19))],
+    found=[Found("checkpoint-mismatch", "error", HIGH_WATERMARKS, offsets=(18, 19))],
 )

@@ -155,6 +155,10 @@ class _Listing:
                 self._cannot_read(
                     entry.path, f"{kind}, not a segment: give its .log file or the directory"
                 )
+        if files and not any(file.size or file.fault for file in files):
+            for file in files:
+                self._cannot_read(file.path, "the file is empty")
+            return
         if not files:
             return
         self.bases.append(os.path.dirname(directory) if parsed else directory)

@@ -284,7 +284,7 @@ fn entries_beyond_the_bound_are_counted_out() {
     let offsets: Vec<OffsetEntry> = (1..=count).map(entry).collect();
     let found = check(&indexes(&offsets, &[]), &[Seen::Lost], clean());
     let [finding] = &found[..] else { panic!("{found:?}") };
-    assert_eq!((finding.kind, finding.severity), (FindingKind::LimitExceeded, Severity::Info));
+    assert_eq!((finding.kind, finding.severity), (FindingKind::LimitExceeded, Severity::Warning));
 }
 
 /// The same rules written down plainly: the first wrong entry of each index.

@@ -66,22 +66,22 @@ macro_rules! row {
 
 #[pymethods]
 impl PartitionScan {
-    /// First offset that a consumer can get; ``None`` without a batch.
+    /// First offset that a consumer can get; ``None`` without a batch and a name.
     #[getter]
     fn log_start_offset(&self) -> Option<i64> {
-        (self.inner.counters.batches > 0).then_some(self.inner.log_start_offset)
+        self.has_offsets().then_some(self.inner.log_start_offset)
     }
 
-    /// The last offset plus one; ``None`` without a batch.
+    /// The last offset plus one; ``None`` without a batch and a name.
     #[getter]
     fn log_end_offset(&self) -> Option<i64> {
-        (self.inner.counters.batches > 0).then_some(self.inner.log_end_offset)
+        self.has_offsets().then_some(self.inner.log_end_offset)
     }
 
-    /// Where ``read_committed`` consumers stop at the latest; ``None`` without a batch.
+    /// Where ``read_committed`` consumers stop at the latest; ``None`` without a batch and a name.
     #[getter]
     fn last_stable_offset(&self) -> Option<i64> {
-        (self.inner.counters.batches > 0).then_some(self.inner.last_stable_offset)
+        self.has_offsets().then_some(self.inner.last_stable_offset)
     }
 
     /// All findings by file and position, each with the number of its segment. Where one file has more
@@ -92,7 +92,10 @@ impl PartitionScan {
         let placed = placed.map(|placed| (placed.segment, placed.finding.clone()));
         let suppressed = self.inner.suppressed.iter().map(|&(segment, kind, count)| {
             let message = format!("and {count} more of these in this file");
-            (segment, ottla_audit::Finding::new(kind, message))
+            let finding = ottla_audit::Finding::new(kind, message);
+            // Nobody has looked how grave each of them is.
+            let severity = finding.severity.max(ottla_audit::Severity::Warning);
+            (segment, finding.graded(severity))
         });
         placed
             .chain(suppressed)
@@ -396,9 +399,11 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 ///     scans: pairs of a number, by which findings and rows name the file, and its scan.
 ///     topic: of the partition.
 ///     log_start_offset: of ``log-start-offset-checkpoint``, if it has an entry.
+///     recovery_point, high_watermark: of the checkpoints of those names, if they have an entry and
+///         the last of the scans is of the active segment.
 ///     first_dirty_offset: of ``cleaner-offset-checkpoint``, if it has an entry.
 ///     leader_epochs: epochs and start offsets of ``leader-epoch-checkpoint``.
-///     cleanup_policy, remote_storage: of the topic's configuration, if known.
+///     cleanup_policy, remote_storage, max_message_bytes, is_preallocated: of the topic's configuration, if known.
 ///     is_head: whether the first of the scans is of the partition's first segment.
 ///     is_consumer_offsets: whether the partition belongs to ``__consumer_offsets``.
 ///     orphans: base offsets of index files without their ``.log``.
@@ -408,8 +413,9 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
 ///         the files beside the segments are not to be compared.
 #[pyfunction]
 #[pyo3(signature = (
-    scans, *, topic=None, log_start_offset=None, first_dirty_offset=None, leader_epochs=vec![],
-    cleanup_policy=None, remote_storage=None, is_head=false, is_consumer_offsets=false,
+    scans, *, topic=None, log_start_offset=None, recovery_point=None, high_watermark=None,
+    first_dirty_offset=None, leader_epochs=vec![], cleanup_policy=None, remote_storage=None,
+    max_message_bytes=None, is_preallocated=None, is_head=false, is_consumer_offsets=false,
     orphans=vec![], snapshots=vec![], transaction_indexes=vec![]
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
@@ -418,10 +424,14 @@ pub(crate) fn merge_partition(
     scans: Vec<(u32, Py<SegmentScan>)>,
     topic: Option<String>,
     log_start_offset: Option<i64>,
+    recovery_point: Option<i64>,
+    high_watermark: Option<i64>,
     first_dirty_offset: Option<i64>,
     leader_epochs: Vec<(i32, i64)>,
     cleanup_policy: Option<String>,
     remote_storage: Option<bool>,
+    max_message_bytes: Option<u64>,
+    is_preallocated: Option<bool>,
     is_head: bool,
     is_consumer_offsets: bool,
     orphans: Vec<i64>,
@@ -433,6 +443,10 @@ pub(crate) fn merge_partition(
     let context = PartitionContext {
         topic,
         log_start_offset,
+        recovery_point,
+        high_watermark,
+        max_message_bytes,
+        is_preallocated,
         first_dirty_offset,
         leader_epochs,
         cleanup_policy,

@@ -1,6 +1,8 @@
 //! What the names and the small files of log directories and partitions show.
 
 use crate::findings::Finding;
+use ottla_audit::PartitionContext;
+use ottla_audit::partition::log_end;
 use ottla_audit::partition::side_check::{self, DirectoryEntry};
 use ottla_log::names::PartitionState;
 use pyo3::exceptions::PyValueError;
@@ -8,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 /// What the names of the files in a partition's directory show. Each finding comes with the number of
-/// its entry; that of the directory is ``None``.
+/// its entry.
 ///
 /// Args:
 ///     entries: names, and whether each is a directory.
@@ -24,7 +26,7 @@ pub(crate) fn check_names(
     entries: Vec<(Bound<'_, PyBytes>, bool)>,
     state: &str,
     is_whole: bool,
-) -> PyResult<Vec<(Option<usize>, Finding)>> {
+) -> PyResult<Vec<(usize, Finding)>> {
     let state = PartitionState::from_name(state)
         .ok_or_else(|| PyValueError::new_err(format!("{state} is no state of a partition")))?;
     let entries: Vec<DirectoryEntry<'_>> = entries
@@ -47,6 +49,32 @@ pub(crate) fn offset_beyond_end(
 ) -> Option<Finding> {
     side_check::offset_beyond_end(file_name, topic, partition, offset, log_end_offset)
         .map(Finding::from)
+}
+
+/// The finding about a partition without a segment.
+///
+/// Args:
+///     log_start_offset, recovery_point, high_watermark: of the checkpoints of those names.
+///     orphans: base offsets of index files.
+///     snapshots: offsets of producer snapshots, in order.
+#[pyfunction]
+#[pyo3(signature = (*, log_start_offset, recovery_point, high_watermark, orphans, snapshots))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn missing_log(
+    log_start_offset: Option<i64>,
+    recovery_point: Option<i64>,
+    high_watermark: Option<i64>,
+    orphans: Vec<i64>,
+    snapshots: Vec<i64>,
+) -> Finding {
+    let context = PartitionContext {
+        log_start_offset,
+        recovery_point,
+        high_watermark,
+        orphans,
+        ..PartitionContext::default()
+    };
+    log_end::missing_log(&context, &snapshots).into()
 }
 
 /// The finding about the last entry of ``leader-epoch-checkpoint``, if it starts beyond the end of the

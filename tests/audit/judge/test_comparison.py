@@ -97,8 +97,8 @@ def test_what_only_one_copy_has_comes_with_the_command_that_saves_it(
         log(directory, 12).write_bytes(segment(2, base_offset=12))
     result = ottla.audit(brokers)
     assert said(result) == [
-        ("warning", "broker-1", 18, 23, ("broker-3",)),
-        ("warning", "broker-2", 18, 23, ("broker-3",)),
+        ("error", "broker-1", 18, 23, ("broker-3",)),
+        ("error", "broker-2", 18, 23, ("broker-3",)),
     ]
     (row,) = result.differences
     assert (row["kind"], row["only_replica"]) == ("behind", "broker-3")

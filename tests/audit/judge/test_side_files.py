@@ -7,9 +7,11 @@ from ottla.audit.judge.side_files import (
     LogRange,
     check_log_directory,
     check_partition,
+    check_segments,
     check_topic_ids,
     read_small_files,
 )
+from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import take_inventory
 from support.logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
 
@@ -28,6 +30,7 @@ def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str
         small = read_small_files(partition, listed)
         topic_ids[partition.directory] = small.topic_id
         findings += check_partition(partition, known.get(partition.directory), small)
+        findings += check_segments(partition, Checkpoints())
     findings += check_topic_ids(listed, listed.partitions, topic_ids)
     return sorted((f.name, listed.display(f.path or b"")) for f in findings)
 
@@ -46,7 +49,7 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     listed = take_inventory([log_directory])
     log = {listed.partitions[0].directory: LogRange(0, 24)}
     (finding,) = check_log_directory(listed.log_directories[0], listed, log)
-    assert (finding.name, finding.severity) == ("checkpoint-mismatch", "warning")
+    assert (finding.name, finding.severity) == ("checkpoint-mismatch", "error")
     assert finding.path == bytes(log_directory / name)
     assert (finding.first_offset, finding.last_offset) == (24, 25)
     assert finding.directory == bytes(log_directory / "orders-0")
@@ -56,9 +59,9 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
 @pytest.mark.parametrize(
     ("name", "severity", "consequence"),
     [
-        ("recovery-point-offset-checkpoint", "warning", "would not recover the last segment"),
+        ("recovery-point-offset-checkpoint", "error", "would not recover the last segment"),
         ("log-start-offset-checkpoint", "warning", "Kafka deletes every segment"),
-        ("replication-offset-checkpoint", "warning", "silently uses the end of the log"),
+        ("replication-offset-checkpoint", "error", "silently uses the end of the log"),
         ("cleaner-offset-checkpoint", "info", "the cleaner starts again at the log start offset"),
     ],
 )

@@ -32,7 +32,9 @@ def test_the_segments_of_a_partition_make_one_log(tmp_path: Path) -> None:
 
 
 def test_named_segments_make_one_log_only_where_they_follow_each_other(tmp_path: Path) -> None:
-    partition = write_partition(tmp_path / "orders-0", {0: b"", 3: b"", 6: b"", 9: b""})
+    partition = write_partition(
+        tmp_path / "orders-0", {offset: segment(1, base_offset=offset) for offset in (0, 3, 6, 9)}
+    )
     named = [partition / segment_name(offset) for offset in (0, 6, 9)]
     logs = plan_of(*named).logs
     assert [[f.base_offset for f in log.files] for log in logs] == [[0], [6, 9]]

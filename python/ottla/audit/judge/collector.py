@@ -11,6 +11,7 @@ from ottla.audit.judge import side_files
 from ottla.audit.judge.judge import ENGINE_TABLES
 from ottla.audit.judge.near import near_names, near_paths
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
+from ottla.logs.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Inventory, Partition
+
+_DAMAGE = ("crc-mismatch", "damaged-range", "magic-fault", "out-of-segment")
+"""Findings of bytes inside a log whose records it still counts, by their offsets."""
 
 OUTCOME_TABLES = (*ENGINE_TABLES, "differences")
 """Tables with rows of the engine: those of logs, and the differences of copies."""
@@ -62,6 +66,7 @@ class Collector:
         self._plan = plan
         self._lock = threading.Lock()
         self._packed = PackedLogs(plan.logs, ENGINE_TABLES)
+        self._checkpoints = Checkpoints(plan.inventory.files)
         self._reasons: dict[bytes, str] = {}
         self._findings: list[PlacedFinding] = []
         self._compared: list[PlacedFinding] = []
@@ -138,24 +143,28 @@ class Collector:
                 small = side_files.read_small_files(partition, plan.inventory)
                 self._topic_ids[partition.directory] = small.topic_id
                 yield from side_files.check_partition(partition, None, small)
+                yield from side_files.check_segments(partition, self._checkpoints)
         yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
-        ranges = self._ranges_with_valid_ends()
+        ranges = self._ranges_with_damage()
         for directory in plan.log_directories:
             yield from side_files.check_log_directory(directory, plan.inventory, ranges)
 
-    def _ranges_with_valid_ends(self) -> dict[bytes, side_files.LogRange]:
-        """Returns the ranges of logs without damage at the end, which explains checkpoints."""
-        lost: dict[bytes, list[tuple[int, int]]] = {}
-        for f in self._findings:
-            first, last = f.first_offset, f.last_offset
-            if f.severity == "error" and f.directory and first is not None and last is not None:
-                lost.setdefault(f.directory, []).append((first, last))
-        if not lost:
-            return self._ranges
+    def _ranges_with_damage(self) -> dict[bytes, side_files.LogRange]:
+        """Returns the ranges of logs; damage at the end belongs to the log, as far as it reaches.
+
+        A tail does not: what a checkpoint knows of it is why it is an error.
+        """
+        ends = {path: log.end_offset for path, log in self._ranges.items()}
+        damage = [f for f in self._findings if f.severity == "error" and f.name in _DAMAGE]
+        for f in sorted(damage, key=lambda f: f.first_offset or 0):
+            first, last, path = f.first_offset, f.last_offset, f.directory
+            if path not in ends or first is None or last is None:
+                continue
+            if first <= ends[path] <= last:
+                ends[path] = last + 1
         return {
-            path: log
+            path: side_files.LogRange(log.start_offset, ends[path])
             for path, log in self._ranges.items()
-            if not any(first <= log.end_offset <= last for first, last in lost.get(path, ()))
         }
 
 
@@ -169,6 +178,9 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
             reason = file.fault or reasons.get(file.path)
             if reason is not None:
                 yield _unreadable(inventory, file.path, reason, log.partition)
+    if not plan.partitions and not inventory.unreadable and not plan.unmatched_topics:
+        message = f"{inventory.display(inventory.base) or '/'}: no segment to audit"
+        yield make_finding(UNREADABLE, message, path=inventory.base)
     for pattern in plan.unmatched_topics:
         names = {p.topic for p in inventory.partitions if p.topic is not None}
         message = f"no topic matches {pattern!r}{near_names(pattern, names, 'topics')}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge import side_files
+from ottla.audit.judge.live import has_grown
 from ottla.audit.judge.merge import merge_request
 from ottla.audit.judge.packed import PackedLog, ScannedFile, pack_log
 
@@ -73,6 +74,9 @@ def judge_log(
             files=inventory.files,
         )
         merged = request.merge([(index, scans[index]) for index in run])
+        ahead = request.knows_beyond(merged.log_end_offset)
+        if ahead and partition is not None and has_grown(partition, inventory.files):
+            merged = request.without_ends().merge([(index, scans[index]) for index in run])
         findings += _place_findings(merged, log)
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
@@ -105,7 +109,7 @@ def _other_files(log: Log, scans: Scans) -> dict[bytes, str]:
     return {
         log.files[index].path: f"not a log: no record batch in its {scan.bytes:,} bytes"
         for index, scan in scans.items()
-        if log.files[index].base_offset is None and not scan.batches and scan.bytes
+        if log.files[index].base_offset is None and not scan.batches
     }
 
 

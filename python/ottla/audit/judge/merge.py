@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ottla import _engine
-from ottla.logs.names import CLEANER_OFFSETS, LOG_START_OFFSETS
+from ottla.logs.names import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,11 +32,15 @@ class MergeRequest:
     """Base offsets of index files without a segment."""
     topic: str | None = None
     log_start_offset: int | None = None
+    recovery_point: int | None = None
+    high_watermark: int | None = None
     first_dirty_offset: int | None = None
     leader_epochs: tuple[tuple[int, int], ...] = ()
     """Epochs and their start offsets."""
     cleanup_policy: str | None = None
     remote_storage: bool | None = None
+    max_message_bytes: int | None = None
+    is_preallocated: bool | None = None
     is_head: bool = False
     """Whether the first file is the first of its partition."""
     snapshots: tuple[tuple[int, Place], ...] = ()
@@ -39,16 +48,29 @@ class MergeRequest:
     transaction_indexes: tuple[Place | None, ...] = ()
     """The `.txnindex` of each file; empty if files beside the segments are not checked."""
 
+    def knows_beyond(self, log_end_offset: int | None) -> bool:
+        """Whether a checkpoint has a later end of the log than its segments."""
+        ends = (self.recovery_point, self.high_watermark)
+        return any(end is not None and end > (log_end_offset or 0) for end in ends)
+
+    def without_ends(self) -> MergeRequest:
+        """Returns the request without what checkpoints know of the end of the log."""
+        return replace(self, recovery_point=None, high_watermark=None)
+
     def merge(self, scans: Sequence[tuple[int, _engine.SegmentScan]]) -> _engine.PartitionScan:
         """Merges scans, each given with the index of its file in the log."""
         return _engine.merge_partition(
             scans,
             topic=self.topic,
             log_start_offset=self.log_start_offset,
+            recovery_point=self.recovery_point,
+            high_watermark=self.high_watermark,
             first_dirty_offset=self.first_dirty_offset,
             leader_epochs=self.leader_epochs,
             cleanup_policy=self.cleanup_policy,
             remote_storage=self.remote_storage,
+            max_message_bytes=self.max_message_bytes,
+            is_preallocated=self.is_preallocated,
             is_head=self.is_head,
             is_consumer_offsets=self.is_consumer_offsets,
             orphans=self.orphans,
@@ -85,14 +107,20 @@ def merge_request(
     is_live = first.kind == "segment" and first.state == "live"
     checkpoints = surroundings.checkpoints
     config = surroundings.topic_config(partition.topic)
+    # Both are about the end of the live log.
+    has_end = is_live and partition.state == "live" and run[-1] == len(log.files) - 1
     return replace(
         request,
         topic=partition.topic,
         log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS),
+        recovery_point=checkpoints.offset(partition, RECOVERY_POINTS) if has_end else None,
+        high_watermark=checkpoints.offset(partition, HIGH_WATERMARKS) if has_end else None,
         first_dirty_offset=checkpoints.offset(partition, CLEANER_OFFSETS),
         leader_epochs=tuple(leader_epochs) if is_live else (),
         cleanup_policy=config.get("cleanup.policy"),
         remote_storage=_bool(config.get("remote.storage.enable")),
+        max_message_bytes=_count(config.get("max.message.bytes")),
+        is_preallocated=_bool(config.get("preallocate")),
         is_head=is_live and partition.live_base_offsets[:1] == (first.base_offset,),
     )
 
@@ -112,6 +140,11 @@ def _transaction_indexes(
 ) -> tuple[Place | None, ...]:
     indexes = (beside.get(("transaction-index", file.base_offset or 0)) for file in log.files)
     return tuple(file and files.place(file.path, file.size) for file in indexes)
+
+
+def _count(value: str | None) -> int | None:
+    """Returns a number of bytes; None if there is none, or it is none."""
+    return int(value) if value is not None and value.isascii() and value.isdigit() else None
 
 
 def _bool(value: str | None) -> bool | None:

@@ -13,16 +13,26 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ottla import _engine
 from ottla.audit.catalogue.findings import place_finding
+from ottla.audit.judge.live import has_grown
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
 from ottla.logs.metadata import cluster_id, parse_meta_properties, parse_partition_metadata
-from ottla.logs.names import LEADER_EPOCHS, META_PROPERTIES, PARTITION_METADATA
+from ottla.logs.names import (
+    HIGH_WATERMARKS,
+    LEADER_EPOCHS,
+    LOG_START_OFFSETS,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+)
 from ottla.logs.side_files import SideFileError, read_side_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.inventory import FileEntry, Inventory, LogDirectory, Partition
+    from ottla.storage import Files
 
 Content = TypeVar("Content")
 
@@ -53,7 +63,7 @@ def check_log_directory(
             yield from faults
             for partition in inventory.partitions if offsets else ():
                 if partition.log_directory == directory.path and partition.state == "live":
-                    yield from _beyond_end(file, partition, offsets or {}, ranges)
+                    yield from _beyond_end(file, partition, offsets or {}, ranges, inventory.files)
 
 
 def _beyond_end(
@@ -61,6 +71,7 @@ def _beyond_end(
     partition: Partition,
     offsets: Mapping[tuple[str, int], int],
     ranges: Mapping[bytes, LogRange],
+    files: Files,
 ) -> Iterable[PlacedFinding]:
     """Yields the finding about the offset of a partition, if the engine reports one."""
     topic, number = partition.topic or "", partition.partition or 0
@@ -69,7 +80,7 @@ def _beyond_end(
     if log is None or offset is None:
         return
     found = _engine.offset_beyond_end(file.name, topic, number, offset, log.end_offset)
-    if found is not None:
+    if found is not None and not has_grown(partition, files):
         yield place_finding(found, path=file.path, directory=partition.directory)
 
 
@@ -114,14 +125,30 @@ def check_partition(
         is_whole=partition.is_whole,
     )
     for index, finding in found:
-        path = directory if index is None else files[index].path
-        yield place_finding(finding, path=path, directory=directory)
+        yield place_finding(finding, path=files[index].path, directory=directory)
     yield from small.findings
     if small.leader_epochs and log is not None:
         beyond = _engine.epoch_beyond_end(small.leader_epochs, log.end_offset)
         if beyond is not None:
             path = os.path.join(directory, LEADER_EPOCHS)
             yield place_finding(beyond, path=path, directory=directory)
+
+
+def check_segments(partition: Partition, checkpoints: Checkpoints) -> Iterable[PlacedFinding]:
+    """Yields the finding about a live partition without a segment."""
+    if partition.state != "live" or not partition.is_whole:
+        return
+    if partition.segments:
+        return
+    live = [f for f in partition.files if f.state == "live" and f.base_offset is not None]
+    found = _engine.missing_log(
+        log_start_offset=checkpoints.offset(partition, LOG_START_OFFSETS),
+        recovery_point=checkpoints.offset(partition, RECOVERY_POINTS),
+        high_watermark=checkpoints.offset(partition, HIGH_WATERMARKS),
+        orphans=[f.base_offset or 0 for f in live if f.kind.endswith("-index")],
+        snapshots=sorted(f.base_offset or 0 for f in live if f.kind == "producer-snapshot"),
+    )
+    yield place_finding(found, path=partition.directory, directory=partition.directory)
 
 
 def check_topic_ids(

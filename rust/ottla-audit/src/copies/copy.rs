@@ -1,5 +1,6 @@
 //! What the audit of one copy leaves behind for a comparison.
 
+use crate::catalogue::finding::Finding;
 use crate::catalogue::row::{ByteState, RecordState, Row};
 use crate::catalogue::severity::Severity;
 use crate::partition::scan::{PartitionContext, PartitionScan};
@@ -76,7 +77,7 @@ impl Copy {
                 copy.left_out.push((place, size));
             }
             if let (true, Some(first), Some(last)) =
-                (is_lost(traits), finding.first_offset, finding.last_offset)
+                (is_lost(finding), finding.first_offset, finding.last_offset)
                 && finding.severity > Severity::Info
             {
                 copy.lost.push(Loss { first, last, place, size });
@@ -123,10 +124,13 @@ impl Copy {
 }
 
 /// Whether this copy does not have the records as they were written.
-fn is_lost(traits: &Row) -> bool {
+fn is_lost(finding: &Finding) -> bool {
+    let traits = finding.kind.row();
     match traits.records {
         RecordState::Unreadable | RecordState::Altered => true,
-        RecordState::AsWritten | RecordState::Missing | RecordState::Unknown => false,
+        // A tail is an error where something proves that records were there.
+        RecordState::AsWritten => traits.has_no_batch() && finding.severity == Severity::Error,
+        RecordState::Missing | RecordState::Unknown => false,
     }
 }
 

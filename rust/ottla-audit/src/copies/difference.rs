@@ -261,8 +261,13 @@ impl Difference {
             DifferenceKind::Missing => format!("{offsets}: missing on {this}, present on {good}"),
             DifferenceKind::Behind => {
                 let only = if self.good.len() == 1 { " alone" } else { "" };
+                let acknowledged = if self.severity == Severity::Error {
+                    "; a high watermark shows that they were acknowledged"
+                } else {
+                    ""
+                };
                 format!(
-                    "{this} ends at offset {}, and {offsets} are on {good}{only}: it lags behind, or was truncated",
+                    "{this} ends at offset {}, and {offsets} are on {good}{only}: it lags behind, or was truncated{acknowledged}",
                     copies.get(copy).map_or(self.first_offset, |copy| copy.end)
                 )
             }

@@ -61,7 +61,7 @@ pub(crate) fn edges(copies: &[Copy], diverged: &BTreeSet<usize>) -> Vec<Differen
             && committed.is_some_and(|committed| committed > first)
         {
             // Consumers may have read them, and one disk holds them.
-            difference.severity = Severity::Warning;
+            difference.severity = Severity::Error;
         }
         difference
     };

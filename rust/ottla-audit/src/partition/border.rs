@@ -14,7 +14,7 @@ pub(crate) struct Border<'a> {
     pub(crate) scan: &'a SegmentScan,
     /// What is known about the partition.
     pub(crate) context: &'a PartitionContext,
-    /// Offset of its first batch.
+    /// Offset of its first batch, or in its name if it has none.
     pub(crate) first_offset: i64,
     /// Findings of the segment before.
     pub(crate) previous_findings: &'a [PlacedFinding],
@@ -37,7 +37,7 @@ impl Border<'_> {
         let (kind, message) = if self.previous_was_empty {
             (
                 FindingKind::MissingSegment,
-                format!("the previous file is empty: offsets {next} to {last} are missing"),
+                format!("the previous file holds no batch: offsets {next} to {last} are missing"),
             )
         } else if is_file {
             (

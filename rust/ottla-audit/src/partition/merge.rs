@@ -8,6 +8,7 @@ use crate::catalogue::severity::Severity;
 use crate::partition::border::Border;
 use crate::partition::epochs::join_epochs;
 use crate::partition::gap_list::list_gaps;
+use crate::partition::log_end;
 use crate::partition::open_transactions::{begun_below, find_open_transactions};
 use crate::partition::producer_findings;
 use crate::partition::producers::{ProducerVerdict, Producers};
@@ -116,7 +117,7 @@ impl Merge<'_> {
         }
         let (Some(first), Some(next)) = (scan.first_offset, scan.next_offset) else {
             self.previous_was_empty = true;
-            self.next_offset = self.next_offset.or(scan.context.base_offset);
+            self.end_at_name(scan);
             return;
         };
         self.previous_was_empty = false;
@@ -136,6 +137,20 @@ impl Merge<'_> {
         self.holes = self.holes.saturating_add(scan.holes);
         self.first_offset = self.first_offset.or(Some(first));
         self.next_offset = Some(next);
+    }
+
+    /// A segment without a batch in its place: by its name, the log reached that offset.
+    fn end_at_name(&mut self, scan: &SegmentScan) {
+        let Some(base) = scan.context.base_offset else { return };
+        match self.next_offset {
+            Some(before) if scan.valid_bytes == 0 && before < base => {
+                let missing = base.saturating_sub(before);
+                let is_inside = self.first_offset.is_some();
+                self.holes = self.holes.saturating_add(if is_inside { missing } else { 0 });
+                self.next_offset = Some(base);
+            }
+            before => self.next_offset = before.or(Some(base)),
+        }
     }
 
     /// Takes over the findings of a segment, and the losses among them that are not bounded yet.
@@ -163,7 +178,10 @@ impl Merge<'_> {
     /// Compares the beginning of a segment with the end of the one before; returns whether all of
     /// it was there already.
     fn check_border(&mut self, index: usize, scan: &SegmentScan) -> bool {
-        let Some(first) = scan.first_offset else { return false };
+        // Without a batch, its name says where it begins.
+        let named = scan.context.base_offset.filter(|_| scan.valid_bytes == 0);
+        let named = named.filter(|&base| self.next_offset < Some(base));
+        let Some(first) = scan.first_offset.or(named) else { return false };
         let border = Border {
             scan,
             context: self.context,
@@ -258,10 +276,9 @@ impl Merge<'_> {
     /// Adds findings about snapshots of offsets that the log does not reach.
     fn find_snapshots_beyond(&mut self, segments: &[SegmentScan], end: i64) {
         let segment = segments.len().saturating_sub(1);
-        let stopped_cleanly = segments.last().is_some_and(|scan| scan.context.stopped_cleanly);
         let rest = self.side_files.snapshots().iter().skip(self.snapshots_compared);
         self.findings.extend(rest.map(|&offset| {
-            let finding = snapshots::beyond_end(offset, end, stopped_cleanly);
+            let finding = snapshots::beyond_end(offset, end);
             PlacedFinding { segment, finding }
         }));
     }
@@ -291,6 +308,7 @@ impl Merge<'_> {
         out.epochs = join_epochs(&out.segments, &self.context.leader_epochs);
         self.compare_side_files(&out, proof);
         out.findings = self.findings;
+        log_end::judge(&mut out, self.context, self.side_files.snapshots());
         list_gaps(&mut out, self.context);
         find_open_transactions(&mut out, self.begun_below);
         out.findings

@@ -5,6 +5,7 @@
 //! | `scan` | what is known about a partition, and what its segments show together |
 //! | `merge` | the segments put together |
 //! | `border` | where a segment begins, compared with where the one before ends |
+//! | [`log_end`] | the bytes behind the last batch, and what proves that the log went on |
 //! | `epochs` | the leader epochs |
 //! | [`producers`] | what producers did, in a form that merges |
 //! | [`sequences`] | the sequences of one producer |
@@ -26,6 +27,7 @@ mod gap_list;
 mod gap_sources;
 mod gap_totals;
 pub mod gaps;
+pub mod log_end;
 pub(crate) mod merge;
 mod open_transactions;
 pub(crate) mod producer_findings;

@@ -2,6 +2,7 @@
 
 use crate::catalogue::causes::Cause;
 use crate::catalogue::row::RecordState;
+use crate::catalogue::severity::Severity;
 use crate::partition::producer_findings;
 use crate::partition::scan::{PartitionScan, PlacedFinding};
 use ottla_log::sidefiles::snapshot::{SnapshotEntry, read_snapshot};
@@ -61,7 +62,11 @@ fn last_lost_offset(findings: &[PlacedFinding]) -> Option<i64> {
     let losses = findings.iter().map(|placed| &placed.finding).filter(|finding| {
         let traits = finding.kind.row();
         let is_lawful = finding.cause == Some(Cause::Compaction);
-        (traits.loses_records() && !is_lawful) || traits.records == RecordState::Unknown
+        // A tail is an error where something proves that records were there.
+        let is_lost_tail = traits.has_no_batch() && finding.severity == Severity::Error;
+        (traits.loses_records() && !is_lawful)
+            || traits.records == RecordState::Unknown
+            || is_lost_tail
     });
     losses.map(|finding| finding.last_offset.unwrap_or(i64::MAX)).max()
 }

@@ -18,6 +18,15 @@ pub struct PartitionContext {
     pub topic: Option<String>,
     /// Log start offset of `log-start-offset-checkpoint`, if it has an entry.
     pub log_start_offset: Option<i64>,
+    /// Recovery point of `recovery-point-offset-checkpoint`, if the last segment is the active one
+    /// and it has an entry.
+    pub recovery_point: Option<i64>,
+    /// High watermark of `replication-offset-checkpoint`, likewise.
+    pub high_watermark: Option<i64>,
+    /// `max.message.bytes` of the topic, where it is known.
+    pub max_message_bytes: Option<u64>,
+    /// `preallocate` of the topic, where it is known: a segment begins as zeros.
+    pub is_preallocated: Option<bool>,
     /// First dirty offset of `cleaner-offset-checkpoint`, if it has an entry.
     pub first_dirty_offset: Option<i64>,
     /// Epochs and their start offsets, of `leader-epoch-checkpoint`.

@@ -1,11 +1,12 @@
 //! What to make of bytes that are no valid batch: a batch with one fault, a damaged range, or a tail.
 
-use crate::segment::damage_findings::{self, Tail};
+use crate::segment::damage_findings::{self, TailKind};
 use crate::segment::observation::BatchObservation;
 use crate::segment::pass::Pass;
 use crate::segment::resync::header::{HeaderBounds, PlausibleHeader, is_beginning};
 use crate::segment::resync::search::{Suspect, seems_to_begin};
 use crate::segment::step::HEAD_BYTES;
+use crate::segment::tail::Tail;
 use ottla_format::batch::BatchInfo;
 use ottla_format::error::Error;
 use ottla_format::header::{
@@ -93,6 +94,7 @@ impl Pass<'_, '_> {
             self.cut_or_garbage_tail(None, bounds);
         } else {
             let (start, size) = self.take_tail();
+            self.end_with_tail(start, start);
             self.tally.push(damage_findings::zero_tail(start, size, self.tally.context()));
         }
         true
@@ -148,6 +150,7 @@ impl Pass<'_, '_> {
         if context.is_active && !context.stopped_cleanly && self.is_torn(end) {
             let zeros = self.zeros_from();
             self.position = self.window.end();
+            self.end_with_tail(info.position, zeros);
             let finding = damage_findings::torn_batch(info, zeros, self.position);
             self.tally.on_damage(finding, header.map(PlausibleHeader::offsets));
             return;
@@ -185,14 +188,21 @@ impl Pass<'_, '_> {
         let is_cut =
             header.is_some() || (head.len() < RECORD_BATCH_OVERHEAD && is_beginning(head, bounds));
         let batch_bytes = Envelope::read(head, 0).map(|envelope| envelope.total() as u64);
-        let tail = if is_cut { Tail::Cut { batch_bytes } } else { Tail::Garbage };
+        let kind = if is_cut { TailKind::Cut { batch_bytes } } else { TailKind::Garbage };
+        let zeros = self.zeros_from();
         let (start, size) = self.take_tail();
-        let finding = damage_findings::tail(start, size, tail, self.tally.context());
+        self.end_with_tail(start, zeros);
+        let finding = damage_findings::tail(start, size, kind, self.tally.context());
         if is_cut {
             self.tally.on_damage(finding, header.as_ref().map(PlausibleHeader::offsets));
         } else {
             self.tally.push(finding);
         }
+    }
+
+    /// The source ends with bytes from `position` on that are no batch, and zeros from `zeros` on.
+    fn end_with_tail(&mut self, position: u64, zeros: u64) {
+        self.tally.on_tail(Tail { position, written_bytes: zeros.saturating_sub(position) });
     }
 
     /// Steps to the end of the source, over damaged bytes: where they begin, and how many.

@@ -11,7 +11,7 @@ use ottla_format::header::LOG_OVERHEAD;
 
 /// Bytes at the end of a file that are no whole batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Tail {
+pub(super) enum TailKind {
     /// The beginning of a batch, of so many bytes where its size is there.
     Cut { batch_bytes: Option<u64> },
     /// Neither a batch nor zeros.
@@ -103,21 +103,21 @@ pub(super) fn zero_tail(position: u64, size: u64, context: &SegmentContext) -> F
         .graded(severity)
 }
 
-pub(super) fn tail(position: u64, size: u64, tail: Tail, context: &SegmentContext) -> Finding {
+pub(super) fn tail(position: u64, size: u64, tail: TailKind, context: &SegmentContext) -> Finding {
     let (kind, message, expected) = match tail {
-        Tail::Cut { batch_bytes: Some(needed) } => (
+        TailKind::Cut { batch_bytes: Some(needed) } => (
             FindingKind::TruncatedTail,
             format!(
                 "the file ends inside the batch at position {position}: {size} of its {needed} bytes are there"
             ),
             format!("{needed} bytes"),
         ),
-        Tail::Cut { batch_bytes: None } => (
+        TailKind::Cut { batch_bytes: None } => (
             FindingKind::TruncatedTail,
             format!("the file ends inside the header of the batch at position {position}"),
             "a whole batch".to_owned(),
         ),
-        Tail::Garbage => (
+        TailKind::Garbage => (
             FindingKind::GarbageTail,
             format!("{size} bytes after the last batch are neither a batch nor zeros"),
             "the end of the file".to_owned(),

@@ -12,6 +12,7 @@
 //! | `listing`, `cuts`, `row_pass` | other uses of a pass: batches listed, places to cut, rows |
 //! | `scan_error` | why a scan ended without a result |
 //! | `pass`, `step` | a pass; one step of it by the rules |
+//! | `tail` | what a segment has behind its last batch |
 //! | `damage`, `damage_findings` | what to make of bytes that are no valid batch; the same in words |
 //! | `resync` | where batches go on after damage |
 //! | `tally` | what batches amount to |
@@ -49,6 +50,7 @@ pub(crate) mod scan_error;
 pub(crate) mod scanner;
 pub(crate) mod segment_scan;
 mod step;
+pub(crate) mod tail;
 pub(crate) mod tally;
 pub(crate) mod timestamps;
 pub(crate) mod walk;

@@ -13,6 +13,7 @@ use crate::segment::growth::Growth;
 use crate::segment::index_check::{IndexCheck, Indexes};
 use crate::segment::losses::UnboundedLoss;
 use crate::segment::producer_events::VerdictSink;
+use crate::segment::tail::{LostEntry, Tail};
 use crate::segment::timestamps::TimestampOffset;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,12 @@ pub struct SegmentScan {
     pub next_offset: Option<i64>,
     /// Position where the last valid batch ends.
     pub valid_bytes: u64,
+    /// Bytes of the largest valid batch.
+    pub largest_batch: u64,
+    /// The bytes behind the last batch, if they are no batch.
+    pub tail: Option<Tail>,
+    /// The last entry of the `.index`, if it is of a batch behind the last valid one.
+    pub lost_entry: Option<LostEntry>,
     /// Smallest timestamp in the header of a batch; −1 (none) left out.
     pub oldest: Option<TimestampOffset>,
     /// Largest timestamp in the header of a batch; −1 (none) left out.
@@ -60,6 +67,7 @@ impl SegmentScan {
     /// Adds the findings about the indexes that the segment was scanned with; once.
     pub fn judge_indexes(&mut self, indexes: &Indexes) {
         let check = std::mem::take(&mut self.index_check);
+        self.lost_entry = indexes.last_entry_behind(self.valid_bytes);
         for finding in check.finish(indexes, &self.context, self.next_offset) {
             self.findings.push(finding);
         }
@@ -105,6 +113,9 @@ impl SegmentScan {
             first_offset,
             next_offset: _,
             valid_bytes,
+            largest_batch,
+            tail,
+            lost_entry: _,
             oldest,
             newest,
             leader_epochs,
@@ -121,6 +132,8 @@ impl SegmentScan {
         self.counters.add(&counters);
         self.first_offset = self.first_offset.or(first_offset);
         self.valid_bytes = self.valid_bytes.max(valid_bytes);
+        self.largest_batch = self.largest_batch.max(largest_batch);
+        self.tail = tail.or(self.tail);
         self.oldest = TimestampOffset::oldest(self.oldest, oldest);
         self.newest = TimestampOffset::newest(self.newest, newest);
         append_runs(&mut self.leader_epochs, leader_epochs);

@@ -12,7 +12,6 @@
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
-use crate::catalogue::severity::Severity;
 use crate::partition::gaps::OffsetRange;
 use crate::partition::producers::MAX_PRODUCERS;
 use crate::segment::context::SegmentContext;
@@ -25,6 +24,7 @@ use crate::segment::observation::{BatchObservation, OnBatch};
 use crate::segment::order::{OffsetOrder, Placement};
 use crate::segment::producer_events::{VerdictSink, producer_event, unknown_marker};
 use crate::segment::segment_scan::SegmentScan;
+use crate::segment::tail::Tail;
 use crate::segment::timestamps::{self, MIN_MILLISECONDS, TIMESTAMP_AFTER_MAX_MS, TimeRange};
 use ottla_format::attributes::TimestampType;
 use ottla_format::batch::BatchInfo;
@@ -222,6 +222,7 @@ impl<'a> Tally<'a> {
             return;
         }
         self.scan.index_check.pass(position, end, header.max_timestamp);
+        self.scan.largest_batch = self.scan.largest_batch.max(end.saturating_sub(position));
         if let Some(fingerprint) = &mut self.scan.fingerprint {
             fingerprint.observe(&BatchObservation::of_header(header, base).info);
         }
@@ -328,6 +329,7 @@ impl<'a> Tally<'a> {
             self.scan.first_offset = Some(base);
         }
         self.scan.bound_losses(base);
+        self.scan.largest_batch = self.scan.largest_batch.max(info.size);
         self.order.advance(info.last_offset);
         let (position, last_offset) = (info.position, info.last_offset);
         if info.is_control() {
@@ -423,6 +425,11 @@ impl<'a> Tally<'a> {
         self.scan.counters.count_damaged_bytes(bytes);
     }
 
+    /// The source ends with these bytes, which are no batch.
+    pub(crate) fn on_tail(&mut self, tail: Tail) {
+        self.scan.tail = Some(tail);
+    }
+
     /// The last valid batch ends at `position`.
     pub(crate) fn on_valid_bytes(&mut self, position: u64) {
         self.scan.valid_bytes = position;
@@ -503,7 +510,7 @@ impl<'a> Tally<'a> {
                 "{left_out} batches belong to producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked"
             );
             let finding = Finding::new(FindingKind::LimitExceeded, message);
-            self.push(finding.graded(Severity::Info));
+            self.push(finding.values(format!("at most {MAX_PRODUCERS} producers"), "more"));
         }
         self.scan
     }

@@ -17,7 +17,7 @@ fn checkpoint_of(file_name: &[u8]) -> Option<Checkpoint> {
     let (offset_name, severity, consequence) = match file_name {
         RECOVERY_POINTS => (
             "recovery point",
-            Severity::Warning,
+            Severity::Error,
             "after an unclean stop Kafka would not recover the last segment",
         ),
         LOG_START_OFFSETS => (
@@ -27,7 +27,7 @@ fn checkpoint_of(file_name: &[u8]) -> Option<Checkpoint> {
         ),
         HIGH_WATERMARKS => (
             "high watermark",
-            Severity::Warning,
+            Severity::Error,
             "at the next start Kafka silently uses the end of the log instead",
         ),
         CLEANER_OFFSETS => (

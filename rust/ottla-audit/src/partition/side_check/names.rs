@@ -16,23 +16,15 @@ pub struct DirectoryEntry<'a> {
     pub is_directory: bool,
 }
 
-/// Returns what the names in a partition's directory show, each finding with the index of its entry;
-/// `None` is the directory. Without `is_whole` only some of its files are known.
+/// Returns what the names in a partition's directory show, each finding with the index of its entry.
+/// Without `is_whole` only some of its files are known.
 pub fn check_names(
     entries: &[DirectoryEntry<'_>],
     state: PartitionState,
     is_whole: bool,
-) -> Vec<(Option<usize>, Finding)> {
+) -> Vec<(usize, Finding)> {
     let names: HashSet<&[u8]> = entries.iter().map(|entry| entry.name).collect();
-    let is_segment = |entry: &DirectoryEntry<'_>| {
-        let name = FileName::parse(entry.name);
-        !entry.is_directory && name.kind == FileKind::Segment && name.state == FileState::Live
-    };
     let mut found = Vec::new();
-    if state == PartitionState::Live && !entries.iter().any(is_segment) {
-        let message = "there is no segment file, although Kafka keeps one in every partition";
-        found.push((None, Finding::new(FindingKind::MissingSegment, message)));
-    }
     for (index, entry) in entries.iter().enumerate() {
         let name = FileName::parse(entry.name);
         let finding = if entry.is_directory || name.kind == FileKind::Unknown {
@@ -46,7 +38,7 @@ pub fn check_names(
         } else {
             None
         };
-        found.extend(finding.map(|finding| (Some(index), finding)));
+        found.extend(finding.map(|finding| (index, finding)));
     }
     found
 }

@@ -189,15 +189,14 @@ impl SnapshotCheck<'_> {
 }
 
 /// Returns the finding about a snapshot of an offset that the log does not reach.
-pub(crate) fn beyond_end(offset: i64, end: i64, stopped_cleanly: bool) -> Finding {
+pub(crate) fn beyond_end(offset: i64, end: i64) -> Finding {
     let message = format!(
         "the snapshot is of offset {offset}, but the log ends at {end}: the last {} offsets are missing; Kafka deletes the snapshot at the next start",
         offset.saturating_sub(end)
     );
-    let severity = if stopped_cleanly { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::SnapshotMismatch, message)
         .beside(SideFile::Snapshot(offset))
         .offsets(end, offset.saturating_sub(1))
         .values(format!("at most {end}"), offset)
-        .graded(severity)
+        .graded(Severity::Error)
 }

@@ -135,7 +135,6 @@ impl IndexFindings<'_> {
         Finding::new(FindingKind::LimitExceeded, message)
             .beside(SideFile::OffsetIndex)
             .values(format!("at most {MAX_INDEX_BYTES} bytes"), "more")
-            .graded(Severity::Info)
     }
 
     /// Files whose size does not fit their entries.

@@ -1,6 +1,7 @@
 //! What the two index files of a segment hold.
 
 use super::faults::{EntryFault, FirstFault};
+use crate::segment::tail::LostEntry;
 use ottla_log::sidefiles::offset_index::{self, OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{self, TIME_ENTRY_BYTES, TimeEntry};
 
@@ -118,6 +119,13 @@ impl Indexes {
     /// Number of the first entry of the `.timeindex` at or above an offset.
     pub(super) fn time_entry_at(&self, offset: i64) -> usize {
         self.ordered_times().partition_point(|entry| entry.offset(self.base_offset) < offset)
+    }
+
+    /// The last entry of the `.index`, if its batch begins at `position` or behind.
+    pub(crate) fn last_entry_behind(&self, position: u64) -> Option<LostEntry> {
+        let entry = self.ordered_offsets().last()?;
+        let behind = u64::try_from(entry.position).ok().filter(|&behind| behind >= position)?;
+        Some(LostEntry { offset: entry.offset(self.base_offset), position: behind })
     }
 
     fn offset_of(&self, number: usize) -> Option<i64> {
