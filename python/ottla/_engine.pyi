@@ -596,8 +596,13 @@ class Explanation:
     kafka: Final[str]
     condemns: Final[bool]
     resume_at: Final[Literal["next-good-offset", "next-batch"] | None]
+    stops: Final[Literal["all", "read_committed"] | None]
     matters_to_start: Final[bool]
     is_rebuildable: Final[bool]
+    loses_records: Final[bool]
+    effects: Final[list[str]]
+    trace_of: Final[list[str]]
+    joins: Final[str]
 
 @final
 class CauseExplanation:

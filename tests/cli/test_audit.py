@@ -140,6 +140,10 @@ def test_json_is_one_object_that_equals_the_text_in_its_numbers(
     assert list(result) == [
         "version",
         "summary",
+        "paths",
+        "started_ms",
+        "elapsed_s",
+        "events",
         "findings",
         "gaps",
         "transactions",
@@ -164,6 +168,9 @@ def test_json_is_one_object_that_equals_the_text_in_its_numbers(
         "findings": {"error": 1, "warning": 0, "info": 0},
         "not_read": 0,
         "exit_code": 2,
+        "verdict": "DAMAGED",
+        "events": {"error": 1, "warning": 0, "info": 0},
+        "left_out": {"error": 0, "warning": 0, "info": 0},
     }
     assert ran.status == 2
     (finding,) = result["findings"]

@@ -100,12 +100,12 @@ def run_part(runner: Runner, *, level: str) -> AuditResult:
 
 def carry_out(runner: Runner) -> Outcome:
     """Runs all stages except filling the tables."""
-    started = time.monotonic()
+    started, started_ms = time.monotonic(), time.time_ns() // 1_000_000
     outcome = _scanned(runner)
     outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
     outcome = with_advice(runner.plan, outcome, runner.price_options)
     outcome = with_coordinators(runner.plan, outcome, runner.read_coordinators)
-    return replace(outcome, elapsed_s=time.monotonic() - started)
+    return replace(outcome, elapsed_s=time.monotonic() - started, started_ms=started_ms)
 
 
 def judge_scans(

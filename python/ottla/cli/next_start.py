@@ -11,8 +11,9 @@ import shlex
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.advice.words import listed, what_to_do
-from ottla.cli.words import count, offsets, shell_path
+from ottla.audit.advice.words import what_to_do
+from ottla.cli.words import shell_path
+from ottla.words import count, listed, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.advice.words import listed
 from ottla.audit.catalogue.explain import offset_after
 from ottla.audit.catalogue.findings import UNREADABLE
-from ottla.cli.words import offsets
+from ottla.words import listed, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,9 +23,10 @@ from ottla.audit.catalogue.explain import catalogue, causes, commands
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.next_start import advice_lines, put_aside_note
 from ottla.cli.remedies import Remedies
-from ottla.cli.words import count, offsets, shell_path
+from ottla.cli.words import shell_path
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
+from ottla.words import count, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

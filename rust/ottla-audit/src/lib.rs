@@ -48,7 +48,7 @@ pub use catalogue::causes::{Cause, CauseRow, Confidence};
 pub use catalogue::finding::{Finding, SideFile};
 pub use catalogue::kinds::FindingKind;
 pub use catalogue::list::{Findings, MAX_FINDINGS_PER_KIND};
-pub use catalogue::row::{ByteState, ConsumerEffect, RecordState, Row};
+pub use catalogue::row::{ByteState, ConsumerEffect, Effect, Joining, RecordState, Row};
 pub use catalogue::severity::Severity;
 pub use partition::epochs::Epoch;
 pub use partition::gaps::{Gap, Reader};

@@ -124,6 +124,8 @@ fn path_beside(segment: &[u8], side_file: SideFile) -> Vec<u8> {
 }
 
 /// What the catalogue says about one kind of finding.
+// Each flag is a column of the catalogue, and of the page that is made from it.
+#[allow(clippy::struct_excessive_bools)]
 #[pyclass(frozen, get_all, module = "ottla._engine")]
 pub(crate) struct Explanation {
     /// Stable name.
@@ -140,10 +142,21 @@ pub(crate) struct Explanation {
     /// Where consumers can go on when it is an error: ``next-good-offset``, or ``next-batch`` where
     /// only the batch stops them; ``None`` if they do not stop.
     resume_at: Option<&'static str>,
+    /// The consumers that stop there: ``all`` when it is an error, ``read_committed`` also when it
+    /// is a warning; ``None`` if they do not stop.
+    stops: Option<&'static str>,
     /// Whether the next start of a broker may behave differently because of it.
     matters_to_start: bool,
     /// Whether :func:`rebuild_side_files` makes the file that it is about.
     is_rebuildable: bool,
+    /// Whether the log no longer holds the records at its offsets in a readable form.
+    loses_records: bool,
+    /// What it does to a log that other findings show, too.
+    effects: Vec<&'static str>,
+    /// The effects of which it can be a trace.
+    trace_of: Vec<&'static str>,
+    /// Which findings of its kind have one cause with it.
+    joins: &'static str,
 }
 
 /// What the catalogue says about one cause of missing offsets.
@@ -177,12 +190,21 @@ pub(crate) fn finding_catalogue() -> Vec<Explanation> {
             kafka: row.kafka,
             condemns: row.condemns(),
             resume_at: match row.consumers {
-                ConsumerEffect::Continue => None,
+                ConsumerEffect::Continue | ConsumerEffect::WaitForEnd => None,
                 ConsumerEffect::StopAtDamage => Some("next-good-offset"),
                 ConsumerEffect::StopAtBatch => Some("next-batch"),
             },
+            stops: match row.consumers {
+                ConsumerEffect::Continue => None,
+                ConsumerEffect::StopAtDamage | ConsumerEffect::StopAtBatch => Some("all"),
+                ConsumerEffect::WaitForEnd => Some("read_committed"),
+            },
             matters_to_start: row.matters_to_start,
             is_rebuildable: row.is_rebuildable,
+            loses_records: row.loses_records(),
+            effects: row.effects.iter().map(|effect| effect.name()).collect(),
+            trace_of: row.trace_of.iter().map(|effect| effect.name()).collect(),
+            joins: row.joins.name(),
         }
     };
     FindingKind::ALL.iter().map(explanation).collect()

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.words import listed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ottla.audit.advice.deed import Operation
 
 PATHS_SHOWN = 3
-
-
-def listed(items: Sequence[str], shown: int) -> str:
-    """Items as a sentence lists them; those beyond `shown` are counted.
-
-    >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c"], 1)
-    ('a, b and c', 'a and 2 more')
-    """
-    rest = len(items) - shown
-    words = [*items[:shown], *([f"{rest:,} more"] if rest > 0 else [])]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def what_to_do(operations: Sequence[Operation]) -> str:

@@ -7,7 +7,7 @@ to parse a displayed name; `result` turns it into a `Finding` once.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.audit.catalogue.explain import explain
 from ottla.severity import SEVERITIES, Severity
@@ -47,6 +47,7 @@ class Finding:
     commands: tuple[str, ...] = ()
     expected: str | None = None
     found: str | None = None
+    event: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class PlacedFinding:
         return Finding(file=file, topic=topic, partition=partition, **shared)
 
 
-_SHARED = {field.name for field in fields(Finding)} - {"file", "topic", "partition"}
+_SHARED = {field.name for field in fields(Finding)} - {"file", "topic", "partition", "event"}
 
 
 def by_place(finding: PlacedFinding) -> tuple[bytes, int, int, str]:
@@ -147,8 +148,16 @@ def place_finding(
     )
 
 
-def severity_counts(findings: Iterable[PlacedFinding]) -> dict[Severity, int]:
-    """Returns the number of findings of each severity, in descending order, including zeros."""
+class HasSeverity(Protocol):
+    """A finding or an event."""
+
+    @property
+    def severity(self) -> Severity:
+        """How grave it is."""
+
+
+def severity_counts(findings: Iterable[HasSeverity]) -> dict[Severity, int]:
+    """Returns the number of each severity, in descending order, including zeros."""
     counts = dict.fromkeys(SEVERITIES, 0)
     for finding in findings:
         counts[finding.severity] += 1

@@ -55,6 +55,8 @@ class Outcome:
     advice: tuple[Deed, ...] = ()
     """Deeds before the next start, the best first for each log directory."""
     elapsed_s: float = 0.0
+    started_ms: int = 0
+    """When the run began, in ms since 1970."""
     read_again: int = 0
     """Ranges that were read twice because they do not continue the ones before."""
 

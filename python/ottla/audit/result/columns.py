@@ -61,6 +61,33 @@ FINDINGS = (
     Column("expected", "string", "expected value"),
     Column("found", "string", "value found"),
     Column("message", "string", "full description"),
+    Column("event", "int32", "number of the event that it shows"),
+)
+
+EVENTS = (
+    Column("event", "int32", "number, from 1 in the order of weight"),
+    Column("name", "string", "name of the finding that is the cause, or shows it best"),
+    Column("severity", "string", "of its gravest finding: error, warning or info"),
+    *PLACE_COLUMNS,
+    Column("position", "int64", "position in the file"),
+    Column("first_offset", "int64", "first offset affected"),
+    Column("last_offset", "int64", "last offset affected, inclusive"),
+    Column("next_good_offset", "int64", "offset at which consumers can continue"),
+    Column("offsets_lost", "int64", "offsets whose records cannot be read in this copy"),
+    Column(
+        "records_lost",
+        "int64",
+        "records at these offsets; null if some of them may have had none: at most as many",
+    ),
+    Column("blocks", "string", "consumers that do not get past it: all, or read_committed only"),
+    Column("blocked_offset", "int64", "offset at which they stop"),
+    Column("cause", "string", "cause of the loss; see docs/findings.md"),
+    Column("replica", "string", "copy affected, if copies of a partition are compared"),
+    Column("good_replicas", "list", "copies to trust; empty if unknown"),
+    Column("findings", "int64", "number of findings that show it"),
+    Column("files", "list", "files of these findings, that of the cause first"),
+    Column("action", "string", "what to do"),
+    Column("message", "string", "what happened, and where else it shows"),
 )
 
 TRANSACTIONS = (
@@ -255,6 +282,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "files": FILES,
     "batches": BATCHES,
     "records": RECORDS,
+    "events": EVENTS,
     "findings": FINDINGS,
     "gaps": GAPS,
     "transactions": TRANSACTIONS,

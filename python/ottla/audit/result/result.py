@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,13 @@ from ottla.audit.catalogue.explain import commands, transaction_commands
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, severity_counts
 from ottla.audit.judge.collector import OUTCOME_TABLES
 from ottla.audit.judge.coordinators import COORDINATOR_TABLES
-from ottla.audit.result.columns import FINDINGS, TABLES
+from ottla.audit.result.columns import EVENTS, FINDINGS, TABLES
+from ottla.audit.result.events import make_events
 from ottla.audit.result.save import Format, save_tables
+from ottla.audit.result.selection import EVERYTHING, Baseline, Selection
 from ottla.audit.result.split import condemns, split_file
 from ottla.audit.result.tables import Table, json_line, missing
+from ottla.audit.result.verdict import Verdict, exit_code_of, verdict_of
 from ottla.errors import FindingsError
 from ottla.logs.names import display
 from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
@@ -23,7 +26,7 @@ from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ottla._engine import TableBatch
     from ottla.audit.advice.deed import Deed
@@ -31,14 +34,15 @@ if TYPE_CHECKING:
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.judge.packed import ScannedFile
     from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.events import Event
     from ottla.logs.columns import Row
     from ottla.logs.inventory import FileEntry, Inventory, Partition
     from ottla.storage import Files, Place
 
 # Tables that `save` and `json_chunks` always write.
 ROW_TABLES = (*OUTCOME_TABLES, "recovery", *COORDINATOR_TABLES)
-SAVED_TABLES = ("files", "batches", "findings", *ROW_TABLES)
-JSON_TABLES = ("findings", *ROW_TABLES, "files")
+SAVED_TABLES = ("files", "batches", "events", "findings", *ROW_TABLES)
+JSON_TABLES = ("events", "findings", *ROW_TABLES, "files")
 
 # Maximum number of records looked up because they keep segments from retention.
 MAX_BLAMED = 1000
@@ -60,6 +64,12 @@ class Summary:
     """Number of given paths that could not be read."""
     exit_code: int
     """Exit status of `ottla audit`: 0 nothing worse than info, 1 warnings, 2 errors, 3 not read."""
+    verdict: Verdict
+    """What is true of the logs, whatever is left out."""
+    events: dict[Severity, int]
+    """Number of events of each severity."""
+    left_out: dict[Severity, int]
+    """Number of findings of each severity that do not count; see `AuditResult.select`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,8 @@ class AuditResult:
     files: Table
     batches: Table
     records: Table
+    events: Table
+    """What happened, each with the findings that show it, the gravest first."""
     findings: Table
     gaps: Table
     transactions: Table
@@ -95,12 +107,17 @@ class AuditResult:
     level: str
     fail_on: Severity
     elapsed_s: float
+    started_ms: int
+    """When the audit began, in ms since 1970."""
     _segment_files: Callable[[], Iterator[tuple[int, Place, Row, list[PlacedFinding]]]] = field(
         repr=False, compare=False
     )
     """Size, place, place columns and findings of every file with records."""
     finding_places: tuple[str, ...] = field(repr=False, compare=False)
     """For each finding, the directory of its partition, or its file."""
+    paths: tuple[str, ...]
+    """The audited paths, absolute or as URIs."""
+    _select: Callable[[Selection], AuditResult] = field(repr=False, compare=False)
 
     @property
     def exit_code(self) -> int:
@@ -120,6 +137,37 @@ class AuditResult:
             first = findings[0]
             place = f" in {first['file']}" if first["file"] else ""
             raise FindingsError(f"{first['name']}{place}: {first['message']}{more}", findings)
+
+    def select(
+        self,
+        *,
+        severity: Severity = "info",
+        ignore: Iterable[str] = (),
+        baseline: Iterable[Mapping[str, Any]] | Baseline | None = None,
+    ) -> AuditResult:
+        """Returns the same result with fewer findings, as linters report them.
+
+        The other findings do not count for `events` and the exit code, but they do for the verdict
+        in `summary`, which has their number.
+
+            >>> from ottla.audit import audit  # the same as ottla.audit
+            >>> result = audit("examples/data", topics=["refunds"])
+            >>> known = result.select(ignore=["open-transaction"])
+            >>> known.exit_code, known.summary.verdict, known.summary.left_out["warning"]
+            (0, 'SUSPECT', 2)
+
+        Args:
+            severity: the lowest severity that counts.
+            ignore: names of findings that do not count.
+            baseline: findings of an earlier audit of the same logs; they count only where they are
+                graver now.
+
+        Raises:
+            ValueError: there is no such severity or finding.
+        """
+        if baseline is not None and not isinstance(baseline, Baseline):
+            baseline = Baseline.of(baseline)
+        return self._select(Selection(severity, frozenset(ignore), baseline))
 
     def split_records(self) -> tuple[Table, Table]:
         """Returns the valid records, and those in quarantine with the reason, as two tables.
@@ -194,6 +242,8 @@ class AuditResult:
 
         yield f'{{"version": {json.dumps(__version__)},\n "summary": '
         yield json.dumps(asdict(self.summary))
+        yield f',\n "paths": {json.dumps(self.paths, ensure_ascii=False)}'
+        yield f',\n "started_ms": {self.started_ms},\n "elapsed_s": {self.elapsed_s:.3f}'
         for name in JSON_TABLES:
             table: Table = getattr(self, name)
             yield f',\n "{name}": ['
@@ -208,33 +258,30 @@ class AuditResult:
         yield "]}\n"
 
 
-def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) -> AuditResult:
-    """Fills the tables from the outcome of a run."""
-    counts = severity_counts(outcome.findings)
-    displayed = _displayed(plan, outcome.findings)
-    not_read = sum(f.name == UNREADABLE for f in outcome.findings)
-    batches = records = size = 0
-    for file in outcome.files.values():
-        batches += file.batches
-        records += file.records
-        size += file.size
-    summary = Summary(
-        files=len(outcome.files),
-        partitions=sum(p.state != "delete" for p in plan.partitions),
-        batches=batches,
-        records=records,
-        bytes=size,
-        findings=counts,
-        not_read=not_read,
-        exit_code=_exit_code(counts, not_read),
-    )
+def make_result(
+    plan: Plan,
+    outcome: Outcome,
+    *,
+    level: str,
+    fail_on: Severity,
+    selection: Selection = EVERYTHING,
+) -> AuditResult:
+    """Fills the tables from the outcome of a run, with the findings that count."""
+    displayed = [pair for pair in _displayed(plan, outcome.findings) if selection.has(pair[0])]
+    selected = {id(placed) for _, placed in displayed}
+    counting = [finding for finding in outcome.findings if id(finding) in selected]
+    events, numbers = make_events(plan, outcome, counting)
+    event_of = {id(placed): number for placed, number in zip(counting, numbers, strict=True)}
+    displayed = [(replace(f, event=event_of[id(placed)]), placed) for f, placed in displayed]
+    event_values = attrgetter(*(column.name for column in EVENTS))
     files = sum(len(place.names) for place in plan.partitions)
     files += sum(len(directory.files) for directory in plan.log_directories)
     return AuditResult(
-        summary=summary,
+        summary=_summary(plan, outcome, counting, events),
         files=Table.of_iterator("files", lambda: _file_rows(plan, outcome), files),
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
+        events=Table.of_rows("events", [event_values(event) for event in events]),
         findings=Table.of_rows("findings", list(_finding_rows(displayed))),
         recovery=Table.of_rows("recovery", outcome.recovery),
         **{
@@ -246,10 +293,40 @@ def make_result(plan: Plan, outcome: Outcome, *, level: str, fail_on: Severity) 
         level=level,
         fail_on=fail_on,
         elapsed_s=outcome.elapsed_s,
+        started_ms=outcome.started_ms,
         _segment_files=lambda: split_work(plan, outcome),
         finding_places=tuple(
             _place_of(finding, placed, plan.inventory) for finding, placed in displayed
         ),
+        paths=tuple(sorted(display(source) for source, _ in plan.inventory.sources)),
+        _select=lambda selection: make_result(
+            plan, outcome, level=level, fail_on=fail_on, selection=selection
+        ),
+    )
+
+
+def _summary(
+    plan: Plan, outcome: Outcome, counting: Sequence[PlacedFinding], events: Sequence[Event]
+) -> Summary:
+    batches = records = size = 0
+    for file in outcome.files.values():
+        batches += file.batches
+        records += file.records
+        size += file.size
+    counts, all_counts = severity_counts(counting), severity_counts(outcome.findings)
+    not_read = sum(f.name == UNREADABLE for f in counting)
+    return Summary(
+        files=len(outcome.files),
+        partitions=sum(p.state != "delete" for p in plan.partitions),
+        batches=batches,
+        records=records,
+        bytes=size,
+        findings=counts,
+        not_read=not_read,
+        exit_code=exit_code_of(counts, not_read),
+        verdict=verdict_of(all_counts, sum(f.name == UNREADABLE for f in outcome.findings)),
+        events=severity_counts(events),
+        left_out={severity: all_counts[severity] - counts[severity] for severity in counts},
     )
 
 
@@ -265,14 +342,6 @@ def save(
     if records:
         tables.append(result.records)
     save_tables(tables, asdict(result.summary), directory, formats)
-
-
-def _exit_code(counts: dict[Severity, int], not_read: int) -> int:
-    if not_read:
-        return 3
-    if counts["error"]:
-        return 2
-    return 1 if counts["warning"] else 0
 
 
 def _file_rows(plan: Plan, outcome: Outcome) -> Iterator[Row]:

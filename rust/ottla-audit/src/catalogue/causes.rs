@@ -154,6 +154,24 @@ causes! {
         action: "Compare with the other replicas, including those out of sync: the records may exist on the old leader. Keep unclean.leader.election.enable off.",
         kafka: "KIP-101, KIP-279; LeaderEpochFileCache, UnifiedLog.truncateTo",
     }
+    LostEnd {
+        name: "lost-end",
+        is_lawful: false,
+        brief: "lost at the end",
+        meaning: "The log ends before offsets that files beside it, other copies or consumer groups know.",
+        causes: "A torn write, a last segment that is missing or cut short, or a directory that was restored from an older copy.",
+        action: "Before the broker starts, look for these offsets on the other replicas and in backups: as leader the broker assigns them again, to other records.",
+        kafka: "LogManager.loadLogs, UnifiedLog; KIP-101",
+    }
+    WrongCheckpoint {
+        name: "wrong-checkpoint",
+        is_lawful: false,
+        brief: "claimed by one file",
+        meaning: "After a clean stop one file has an offset beyond the end of the log, and the files that must agree with it do not.",
+        causes: "The file was damaged, edited, or copied from elsewhere. The log itself may be complete.",
+        action: "Compare the end of the log with another replica. If nothing is missing, correct the checkpoint while the broker is stopped: remove the line of this partition, and lower the count in the second line by one. Kafka then recovers every segment (recovery point), learns the offset anew (high watermark), or begins the log with its first file (log start offset).",
+        kafka: "OffsetCheckpointFile, LogManager.loadLogs, ReplicaManager.checkpointHighWatermarks",
+    }
     Unexplained {
         name: "unexplained",
         is_lawful: false,

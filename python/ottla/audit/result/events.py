@@ -1,0 +1,324 @@
+"""Events: what happened to the logs, each with the findings that show it.
+
+Where a segment loses its end, an index, a snapshot and the checkpoints say so, too: one event with
+one cause, one loss and one cure. The table `events` has a row for each, the gravest first, and the
+column `event` of `findings` its number.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from ottla.audit.catalogue.explain import causes, explain
+from ottla.audit.result.traces import LogEnd, group_findings
+from ottla.logs.names import (
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    classify,
+)
+from ottla.severity import SEVERITIES, Severity
+from ottla.words import count, listed, offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ottla.audit.catalogue.findings import PlacedFinding
+    from ottla.audit.judge.collector import Outcome
+    from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.traces import Group
+    from ottla.logs.inventory import Partition
+
+Value = TypeVar("Value")
+
+TRACES_SHOWN = 6
+"""Files that the sentence of an event names; the rest is counted."""
+
+_WITNESSES = {
+    "offset-index": "the index",
+    "time-index": "the time index",
+    "transaction-index": "the transaction index",
+    "producer-snapshot": "the producer snapshot",
+    "leader-epoch-checkpoint": "the leader epochs",
+    "partition-metadata": "partition.metadata",
+}
+"""Files beside segments, by kind, as a sentence names them."""
+
+_CHECKPOINTS = {
+    RECOVERY_POINTS: "the recovery point",
+    HIGH_WATERMARKS: "the high watermark",
+    LOG_START_OFFSETS: "the log start offset",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A cause with the findings that show it.
+
+    The fields are columns of the table `events`; see `docs/tables.md`.
+    """
+
+    event: int
+    name: str
+    severity: Severity
+    file: str | None
+    topic: str | None
+    partition: int | None
+    position: int | None
+    first_offset: int | None
+    last_offset: int | None
+    next_good_offset: int | None
+    offsets_lost: int
+    records_lost: int | None
+    blocks: str | None
+    blocked_offset: int | None
+    cause: str | None
+    replica: str | None
+    good_replicas: tuple[str, ...] | None
+    findings: int
+    files: tuple[str, ...]
+    action: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """What consumers of a partition cannot read any more."""
+
+    offsets: tuple[tuple[int, int], ...] = ()
+    """Ranges of offsets, first and last, in order and apart."""
+    is_dense: bool = True
+    """Whether each offset of the partition has a record."""
+
+    @property
+    def count(self) -> int:
+        return sum(last - first + 1 for first, last in self.offsets)
+
+
+def make_events(
+    plan: Plan, outcome: Outcome, findings: Sequence[PlacedFinding]
+) -> tuple[list[Event], list[int]]:
+    """Returns the events, the gravest first, and for each finding the number of its event.
+
+    Args:
+        plan: the plan of the audit.
+        outcome: what came of it.
+        findings: those of its findings that count, sorted by place.
+    """
+    directories = {finding.directory for finding in findings}
+    partitions = {p.directory: p for p in plan.partitions if p.directory in directories}
+    groups = group_findings(findings, _ends(outcome, partitions))
+    events = []
+    for group, loss in zip(groups, _losses(outcome, findings, groups, partitions), strict=True):
+        partition = partitions.get(findings[group.head].directory or b"")
+        event = _event(plan, [findings[index] for index in group.members], group, loss, partition)
+        events.append(event)
+    in_order = sorted(range(len(groups)), key=lambda index: (*_weight(events[index]), index))
+    numbers = [0] * len(findings)
+    for number, index in enumerate(in_order, 1):
+        for member in groups[index].members:
+            numbers[member] = number
+    return [replace(events[index], event=n) for n, index in enumerate(in_order, 1)], numbers
+
+
+def _ends(outcome: Outcome, partitions: Mapping[bytes, Partition]) -> dict[bytes, LogEnd]:
+    """Returns the ends of the logs with a finding, by directory."""
+    ends: dict[bytes, LogEnd] = {}
+    for partition, row in outcome.tables["metrics"] if partitions else ():
+        if partition.directory in partitions and partition.is_whole and partition.segments:
+            last = partition.segments[-1]
+            known = ends.get(partition.directory)
+            ends[partition.directory] = LogEnd(
+                offset=max(row["log_end_offset"], known.offset if known else 0),
+                segment=last.path,
+                size=last.size,
+                is_clean=partition.stopped_cleanly,
+            )
+    return ends
+
+
+def _losses(
+    outcome: Outcome,
+    findings: Sequence[PlacedFinding],
+    groups: Sequence[Group],
+    partitions: Mapping[bytes, Partition],
+) -> Iterator[_Loss]:
+    """Yields what is lost by each group."""
+    ranges: list[list[tuple[int, int]]] = [[] for _ in groups]
+    at: dict[tuple[bytes | None, int | None], int] = {}
+    for number, group in enumerate(groups):
+        if group.lost_end is not None:
+            ranges[number].append(group.lost_end)
+        for finding in (findings[index] for index in group.members):
+            # A gap that is a trace of a repeated batch, say, is none: its records are elsewhere.
+            if finding.name != findings[group.head].name or not _loses(finding):
+                continue
+            at[finding.path, finding.position] = number
+            if finding.first_offset is not None and finding.last_offset is not None:
+                ranges[number].append((finding.first_offset, finding.last_offset))
+    sparse = set()
+    for partition, row in outcome.tables["gaps"] if any(ranges) or at else ():
+        if partition.directory not in partitions or row["reader"] != "all":
+            continue
+        if causes()[row["cause"]].is_lawful:
+            if row["position"] is not None:
+                sparse.add(partition.directory)
+        elif (number := at.get((row["file"], row["position"]), -1)) >= 0:
+            ranges[number].append((row["first_offset"], row["last_offset"]))
+    for number, group in enumerate(groups):
+        is_dense = findings[group.head].directory not in sparse
+        yield _Loss(tuple(_united(ranges[number])), is_dense)
+
+
+def _loses(finding: PlacedFinding) -> bool:
+    """Whether records that were there cannot be read any more."""
+    if finding.severity == "info" or (finding.cause and causes()[finding.cause].is_lawful):
+        return False
+    return explain(finding.name).loses_records
+
+
+def _united(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yields ranges in order, those that overlap or touch as one."""
+    start, stop = 0, -1
+    for first, last in sorted(ranges):
+        if first > stop + 1 or stop < start:
+            if stop >= start:
+                yield start, stop
+            start, stop = first, last
+        stop = max(stop, last)
+    if stop >= start:
+        yield start, stop
+
+
+def _event(
+    plan: Plan,
+    members: Sequence[PlacedFinding],
+    group: Group,
+    loss: _Loss,
+    partition: Partition | None,
+) -> Event:
+    head = members[0]
+    show = plan.inventory.display
+    cause = _cause(head, group, partition)
+    blocks, blocked_offset = _blocks(members)
+    alike = [finding for finding in members if finding.name == head.name]
+    ends = [o for f in alike for o in (f.first_offset, f.last_offset) if o is not None]
+    ends += [offset for span in loss.offsets for offset in span]
+    return Event(
+        event=0,
+        name=head.name,
+        severity=min((f.severity for f in members), key=SEVERITIES.index),
+        file=None if head.path is None else show(head.path),
+        topic=partition.topic if partition else head.pattern,
+        partition=partition.partition if partition else None,
+        position=head.position,
+        first_offset=min(ends, default=None),
+        last_offset=max(ends, default=None),
+        next_good_offset=_first_of(f.next_good_offset for f in members),
+        offsets_lost=loss.count,
+        records_lost=loss.count if loss.is_dense else None,
+        blocks=blocks,
+        blocked_offset=blocked_offset,
+        cause=cause,
+        replica=_first_of(f.replica for f in members),
+        good_replicas=_first_of(f.good_replicas for f in members),
+        findings=len(members),
+        files=tuple(dict.fromkeys(show(f.path) for f in members if f.path is not None)),
+        action=_action(head, cause),
+        message=_message(members, group, _missing_segment(group, partition)),
+    )
+
+
+def _weight(event: Event) -> tuple[int, int, int, str, int]:
+    """Sort key of events, the gravest first."""
+    return (
+        SEVERITIES.index(event.severity),
+        -event.offsets_lost,
+        (None, "read_committed", "all").index(event.blocks) * -1,
+        event.file or "",
+        event.position or 0,
+    )
+
+
+def _blocks(members: Sequence[PlacedFinding]) -> tuple[str | None, int | None]:
+    """Returns the consumers that do not get past the event, and the offset where they stop."""
+    found: dict[str, int] = {}
+    for finding in members:
+        stops = explain(finding.name).stops
+        is_grave = finding.severity == "error" or (
+            stops == "read_committed" and finding.severity == "warning"
+        )
+        if stops is not None and is_grave and finding.first_offset is not None:
+            found[stops] = min(finding.first_offset, found.get(stops, finding.first_offset))
+    for reader in ("all", "read_committed"):
+        if reader in found:
+            return reader, found[reader]
+    return None, None
+
+
+def _cause(head: PlacedFinding, group: Group, partition: Partition | None) -> str | None:
+    if group.lost_end is not None:
+        return "lost-end" if _missing_segment(group, partition) is None else "missing-file"
+    is_checkpoint = classify(os.path.basename(head.path or b""))[0] == "offset-checkpoint"
+    if group.is_contradicted and is_checkpoint:
+        return "wrong-checkpoint"
+    return head.cause
+
+
+def _action(head: PlacedFinding, cause: str | None) -> str:
+    """Returns what to do: for the cause, unless the finding says which bytes are at fault."""
+    kind = explain(head.name)
+    if cause is None or (kind.condemns and cause == head.cause):
+        return kind.action
+    return causes()[cause].action
+
+
+def _missing_segment(group: Group, partition: Partition | None) -> int | None:
+    """Returns the base offset of the segment that held the lost end, if other files show it."""
+    if group.lost_end is None or partition is None:
+        return None
+    first = group.lost_end[0]
+    if any(f.base_offset == first and f.state == "live" for f in partition.files):
+        return None if first in partition.live_base_offsets else first
+    return None
+
+
+def _message(members: Sequence[PlacedFinding], group: Group, missing: int | None) -> str:
+    """Returns what happened in a sentence: the cause, and where else it shows."""
+    head, *others = members
+    text = head.message
+    witnesses = [finding for finding in others if finding.name != head.name]
+    is_seen = False
+    if group.lost_end is not None:
+        first, last = group.lost_end
+        text = f"the log lost its end, {offsets(first, last)}"
+        if missing is not None:
+            text += f": the segment that begins at offset {missing} is missing"
+        if (head.path or b"").endswith(b".log"):
+            text += f": {head.message}"
+        else:
+            is_seen, witnesses = True, [*members]
+    elif len(others) > len(witnesses):
+        text += f" ({count(len(others) - len(witnesses), 'more finding')} like it)"
+    seen: dict[str, int] = {}
+    for witness in witnesses:
+        place = _shown_by(witness)
+        seen[place] = seen.get(place, 0) + 1
+    if not seen:
+        return text
+    places = [place if n == 1 else f"{place} ({n:,})" for place, n in seen.items()]
+    return f"{text}; {'seen' if is_seen else 'also seen'} in {listed(places, TRACES_SHOWN)}"
+
+
+def _shown_by(trace: PlacedFinding) -> str:
+    """Returns what shows an event, in a few words."""
+    name = os.path.basename(trace.path or b"")
+    if name in _CHECKPOINTS:
+        return _CHECKPOINTS[name]
+    return _WITNESSES.get(classify(name)[0]) or f"the finding {trace.name}"
+
+
+def _first_of(values: Iterable[Value | None]) -> Value | None:
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,118 @@
+"""Which findings count: all but those that the user knows or does not want to see.
+
+What is left out stays in the verdict: a log with an error that everybody knows is not sound.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit.catalogue.explain import catalogue
+from ottla.severity import SEVERITIES, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ottla.audit.catalogue.findings import Finding
+
+_PLACE = (
+    "name",
+    "file",
+    "topic",
+    "partition",
+    "position",
+    "first_offset",
+    "last_offset",
+    "record_index",
+    "producer_id",
+)
+"""What two audits of one log have in common of a finding."""
+
+MAX_BASELINE_BYTES = 1 << 30
+"""Size of the largest baseline: an audit with a million findings has half of it."""
+
+
+class BaselineError(ValueError):
+    """A file is not the JSON of an audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Findings of an earlier audit, with the severity that they had."""
+
+    known: Mapping[tuple[Any, ...], Severity]
+
+    @classmethod
+    def of(cls, findings: Iterable[Mapping[str, Any]]) -> Baseline:
+        """Returns the baseline of findings given as rows of the table `findings`."""
+        return cls({tuple(row.get(key) for key in _PLACE): row["severity"] for row in findings})
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> Baseline:
+        """Returns the baseline in the output of `ottla audit --format json`.
+
+        >>> text = '{"findings": [{"name": "zero-tail", "severity": "info", "file": "a-0/0.log"}]}'
+        >>> len(Baseline.parse(text).known)
+        1
+
+        Raises:
+            BaselineError: the text is something else.
+        """
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BaselineError(f"is not JSON: {error}") from error
+        rows = document.get("findings") if isinstance(document, dict) else None
+        if not isinstance(rows, list):
+            raise BaselineError("has no list of findings: expected the output of --format json")
+        for number, row in enumerate(rows):
+            if not (isinstance(row, dict) and row.get("severity") in SEVERITIES and _is_flat(row)):
+                raise BaselineError(f"finding {number} has no name and severity")
+        return cls.of(rows)
+
+    def knows(self, finding: Finding) -> bool:
+        """Whether the earlier audit had a finding at this place, as grave or graver."""
+        severity = self.known.get(tuple(getattr(finding, key) for key in _PLACE))
+        return severity is not None and _rank(severity) <= _rank(finding.severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The findings that count.
+
+    Args:
+        severity: the lowest severity that counts.
+        ignore: names of findings that do not count.
+        baseline: findings that are known already.
+    """
+
+    severity: Severity = "info"
+    ignore: frozenset[str] = frozenset()
+    baseline: Baseline | None = None
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise ValueError(f"severity is {self.severity!r}, not one of {', '.join(SEVERITIES)}")
+        if unknown := sorted(self.ignore - {*catalogue()}):
+            raise ValueError(f"ignore has {unknown[0]!r}, which is no finding")
+
+    def has(self, finding: Finding) -> bool:
+        """Whether a finding counts."""
+        if _rank(finding.severity) > _rank(self.severity) or finding.name in self.ignore:
+            return False
+        return self.baseline is None or not self.baseline.knows(finding)
+
+
+EVERYTHING = Selection()
+
+
+def _is_flat(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("name"), str) and not any(
+        isinstance(row.get(key), (list, dict)) for key in _PLACE
+    )
+
+
+def _rank(severity: Severity) -> int:
+    return SEVERITIES.index(severity)

@@ -1,0 +1,56 @@
+"""Numbers, offsets, times and lists as sentences have them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["count", "listed", "moment", "offsets"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "batch", "batches"), count(1200, "batch", "batches")
+    ('1 batch', '1,200 batches')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def offsets(first: int, last: int | None) -> str:
+    """A range of offsets, both inclusive.
+
+    >>> offsets(3, 3), offsets(3, 5)
+    ('offset 3', 'offsets 3 to 5')
+    """
+    return f"offset {first}" if last is None or last == first else f"offsets {first} to {last}"
+
+
+def listed(items: Sequence[str], shown: int) -> str:
+    """Items as a sentence lists them; those beyond `shown` are counted.
+
+    >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c"], 1)
+    ('a, b and c', 'a and 2 more')
+    """
+    rest = len(items) - shown
+    words = [*items[:shown], *([f"{rest:,} more"] if rest > 0 else [])]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def moment(timestamp_ms: int) -> str:
+    """The time of a timestamp, or its number if no calendar has it.
+
+    >>> moment(1_760_000_000_000), moment(2**60)
+    ('2025-10-09 08:53:20 UTC', 'timestamp 1152921504606846976')
+    """
+    try:
+        time = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return f"timestamp {timestamp_ms}"
+    millis = f".{timestamp_ms % 1000:03}" if timestamp_ms % 1000 else ""
+    return f"{time:%Y-%m-%d %H:%M:%S}{millis} UTC"
