@@ -10,7 +10,7 @@ use ottla_format::batches::{Batches, is_zero_tail};
 use ottla_format::builder::{
     BatchFields, NewControlRecord, NewRecord, build_batch, build_control_batch,
 };
-use ottla_format::compression::Codecs;
+use ottla_format::compression::{Codecs, Reading};
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH_OVERHEAD};
 use ottla_format::limits::Limits;
@@ -109,8 +109,8 @@ pub fn records_of(
     batch::verify(whole)?;
     let payload = match batch::payload(info, whole)? {
         Payload::Plain { bytes, .. } => bytes,
-        Payload::Compressed { codec, bytes, start } => {
-            codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
+        Payload::Compressed { codec, reading, bytes, start } => {
+            codecs.decompress(codec, reading, bytes).map_err(|kind| Error::new(kind, start))?
         }
     };
     let mut cursor = RecordCursor::start(info, payload, limits())?;
@@ -147,13 +147,13 @@ pub fn records(data: &[u8], codecs: &mut Codecs) -> Result<Vec<(BatchInfo, Vec<O
 /// keeps its bound, and survives being compressed again.
 pub fn try_codec(codec: Compression, magic: i8, payload: &[u8]) {
     let mut fresh = Codecs::new(limits());
-    let first = fresh.decompress(codec, magic, payload).map(<[u8]>::to_vec);
+    let first = fresh.decompress(codec, Reading::Bytes { magic }, payload).map(<[u8]>::to_vec);
 
     // An arena full of other bytes.
     let mut used = Codecs::new(limits());
     let other = used.compress(Compression::Lz4, None, 2, &vec![0xa5; 1 << 16]).expect("compresses");
-    used.decompress(Compression::Lz4, 2, &other).expect("inflates");
-    assert_eq!(used.decompress(codec, magic, payload), first.as_deref().map_err(|kind| *kind));
+    used.decompress(Compression::Lz4, Reading::Bytes { magic: 2 }, &other).expect("inflates");
+    assert_eq!(used.decompress(codec, Reading::Bytes { magic }, payload), first.as_deref().map_err(|kind| *kind));
 
     let Ok(inflated) = first else { return };
     let size = inflated.len() as u64;
@@ -161,16 +161,16 @@ pub fn try_codec(codec: Compression, magic: i8, payload: &[u8]) {
     if let Some(limit) = size.checked_sub(1) {
         used.set_limits(Limits { decompressed_bytes: limit, ..limits() });
         let kind = ErrorKind::DecompressedTooLarge { limit };
-        assert_eq!(used.decompress(codec, magic, payload), Err(kind));
+        assert_eq!(used.decompress(codec, Reading::Bytes { magic }, payload), Err(kind));
     }
     // The last bytes of an lz4 block need room that the strictest writers do not leave.
     let slack = if codec == Compression::Lz4 { 64 } else { 0 };
     used.set_limits(Limits { decompressed_bytes: size + slack, ..limits() });
-    assert_eq!(used.decompress(codec, magic, payload), Ok(&inflated[..]));
+    assert_eq!(used.decompress(codec, Reading::Bytes { magic }, payload), Ok(&inflated[..]));
 
     let again = used.compress(codec, None, magic, &inflated).expect("compresses");
     used.set_limits(limits());
-    assert_eq!(used.decompress(codec, magic, &again), Ok(&inflated[..]));
+    assert_eq!(used.decompress(codec, Reading::Bytes { magic }, &again), Ok(&inflated[..]));
 }
 
 /// A topic's configuration by one byte a setting: zeros are Kafka's defaults.

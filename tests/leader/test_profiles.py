@@ -56,6 +56,18 @@ CUT_MARKER = batch(
     producer_epoch=0,
 )
 EMPTY = batch(b"", count=0, last_offset_delta=9)
+EMPTY_GZIP = batch(compress("gzip", b""), count=0, last_offset_delta=9, codec=1)
+LZ4_HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"
+# Two stored blocks, a value in halves, and between them a block that inflates to nothing.
+PAUSED = b"".join(
+    (
+        LZ4_HEADER,
+        struct.pack("<I", 1 << 31 | 8) + record(value=b"hello")[:8],
+        struct.pack("<I", 1) + b"\0",
+        struct.pack("<I", 1 << 31 | len(record(value=b"hello")) - 8) + record(value=b"hello")[8:],
+        bytes(4),
+    )
+)
 
 ROWS: dict[str, tuple[Decide, Answer, Answer]] = {
     "offset-deltas": (deciding(one(record(1), last_offset_delta=0)), (0, []), (87, [0])),
@@ -67,6 +79,7 @@ ROWS: dict[str, tuple[Decide, Answer, Answer]] = {
     "structure-unnamed": (deciding(one(record(header_count=-1))), (87, []), (87, [0])),
     "length-varint": (deciding(one(ENDLESS)), (-1, []), (87, [0])),
     "payload-undecodable": (deciding(one(b"no gzip", codec=1)), (-1, []), (87, [])),
+    "stream-pauses": (deciding(one(PAUSED, codec=3)), (0, []), (87, [0])),
     "codec-unknown": (deciding(one(record(), codec=6)), (-1, []), (87, [])),
     "decompression-bomb": (
         deciding(
@@ -142,6 +155,21 @@ ROWS: dict[str, tuple[Decide, Answer, Answer]] = {
         (87, []),
     ),
     "negative-offset": (deciding(EMPTY, **BROKER), (-1, []), (87, [])),
+    "offset-overflow": (
+        deciding(one(record() + record(1), count=2), GZIP, base_offset=2**63 - 1),
+        (-1, []),
+        (87, [1]),
+    ),
+    "empty-rebuild": (
+        deciding(
+            EMPTY_GZIP,
+            PLAIN | {"message_timestamp_type": "LogAppendTime"},
+            base_offset=100,
+            **BROKER,
+        ),
+        (-1, []),
+        (0, []),
+    ),
     "format-downgrade": (
         deciding(one(record(headers=[(b"h", b"v")])), FORMAT_1, **LEGACY),
         (-1, []),
@@ -173,6 +201,48 @@ def test_a_record_that_kafka_keeps_without_reading_its_lengths_is_refused_by_str
     with pytest.raises(ottla.RecordBatchError):
         ottla.check_batches(decide("kafka").stored, level="full")
     assert answer(decide("strict")) == (87, [0])
+
+
+def test_offsets_that_leave_64_bits_are_refused_by_strict_in_a_batch_that_is_kept() -> None:
+    for base_offset, kafka, strict in ((2**63 - 2, 0, 0), (2**63 - 1, 0, 87)):
+        decide = deciding(one(record() + record(1), count=2), base_offset=base_offset)
+        assert answer(decide("kafka")) == (kafka, [])
+        assert answer(decide("strict")) == (strict, [])
+    wrapped = deciding(one(record() + record(1), count=2), base_offset=2**63 - 1)("kafka")
+    assert (wrapped.base_offset, wrapped.last_offset) == (2**63 - 1, -(2**63))
+
+
+def test_an_empty_batch_is_rebuilt_to_nothing_on_a_create_time_topic() -> None:
+    for profile in ("kafka", "strict"):
+        verdict = deciding(EMPTY_GZIP, PLAIN, base_offset=100, **BROKER)(profile)
+        assert (verdict.error, verdict.stored) == (0, b"")
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_kafka_describes_an_inner_record_of_another_magic_and_fails_over_its_lengths(
+    magic: int,
+) -> None:
+    other = message(1 - magic, timestamp=NOW)
+    value = len(b"value") + 4
+    too_long = other[:-value] + struct.pack(">i", 1000) + other[4 - value :]
+    for inner, kafka in ((other, (87, [0])), (too_long, (-1, []))):
+        data = wrapper(magic, "gzip", entry(0, inner), offset=0, timestamp=NOW)
+        decide = deciding(data, **LEGACY)
+        assert answer(decide("kafka")) == kafka
+        assert decide("kafka").metrics["InvalidMagicNumberRecordsPerSec"] == 1
+        assert answer(decide("strict")) == (87, [0])
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_a_marker_whose_key_is_null_is_an_internal_error_of_kafka(codec: int) -> None:
+    payload = compress("gzip", record(key=None)) if codec else record(key=None)
+    marker = one(
+        payload, codec=codec, attributes=TRANSACTIONAL | 0x20, producer_id=5, producer_epoch=0
+    )
+    for config in ({}, GZIP, PLAIN):
+        decide = deciding(marker, config, **BROKER)
+        assert answer(decide("kafka")) == (-1, [])
+        assert answer(decide("strict")) == (87, [0])
 
 
 def test_header_keys_that_are_no_text_are_kept_by_strict_alone() -> None:

@@ -170,10 +170,33 @@ def wrapper(
     key: bytes | None = None,
 ) -> bytes:
     """A compressed message set of magic 0 or 1."""
+    payload = compress(codec, entries, magic=magic)
+    return wrapped(
+        magic,
+        codec,
+        payload,
+        offset=offset,
+        attributes=attributes,
+        timestamp=timestamp,
+        key=key,
+    )
+
+
+def wrapped(
+    magic: int,
+    codec: str,
+    payload: bytes,
+    *,
+    offset: int,
+    attributes: int = 0,
+    timestamp: int = TIMESTAMP,
+    key: bytes | None = None,
+) -> bytes:
+    """A wrapper of magic 0 or 1 around a payload, which is taken as it is."""
     body = message(
         magic,
         key=key,
-        value=compress(codec, entries, magic=magic),
+        value=payload,
         attributes=CODECS.index(codec) | attributes,
         timestamp=timestamp,
     )

@@ -79,8 +79,8 @@ fn plain(data: &[u8]) -> Vec<Row> {
         let whole = &data[info.position as usize..][..info.size as usize];
         let payload = match batch::payload(&info, whole).expect("a payload") {
             Payload::Plain { bytes, .. } => bytes.to_vec(),
-            Payload::Compressed { codec, bytes, .. } => {
-                codecs.decompress(codec, info.magic, bytes).expect("inflates").to_vec()
+            Payload::Compressed { codec, reading, bytes, .. } => {
+                codecs.decompress(codec, reading, bytes).expect("inflates").to_vec()
             }
         };
         let mut cursor = RecordCursor::start(&info, &payload, Limits::default()).expect("records");

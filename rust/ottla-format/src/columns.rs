@@ -7,6 +7,7 @@
 use crate::attributes::Compression;
 use crate::batch::{self, BatchInfo, Payload, RecordCursor};
 use crate::check::Checker;
+use crate::compression::Reading;
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{Envelope, Next};
 use crate::limits::{Limits, MAX_COLUMN_BYTES};
@@ -186,9 +187,9 @@ impl Reader<'_> {
                 push_records(&info, records, place, target, *self.checker.limits())
                     .map_err(|error| error.within(start))
             }
-            Payload::Compressed { codec, bytes, start } => {
+            Payload::Compressed { codec, reading, bytes, start } => {
                 let at = self.inflated.len();
-                self.inflate(data.len(), (codec, info.magic), bytes)
+                self.inflate(data.len(), (codec, reading), bytes)
                     .map_err(|kind| Error::new(kind, start))?;
                 let (_, payload) = self.inflated.split_at(at);
                 target.set_place(data.len(), Some(at));
@@ -208,10 +209,10 @@ impl Reader<'_> {
     fn inflate(
         &mut self,
         source_size: usize,
-        (codec, magic): (Compression, i8),
+        (codec, reading): (Compression, Reading),
         bytes: &[u8],
     ) -> std::result::Result<(), ErrorKind> {
-        let payload = self.checker.codecs().decompress(codec, magic, bytes)?;
+        let payload = self.checker.codecs().decompress(codec, reading, bytes)?;
         let total = [self.inflated.len(), payload.len()]
             .iter()
             .fold(source_size as u64, |total, &size| total.saturating_add(size as u64));

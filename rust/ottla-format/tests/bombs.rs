@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use ottla_format::attributes::Compression::{self, Gzip, Lz4, Snappy, Zstd};
-use ottla_format::compression::Codecs;
+use ottla_format::compression::{Codecs, Reading};
 use ottla_format::error::ErrorKind;
 use ottla_format::limits::{KEPT_ARENA_BYTES, Limits};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -17,6 +17,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 static ALONE: Mutex<()> = Mutex::new(());
 
 const MIB: usize = 1 << 20;
+const BYTES: Reading = Reading::Bytes { magic: 2 };
 
 /// Zeros at a thousand to one, or what the codec can do.
 fn zeros(codec: Compression, length: usize) -> Vec<u8> {
@@ -28,7 +29,7 @@ fn zeros(codec: Compression, length: usize) -> Vec<u8> {
 fn timed(codec: Compression, payload: &[u8], limits: Limits) -> (Result<usize, ErrorKind>, f64) {
     let mut codecs = Codecs::new(limits);
     let start = Instant::now();
-    let outcome = codecs.decompress(codec, 2, payload).map(<[u8]>::len);
+    let outcome = codecs.decompress(codec, BYTES, payload).map(<[u8]>::len);
     (outcome, start.elapsed().as_secs_f64())
 }
 
@@ -137,7 +138,7 @@ fn the_ratio_bounds_small_payloads_of_any_size_class() {
     };
     // 16 MiB are always allowed, however small the payload.
     let mut codecs = Codecs::new(Limits::default());
-    assert_eq!(codecs.decompress(Zstd, 2, &frame_of_runs(128)).map(<[u8]>::len), Ok(16 * MIB));
+    assert_eq!(codecs.decompress(Zstd, BYTES, &frame_of_runs(128)).map(<[u8]>::len), Ok(16 * MIB));
     assert_refused("runs", Zstd, &frame_of_runs(129), Limits::default());
     assert_refused("many runs", Zstd, &frame_of_runs(4000), Limits::default());
 }
@@ -167,7 +168,7 @@ fn a_size_that_lies_takes_no_memory() {
     {
         let mut codecs = Codecs::new(Limits::default());
         let region = Region::new(ALLOCATOR);
-        let outcome = codecs.decompress(codec, 2, &payload).map(<[u8]>::len);
+        let outcome = codecs.decompress(codec, BYTES, &payload).map(<[u8]>::len);
         let taken = region.change().bytes_allocated;
         assert_eq!(outcome.is_ok(), is_read, "{}: {outcome:?}", codec.name());
         assert!(taken <= 128 << 10, "{}: {taken} bytes", codec.name());
@@ -181,11 +182,11 @@ fn a_huge_payload_leaves_no_more_than_the_arena_keeps() {
     let mut codecs = Codecs::new(Limits::default());
     let region = Region::new(ALLOCATOR);
     let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
-    assert_eq!(codecs.decompress(Lz4, 2, &huge).map(<[u8]>::len), Ok(50 * MIB));
+    assert_eq!(codecs.decompress(Lz4, BYTES, &huge).map(<[u8]>::len), Ok(50 * MIB));
     assert!(held() >= 50 * MIB);
-    assert_eq!(codecs.decompress(Zstd, 2, &small).map(<[u8]>::len), Ok(100));
+    assert_eq!(codecs.decompress(Zstd, BYTES, &small).map(<[u8]>::len), Ok(100));
     assert!(held() <= KEPT_ARENA_BYTES);
-    assert_eq!(codecs.decompress(Lz4, 2, &huge).map(<[u8]>::len), Ok(50 * MIB));
+    assert_eq!(codecs.decompress(Lz4, BYTES, &huge).map(<[u8]>::len), Ok(50 * MIB));
     codecs.trim();
     assert!(held() <= KEPT_ARENA_BYTES);
 }

@@ -7,7 +7,7 @@ use ottla_format::builder::{
     BatchFields, BuildError, ColumnsPlan, LegacyFields, NewControlRecord, NewRecord, build_batch,
     build_batch_from_columns, build_control_batch, build_legacy,
 };
-use ottla_format::compression::Codecs;
+use ottla_format::compression::{Codecs, Reading};
 use ottla_format::limits::Limits;
 use ottla_kernels::{BinaryColumn, Offsets, RecordColumns, Validity};
 use proptest::prelude::*;
@@ -188,7 +188,7 @@ fn inner_offsets_are_absolute_with_magic_0_and_relative_with_magic_1() {
         else {
             panic!("not compressed");
         };
-        let set = codecs.decompress(codec, magic, bytes).expect("inflates");
+        let set = codecs.decompress(codec, Reading::Entries { magic }, bytes).expect("inflates");
         let offsets: Vec<_> = infos(set).iter().map(|info| info.last_offset).collect();
         assert_eq!(offsets, inner);
         let read: Vec<_> = read(&wrapper, &mut codecs).iter().map(|record| record.offset).collect();
@@ -209,7 +209,9 @@ fn the_time_of_append_is_on_plain_records_and_on_the_wrapper_alone() {
                 panic!("not compressed");
             };
             let mut codecs = codecs();
-            let inner = codecs.decompress(compression, 1, bytes).expect("inflates");
+            let inner = codecs
+                .decompress(compression, Reading::Entries { magic: 1 }, bytes)
+                .expect("inflates");
             assert_eq!(info(inner).max_timestamp, stored);
             assert_eq!(info(inner).timestamp_type(), TimestampType::LogAppendTime);
         }
@@ -355,8 +357,8 @@ fn read(data: &[u8], codecs: &mut Codecs) -> Vec<Owned> {
         batch::verify(bytes).expect("the checksum fits");
         let payload = match batch::payload(&info, bytes).expect("a payload") {
             Payload::Plain { bytes, .. } => bytes,
-            Payload::Compressed { codec, bytes, .. } => {
-                codecs.decompress(codec, info.magic, bytes).expect("inflates")
+            Payload::Compressed { codec, reading, bytes, .. } => {
+                codecs.decompress(codec, reading, bytes).expect("inflates")
             }
         };
         let mut cursor = RecordCursor::start(&info, payload, Limits::default()).expect("starts");

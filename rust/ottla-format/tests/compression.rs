@@ -1,7 +1,7 @@
 //! What Kafka's four decompressors take and refuse, bullet by bullet of `record-batch.md` §7.
 
 use ottla_format::attributes::Compression::{self, Gzip, Lz4, None as Plain, Snappy, Zstd};
-use ottla_format::compression::{Codecs, levels};
+use ottla_format::compression::{Codecs, Reading, levels};
 use ottla_format::error::ErrorKind;
 use ottla_format::limits::Limits;
 use proptest::prelude::*;
@@ -17,7 +17,9 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn inflate(codec: Compression, magic: i8, payload: &[u8]) -> Result<Vec<u8>, ErrorKind> {
-    Codecs::new(Limits::default()).decompress(codec, magic, payload).map(<[u8]>::to_vec)
+    Codecs::new(Limits::default())
+        .decompress(codec, Reading::Bytes { magic }, payload)
+        .map(<[u8]>::to_vec)
 }
 
 fn deflate(codec: Compression, magic: i8, payload: &[u8]) -> Vec<u8> {
@@ -90,7 +92,7 @@ fn zstd_below_magic_2_is_refused_both_ways() {
     let mut codecs = Codecs::new(Limits::default());
     for magic in [0, 1] {
         let kind = ErrorKind::UnknownCodec { codec: 4, magic };
-        assert_eq!(codecs.decompress(Zstd, magic, &golden(Zstd)), Err(kind));
+        assert_eq!(codecs.decompress(Zstd, Reading::Bytes { magic }, &golden(Zstd)), Err(kind));
         assert_eq!(codecs.compress(Zstd, None, magic, HELLO), Err(kind));
     }
 }
@@ -565,7 +567,7 @@ fn every_level_can_be_read_and_levels_beyond_are_taken_as_the_nearest() {
             let payload = codecs.compress(codec, Some(level), 2, HELLO).expect("compresses");
             let nearest = level.clamp(least, most);
             assert_eq!(Ok(&payload), codecs.compress(codec, Some(nearest), 2, HELLO).as_ref());
-            assert_eq!(codecs.decompress(codec, 2, &payload), Ok(HELLO));
+            assert_eq!(codecs.decompress(codec, Reading::Bytes { magic: 2 }, &payload), Ok(HELLO));
         }
     }
 }
@@ -578,7 +580,7 @@ fn a_flipped_bit_never_panics_and_never_passes_a_checksum() {
         for bit in 0..whole.len() * 8 {
             let mut payload = whole.clone();
             payload[bit / 8] ^= 1 << (bit % 8);
-            let outcome = codecs.decompress(codec, 2, &payload);
+            let outcome = codecs.decompress(codec, Reading::Bytes { magic: 2 }, &payload);
             if codec == Gzip && bit >= 80 {
                 assert!(outcome.is_err(), "bit {bit}");
             }
@@ -612,7 +614,7 @@ proptest! {
         let mut codecs = Codecs::new(Limits::default());
         for ((codec, magic), text, level) in texts {
             let payload = codecs.compress(codec, level, magic, &text).expect("compresses");
-            prop_assert_eq!(codecs.decompress(codec, magic, &payload), Ok(&text[..]));
+            prop_assert_eq!(codecs.decompress(codec, Reading::Bytes { magic }, &payload), Ok(&text[..]));
         }
     }
 
@@ -636,7 +638,7 @@ proptest! {
                 payload[at] = byte;
             }
         }
-        if let Ok(inflated) = codecs.decompress(codec, magic, &payload) {
+        if let Ok(inflated) = codecs.decompress(codec, Reading::Bytes { magic }, &payload) {
             prop_assert!(codec == Plain || inflated.len() as u64 <= bound);
         }
     }
@@ -647,7 +649,7 @@ proptest! {
         let payload = deflate(codec, magic, &text);
         let bounded = |decompressed_bytes| {
             Codecs::new(Limits { decompressed_bytes, ..Limits::default() })
-                .decompress(codec, magic, &payload)
+                .decompress(codec, Reading::Bytes { magic }, &payload)
                 .map(<[u8]>::len)
         };
         let size = text.len() as u64;

@@ -15,7 +15,7 @@ use crate::verdict::Accepted;
 use ottla_format::attributes::{Compression, TimestampType};
 use ottla_format::batch::{BatchInfo, Payload, payload};
 use ottla_format::builder::NewRecord;
-use ottla_format::compression::Codecs;
+use ottla_format::compression::{Codecs, Reading};
 use ottla_format::control_record::ControlRecord;
 use ottla_format::error::{ErrorKind, Field};
 use ottla_format::error_code::ErrorCode;
@@ -68,12 +68,15 @@ pub(crate) fn compressed<'a>(
     let parse = if is_kept && is_compressed { Parse::Skip } else { Parse::Full };
     let repaired;
     let payload = match payload(info, records) {
-        Ok(Payload::Compressed { codec, bytes, .. }) if !is_unopened => {
+        Ok(Payload::Compressed { codec, reading, bytes, .. }) if !is_unopened => {
+            let is_skipped =
+                parse == Parse::Skip && !validation.is_strict(Difference::StreamPauses);
+            let reading = if is_skipped { reading.skipping() } else { reading };
             // Two calls, because the first borrows the codecs for as long as its bytes live.
-            match codecs.decompress(codec, info.magic, bytes).map(<[u8]>::len) {
+            match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
                 Ok(_) => codecs.inflated(),
                 Err(kind) => {
-                    let damaged = (codec, bytes);
+                    let damaged = (codec, reading, bytes);
                     repaired = before_damage(validation, info, kind, damaged, parse, codecs)?;
                     &repaired
                 }
@@ -108,7 +111,7 @@ fn before_damage(
     validation: &mut Validation<'_>,
     info: &BatchInfo,
     kind: ErrorKind,
-    (codec, bytes): (Compression, &[u8]),
+    (codec, reading, bytes): (Compression, Reading, &[u8]),
     parse: Parse,
     codecs: &Codecs,
 ) -> Decision<Vec<u8>> {
@@ -116,7 +119,7 @@ fn before_damage(
     if validation.is_strict(Difference::Undecodable) || !is_undecodable {
         return Err(validation.unreadable_batch(kind, false, None));
     }
-    let (payload, is_damaged) = codecs.decompress_before_damage(codec, info.magic, bytes);
+    let (payload, is_damaged) = codecs.decompress_before_damage(codec, reading, bytes);
     if !is_damaged {
         return Ok(payload);
     }

@@ -67,7 +67,10 @@ impl<'c> SetWriter<'c> {
     /// strict goes on, to name every such record.
     pub(crate) fn push(&mut self, record: &NewRecord<'_>) -> Decision<()> {
         let (timestamp, magic) = (record.timestamp, self.config.message_format);
-        if timestamp < -1 {
+        let (base_offset, count) = (self.request.base_offset, self.written.count);
+        if base_offset.checked_add_unsigned(count).is_none() {
+            self.refuse(Difference::OffsetOverflow, Reason::OffsetOverflow { base_offset })?;
+        } else if timestamp < -1 {
             self.refuse(Difference::NegativeTimestamp, Reason::TimestampNegative { timestamp })?;
         } else if magic < 2 && !record.headers.is_empty() {
             self.refuse(Difference::FormatDowngrade, Reason::HeadersInOldFormat { magic })?;
@@ -121,8 +124,16 @@ impl<'c> SetWriter<'c> {
             FormatWriter::MessageSet(writer) => writer.finish(codecs),
         };
         let bytes = match bytes {
-            // Without records Kafka writes no batch, and goes on with an empty set.
-            Err(BuildError::NoRecords) => Vec::new(),
+            // Without records Kafka writes no batch. It goes on with an empty set, but for a time of
+            // append looks for the last offset.
+            Err(BuildError::NoRecords) => {
+                let is_kafka = !request.is_strict(Difference::EmptyRebuild);
+                if is_kafka && config.log_append_time(request.now_ms).is_some() {
+                    let row = Difference::EmptyRebuild;
+                    return Err(Refusal::leak(request.profile, row, Reason::NothingToRebuild));
+                }
+                Vec::new()
+            }
             bytes => bytes.map_err(|error| refusal(config, request, error))?,
         };
         Ok(written.rebuilt(config, request, bytes))

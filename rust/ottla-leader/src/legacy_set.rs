@@ -18,7 +18,7 @@ use crate::verdict::Accepted;
 use ottla_format::attributes::{CODEC_MASK, Compression, TimestampType};
 use ottla_format::batch::{BatchInfo, Payload, payload};
 use ottla_format::builder::NewRecord;
-use ottla_format::compression::Codecs;
+use ottla_format::compression::{Codecs, Reading};
 use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
 use ottla_format::header::{LOG_OVERHEAD, read_i32, read_i64};
@@ -104,12 +104,12 @@ pub(crate) fn wrapper<'a>(
     judge_batch(validation, info, info)?;
     let repaired;
     let set = match payload(info, records) {
-        Ok(Payload::Compressed { codec, bytes, .. }) => {
+        Ok(Payload::Compressed { codec, reading, bytes, .. }) => {
             // Two calls, because the first borrows the codecs for as long as its bytes live.
-            match codecs.decompress(codec, info.magic, bytes).map(<[u8]>::len) {
+            match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
                 Ok(_) => codecs.inflated(),
                 Err(kind) => {
-                    repaired = before_damage(validation, info, kind, (codec, bytes), codecs)?;
+                    repaired = before_damage(validation, kind, (codec, reading, bytes), codecs)?;
                     &repaired
                 }
             }
@@ -146,16 +146,15 @@ pub(crate) fn estimate(validation: &mut Validation<'_>, entry: &[u8]) -> Decisio
 /// payload.
 fn before_damage(
     validation: &mut Validation<'_>,
-    info: &BatchInfo,
     kind: ErrorKind,
-    (codec, bytes): (Compression, &[u8]),
+    (codec, reading, bytes): (Compression, Reading, &[u8]),
     codecs: &Codecs,
 ) -> Decision<Vec<u8>> {
     let is_undecodable = matches!(kind, ErrorKind::Undecodable { .. });
     if validation.is_strict(Difference::Undecodable) || !is_undecodable {
         return Err(validation.unreadable_legacy(kind, None));
     }
-    let (set, is_damaged) = codecs.decompress_before_damage(codec, info.magic, bytes);
+    let (set, is_damaged) = codecs.decompress_before_damage(codec, reading, bytes);
     if !is_damaged {
         return Ok(set);
     }
@@ -207,6 +206,12 @@ fn judge_inner_records(
         let magic = legacy::magic_of(body);
         if !is_compressed(body) && magic != info.magic {
             count(&mut validation.metrics.invalid_magic_number_records, 1);
+            if !validation.is_strict(Difference::LegacyLengths)
+                && let Err(error) = legacy::read_body(body)
+            {
+                // Kafka's message describes the record, key and value included.
+                return Err(validation.unreadable_legacy(error.kind, Some(index)));
+            }
             let reason = Reason::RecordMagic { magic, batch: info.magic };
             validation.blame(index, ErrorCode::InvalidRecord, reason);
             summary.skip();

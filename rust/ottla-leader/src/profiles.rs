@@ -74,7 +74,7 @@ differences! {
         "stored as sent, consumers skip or repeat records (KIP-467 asks for a refusal)";
     /// Record lengths that are not those of the records, in a compressed batch.
     RecordLengths, "record-lengths",
-        "does not look at them if the codec is kept",
+        "does not look at them if the codec is kept; holds the records to them if the codec changes",
         "87, naming each record whose length is wrong",
         "every consumer stops at the stored batch";
     /// Structure errors name their record.
@@ -89,9 +89,14 @@ differences! {
         "the batch is wrong, not the broker";
     /// A payload its codec refuses.
     Undecodable, "payload-undecodable",
-        "-1: an internal error",
-        "87",
-        "the batch is wrong, not the broker";
+        "-1, an internal error, unless a record before the damage is refused, or nothing behind it is read: the payload of a batch without records is only opened, or not looked at if the codec is kept",
+        "87, unless the batch has no records and can be opened",
+        "the batch is wrong, not the broker; where damage is met must not depend on the steps in which a payload is read";
+    /// Streams that pause.
+    StreamPauses, "stream-pauses",
+        "skips over an lz4 block of nothing if the codec is kept, though its consumers take it for the end; and reads on wrongly behind some that they would pass",
+        "decides by what its consumers read",
+        "every consumer stops at the stored batch, or could have read it";
     /// Codecs 5 to 7.
     UnknownCodec, "codec-unknown",
         "-1: an internal error, which fails the whole request below Produce 7",
@@ -177,6 +182,16 @@ differences! {
         "-1: an internal error",
         "87",
         "the batch is wrong, not the broker";
+    /// Offsets that leave 64 bits.
+    OffsetOverflow, "offset-overflow",
+        "lets them wrap around in a batch that it keeps, answers -1 if the batch must be rebuilt",
+        "87, naming the records of a batch that must be rebuilt",
+        "no log has these offsets, and no reader can go on behind them";
+    /// A batch without records that is rebuilt with the time of its append.
+    EmptyRebuild, "empty-rebuild",
+        "-1, an internal error, if a batch of its own without records must be rebuilt on a LogAppendTime topic",
+        "appends nothing, as both do on a CreateTime topic",
+        "there is nothing to append";
     /// Header keys that are no UTF-8, in a batch that is rebuilt.
     HeaderKeys, "header-keys",
         "replaces what is not UTF-8 in the header keys of rebuilt batches",
@@ -184,8 +199,8 @@ differences! {
         "a broker changes no data";
     /// Who compresses a batch that is rebuilt.
     Encoders, "encoders",
-        "zlib and libzstd's streaming call, whose sizes are compared with max.message.bytes and segment.bytes",
-        "libdeflate and libzstd's single call: faster, a few bytes more or less",
+        "zlib, libzstd's streaming call, libsnappy and lz4, whose sizes are compared with max.message.bytes and segment.bytes (this engine's snappy makes up to some dozen bytes more or less, its newer libzstd one)",
+        "libdeflate, libzstd's single call, and the same snappy and lz4: faster, a few bytes more or less",
         "the records read from both are the same";
     /// What formats 0 and 1 cannot hold.
     FormatDowngrade, "format-downgrade",

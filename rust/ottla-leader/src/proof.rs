@@ -173,7 +173,7 @@ impl Prover<'_> {
             return None;
         }
         let bytes = records.get(header.records_position()..header.end)?;
-        let inflated = self.codecs.decompress(codec, 2, bytes).ok()?;
+        let inflated = self.codecs.decompress_at_once(codec, 2, bytes)?;
         ottla_kernels::walk_payload(self.kernels, inflated, &plain, target)
             .then_some(inflated.len())
     }

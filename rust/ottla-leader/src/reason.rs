@@ -52,6 +52,8 @@ reasons! {
         "record set of {size} bytes, expected at most {limit} (segment.bytes)";
     OffsetNegative { base_offset: i64 } =>
         "assigned base offset {base_offset}, expected 0 or more";
+    OffsetOverflow { base_offset: i64 } =>
+        "offsets from base offset {base_offset} on, expected at most 9223372036854775807";
     ReplicaOffsets { previous: i64, last_offset: i64 } =>
         "last offset {last_offset} after {previous}, expected a larger one";
     OffsetBelowEnd { offset: i64, log_end_offset: i64 } =>
@@ -75,6 +77,8 @@ reasons! {
          expected 0 or more";
     /// The batch has to be rebuilt, but records were skipped that this takes.
     SkippedRecords => "offset deltas that are not 0, 1, 2, … in a compressed batch";
+    /// A batch without records is written anew, and there is nothing to write.
+    NothingToRebuild => "no records in a batch to be rebuilt, expected 1 or more";
     // Of what formats 0 and 1 cannot hold.
     ProducerInOldFormat { magic: i8 } => "producer id in a log of format {magic}, which has no producer ids";
     TransactionInOldFormat { magic: i8 } =>

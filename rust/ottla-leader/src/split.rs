@@ -169,10 +169,10 @@ impl Splitter<'_> {
         let payload = match batch::payload(info, batch)? {
             // A batch that ends before its records has none.
             Payload::Plain { bytes, .. } => bytes,
-            Payload::Compressed { codec, bytes, start } => self
+            Payload::Compressed { codec, reading, bytes, start } => self
                 .validator
                 .codecs()
-                .decompress(codec, info.magic, bytes)
+                .decompress(codec, reading, bytes)
                 .map_err(|kind| Error::new(kind, start))?,
         };
         let mut cursor = RecordCursor::start(info, payload, Limits::default())?;

@@ -162,6 +162,15 @@ fn judge_sizes(
         let reason = Reason::OffsetNegative { base_offset: header.base_offset };
         return Err(Refusal::leak(request.profile, Difference::NegativeOffset, reason));
     }
+    let Accepted { base_offset, last_offset, .. } = *accepted;
+    // The last offset of no records is the one before the base offset.
+    let is_assigned = request.origin != Origin::Replication;
+    if is_assigned
+        && request.is_strict(Difference::OffsetOverflow)
+        && last_offset < base_offset.saturating_sub(1)
+    {
+        return Err(Refusal::invalid(Reason::OffsetOverflow { base_offset }));
+    }
     let (size, limit) = (accepted.stored.len() as u64, config.segment_bytes);
     if size > u64::from(limit.unsigned_abs()) {
         let reason = Reason::SetTooLarge { size, limit };

@@ -30,8 +30,8 @@ pub(crate) fn bare_inflate(py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResul
                 let info = info?;
                 let start = info.position as usize;
                 let whole = whole_batch(&info, bytes, 0)?;
-                if let Payload::Compressed { codec, bytes, .. } = payload(&info, whole)? {
-                    let inflated = checker.codecs().decompress(codec, info.magic, bytes);
+                if let Payload::Compressed { codec, reading, bytes, .. } = payload(&info, whole)? {
+                    let inflated = checker.codecs().decompress(codec, reading, bytes);
                     let inflated = inflated.map_err(|kind| Error::new(kind, start))?;
                     total = total.saturating_add(inflated.len() as u64);
                 }

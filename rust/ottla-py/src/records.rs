@@ -59,14 +59,16 @@ fn open(
             let range = begin.saturating_add(start).min(end)..end;
             Ok((cursor, Source::Borrowed(data.clone().unbind(), range)))
         }
-        Payload::Compressed { codec, bytes, start } => with_checker(Level::Full, |checker| {
-            let inflated = checker
-                .codecs()
-                .decompress(codec, info.magic, bytes)
-                .map_err(|kind| Error::new(kind, start))?;
-            let cursor = RecordCursor::start(info, inflated, limits)?;
-            Ok((cursor, Source::Owned(inflated.to_vec())))
-        }),
+        Payload::Compressed { codec, reading, bytes, start } => {
+            with_checker(Level::Full, |checker| {
+                let inflated = checker
+                    .codecs()
+                    .decompress(codec, reading, bytes)
+                    .map_err(|kind| Error::new(kind, start))?;
+                let cursor = RecordCursor::start(info, inflated, limits)?;
+                Ok((cursor, Source::Owned(inflated.to_vec())))
+            })
+        }
     }
 }
 

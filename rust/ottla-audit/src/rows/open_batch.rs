@@ -23,8 +23,8 @@ impl OpenBatch {
         let whole = pass.window.hold(info.position, size).get(..size)?;
         let start = match batch::payload(info, whole).ok()? {
             Payload::Plain { start, .. } => Some(start),
-            Payload::Compressed { codec, bytes, .. } => {
-                pass.checker.codecs().decompress(codec, info.magic, bytes).ok()?;
+            Payload::Compressed { codec, reading, bytes, .. } => {
+                pass.checker.codecs().decompress(codec, reading, bytes).ok()?;
                 None
             }
         };

@@ -2,6 +2,7 @@
 
 use super::BatchInfo;
 use crate::attributes::Compression;
+use crate::compression::Reading;
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
 use crate::legacy;
@@ -20,6 +21,8 @@ pub enum Payload<'a> {
     Compressed {
         /// The codec.
         codec: Compression,
+        /// What consumers read of it.
+        reading: Reading,
         /// The compressed bytes.
         bytes: &'a [u8],
         /// Bytes from the start of the batch.
@@ -40,10 +43,10 @@ pub fn payload<'a>(info: &BatchInfo, batch: &'a [u8]) -> Result<Payload<'a>> {
         let bytes = batch.get(start..).unwrap_or_default();
         return Ok(match codec {
             Compression::None => Payload::Plain { bytes, start },
-            // For an emptied batch Kafka opens the decompressor and reads nothing. That of zstd does
-            // not look at the payload then.
-            Compression::Zstd if info.record_count == Some(0) => Payload::Plain { bytes, start },
-            codec => Payload::Compressed { codec, bytes, start },
+            codec => {
+                let reading = Reading::records(info.record_count.unwrap_or(0));
+                Payload::Compressed { codec, reading, bytes, start }
+            }
         });
     }
     let body = batch.get(LOG_OVERHEAD..).unwrap_or_default();
@@ -56,5 +59,6 @@ pub fn payload<'a>(info: &BatchInfo, batch: &'a [u8]) -> Result<Payload<'a>> {
     let start = LOG_OVERHEAD
         .saturating_add(legacy::min_body_bytes(info.magic))
         .saturating_add(wrapper.key.map_or(0, <[u8]>::len));
-    Ok(Payload::Compressed { codec, bytes, start })
+    let reading = Reading::Entries { magic: info.magic };
+    Ok(Payload::Compressed { codec, reading, bytes, start })
 }

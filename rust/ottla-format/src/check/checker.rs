@@ -155,10 +155,10 @@ impl Checker {
         let (records, start, inflated) = match batch::payload(&info, whole)? {
             // A plain record of magic 0 or 1 is its own body; its checksum was the batch's.
             Payload::Plain { bytes, start } => (bytes, start, false),
-            Payload::Compressed { codec, bytes, start } => {
+            Payload::Compressed { codec, reading, bytes, start } => {
                 let inflated = self
                     .codecs
-                    .decompress(codec, info.magic, bytes)
+                    .decompress(codec, reading, bytes)
                     .map_err(|kind| Error::new(kind, start))?;
                 (inflated, start, true)
             }

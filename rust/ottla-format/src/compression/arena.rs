@@ -6,6 +6,8 @@ use crate::limits::KEPT_ARENA_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Undecodable,
+    /// Kafka's own stream must be asked what it makes of the payload.
+    Unusual,
     TooLarge,
 }
 

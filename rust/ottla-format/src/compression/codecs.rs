@@ -2,6 +2,7 @@
 
 use super::arena::{Arena, Fault};
 use super::levels::level_in_range;
+use super::reading::Reading;
 use super::{gzip, lz4, snappy, streams, zstd};
 use crate::attributes::Compression;
 use crate::error::ErrorKind;
@@ -11,11 +12,14 @@ use crate::limits::{Limits, MAX_BUILT_BYTES};
 ///
 /// # Examples
 /// ```
-/// use ottla_format::{attributes::Compression, compression::Codecs, limits::Limits};
+/// use ottla_format::attributes::Compression;
+/// use ottla_format::compression::{Codecs, Reading};
+/// use ottla_format::limits::Limits;
 ///
 /// let mut codecs = Codecs::new(Limits::default());
 /// let payload = codecs.compress(Compression::Zstd, None, 2, b"to be or not to be")?;
-/// assert_eq!(codecs.decompress(Compression::Zstd, 2, &payload)?, b"to be or not to be");
+/// let bytes = codecs.decompress(Compression::Zstd, Reading::Bytes { magic: 2 }, &payload)?;
+/// assert_eq!(bytes, b"to be or not to be");
 /// # Ok::<(), ottla_format::error::ErrorKind>(())
 /// ```
 pub struct Codecs {
@@ -52,8 +56,8 @@ impl Codecs {
         self.limits = limits;
     }
 
-    /// Returns the inflated payload of a batch (or wrapper) of this magic, valid until the next call.
-    /// A payload that is not compressed is returned as it is.
+    /// Returns the inflated payload of a batch or wrapper, as far as it is read, valid until the next
+    /// call. A payload that is not compressed is returned as it is.
     ///
     /// # Errors
     /// [`ErrorKind::Undecodable`] where Kafka's reader fails, [`ErrorKind::DecompressedTooLarge`]
@@ -61,26 +65,73 @@ impl Codecs {
     pub fn decompress<'a>(
         &'a mut self,
         codec: Compression,
-        magic: i8,
+        reading: Reading,
         payload: &'a [u8],
     ) -> Result<&'a [u8], ErrorKind> {
+        let magic = reading.magic();
         self.inflated = 0;
         self.arena.start(self.limits.decompressed(payload.len()));
-        let arena = &mut self.arena;
-        let length = match codec {
+        let inflated = match codec {
             Compression::None => return Ok(payload),
+            Compression::Zstd if magic < 2 => return Err(unknown_codec(codec, magic)),
+            _ if reading == (Reading::Records { count: 0 }) => {
+                streams::is_opened(codec, magic, payload, self.arena.limit()).map(|()| 0)
+            }
+            _ => match self.at_once(codec, magic, payload) {
+                Err(Fault::Unusual) => self.stream(codec, reading, payload),
+                inflated => inflated,
+            },
+        };
+        self.inflated = inflated.map_err(|fault| match fault {
+            Fault::TooLarge => ErrorKind::DecompressedTooLarge { limit: self.arena.limit() as u64 },
+            Fault::Undecodable | Fault::Unusual => ErrorKind::Undecodable { codec: codec as u8 },
+        })?;
+        Ok(self.inflated())
+    }
+
+    /// Returns the inflated payload, as [`Self::decompress`] does, if it is the same however it is
+    /// read.
+    pub fn decompress_at_once<'a>(
+        &'a mut self,
+        codec: Compression,
+        magic: i8,
+        payload: &'a [u8],
+    ) -> Option<&'a [u8]> {
+        self.inflated = 0;
+        self.arena.start(self.limits.decompressed(payload.len()));
+        if codec == Compression::None {
+            return Some(payload);
+        }
+        self.inflated = self.at_once(codec, magic, payload).ok()?;
+        Some(self.inflated())
+    }
+
+    /// Inflates a payload into the arena.
+    fn at_once(&mut self, codec: Compression, magic: i8, payload: &[u8]) -> Result<usize, Fault> {
+        let arena = &mut self.arena;
+        match codec {
             Compression::Gzip => gzip::decompress(&mut self.gzip, payload, arena),
             Compression::Snappy => self.snappy.decompress(payload, arena),
             Compression::Lz4 => lz4::decompress(payload, magic, arena),
-            Compression::Zstd if magic < 2 => return Err(unknown_codec(codec, magic)),
-            Compression::Zstd => self.zstd.decompress(payload, arena),
+            Compression::Zstd if magic >= 2 => self.zstd.decompress(payload, arena),
+            Compression::None | Compression::Zstd => Err(Fault::Undecodable),
         }
-        .map_err(|fault| match fault {
-            Fault::Undecodable => ErrorKind::Undecodable { codec: codec as u8 },
-            Fault::TooLarge => ErrorKind::DecompressedTooLarge { limit: self.arena.limit() as u64 },
-        })?;
-        self.inflated = length;
-        Ok(self.inflated())
+    }
+
+    /// Reads a payload as Kafka's own stream returns it.
+    #[cold]
+    fn stream(
+        &mut self,
+        codec: Compression,
+        reading: Reading,
+        payload: &[u8],
+    ) -> Result<usize, Fault> {
+        let streamed = streams::read(codec, reading, payload, self.arena.limit());
+        if let Some(fault) = streamed.fault {
+            return Err(fault);
+        }
+        self.arena.exactly(0, streamed.bytes.len())?.copy_from_slice(&streamed.bytes);
+        Ok(streamed.bytes.len())
     }
 
     /// Compresses a payload as Kafka's writers frame it, at the level nearest to `level` that the
@@ -118,26 +169,18 @@ impl Codecs {
         self.arena.written(self.inflated)
     }
 
-    /// Returns the bytes that Kafka's own streams return of a payload that [`Self::decompress`] refuses,
-    /// and whether they fail behind them: a broker sees the records before the damage, and may refuse
-    /// these first.
+    /// Returns the bytes that Kafka's own stream returns of a payload that [`Self::decompress`]
+    /// refuses, and whether it fails behind them: a broker sees the records before the damage, and may
+    /// refuse these first, or not need what is damaged.
     pub fn decompress_before_damage(
         &self,
         codec: Compression,
-        magic: i8,
+        reading: Reading,
         payload: &[u8],
     ) -> (Vec<u8>, bool) {
         let limit = usize::try_from(self.limits.decompressed(payload.len())).unwrap_or(usize::MAX);
-        let mut out = streams::Output::new(limit);
-        let is_whole = match codec {
-            Compression::None => out.extend(payload),
-            Compression::Gzip => streams::gzip(payload, &mut out),
-            Compression::Snappy => streams::snappy(payload, &mut out),
-            Compression::Lz4 => streams::lz4(payload, magic, &mut out),
-            Compression::Zstd if magic < 2 => None,
-            Compression::Zstd => streams::zstd(payload, &mut out),
-        };
-        (out.bytes, is_whole.is_none())
+        let streamed = streams::read(codec, reading, payload, limit);
+        (streamed.bytes, streamed.fault.is_some())
     }
 
     /// Compresses a payload byte for byte as Kafka's own encoders do. [`Self::compress`] need not: some

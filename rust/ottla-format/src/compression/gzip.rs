@@ -16,7 +16,8 @@ use super::arena::{Arena, Fault};
 
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;
-/// A header and a trailer: Java does not look for another member in this many bytes or fewer.
+/// A header and a trailer: of bytes that it has read, Java does not look for another member in this
+/// many or fewer.
 pub(super) const MIN_MEMBER_BYTES: usize = 18;
 /// The smallest room that a member is given.
 const MIN_ROOM: usize = 256;
@@ -57,7 +58,9 @@ pub(super) fn decompress(
         let rest = payload.get(at..).ok_or(Fault::Undecodable)?;
         match header(rest) {
             Some((next, _)) if rest.len() > MIN_MEMBER_BYTES => flags = next,
-            _ => return Ok(written),
+            // Java looks for another member here only if it has not read these bytes so far.
+            Some(_) => return Err(Fault::Unusual),
+            None => return Ok(written),
         }
     }
 }

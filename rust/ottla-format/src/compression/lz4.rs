@@ -7,6 +7,8 @@
 //! Blocks are independent. Bytes behind the end mark are ignored, a missing end mark is a fault. A
 //! content checksum must be there if it is flagged, and is not verified; a content size is skipped.
 //!
+//! A block that inflates to nothing is left to Kafka's own stream, which pauses there.
+//!
 //! Producers of magic 0 computed the header checksum HC over the frame magic as well. Readers of
 //! magic 0 therefore ignore it, and writers still write it so (KAFKA-3160).
 //!
@@ -40,6 +42,9 @@ pub(super) fn decompress(payload: &[u8], magic: i8, arena: &mut Arena) -> Result
     let mut bound = 0usize;
     let mut ahead = blocks.clone();
     while let Some(block) = ahead.next_block()? {
+        if block.is_empty() {
+            return Err(Fault::Unusual);
+        }
         bound = bound.saturating_add(block.max_inflated);
     }
     arena.room(0, bound);
@@ -68,6 +73,13 @@ pub(super) struct Lz4Block<'a> {
     pub(super) is_stored: bool,
     /// Bytes it can inflate to at most.
     pub(super) max_inflated: usize,
+}
+
+impl Lz4Block<'_> {
+    /// Whether the block inflates to nothing: one token that stands for no literals ends it.
+    fn is_empty(&self) -> bool {
+        !self.is_stored && matches!(self.bytes, [0..=0x0f])
+    }
 }
 
 /// The blocks of one frame.

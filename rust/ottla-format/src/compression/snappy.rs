@@ -32,16 +32,19 @@ impl SnappyCodec {
     }
 
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {
-        let blocks = SnappyBlocks::open(payload);
+        let mut blocks = SnappyBlocks::open(payload);
+        let mut ahead = blocks.clone();
         let mut total = 0usize;
-        for block in blocks.clone() {
-            total = total.saturating_add(declared_length(block?)?);
+        while let Some(block) = ahead.next_block()? {
+            total = total.saturating_add(declared_length(block)?);
+        }
+        if ahead.has_paused {
+            return Err(Fault::Unusual);
         }
         arena.exactly(0, total)?;
 
         let mut written = 0usize;
-        for block in blocks {
-            let block = block?;
+        while let Some(block) = blocks.next_block()? {
             let out = arena.exactly(written, declared_length(block)?)?;
             let size = self.decoder.decompress(block, out).map_err(|_| Fault::Undecodable)?;
             written = written.saturating_add(size);
@@ -83,18 +86,29 @@ pub(super) fn declared_length(block: &[u8]) -> Result<usize, Fault> {
 pub(super) struct SnappyBlocks<'a> {
     rest: &'a [u8],
     is_raw: bool,
+    /// A header was taken for the end.
+    has_paused: bool,
 }
 
 impl<'a> SnappyBlocks<'a> {
     pub(super) fn open(payload: &'a [u8]) -> Self {
         match payload.split_at_checked(HEADER_BYTES) {
-            Some((header, rest)) if header.starts_with(MAGIC) => Self { rest, is_raw: false },
-            _ => Self { rest: payload, is_raw: true },
+            Some((header, rest)) if header.starts_with(MAGIC) => {
+                Self { rest, is_raw: false, has_paused: false }
+            }
+            _ => Self { rest: payload, is_raw: true, has_paused: false },
         }
     }
 
-    fn next_block(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+    /// Whether the payload is one raw block.
+    pub(super) fn is_raw(&self) -> bool {
+        self.is_raw
+    }
+
+    /// The next block; `None` at the end, as it is for now.
+    pub(super) fn next_block(&mut self) -> Result<Option<&'a [u8]>, Fault> {
         if self.is_raw {
+            // Nothing follows: fewer bytes than a length has.
             self.is_raw = false;
             return Ok(Some(std::mem::take(&mut self.rest)));
         }
@@ -103,8 +117,10 @@ impl<'a> SnappyBlocks<'a> {
             let (header, rest) =
                 self.rest.split_at_checked(HEADER_BYTES).ok_or(Fault::Undecodable)?;
             if !header.starts_with(MAGIC) {
-                // It takes such a header for the end, but fails when it is called again.
-                return if rest.len() < 4 { Ok(None) } else { Err(Fault::Undecodable) };
+                // It takes such a header for the end, and goes on behind it when it is called again.
+                self.rest = rest;
+                self.has_paused = true;
+                return Ok(None);
             }
             if read_i32(header, MAGIC.len()).is_none_or(|version| version < VERSION) {
                 return Err(Fault::Undecodable);
@@ -117,13 +133,5 @@ impl<'a> SnappyBlocks<'a> {
         let (block, rest) = rest.split_at_checked(length).ok_or(Fault::Undecodable)?;
         self.rest = rest;
         Ok(Some(block))
-    }
-}
-
-impl<'a> Iterator for SnappyBlocks<'a> {
-    type Item = Result<&'a [u8], Fault>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_block().transpose()
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Each frame is measured by its block headers and then decoded in one call: the streaming call is no
 //! faster, and allocates the window that a header asks for. What that call would refuse of windows
-//! and block sizes is refused here.
+//! and block sizes is refused here; a frame with a compressed block of no bytes is left to it.
 //!
 //! zstd-jni notices that a payload ends inside a frame only if it has to read on for that frame. So
 //! the beginning of a frame behind a whole one is ignored if both are in the same chunk read and the
@@ -129,6 +129,9 @@ fn measure(input: &[u8]) -> Result<Frame, Fault> {
         let Some((block, bytes)) = Block::read(rest, max_block)? else {
             return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
         };
+        if block.is_empty() {
+            return Err(Fault::Unusual);
+        }
         is_streamable &= block.size <= max_block;
         let Some((_, behind)) = bytes.split_at_checked(block.stored as usize) else {
             // A raw block is returned as far as it is there.
@@ -207,6 +210,7 @@ impl<'a> FrameHeader<'a> {
 struct Block {
     is_last: bool,
     is_raw: bool,
+    is_compressed: bool,
     /// As the header says.
     size: u64,
     /// Bytes behind the header.
@@ -231,7 +235,23 @@ impl Block {
             2 => (size, max_block),
             _ => return Err(Fault::Undecodable),
         };
-        Ok(Some((Self { is_last, is_raw: kind == 0, size, stored, max_inflated }, rest)))
+        Ok(Some((
+            Self {
+                is_last,
+                is_raw: kind == 0,
+                is_compressed: kind == 2,
+                size,
+                stored,
+                max_inflated,
+            },
+            rest,
+        )))
+    }
+
+    /// Whether this is a compressed block of no bytes. The format has none; the streaming call skips
+    /// it, unless it decodes the whole frame in one call.
+    fn is_empty(&self) -> bool {
+        self.is_compressed && self.size == 0
     }
 }
 
@@ -259,10 +279,4 @@ fn measure_skippable(input: &[u8]) -> Result<Frame, Fault> {
 fn window(descriptor: u8) -> u64 {
     let base = 1u64 << (10 + (descriptor >> 3));
     base + base / 8 * u64::from(descriptor & 7)
-}
-
-/// The window that a frame's header declares, if it declares one.
-pub(super) fn frame_window(frame: &[u8]) -> Option<u64> {
-    let &[flags, descriptor] = frame.strip_prefix(&MAGIC)?.first_chunk()?;
-    (flags & SINGLE_SEGMENT == 0).then(|| window(descriptor))
 }

@@ -116,8 +116,8 @@ pub fn control_record(
     }
     let records = match payload(info, whole)? {
         Payload::Plain { bytes, .. } => bytes,
-        Payload::Compressed { codec, bytes, start } => {
-            codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, start))?
+        Payload::Compressed { codec, reading, bytes, start } => {
+            codecs.decompress(codec, reading, bytes).map_err(|kind| Error::new(kind, start))?
         }
     };
     let mut cursor = RecordCursor::start(info, records, Limits::default())?;

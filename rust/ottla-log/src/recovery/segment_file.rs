@@ -267,12 +267,11 @@ impl<'a> SegmentFile<'a> {
 }
 
 fn first_offset(info: &BatchInfo, whole: &[u8], codecs: &mut Codecs) -> Result<i64, Error> {
-    let (codec, bytes) = match payload(info, whole)? {
+    let (codec, reading, bytes) = match payload(info, whole)? {
         Payload::Plain { .. } => return Ok(info.last_offset),
-        Payload::Compressed { codec, bytes, .. } => (codec, bytes),
+        Payload::Compressed { codec, reading, bytes, .. } => (codec, reading, bytes),
     };
-    let records =
-        codecs.decompress(codec, info.magic, bytes).map_err(|kind| Error::new(kind, 0))?;
+    let records = codecs.decompress(codec, reading, bytes).map_err(|kind| Error::new(kind, 0))?;
     let mut cursor = RecordCursor::start(info, records, Limits::default())?;
     Ok(cursor.next(records)?.map_or(info.last_offset, |record| record.offset))
 }

@@ -43,8 +43,8 @@ fn visit_batch(
     let limits = *checker.limits();
     let records = match batch::payload(&batch.info, whole) {
         Ok(Payload::Plain { bytes, .. }) => Some(bytes),
-        Ok(Payload::Compressed { codec, bytes, .. }) => {
-            checker.codecs().decompress(codec, batch.info.magic, bytes).ok()
+        Ok(Payload::Compressed { codec, reading, bytes, .. }) => {
+            checker.codecs().decompress(codec, reading, bytes).ok()
         }
         Err(_) => None,
     };
