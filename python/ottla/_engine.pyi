@@ -75,6 +75,7 @@ __all__ = [
     "foreign_topic_ids",
     "judge_committed_offset",
     "judge_open_transaction",
+    "kafka_versions",
     "kernel_level",
     "leader_error_codes",
     "merge_partition",
@@ -92,6 +93,7 @@ __all__ = [
     "read_batches",
     "read_columns",
     "rebuild_side_files",
+    "release_differences",
     "segment_batches",
     "segment_columns",
     "segment_cuts",
@@ -133,11 +135,7 @@ CLUSTER_METADATA: str
 _Level: TypeAlias = Literal["crc", "decode", "full"]
 _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 _Row: TypeAlias = tuple[
-    int,
-    bytes | None,
-    bytes | None,
-    Sequence[tuple[str | bytes, bytes | None]] | None,
-    int | None,
+    int, bytes | None, bytes | None, Sequence[tuple[str | bytes, bytes | None]] | None, int | None
 ]
 _FileKind: TypeAlias = Literal[
     "segment",
@@ -229,6 +227,7 @@ def validate(
     origin: str = "client",
     transactional_id: str | None = None,
     profile: str = "strict",
+    kafka_version: str | None = None,
 ) -> Verdict: ...
 def validate_each(
     records: object,
@@ -241,6 +240,7 @@ def validate_each(
     origin: str = "client",
     transactional_id: str | None = None,
     profile: str = "strict",
+    kafka_version: str | None = None,
 ) -> list[SetPart]: ...
 def validate_stored(
     batch: object,
@@ -249,6 +249,7 @@ def validate_stored(
     now_ms: int,
     base_offset: int,
     profile: str = "strict",
+    kafka_version: str | None = None,
 ) -> Verdict: ...
 def error_codes() -> list[ErrorCode]: ...
 def leader_error_codes() -> list[ErrorCode]: ...
@@ -264,9 +265,12 @@ def validate_column(
     origin: str | Sequence[str | None] | None,
     transactional_id: str | Sequence[str | None] | None,
     profile: str,
+    kafka_version: str | None = None,
     unjudged: Sequence[str | None] | None = None,
 ) -> TableBatch: ...
 def profile_differences() -> list[dict[str, str]]: ...
+def release_differences() -> list[dict[str, Any]]: ...
+def kafka_versions() -> list[str]: ...
 def finding_catalogue() -> list[Explanation]: ...
 def cause_catalogue() -> list[CauseExplanation]: ...
 def check_names(
@@ -312,9 +316,7 @@ def file_name(kind: str, offset: int) -> bytes: ...
 def parse_leader_epochs(
     data: bytes,
 ) -> tuple[list[tuple[int, int]], tuple[str, str, str] | None]: ...
-def parse_meta_properties(
-    data: bytes,
-) -> tuple[dict[str, str], tuple[str, str, str] | None]: ...
+def parse_meta_properties(data: bytes) -> tuple[dict[str, str], tuple[str, str, str] | None]: ...
 def parse_offset_checkpoint(
     data: bytes,
 ) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...
@@ -327,6 +329,7 @@ def predict_recovery(
     recovery_point: int,
     log_start_offset: int,
     aborted: Sequence[tuple[int, int, int]] | None,
+    kafka_version: str | None = None,
     progress: Callable[[int], bool] | None = None,
 ) -> Recovery: ...
 def predict_starts(
@@ -720,6 +723,7 @@ class Leader:
         next_offset: int = 0,
         log_start_offset: int = 0,
         profile: _Profile | str = "strict",
+        kafka_version: str | None = None,
         unknown_producer: _UnknownProducer | str = "auto",
         transaction_verification: bool = True,
     ) -> Leader: ...
@@ -741,6 +745,7 @@ class Leader:
         partition: int = 0,
         leader_epoch: int = ...,
         profile: _Profile | str = "strict",
+        kafka_version: str | None = None,
         unknown_producer: _UnknownProducer | str = "auto",
         transaction_verification: bool = True,
     ) -> Leader: ...
@@ -772,6 +777,7 @@ class Leader:
         coordinator_epoch: int,
         commit: bool,
         now_ms: int,
+        transaction_version: int = 0,
     ) -> Verdict: ...
     def delete_records(self, offset: int, *, batch_base_offset: int | None = None) -> None: ...
     def advance_high_watermark(self, offset: int) -> None: ...
@@ -801,7 +807,9 @@ class Leader:
 
 @final
 class TopicSettings:
-    def __new__(cls, settings: Sequence[tuple[str, str]]) -> TopicSettings: ...
+    def __new__(
+        cls, settings: Sequence[tuple[str, str]], kafka_version: str | None = None
+    ) -> TopicSettings: ...
 
 @final
 class RecordError:

@@ -29,10 +29,12 @@ from ottla._engine import (
     check_batches,
     decode_record,
     error_codes,
+    kafka_versions,
     leader_error_codes,
     profile_differences,
     read_batches,
     read_columns,
+    release_differences,
     validate,
     validate_column,
     validate_each,
@@ -74,11 +76,13 @@ __all__ = [
     "columns",
     "decode_record",
     "error_codes",
+    "kafka_versions",
     "leader_error_codes",
     "profile_differences",
     "read",
     "read_batches",
     "read_columns",
+    "release_differences",
     "validate",
     "validate_column",
     "validate_each",
@@ -127,6 +131,8 @@ class TopicConfig:
         compression_gzip_level, compression_lz4_level, compression_zstd_level: levels for batches
             that are compressed again (KIP-390).
         max_message_bytes: maximum size of a batch.
+        max_decompressed_message_bytes: maximum size of a record in a compressed batch or set, a
+            setting of Kafka 4.2.2 and 4.4.0.
         message_timestamp_type: ``"CreateTime"`` or ``"LogAppendTime"``.
         message_timestamp_before_max_ms, message_timestamp_after_max_ms: how far a record's
             timestamp may be from the broker's clock (KIP-937, KIP-1030).
@@ -134,9 +140,13 @@ class TopicConfig:
         producer_id_expiration_ms: how long an idle producer is remembered, a setting of the broker.
         message_format_version: the release whose record format the log has; since Kafka 4.0 always
             that of 0.11.
+        kafka_version: the release of the broker, as a line (``"4.4"``) or a release (``"4.2.2"``):
+            its rules hold for every verdict with this configuration. The newest that is known
+            holds where neither the configuration nor the call names one.
 
     Raises:
-        ValueError: an unknown setting, or a value that Kafka rejects.
+        ValueError: an unknown setting, a value that Kafka rejects, or a setting that the release
+            does not have.
 
     >>> import ottla
     >>> ottla.TopicConfig(cleanup_policy="compact", compression_type="zstd").compression_type
@@ -149,12 +159,14 @@ class TopicConfig:
     compression_lz4_level: int = 9
     compression_zstd_level: int = 3
     max_message_bytes: int = 1_048_588
+    max_decompressed_message_bytes: int = 2_147_483_639
     message_timestamp_type: str = "CreateTime"
     message_timestamp_before_max_ms: int = 2**63 - 1
     message_timestamp_after_max_ms: int = 3_600_000
     segment_bytes: int = 1_073_741_824
     producer_id_expiration_ms: int = 86_400_000
     message_format_version: str = "3.0"
+    kafka_version: str | None = None
     _settings: TopicSettings = field(init=False, repr=False, compare=False)
 
     def __new__(cls, **settings: object) -> TopicConfig:  # noqa: D102, PYI034 - no Self in 3.10
@@ -170,9 +182,9 @@ class TopicConfig:
         pairs = [
             (setting.name, str(getattr(self, setting.name)))
             for setting in fields(self)
-            if setting.init
+            if setting.init and setting.name != "kafka_version"
         ]
-        object.__setattr__(self, "_settings", TopicSettings(pairs))
+        object.__setattr__(self, "_settings", TopicSettings(pairs, self.kafka_version))
 
     def __reduce__(self) -> tuple[object, ...]:
         settings = {item.name: getattr(self, item.name) for item in fields(self) if item.init}

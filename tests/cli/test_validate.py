@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import ottla
 import pytest
-from ottla.records import profile_differences
-from records.crafting import entry, message
+from ottla.records import profile_differences, release_differences
+from records.crafting import compressed_batch, entry, message, record
 from support.commands import Run
 
 NOW = 1_700_000_000_000
@@ -62,6 +62,22 @@ def test_the_profile_decides_where_kafka_leaks(run: Run, tmp_path: Path) -> None
         for profile in ("kafka", "strict")
     ]
     assert [json.loads(line)["error"] for line in lines] == [-1, 87]
+
+
+def test_the_release_of_kafka_decides_too(run: Run, tmp_path: Path) -> None:
+    """The length of its one record is −1: older releases do not look at it while they skip it."""
+    path = tmp_path / "set.bin"
+    path.write_bytes(compressed_batch(b"\x01" + record()[1:], "gzip"))
+    options = ("--now-ms", NOW, "--profile", "kafka")
+    statuses = [
+        run("validate", path, *options, "--kafka-version", version).status
+        for version in ("4.1", "4.3.1", "4.2.2", "4.4")
+    ]
+    assert statuses == [0, 0, 2, 2]
+    assert run("validate", path, *options).status == 2
+    unknown = run("validate", path, *options, "--kafka-version", "3.9")
+    assert (unknown.status, unknown.out) == (64, "")
+    assert "kafka_version is '3.9', expected a line (4.1, 4.2, 4.3, 4.4) or" in unknown.err
 
 
 def test_the_version_of_the_request_decides_too(run: Run, tmp_path: Path) -> None:
@@ -198,5 +214,17 @@ def test_every_difference_of_the_profiles_is_listed(run: Run) -> None:
     assert max(len(line) for line in ran.out.splitlines()) <= 80
 
 
-def test_the_list_of_differences_takes_no_name(run: Run) -> None:
-    assert run("explain", "crc-mismatch", "--profiles").status == 64
+def test_every_difference_of_the_releases_is_listed(run: Run) -> None:
+    ran = run("explain", "--releases")
+    assert ran.status == 0
+    text = " ".join(ran.out.split())
+    for row in release_differences():
+        assert row["id"] in ran.out.splitlines()
+        assert "from: " + ", ".join(row["releases"]) in text
+        assert all(" ".join(row[part].split()) in text for part in ("before", "since"))
+    assert max(len(line) for line in ran.out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("option", ["--profiles", "--releases"])
+def test_the_list_of_differences_takes_no_name(run: Run, option: str) -> None:
+    assert run("explain", "crc-mismatch", option).status == 64

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ottla.records import validate_column
 from ottla.spark.captured.columns import VERDICT_COLUMNS, arrow_types
+from records.crafting import compressed_batch, record
 
 NOW = 1_700_000_000_000
 PLAIN = ottla.build_batch([ottla.NewRecord(b"k", b"1", NOW), ottla.NewRecord(None, b"2", NOW)])
@@ -88,6 +89,14 @@ def test_every_row_is_what_one_call_answers(data: st.DataObject) -> None:
     for number, (records, config) in enumerate(zip(sets, configs, strict=True)):
         told = {**CONSTANTS, **{name: values[number] for name, values in each.items()}}
         assert found.slice(number, 1).to_pylist() == [answer(records, config, told)]
+
+
+def test_the_release_of_kafka_decides_over_a_column_too() -> None:
+    """The length of its one record is −1: older releases do not look at it while they skip it."""
+    sets = column_of([compressed_batch(b"\x01" + record()[1:], "gzip")])
+    for version, error in (("4.1", 0), ("4.4", 87), (None, 87)):
+        found = validate_column(*sets, None, profile="kafka", kafka_version=version, **CONSTANTS)
+        assert pa.record_batch(found).column("error").to_pylist() == [error]
 
 
 def test_the_columns_are_those_that_spark_is_told_of() -> None:

@@ -859,7 +859,9 @@ CASES = [
 
 def decided(vector: Vector, profile: str) -> ottla.Verdict:
     request = {"api_version": 9, "base_offset": 1000, "leader_epoch": 7} | vector.request
-    config = ottla.TopicConfig(**vector.config)
+    # The specification has the answers of 4.1.
+    version = "4.1" if profile == "kafka" else None
+    config = ottla.TopicConfig(**vector.config, kafka_version=version)
     return ottla.validate(vector.records, config, now_ms=NOW, profile=profile, **request)
 
 

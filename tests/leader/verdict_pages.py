@@ -22,7 +22,7 @@ if __name__ == "__main__":
 
 from leader import test_producer_state as producers
 from leader.test_vectors_of_the_specification import VECTORS, Refused, Vector, decided
-from ottla.records import profile_differences
+from ottla.records import kafka_versions, profile_differences, release_differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +36,16 @@ files. Unless an example says otherwise, a client sends Produce 9, the log's end
 broker's clock stands at 1700000000000, and the records carry times from then on.
 
 A refusal has a code, a message, and the records to blame where there are any. `strict`, the default
-profile, names culprits where `kafka` answers what Apache Kafka 4.1.2 would; the last section lists
-every difference. A request that is refused changes nothing.
+profile, names culprits where `kafka` answers what Apache Kafka would; the last sections list every
+difference between the two, and between releases of Kafka. A refused request changes nothing.
 """
+
+RELEASES_INTRODUCTION = (
+    "`kafka_version` names the release whose rules hold, as a line (`4.4`) or a release (`4.2.2`):"
+    " an argument of `ottla.validate`, `ottla.Leader`, `ottla.TopicConfig` and"
+    " `ottla.predict_recovery`, an option of `ottla validate`. `from` names the first release of"
+    " each line that decides the newer way; a line without one does not."
+)
 
 MEANINGS = {
     -1: "Kafka's leader fails inside: a producer learns nothing, and may send the same for ever.",
@@ -225,7 +232,23 @@ def verdicts_markdown() -> str:
     for row in profile_differences():
         cells = (f"`{row['id']}`", row["kafka"], row["strict"], row["why"])
         parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, *releases_markdown()]) + "\n"
+
+
+def releases_markdown() -> list[str]:
+    """Return the section about releases, a line each."""
+    releases = kafka_versions()
+    known = f"Known are {', '.join(releases[:-1])} and {releases[-1]}, which is the default."
+    parts = [
+        "\n## What releases decide otherwise\n",
+        textwrap.fill(f"{RELEASES_INTRODUCTION} {known}", 100) + "\n",
+        "| row | from | before | since |",
+        "| --- | --- | --- | --- |",
+    ]
+    for row in release_differences():
+        cells = (f"`{row['id']}`", ", ".join(row["releases"]), row["before"], row["since"])
+        parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return parts
 
 
 if __name__ == "__main__":

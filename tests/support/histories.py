@@ -12,10 +12,14 @@ Answer = dict[str, Any]
 
 
 class History:
-    """One case of `history.jsonl`: operations in, the answers of a leader out."""
+    """One case of `history.jsonl`: operations in, the answers of a leader out.
 
-    def __init__(self, case: dict[str, Any]) -> None:
+    Every marker is sent with the transaction version of the case, 0 without one.
+    """
+
+    def __init__(self, case: dict[str, Any], kafka_version: str = "4.1") -> None:
         self.case = case
+        self.transaction_version = case.get("transaction_version", 0)
         cfg = case["cfg"]
         self.follows_end = cfg["auto_high_watermark"]
         self.log = BrokerLog(
@@ -26,6 +30,7 @@ class History:
             ),
             leader_epoch=7,
             profile="kafka",
+            kafka_version=kafka_version,
             transaction_verification=cfg["verification"],
         )
         self.guards: dict[int, ottla.VerificationGuard] = {}
@@ -74,6 +79,7 @@ class History:
             coordinator_epoch=op["coordinator_epoch"],
             commit=op["commit"],
             now_ms=op["t"],
+            transaction_version=self.transaction_version,
         )
         return self._append(verdict)
 
@@ -155,9 +161,9 @@ def producer_of(producer: ottla.ProducerState) -> dict[str, Any]:
     }
 
 
-def differences(case: dict[str, Any]) -> list[str]:
+def differences(case: dict[str, Any], kafka_version: str = "4.1") -> list[str]:
     """Return what a leader says other than Kafka in one history."""
-    history = History(case)
+    history = History(case, kafka_version)
     found = []
     for index, (op, expected) in enumerate(zip(case["ops"], case["answers"], strict=True)):
         answer = history.answer(op)

@@ -52,6 +52,9 @@ SNAPPY = 2
 
 Case = dict[str, Any]
 
+# The release that answered, unless a case says otherwise.
+KAFKA_VERSION = "4.1"
+
 
 def short(digest: bytes) -> str:
     """Return the half of a SHA-256 that the cases carry."""
@@ -164,10 +167,10 @@ def read_batch(batch: ottla.RecordBatch, wanted: Case) -> list[str]:
     return wrong
 
 
-def decide(case: Case) -> list[str]:
+def decide(case: Case, kafka_version: str = KAFKA_VERSION) -> list[str]:
     """Return what a leader decides other than Kafka's."""
     expected, cfg = case["out"], case.get("cfg", {})
-    verdict = verdict_of(base64.b64decode(case["in"]), cfg)
+    verdict = verdict_of(base64.b64decode(case["in"]), cfg, kafka_version=kafka_version)
     found: Case = {
         "code": verdict.error,
         "record_errors": [error.batch_index for error in verdict.record_errors],
@@ -211,9 +214,10 @@ def meters(verdict: ottla.Verdict, expected: Case) -> tuple[Case, Case]:
     return found, wanted
 
 
-def topic_of(cfg: Case) -> dict[str, Any]:
+def topic_of(cfg: Case, kafka_version: str = KAFKA_VERSION) -> dict[str, Any]:
     """Return the settings of a case's topic."""
     topic = {SETTINGS[name]: value for name, value in cfg.items() if name in SETTINGS}
+    topic["kafka_version"] = kafka_version
     if cfg.get("compacted"):
         topic["cleanup_policy"] = "compact"
     return topic
@@ -233,10 +237,13 @@ def circumstances_of(cfg: Case) -> dict[str, Any]:
 
 
 def verdict_of(
-    records: bytes, cfg: Case, profile: Literal["kafka", "strict"] = "kafka"
+    records: bytes,
+    cfg: Case,
+    profile: Literal["kafka", "strict"] = "kafka",
+    kafka_version: str = KAFKA_VERSION,
 ) -> ottla.Verdict:
-    """Return the verdict in the circumstances of a case."""
-    config = ottla.TopicConfig(**topic_of(cfg))
+    """Return the verdict of a release in the circumstances of a case."""
+    config = ottla.TopicConfig(**topic_of(cfg, kafka_version))
     return ottla.validate(records, config, profile=profile, **circumstances_of(cfg))
 
 

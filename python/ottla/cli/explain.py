@@ -1,4 +1,4 @@
-"""`ottla explain`: what a finding means, what to do, and how the profiles differ."""
+"""`ottla explain`: what a finding means, what to do, and where profiles and releases differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import textwrap
 import click
 
 from ottla.audit.catalogue.explain import CauseExplanation, Explanation, catalogue, causes, going_on
-from ottla.records import profile_differences
+from ottla.records import profile_differences, release_differences
 from ottla.severity import SEVERITIES
 
 
@@ -20,7 +20,12 @@ from ottla.severity import SEVERITIES
     is_flag=True,
     help="List where the profile strict of `ottla validate` differs from Kafka.",
 )
-def explain(name: str | None, profiles: bool) -> int:
+@click.option(
+    "--releases",
+    is_flag=True,
+    help="List what releases of Kafka decide otherwise, for `ottla validate --kafka-version`.",
+)
+def explain(name: str | None, profiles: bool, releases: bool) -> int:
     """Explain a finding or a cause of missing offsets.
 
     NAME is a finding or a cause, as named in the report of `ottla audit`. Without NAME, all of them
@@ -31,6 +36,11 @@ def explain(name: str | None, profiles: bool) -> int:
         if name is not None:
             raise click.UsageError("--profiles lists all differences and takes no NAME")
         _print_profiles(width)
+        return 0
+    if releases:
+        if name is not None:
+            raise click.UsageError("--releases lists all differences and takes no NAME")
+        _print_releases(width)
         return 0
     rows = catalogue()
     if name is None:
@@ -77,17 +87,27 @@ def _print_page(title: str, why: str, row: Explanation | CauseExplanation, width
 
 def _print_profiles(width: int) -> None:
     for row in profile_differences():
-        click.secho(row["id"], bold=True)
-        for part in ("kafka", "strict", "why"):
-            click.echo(
-                textwrap.fill(
-                    f"{part + ':':<8}{row[part]}",
-                    width,
-                    initial_indent="  ",
-                    subsequent_indent=" " * 10,
-                    break_on_hyphens=False,
-                )
+        _print_row(row["id"], {part: row[part] for part in ("kafka", "strict", "why")}, width)
+
+
+def _print_releases(width: int) -> None:
+    for row in release_differences():
+        parts = {"from": ", ".join(row["releases"]), "before": row["before"], "since": row["since"]}
+        _print_row(row["id"], parts, width)
+
+
+def _print_row(name: str, parts: dict[str, str], width: int) -> None:
+    click.secho(name, bold=True)
+    for part, text in parts.items():
+        click.echo(
+            textwrap.fill(
+                f"{part + ':':<8}{text}",
+                width,
+                initial_indent="  ",
+                subsequent_indent=" " * 10,
+                break_on_hyphens=False,
             )
+        )
 
 
 def _catalogue_entry(row: Explanation | CauseExplanation, width: int) -> str:

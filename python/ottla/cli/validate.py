@@ -79,6 +79,12 @@ class _ReadFailure:
     help="Decide as strict or exactly as Kafka; `ottla explain --profiles` lists differences.",
 )
 @click.option(
+    "--kafka-version",
+    metavar="VERSION",
+    help="Release of Kafka whose rules hold, as 4.4 or 4.2.2; the newest that is known by default. "
+    "`ottla explain --releases` lists what they decide otherwise.",
+)
+@click.option(
     "--api-version",
     type=click.IntRange(min=-1),
     default=11,
@@ -100,6 +106,7 @@ def validate_files(
     settings: tuple[str, ...],
     now_ms: int,
     profile: str,
+    kafka_version: str | None,
     api_version: int,
     transactional_id: str | None,
     storage_options: dict[str, str],
@@ -127,6 +134,7 @@ def validate_files(
     request = {
         "now_ms": now_ms,
         "profile": profile,
+        "kafka_version": kafka_version,
         "api_version": None if api_version < 0 else api_version,
         "transactional_id": transactional_id,
     }
@@ -154,6 +162,7 @@ def _decide(found: _RecordSet, config: TopicConfig, request: dict[str, Any]) -> 
         now_ms=request["now_ms"],
         base_offset=found.base_offset,
         profile=request["profile"],
+        kafka_version=request["kafka_version"],
     )
 
 

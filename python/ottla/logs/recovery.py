@@ -105,9 +105,10 @@ def predict_recovery(
     recovery_point: int | None = 0,
     log_start_offset: int | None = None,
     aborted: Sequence[tuple[int, int, int]] | None = None,
+    kafka_version: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> RecoveryPrediction:
-    """Predicts what Apache Kafka 4.1 does to a partition's directory at its next start.
+    """Predicts what Apache Kafka 4 does to a partition's directory at its next start.
 
     After an unclean shutdown, Kafka recovers segments from the recovery point on: it cuts the log
     at the first batch with invalid framing or a wrong checksum, and deletes all later segments.
@@ -129,10 +130,13 @@ def predict_recovery(
             directory above, or 0.
         aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, if they are
             known; None, the default, searches every segment for them.
+        kafka_version: the release of the broker, as a line (`"4.4"`) or a release (`"4.2.2"`);
+            those that are known, 4.1 to 4.4, start alike.
         storage_options: settings of an object store; see `audit`.
 
     Raises:
         OSError: the directory or a file cannot be read.
+        ValueError: a release that is not known.
     """
     files = AnyFiles(storage_options)
     directory = full_path(partition_directory)
@@ -149,6 +153,7 @@ def predict_recovery(
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         aborted=aborted,
+        kafka_version=kafka_version,
         progress=_go_on,
     )
     return _prediction(after, directory, clean=clean)

@@ -125,7 +125,10 @@ fn before_damage(
     }
     let walked = RecordWalk::start(info, &payload, parse, validation.limits)
         .map_err(|kind| validation.unreadable_batch(kind, false, None))
-        .and_then(|walk| judge_walk(validation, info, walk.cut(), parse, true));
+        .and_then(|walk| {
+            let walk = walk.bounded(validation.record_lengths()).cut();
+            judge_walk(validation, info, walk, parse, true)
+        });
     match walked {
         Err(refusal) if !meets_end(&refusal.reason, parse) => Err(refusal),
         _ => Err(validation.unreadable_batch(kind, false, None)),
@@ -153,7 +156,8 @@ fn judge_records(
     is_compressed: bool,
 ) -> Decision<Summary> {
     let walk = RecordWalk::start(info, payload, parse, validation.limits)
-        .map_err(|kind| validation.unreadable_batch(kind, !is_compressed, None))?;
+        .map_err(|kind| validation.unreadable_batch(kind, !is_compressed, None))?
+        .bounded(if is_compressed { validation.record_lengths() } else { None });
     let summary = judge_walk(validation, info, walk, parse, is_compressed)?;
     if info.is_control() && validation.is_strict(Difference::ControlRecord) {
         judge_control_records(validation, info, payload)?;

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use ottla_format::attributes::{Compression, TimestampType};
 use ottla_format::compression::levels;
+use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 
 /// The codec of stored batches: `compression.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,9 @@ pub struct TopicConfig {
     pub compression_zstd_level: i32,
     /// `max.message.bytes`.
     pub max_message_bytes: i32,
+    /// `max.decompressed.message.bytes`: the longest record in a compressed batch or set, where the
+    /// release has the setting.
+    pub max_decompressed_message_bytes: i32,
     /// `message.timestamp.type`.
     pub message_timestamp_type: TimestampType,
     /// `message.timestamp.before.max.ms`.
@@ -74,6 +78,8 @@ pub struct TopicConfig {
     /// The magic of the log, by `message.format.version`: 2 in every broker since 4.0. Topics of
     /// older brokers may have 0 or 1, and Kafka's code still handles them.
     pub message_format: i8,
+    /// The release whose settings these are, where that is said.
+    pub kafka_version: Option<KafkaVersion>,
 }
 
 impl Default for TopicConfig {
@@ -87,15 +93,21 @@ impl Default for TopicConfig {
             compression_lz4_level: 9,
             compression_zstd_level: 3,
             max_message_bytes: 1_048_588,
+            max_decompressed_message_bytes: MAX_DECOMPRESSED_MESSAGE_BYTES,
             message_timestamp_type: TimestampType::CreateTime,
             message_timestamp_before_max_ms: i64::MAX,
             message_timestamp_after_max_ms: 3_600_000,
             segment_bytes: 1 << 30,
             producer_id_expiration_ms: 86_400_000,
             message_format: 2,
+            kafka_version: None,
         }
     }
 }
+
+/// The highest value of `max.decompressed.message.bytes`, and its default: the longest array that
+/// every Java machine has.
+const MAX_DECOMPRESSED_MESSAGE_BYTES: i32 = i32::MAX - 8;
 
 /// A setting that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +126,22 @@ pub enum ConfigError {
         /// The values it allows.
         expected: String,
     },
+    /// A setting that the release does not have.
+    NotInRelease {
+        /// Kafka's name.
+        key: &'static str,
+        /// The release asked for.
+        version: KafkaVersion,
+        /// The row of the table that says which releases have it.
+        row: ReleaseDifference,
+    },
+    /// Another release than the one whose settings these are.
+    OtherRelease {
+        /// The release asked for.
+        found: KafkaVersion,
+        /// That of the configuration.
+        expected: KafkaVersion,
+    },
 }
 
 impl fmt::Display for ConfigError {
@@ -125,6 +153,26 @@ impl fmt::Display for ConfigError {
             Self::Value { key, found, expected } => {
                 write!(f, "{key} is '{found}', expected {expected}")
             }
+            Self::NotInRelease { key, version, row } => {
+                let releases: Vec<_> =
+                    KafkaVersion::RELEASES.iter().filter(|release| release.has(*row)).collect();
+                write!(f, "Kafka {version} has no setting {key}, which is one of Kafka")?;
+                for (index, release) in releases.iter().enumerate() {
+                    let before = match index {
+                        0 => " ",
+                        _ if index.saturating_add(1) == releases.len() => " and ",
+                        _ => ", ",
+                    };
+                    write!(f, "{before}{release}")?;
+                }
+                Ok(())
+            }
+            Self::OtherRelease { found, expected } => {
+                write!(
+                    f,
+                    "kafka_version is {found}, but the TopicConfig is one of Kafka {expected}"
+                )
+            }
         }
     }
 }
@@ -132,13 +180,14 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// Every key, by Kafka's name.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "cleanup.policy",
     "compression.type",
     "compression.gzip.level",
     "compression.lz4.level",
     "compression.zstd.level",
     "max.message.bytes",
+    MAX_DECOMPRESSED,
     "message.timestamp.type",
     "message.timestamp.before.max.ms",
     "message.timestamp.after.max.ms",
@@ -146,6 +195,8 @@ const KEYS: [&str; 12] = [
     "producer.id.expiration.ms",
     "message.format.version",
 ];
+
+const MAX_DECOMPRESSED: &str = "max.decompressed.message.bytes";
 
 impl TopicConfig {
     /// Sets one key, named as Kafka does or with underscores, from its text.
@@ -192,6 +243,9 @@ impl TopicConfig {
             "compression.lz4.level" => self.compression_lz4_level = level(Compression::Lz4)?,
             "compression.zstd.level" => self.compression_zstd_level = level(Compression::Zstd)?,
             "max.message.bytes" => self.max_message_bytes = int(0..=i32::MAX)?,
+            MAX_DECOMPRESSED => {
+                self.max_decompressed_message_bytes = int(0..=MAX_DECOMPRESSED_MESSAGE_BYTES)?;
+            }
             "message.timestamp.type" => {
                 self.message_timestamp_type = match value {
                     "CreateTime" => TimestampType::CreateTime,
@@ -209,6 +263,23 @@ impl TopicConfig {
             }
         }
         Ok(())
+    }
+
+    /// The release whose rules hold: the one asked for, that of these settings, or the newest.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a release that contradicts that of the settings, or lacks one of them.
+    pub fn release(&self, asked: Option<KafkaVersion>) -> Result<KafkaVersion, ConfigError> {
+        let version = asked.or(self.kafka_version).unwrap_or_default();
+        if let Some(expected) = self.kafka_version.filter(|&expected| expected != version) {
+            return Err(ConfigError::OtherRelease { found: version, expected });
+        }
+        let row = ReleaseDifference::RecordBounds;
+        let is_set = self.max_decompressed_message_bytes != MAX_DECOMPRESSED_MESSAGE_BYTES;
+        if is_set && !version.has(row) {
+            return Err(ConfigError::NotInRelease { key: MAX_DECOMPRESSED, version, row });
+        }
+        Ok(version)
     }
 
     /// The compression of the stored batch, for batches that were sent with `source`.

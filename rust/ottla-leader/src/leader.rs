@@ -22,6 +22,7 @@ use crate::validator::Validator;
 use crate::verdict::{Accepted, Verdict};
 use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_control_batch};
 use ottla_format::compression::Codecs;
+use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 use ottla_log::producers::{Appender, Guard, Origin, ProducerRefusal, UnknownSequence};
 
 /// What a leader does with a producer that it does not know, and whose sequence is not 0.
@@ -61,6 +62,8 @@ pub struct LeaderSettings {
     pub leader_epoch: i32,
     /// The profile that decides.
     pub profile: Profile,
+    /// The release of Kafka whose rules hold.
+    pub kafka_version: KafkaVersion,
     /// What it does with producers that it does not know.
     pub unknown_producer: UnknownProducer,
     /// `transaction.partition.verification.enable`: a transaction begins with a guard (KIP-890).
@@ -78,6 +81,8 @@ pub struct AppendRequest<'a> {
     pub origin: Origin,
     /// The guard of [`Leader::begin_verification`].
     pub guard: Option<&'a Guard>,
+    /// The transaction version of the markers in the set.
+    pub transaction_version: i16,
     /// The leader's clock.
     pub now_ms: i64,
 }
@@ -93,6 +98,9 @@ pub struct EndTransaction {
     pub coordinator_epoch: i32,
     /// Commit, or abort.
     pub commit: bool,
+    /// The transaction version with which the coordinator writes it: from 2 on it bumps the
+    /// producer's epoch first (KIP-890, KIP-1228).
+    pub transaction_version: i16,
     /// The coordinator's clock.
     pub now_ms: i64,
 }
@@ -162,6 +170,7 @@ impl Leader {
                 origin: request.origin,
                 has_transactional_id: request.has_transactional_id,
                 profile: self.settings.profile,
+                kafka_version: self.settings.kafka_version,
                 now_ms: request.now_ms,
                 base_offset: self.state.log_end_offset(),
                 leader_epoch: self.settings.leader_epoch,
@@ -174,6 +183,8 @@ impl Leader {
                 must_be_verified: self.settings.transaction_verification,
                 guard: request.guard,
                 unknown: self.unknown_sequence(request.api_version),
+                markers_bump_epoch: request.transaction_version >= 2
+                    && self.settings.kafka_version.has(ReleaseDifference::MarkerEpochs),
             };
             if let Err(refusal) = self.store(accepted, &by, validator.codecs()) {
                 verdict.refuse(refusal);
@@ -202,6 +213,7 @@ impl Leader {
             has_transactional_id: true,
             origin: Origin::Replication,
             guard: None,
+            transaction_version: 0,
             now_ms,
         };
         self.append(records, &request, validator)
@@ -233,6 +245,7 @@ impl Leader {
             has_transactional_id: true,
             origin: Origin::Coordinator,
             guard: None,
+            transaction_version: end.transaction_version,
             now_ms: end.now_ms,
         };
         Ok(self.append(&marker, &request, validator).into_owned())

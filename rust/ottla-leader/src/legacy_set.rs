@@ -21,7 +21,7 @@ use ottla_format::builder::NewRecord;
 use ottla_format::compression::{Codecs, Reading};
 use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
-use ottla_format::header::{LOG_OVERHEAD, read_i32, read_i64};
+use ottla_format::header::{LOG_OVERHEAD, MIN_SIZE, field, read_i32, read_i64};
 use ottla_format::legacy::{self, Entry, LegacyRecord};
 
 /// Uncompressed and of the log's format: kept, with other offsets and timestamps.
@@ -117,6 +117,7 @@ pub(crate) fn wrapper<'a>(
         Ok(Payload::Plain { .. }) => &[],
         Err(error) => return Err(validation.unreadable_legacy(error.kind, None)),
     };
+    judge_lengths(validation, set)?;
     let wrapper =
         Wrapper::open(info, set).map_err(|kind| validation.unreadable_legacy(kind, None))?;
     let summary = judge_inner_records(validation, &wrapper)?;
@@ -158,11 +159,34 @@ fn before_damage(
     if !is_damaged {
         return Ok(set);
     }
+    judge_lengths(validation, &set)?;
     let kind = match legacy::entries(&set) {
         Err(error) if matches!(error.kind, ErrorKind::SizeTooSmall { .. }) => error.kind,
         _ => kind,
     };
     Err(validation.unreadable_legacy(kind, None))
+}
+
+/// Holds the entries of an inflated wrapper to the length that the topic allows, as they are taken
+/// apart: one that is too short ends that, with another refusal.
+fn judge_lengths(validation: &mut Validation<'_>, set: &[u8]) -> Decision<()> {
+    let Some(lengths) = validation.record_lengths() else { return Ok(()) };
+    let limit = *lengths.end();
+    let mut rest = set;
+    for index in 0.. {
+        let Some(declared) = read_i32(rest, field::BATCH_LENGTH) else { break };
+        if declared > limit {
+            let kind = ErrorKind::RecordTooLarge { index, declared, limit };
+            return Err(validation.unreadable_legacy(kind, Some(index)));
+        }
+        let size = usize::try_from(declared).unwrap_or(0);
+        let is_long_enough = declared >= MIN_SIZE;
+        match rest.split_at_checked(LOG_OVERHEAD.saturating_add(size)) {
+            Some((_, behind)) if is_long_enough => rest = behind,
+            _ => break,
+        }
+    }
+    Ok(())
 }
 
 /// The record of an uncompressed entry.

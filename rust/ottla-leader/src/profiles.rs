@@ -1,7 +1,7 @@
 //! The two profiles, and the one table of everything in which they differ.
 //!
-//! [`Profile::Kafka`] decides as Apache Kafka 4.1 does, including internal errors, which reach the
-//! client as −1. [`Profile::Strict`] decides as a careful broker should: it never answers −1,
+//! [`Profile::Kafka`] decides as Apache Kafka does, including internal errors, which reach the client
+//! as −1; [`KafkaVersion`](ottla_log::kafka_version::KafkaVersion) says as which release. [`Profile::Strict`] decides as a careful broker should: it never answers −1,
 //! accepts no batch that stops its consumers, and names the records to blame. The code that decides
 //! asks [`Profile::is_strict`] with a row of the table, so that no difference can be without one.
 

@@ -59,6 +59,8 @@ pub(crate) struct Prover<'v> {
     pub(crate) codecs: &'v mut Codecs,
     pub(crate) kernels: Level,
     pub(crate) max_headers: usize,
+    /// No record of a payload of so many bytes is longer than its topic allows.
+    pub(crate) max_inflated: usize,
 }
 
 impl Prover<'_> {
@@ -174,6 +176,9 @@ impl Prover<'_> {
         }
         let bytes = records.get(header.records_position()..header.end)?;
         let inflated = self.codecs.decompress_at_once(codec, 2, bytes)?;
+        if inflated.len() > self.max_inflated {
+            return None;
+        }
         ottla_kernels::walk_payload(self.kernels, inflated, &plain, target)
             .then_some(inflated.len())
     }

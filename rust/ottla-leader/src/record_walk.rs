@@ -11,6 +11,7 @@ use ottla_format::error::{ErrorKind, Field};
 use ottla_format::limits::Limits;
 use ottla_format::record::read_record;
 use ottla_format::varint::{VarintFault, read_varint, read_varlong};
+use std::ops::RangeInclusive;
 
 /// How records are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(crate) struct RecordWalk<'p> {
     position: usize,
     index: u32,
     count: u32,
+    /// The lengths that a record may declare, where these are held to bounds before it is read.
+    lengths: Option<RangeInclusive<i32>>,
     /// The payload is damaged behind these bytes, so that they may not be all.
     is_cut: bool,
     /// Whether the lengths of the records from here on lead to the end, once that is known.
@@ -69,9 +72,16 @@ impl<'p> RecordWalk<'p> {
             position: 0,
             index: 0,
             count,
+            lengths: None,
             is_cut: false,
             leads_to_end: None,
         })
+    }
+
+    /// The same walk, which holds the lengths of records to bounds before it reads them.
+    pub(crate) fn bounded(mut self, lengths: Option<RangeInclusive<i32>>) -> Self {
+        self.lengths = lengths;
+        self
     }
 
     /// The same walk over a payload that is damaged behind these bytes.
@@ -117,6 +127,7 @@ impl<'p> RecordWalk<'p> {
         if self.position == self.payload.len() {
             return Err(ErrorKind::RecordsMissing { index, count });
         }
+        self.check_length()?;
         let (mut record, end) = match self.parse {
             Parse::Full => {
                 let (record, end) = read_record(self.payload, self.position, index, &self.limits)
@@ -141,6 +152,24 @@ impl<'p> RecordWalk<'p> {
             info.base_timestamp.wrapping_add(record.timestamp_delta)
         };
         Ok((record, end))
+    }
+
+    /// Holds the length of the record that comes next to its bounds.
+    fn check_length(&self) -> Result<(), ErrorKind> {
+        let Some(lengths) = &self.lengths else { return Ok(()) };
+        let rest = self.payload.get(self.position..).unwrap_or_default();
+        let (index, limit) = (self.index, *lengths.end());
+        match read_varint(rest) {
+            Ok((declared, _)) if declared > limit => {
+                Err(ErrorKind::RecordTooLarge { index, declared, limit })
+            }
+            Ok((declared, _)) if declared < *lengths.start() => {
+                let (field, declared) = (Field::RecordLength, i64::from(declared));
+                Err(ErrorKind::FieldNegative { index, field, declared })
+            }
+            // A length that cannot be read is a fault of its own.
+            _ => Ok(()),
+        }
     }
 
     /// Steps over a record that could not be parsed, if the lengths from it on lead exactly to the

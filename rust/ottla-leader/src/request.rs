@@ -1,6 +1,7 @@
 //! What a verdict depends on beside the bytes and the topic's configuration.
 
 use crate::profiles::{Difference, Profile};
+use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::Origin;
 
 /// The circumstances of a record set: its request, its place in the log, the clock.
@@ -23,10 +24,12 @@ pub struct Request {
     pub has_transactional_id: bool,
     /// The profile that decides.
     pub profile: Profile,
+    /// The release of Kafka whose rules hold.
+    pub kafka_version: KafkaVersion,
 }
 
 impl Default for Request {
-    /// Produce 11 of a client, at the beginning of a log, in the strict profile.
+    /// Produce 11 of a client, at the beginning of a log, in the strict profile, by the newest rules.
     fn default() -> Self {
         Self {
             now_ms: 0,
@@ -37,6 +40,7 @@ impl Default for Request {
             origin: Origin::Client,
             has_transactional_id: false,
             profile: Profile::Strict,
+            kafka_version: KafkaVersion::NEWEST,
         }
     }
 }

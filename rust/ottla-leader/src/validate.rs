@@ -8,6 +8,7 @@ use crate::state::PartitionState;
 use crate::validator::Validator;
 use crate::verdict::Verdict;
 use ottla_format::header::Header;
+use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::{Appender, Origin, UnknownSequence};
 
 /// What a leader would do with a record set, in a partition that knows no producer.
@@ -48,6 +49,7 @@ pub fn validate<'a>(
         must_be_verified: false,
         guard: None,
         unknown: UnknownSequence::Accept,
+        markers_bump_epoch: false,
     };
     let next_offset = accepted.last_offset.saturating_add(1);
     if let Err(refusal) = state.append(&accepted.stored, next_offset, &by, validator.codecs()) {
@@ -68,6 +70,7 @@ pub fn validate_stored(
     config: &TopicConfig,
     now_ms: i64,
     profile: Profile,
+    kafka_version: KafkaVersion,
     validator: &mut Validator,
 ) -> Verdict<'static> {
     let header = Header::read(batch, 0).filter(|header| header.magic >= 2);
@@ -79,6 +82,7 @@ pub fn validate_stored(
         origin: if is_control { Origin::Coordinator } else { Origin::Client },
         has_transactional_id: true,
         profile,
+        kafka_version,
         ..Request::default()
     };
     let mut sent = batch.to_vec();

@@ -9,6 +9,8 @@ use crate::request::Request;
 use ottla_format::error::{ErrorKind, Field};
 use ottla_format::error_code::ErrorCode;
 use ottla_format::limits::Limits;
+use ottla_log::kafka_version::ReleaseDifference;
+use std::ops::RangeInclusive;
 
 /// The validation of one record set.
 pub(crate) struct Validation<'p> {
@@ -39,6 +41,16 @@ impl<'p> Validation<'p> {
     /// The refusal of a row where Kafka answers −1.
     pub(crate) fn leak(&self, row: Difference, reason: Reason) -> Box<Refusal> {
         Refusal::leak(self.request.profile, row, reason)
+    }
+
+    /// The lengths that a record of a compressed batch or set may declare, where the release has
+    /// bounds. Strict names negative ones itself, and goes on behind them.
+    pub(crate) fn record_lengths(&self) -> Option<RangeInclusive<i32>> {
+        if !self.request.kafka_version.has(ReleaseDifference::RecordBounds) {
+            return None;
+        }
+        let minimum = if self.is_strict(Difference::RecordLengths) { i32::MIN } else { 0 };
+        Some(minimum..=self.config.max_decompressed_message_bytes)
     }
 
     /// Whether no record is to blame so far.

@@ -8,6 +8,7 @@ use ottla_leader::{
     AppendRequest, EndTransaction, Leader, LeaderSettings, LogOffsets, Profile, Replay,
     ReplaySource, RestoreError, StoredLog, TopicConfig, UnknownProducer, Validator,
 };
+use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::Origin;
 use ottla_log::producers::snapshot::{read_producers, write_producers};
 use ottla_log::producers::{ProducerEntry, RememberedBatch};
@@ -21,11 +22,29 @@ const EXPIRATION_MS: i64 = 60_000;
 /// What a producer or the broker does.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Produce { producer: i64, epoch: Epoch, sequence: Sequence, count: i32, is_transactional: bool },
-    End { producer: i64, epoch: Epoch, coordinator_epoch: i32, commit: bool },
-    HighWatermark { back: i64 },
-    DeleteRecords { back: i64 },
-    Expire { after_ms: i64 },
+    Produce {
+        producer: i64,
+        epoch: Epoch,
+        sequence: Sequence,
+        count: i32,
+        is_transactional: bool,
+    },
+    End {
+        producer: i64,
+        epoch: Epoch,
+        coordinator_epoch: i32,
+        commit: bool,
+        transaction_version: i16,
+    },
+    HighWatermark {
+        back: i64,
+    },
+    DeleteRecords {
+        back: i64,
+    },
+    Expire {
+        after_ms: i64,
+    },
 }
 
 /// Relative to what the model knows: most of what producers do is nearly right.
@@ -71,12 +90,13 @@ fn op() -> impl Strategy<Value = Op> {
             is_transactional,
         },
     );
-    let end = (0i64..3, epoch(), 0i32..3, any::<bool>()).prop_map(
-        |(producer, epoch, coordinator_epoch, commit)| Op::End {
+    let end = (0i64..3, epoch(), 0i32..3, any::<bool>(), 0i16..3).prop_map(
+        |(producer, epoch, coordinator_epoch, commit, transaction_version)| Op::End {
             producer,
             epoch,
             coordinator_epoch,
             commit,
+            transaction_version,
         },
     );
     prop_oneof![
@@ -237,13 +257,21 @@ impl Model {
     }
 
     fn end(&mut self, end: &EndTransaction) -> Answer {
-        let EndTransaction { producer_id, producer_epoch, coordinator_epoch, commit, now_ms } =
-            *end;
+        let EndTransaction {
+            producer_id,
+            producer_epoch,
+            coordinator_epoch,
+            commit,
+            transaction_version,
+            now_ms,
+        } = *end;
         let last = self.known(producer_id).iter().rev().find_map(|batch| match batch.kind {
             Kind::Marker { coordinator_epoch, .. } => Some(coordinator_epoch),
             Kind::Data { .. } => None,
         });
-        if producer_epoch < self.epoch(producer_id) {
+        let current = self.epoch(producer_id);
+        let must_be_above = transaction_version == 2 && self.has_open(producer_id);
+        if producer_epoch < current || must_be_above && producer_epoch == current {
             return Err(47);
         }
         if last.is_some_and(|last| last > coordinator_epoch) {
@@ -326,6 +354,7 @@ fn settings(producer_id_expiration_ms: i64) -> LeaderSettings {
         config: TopicConfig { producer_id_expiration_ms, ..TopicConfig::default() },
         leader_epoch: 7,
         profile: Profile::Strict,
+        kafka_version: KafkaVersion::NEWEST,
         unknown_producer: UnknownProducer::Accept,
         transaction_verification: false,
     }
@@ -354,6 +383,7 @@ impl Driven {
             has_transactional_id: true,
             origin: Origin::Client,
             guard: None,
+            transaction_version: 0,
             now_ms,
         };
         let verdict = self.leader.append(&records, &request, &mut self.validator).into_owned();
@@ -414,13 +444,16 @@ fn places(entry: &ProducerEntry) -> Vec<((i32, i32), (i64, i64))> {
 }
 
 fn end_of(op: &Op, model: &Model, now_ms: i64) -> Option<EndTransaction> {
-    let Op::End { producer, epoch, coordinator_epoch, commit } = *op else { return None };
+    let Op::End { producer, epoch, coordinator_epoch, commit, transaction_version } = *op else {
+        return None;
+    };
     let producer_epoch = model.epoch_of(producer, epoch);
     Some(EndTransaction {
         producer_id: producer,
         producer_epoch,
         coordinator_epoch,
         commit,
+        transaction_version,
         now_ms,
     })
 }
@@ -629,6 +662,7 @@ fn a_log_whose_transaction_ends_twice_is_not_loaded() {
         producer_epoch: 0,
         coordinator_epoch: 0,
         commit: true,
+        transaction_version: 0,
         now_ms: START_MS,
     };
     driven.produce(&asked, START_MS).expect("taken");

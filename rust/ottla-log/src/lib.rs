@@ -14,6 +14,7 @@
 //!
 //! | module | subject |
 //! | --- | --- |
+//! | [`kafka_version`] | the releases that are known, and what they decide otherwise |
 //! | [`names`] | what files and directories are called, and what a name says |
 //! | [`source`] | files and buffers, read through a window |
 //! | [`framing`] | how far a segment that is still written holds whole batches |
@@ -31,6 +32,7 @@
 
 pub mod framing;
 pub mod internal_topics;
+pub mod kafka_version;
 pub mod names;
 pub mod producers;
 pub mod recovery;

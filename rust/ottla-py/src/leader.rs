@@ -83,6 +83,7 @@ fn sets_of<'py>(batches: Option<&Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, 
 ///     next_offset: the offset that the first record gets.
 ///     log_start_offset: the first offset that may be read.
 ///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision, oddities included.
+///     kafka_version: the release whose rules hold; see :func:`validate`.
 ///     unknown_producer: what to do with a producer that is not known and whose sequence is not 0.
 ///         ``"unknown"`` refuses it with UNKNOWN_PRODUCER_ID (59) and the log start offset;
 ///         ``"accept"`` accepts it, as Kafka does since 2.5; ``"auto"`` does what the profile does:
@@ -135,7 +136,7 @@ impl Leader {
     #[new]
     #[pyo3(signature = (config=None, **options), text_signature = "(config=None, *, topic='', \
         partition=0, leader_epoch=0, next_offset=0, log_start_offset=0, profile='strict', \
-        unknown_producer='auto', transaction_verification=True)")]
+        kafka_version=None, unknown_producer='auto', transaction_verification=True)")]
     fn new(
         py: Python<'_>,
         config: Option<&Bound<'_, PyAny>>,
@@ -203,8 +204,8 @@ impl Leader {
         text_signature = "(snapshot, stored_batches_after=None, *, now_ms, snapshot_offset=0, \
             log_start_offset=0, log_start_batch_offset=None, log_end_offset=None, \
             high_watermark=None, aborted_transactions=(), is_recovery=False, config=None, \
-            topic='', partition=0, leader_epoch=0, profile='strict', unknown_producer='auto', \
-            transaction_verification=True)"
+            topic='', partition=0, leader_epoch=0, profile='strict', kafka_version=None, \
+            unknown_producer='auto', transaction_verification=True)"
     )]
     fn restore(
         py: Python<'_>,
@@ -263,6 +264,7 @@ impl Leader {
             has_transactional_id: transactional_id.is_some(),
             origin: origin.0,
             guard: guard.map(|guard| &guard.get().guard),
+            transaction_version: 0,
             now_ms: now_ms.clock()?,
         };
         self.judge(py, records, |engine, records, validator| {
@@ -327,9 +329,22 @@ impl Leader {
     ///
     /// Returns a :class:`Verdict`, which accepts it even if no transaction is open.
     ///
+    /// Args:
+    ///     producer_id: the producer's id.
+    ///     producer_epoch: its epoch; with transaction version 2 the one after it.
+    ///     coordinator_epoch: of the coordinator.
+    ///     commit: whether the transaction is committed or aborted.
+    ///     now_ms: the coordinator's clock.
+    ///     transaction_version: with which the coordinator writes the marker. With 2, Kafka 4.2 and
+    ///         newer require an epoch above the producer's (KIP-1228), unless the marker is sent
+    ///         again.
+    ///
     /// Raises:
     ///     ValueError: a negative producer id.
-    #[pyo3(signature = (producer_id, producer_epoch, *, coordinator_epoch, commit, now_ms))]
+    #[pyo3(signature = (
+        producer_id, producer_epoch, *, coordinator_epoch, commit, now_ms, transaction_version=0
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
     fn end_transaction(
         &self,
         py: Python<'_>,
@@ -338,9 +353,17 @@ impl Leader {
         coordinator_epoch: i32,
         commit: bool,
         now_ms: Integer,
+        transaction_version: i16,
     ) -> PyResult<Verdict> {
         let now_ms = now_ms.clock()?;
-        let end = EndTransaction { producer_id, producer_epoch, coordinator_epoch, commit, now_ms };
+        let end = EndTransaction {
+            producer_id,
+            producer_epoch,
+            coordinator_epoch,
+            commit,
+            transaction_version,
+            now_ms,
+        };
         let mut engine = self.engine(py);
         let verdict = with_validator(|validator| engine.end_transaction(&end, validator));
         let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;

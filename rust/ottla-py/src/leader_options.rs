@@ -1,7 +1,7 @@
 //! The options of a `Leader`, and of the log that it is brought back from.
 
 use crate::producer_state::AbortedTransaction;
-use crate::request_options::{Integer, profile_of};
+use crate::request_options::{Integer, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use ottla_leader::{LeaderSettings, LogOffsets, Replay, UnknownProducer};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction as Aborted;
@@ -64,10 +64,13 @@ impl LeaderOptions {
     ) -> PyResult<Self> {
         let leader_epoch: Integer = keywords.take("leader_epoch", Integer::Of(0))?;
         let profile: String = keywords.take("profile", "strict".to_owned())?;
+        let kafka_version: Option<String> = keywords.take("kafka_version", None)?;
         let unknown_producer: String = keywords.take("unknown_producer", "auto".to_owned())?;
+        let config = settings_of(py, config)?.get().config().clone();
         Ok(Self {
             settings: LeaderSettings {
-                config: settings_of(py, config)?.get().config().clone(),
+                kafka_version: release_of(&config, kafka_version.as_deref())?,
+                config,
                 leader_epoch: leader_epoch.leader_epoch()?,
                 profile: profile_of(&profile)?,
                 unknown_producer: unknown_producer_of(&unknown_producer)?,

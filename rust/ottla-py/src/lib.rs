@@ -132,7 +132,10 @@ mod _engine {
     #[pymodule_export]
     use crate::topic_settings::TopicSettings;
     #[pymodule_export]
-    use crate::validate::{SetPart, profile_differences, validate, validate_each, validate_stored};
+    use crate::validate::{
+        SetPart, kafka_versions, profile_differences, release_differences, validate, validate_each,
+        validate_stored,
+    };
     #[pymodule_export]
     use crate::verdict::{RecordError, Verdict};
 

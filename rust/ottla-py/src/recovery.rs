@@ -2,6 +2,7 @@
 
 use crate::place::{Place, os_error};
 use crate::progress::Progress;
+use crate::request_options::named_release;
 use ottla_log::recovery::{
     self, Aborted, Directory, IndexConfig, LoadError, RebuiltIndexes as Rebuilt, Restart, Starts,
 };
@@ -212,14 +213,18 @@ fn transaction((producer_id, first_offset, last_offset): Transaction) -> Aborted
 ///     recovery_point, log_start_offset: from the checkpoints of the log directory.
 ///     aborted: producer, first and last offset of its aborted transactions; None finds them by
 ///         reading every segment.
+///     kafka_version: the release of the broker; see :func:`validate`. Those that are known start
+///         alike.
 ///     progress: called with the bytes read so far, every 8 MiB; stops by returning false.
 ///
 /// Raises:
+///     ValueError: a release that is not known.
 ///     OSError: a file cannot be read.
 ///     AuditCancelledError: ``progress`` said so.
 #[pyfunction]
 #[pyo3(signature = (
-    files, *, partition, clean, recovery_point, log_start_offset, aborted, progress=None
+    files, *, partition, clean, recovery_point, log_start_offset, aborted, kafka_version=None,
+    progress=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub(crate) fn predict_recovery(
@@ -230,8 +235,10 @@ pub(crate) fn predict_recovery(
     recovery_point: i64,
     log_start_offset: i64,
     aborted: Option<Vec<Transaction>>,
+    kafka_version: Option<&str>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recovery> {
+    named_release(kafka_version)?;
     let config = IndexConfig::default();
     let restart = Restart { stopped_cleanly: clean, recovery_point, log_start_offset, config };
     let recovery = predict(py, &Listed(files), aborted, progress, |listed, aborted, report| {

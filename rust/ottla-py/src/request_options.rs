@@ -1,6 +1,7 @@
 //! What a call says of a record set beside its bytes and configuration.
 
-use ottla_leader::{Profile, Request};
+use ottla_leader::{Profile, Request, TopicConfig};
+use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::Origin;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
@@ -82,6 +83,18 @@ pub(crate) fn profile_of(name: &str) -> PyResult<Profile> {
     })
 }
 
+/// The release of a name, where one is given.
+pub(crate) fn named_release(name: Option<&str>) -> PyResult<Option<KafkaVersion>> {
+    name.map(KafkaVersion::from_name)
+        .transpose()
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The release whose rules hold, where a call names one or the configuration does.
+pub(crate) fn release_of(config: &TopicConfig, name: Option<&str>) -> PyResult<KafkaVersion> {
+    config.release(named_release(name)?).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// The options of :func:`validate` beside the topic's configuration.
 pub(crate) struct RequestOptions<'a> {
     pub(crate) now_ms: Integer,
@@ -91,11 +104,12 @@ pub(crate) struct RequestOptions<'a> {
     pub(crate) origin: Origin,
     pub(crate) has_transactional_id: bool,
     pub(crate) profile: &'a str,
+    pub(crate) kafka_version: Option<&'a str>,
 }
 
 impl RequestOptions<'_> {
-    /// The request they describe, if every number is in range.
-    pub(crate) fn request(&self) -> PyResult<Request> {
+    /// The request they describe of a topic, if every number is in range.
+    pub(crate) fn request(&self, config: &TopicConfig) -> PyResult<Request> {
         Ok(Request {
             now_ms: self.now_ms.clock()?,
             api_version: self.api_version.map(Integer::api_version).transpose()?,
@@ -105,6 +119,7 @@ impl RequestOptions<'_> {
             origin: self.origin,
             has_transactional_id: self.has_transactional_id,
             profile: profile_of(self.profile)?,
+            kafka_version: release_of(config, self.kafka_version)?,
         })
     }
 }

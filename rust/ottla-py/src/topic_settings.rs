@@ -1,5 +1,6 @@
 //! A topic's configuration as the engine has it.
 
+use crate::request_options::{named_release, release_of};
 use ottla_leader::TopicConfig;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -19,12 +20,17 @@ impl TopicSettings {
 
 #[pymethods]
 impl TopicSettings {
-    /// Reads pairs of Kafka's name of a setting and its value as text.
+    /// Reads pairs of Kafka's name of a setting and its value as text, of a release of Kafka.
     #[new]
-    fn new(settings: Vec<(String, String)>) -> PyResult<Self> {
-        let mut config = TopicConfig::default();
+    #[pyo3(signature = (settings, kafka_version=None))]
+    fn new(settings: Vec<(String, String)>, kafka_version: Option<&str>) -> PyResult<Self> {
+        let kafka_version = named_release(kafka_version)?;
+        let mut config = TopicConfig { kafka_version, ..TopicConfig::default() };
         for (key, value) in settings {
             config.set(&key, &value).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+        if kafka_version.is_some() {
+            release_of(&config, None)?;
         }
         Ok(Self { config })
     }

@@ -3,13 +3,14 @@
 use crate::bytes::bytes_of;
 use crate::check::with_checker;
 use crate::records::{RecordIterator, iterate};
-use crate::request_options::{Integer, OriginName, RequestOptions, profile_of};
+use crate::request_options::{Integer, OriginName, RequestOptions, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use crate::validator::{is_short, with_validator};
 use crate::verdict::{RecordError, Verdict};
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
 use ottla_leader::{PartRefusal, PartVerdict};
+use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 use ottla_log::producers::Origin;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -29,9 +30,11 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 ///     origin: ``"client"``, ``"coordinator"`` or ``"replication"``.
 ///     transactional_id: of the request, which may write with it.
 ///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decision, oddities included.
+///     kafka_version: the release whose rules hold, as a line (``"4.4"``) or a release
+///         (``"4.2.2"``); that of the configuration where there is none, or the newest that is known.
 ///
 /// Raises:
-///     ValueError: a number out of range, or an unknown name.
+///     ValueError: a number out of range, an unknown name, or a setting that the release lacks.
 ///     TypeError: records that are not bytes-like, or a config that is not a TopicConfig.
 ///
 /// >>> import ottla
@@ -42,9 +45,10 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 #[pyfunction]
 #[pyo3(signature = (
     records, config=None, *, now_ms, api_version=Some(Integer::Of(11)), base_offset=Integer::Of(0),
-    leader_epoch=Integer::Of(0), origin=OriginName(Origin::Client), transactional_id=None, profile="strict"
+    leader_epoch=Integer::Of(0), origin=OriginName(Origin::Client), transactional_id=None, profile="strict",
+    kafka_version=None
 ), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
-    leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
+    leader_epoch=0, origin='client', transactional_id=None, profile='strict', kafka_version=None)")]
 #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
 pub(crate) fn validate(
     py: Python<'_>,
@@ -57,9 +61,11 @@ pub(crate) fn validate(
     origin: OriginName,
     transactional_id: Option<&str>,
     profile: &str,
+    kafka_version: Option<&str>,
 ) -> PyResult<Verdict> {
     let data = bytes_of(records)?;
     let settings = settings_of(py, config)?;
+    let config = settings.get().config();
     let request = RequestOptions {
         now_ms,
         api_version,
@@ -68,9 +74,10 @@ pub(crate) fn validate(
         origin: origin.0,
         has_transactional_id: transactional_id.is_some(),
         profile,
+        kafka_version,
     }
-    .request()?;
-    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    .request(config)?;
+    let bytes = data.as_bytes();
     let decide =
         || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
     let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
@@ -88,12 +95,12 @@ pub(crate) fn validate(
 ///     now_ms: the broker's clock, ms since 1970.
 ///     base_offset: where the batch stands in its log; a number that no offset has counts as the
 ///         nearest that one has.
-///     profile: as in :func:`validate`.
+///     profile, kafka_version: as in :func:`validate`.
 ///
 /// Raises:
 ///     ValueError, TypeError: as :func:`validate`.
 #[pyfunction]
-#[pyo3(signature = (batch, config=None, *, now_ms, base_offset, profile="strict"))]
+#[pyo3(signature = (batch, config=None, *, now_ms, base_offset, profile="strict", kafka_version=None))]
 pub(crate) fn validate_stored(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -101,14 +108,24 @@ pub(crate) fn validate_stored(
     now_ms: Integer,
     base_offset: i64,
     profile: &str,
+    kafka_version: Option<&str>,
 ) -> PyResult<Verdict> {
     let data = bytes_of(batch)?;
     let settings = settings_of(py, config)?;
     let (bytes, config) = (data.as_bytes(), settings.get().config());
     let (now_ms, profile) = (now_ms.clock()?, profile_of(profile)?);
+    let version = release_of(config, kafka_version)?;
     let verdict = py.detach(|| {
         with_validator(|validator| {
-            ottla_leader::validate_stored(bytes, base_offset, config, now_ms, profile, validator)
+            ottla_leader::validate_stored(
+                bytes,
+                base_offset,
+                config,
+                now_ms,
+                profile,
+                version,
+                validator,
+            )
         })
     });
     Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
@@ -126,9 +143,9 @@ pub(crate) fn validate_stored(
 #[pyo3(signature = (
     records, config=None, *, now_ms, api_version=Some(Integer::Of(11)), base_offset=Integer::Of(0),
     leader_epoch=Integer::Of(0), origin=OriginName(Origin::Client), transactional_id=None,
-    profile="strict"
+    profile="strict", kafka_version=None
 ), text_signature = "(records, config=None, *, now_ms, api_version=11, base_offset=0, \
-    leader_epoch=0, origin='client', transactional_id=None, profile='strict')")]
+    leader_epoch=0, origin='client', transactional_id=None, profile='strict', kafka_version=None)")]
 #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
 pub(crate) fn validate_each(
     py: Python<'_>,
@@ -141,9 +158,11 @@ pub(crate) fn validate_each(
     origin: OriginName,
     transactional_id: Option<&str>,
     profile: &str,
+    kafka_version: Option<&str>,
 ) -> PyResult<Vec<SetPart>> {
     let data = bytes_of(records)?;
     let settings = settings_of(py, config)?;
+    let config = settings.get().config();
     let request = RequestOptions {
         now_ms,
         api_version,
@@ -152,9 +171,10 @@ pub(crate) fn validate_each(
         origin: origin.0,
         has_transactional_id: transactional_id.is_some(),
         profile,
+        kafka_version,
     }
-    .request()?;
-    let (bytes, config) = (data.as_bytes(), settings.get().config());
+    .request(config)?;
+    let bytes = data.as_bytes();
     let parts = py.detach(|| {
         with_validator(|validator| {
             with_checker(Level::Full, |checker| {
@@ -249,4 +269,26 @@ pub(crate) fn profile_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDi
         Ok(dict)
     };
     ottla_leader::Difference::ALL.iter().map(row).collect()
+}
+
+/// Returns the rows in which releases of Kafka decide otherwise: ``id``, ``releases`` (the first of
+/// each line that decides the newer way), ``before``, ``since``.
+#[pyfunction]
+pub(crate) fn release_differences(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |row: &ReleaseDifference| {
+        let releases: Vec<_> = row.first_releases().iter().map(KafkaVersion::to_string).collect();
+        let dict = PyDict::new(py);
+        dict.set_item("id", row.id())?;
+        dict.set_item("releases", releases)?;
+        dict.set_item("before", row.before())?;
+        dict.set_item("since", row.since())?;
+        Ok(dict)
+    };
+    ReleaseDifference::ALL.iter().map(row).collect()
+}
+
+/// Returns the releases of Kafka that are known, oldest first.
+#[pyfunction]
+pub(crate) fn kafka_versions() -> Vec<String> {
+    KafkaVersion::RELEASES.iter().map(KafkaVersion::to_string).collect()
 }

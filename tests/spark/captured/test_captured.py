@@ -119,6 +119,11 @@ def test_a_topic_without_a_configuration_is_told(spark: Any) -> None:
         ({"now_ms": -1}, "now_ms is -1, expected 0 to"),
         ({"origin": "me"}, "origin is 'client', 'coordinator' or 'replication', not 'me'"),
         ({"profile": "lax"}, "profile is 'strict' or 'kafka'"),
+        ({"kafka_version": "3.9"}, "kafka_version is '3.9', expected a line"),
+        (
+            {"kafka_version": "4.4", "config": ottla.TopicConfig(kafka_version="4.1")},
+            "kafka_version is 4.4.0, but the TopicConfig is one of Kafka 4.1.2",
+        ),
         ({"config": CONFIGS, "topic": "id"}, "topic 'id' is of type int, expected string"),
         ({"prefix": "", "rename": "error"}, "already has columns error: choose other names"),
     ],

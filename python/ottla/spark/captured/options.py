@@ -80,11 +80,19 @@ class JudgeContext:
     columns: Mapping[str, Any]
     topic: Any
     profile: str
+    kafka_version: str | None = None
 
     def check(self) -> None:
         """Raises ValueError or TypeError if no row could be judged."""
-        config = None if isinstance(self.config, dict) else self.config
-        verdict_on(b"", config, profile=self.profile, **{"now_ms": 0, **self.constants})
+        given = {
+            "now_ms": 0,
+            **self.constants,
+            "profile": self.profile,
+            "kafka_version": self.kafka_version,
+        }
+        configs = self.config.values() if isinstance(self.config, dict) else [self.config]
+        for config in configs or [None]:
+            verdict_on(b"", config, **given)
 
     def positions(self) -> list[Any]:
         """Returns the columns needed besides that of the record sets."""
@@ -123,7 +131,13 @@ class JudgeContext:
                 if options[name] is None and name not in MAY_BE_NULL:
                     return f"nothing was judged: {name} is null"
         try:
-            return decide(records, config, profile=self.profile, **options)
+            return decide(
+                records,
+                config,
+                profile=self.profile,
+                kafka_version=self.kafka_version,
+                **options,
+            )
         except ValueError as error:
             return f"nothing was judged: {error}"
 
@@ -133,13 +147,14 @@ def prepare(
     column: str,
     config: Config,
     options: RequestOptions,
+    rules: tuple[str, str | None],
     *,
-    profile: str,
     topic: str | Column,
 ) -> tuple[DataFrame, JudgeContext]:
     """Checks the arguments of a call against the columns of a frame.
 
-    Returns the frame with an additional column for each option that is an expression.
+    `rules` are the profile and the release. Returns the frame with an additional column for each
+    option that is an expression.
 
     Raises:
         ValueError, TypeError: see `validate`.
@@ -162,7 +177,7 @@ def prepare(
         else:
             constants[name] = given
     topic_at = columns.pop("topic", None)
-    context = JudgeContext(records, checked, constants, columns, topic_at, profile)
+    context = JudgeContext(records, checked, constants, columns, topic_at, *rules)
     context.check()
     if not added:
         return df, context

@@ -70,6 +70,7 @@ def validate_parquet(
     origin: str = "client",
     transactional_id: str | None = None,
     profile: str = "strict",
+    kafka_version: str | None = None,
     topic: str = "topic",
     columns: Sequence[str] | None = None,
     prefix: str = "",
@@ -86,8 +87,8 @@ def validate_parquet(
         spark: the session, classic or Spark Connect.
         paths: as for `spark.read.parquet`; includes partition columns in the names of directories.
         column, config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id,
-            profile, topic, prefix: see `validate`; what differs between rows is the name of a
-            column.
+            profile, kafka_version, topic, prefix: see `validate`; what differs between rows is the
+            name of a column.
         columns: the other columns to keep; all by default.
         keep_records: whether to keep `column` itself. Its bytes then pass through the JVM.
         storage_options: settings of object stores; see `ottla.audit`.
@@ -114,7 +115,7 @@ def validate_parquet(
     with job(f"reading the schema of {', '.join(listed)}"):
         df = spark.read.parquet(*listed)
         fields = df.schema.fields
-    _, context = prepare(df, column, config, options, profile=profile, topic=topic)
+    _, context = prepare(df, column, config, options, (profile, kafka_version), topic=topic)
     kept = _kept([field.name for field in fields], column, columns, keep_records=keep_records)
     schema = with_columns([fields[index] for index in kept], VERDICT_COLUMNS, prefix)
     work = _work(fields, context, kept, schema.names, storage_options)

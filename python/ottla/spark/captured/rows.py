@@ -32,6 +32,7 @@ def validate_partition(
     origin: str = "client",
     transactional_id: str | None = None,
     profile: str = "strict",
+    kafka_version: str | None = None,
     topic: str = "topic",
     prefix: str = "",
 ) -> Callable[[Iterator[Any]], Iterator[Row]]:
@@ -49,7 +50,7 @@ def validate_partition(
 
     Args:
         config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile,
-            topic, prefix: see `validate`, with names of fields instead of columns.
+            kafka_version, topic, prefix: see `validate`, with names of fields instead of columns.
         column: the field with the record set.
 
     Raises:
@@ -66,7 +67,9 @@ def validate_partition(
         transactional_id=transactional_id,
     )
     constants, named = options.split()
-    judge = JudgeContext(column, check_config(config), constants, named, topic, profile)
+    judge = JudgeContext(
+        column, check_config(config), constants, named, topic, profile, kafka_version
+    )
     judge.check()
     return run_rows_in_worker("ottla.spark.captured.rows:judge_rows", _RowJob(judge, prefix))
 

@@ -77,6 +77,7 @@ def split(
     origin: str | Column = "client",
     transactional_id: str | Column | None = None,
     profile: str = "strict",
+    kafka_version: str | None = None,
     topic: str | Column = "topic",
     prefix: str = "",
 ) -> tuple[DataFrame, DataFrame]:
@@ -99,7 +100,8 @@ def split(
     before the call avoids that, and is needed if `df` does not return the same rows twice.
 
     Args:
-        df, column, config, now_ms, api_version, origin, transactional_id, profile, topic: see
+        df, column, config, now_ms, api_version, origin, transactional_id, profile,
+            kafka_version, topic: see
             `ottla.spark.validate`.
         prefix: prefix of the names of the new columns.
 
@@ -122,7 +124,7 @@ def split(
         origin=origin,
         transactional_id=transactional_id,
     )
-    frame, context = prepare(df, column, config, options, profile=profile, topic=topic)
+    frame, context = prepare(df, column, config, options, (profile, kafka_version), topic=topic)
     fields = df.schema.fields
     kept = [index for index, field in enumerate(fields) if field.name != column]
 

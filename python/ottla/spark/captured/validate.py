@@ -44,6 +44,7 @@ def validate(
     origin: str | Column = "client",
     transactional_id: str | Column | None = None,
     profile: str = "strict",
+    kafka_version: str | None = None,
     topic: str | Column = "topic",
     prefix: str = "",
     keep_records: bool = True,
@@ -67,6 +68,7 @@ def validate(
             ``None``: no checks of the request version.
         origin, transactional_id: see `ottla.validate`; or a `Column` of strings.
         profile: ``"strict"``, or ``"kafka"`` for exactly the decision of Apache Kafka.
+        kafka_version: the release whose rules hold; see `ottla.validate`.
         topic: name of the column that selects one of several configurations, or a `Column`.
         prefix: prefix of the names of the new columns.
         keep_records: whether to keep the column itself. Without it, the bytes travel one way only.
@@ -92,7 +94,7 @@ def validate(
         origin=origin,
         transactional_id=transactional_id,
     )
-    frame, context = prepare(df, column, config, options, profile=profile, topic=topic)
+    frame, context = prepare(df, column, config, options, (profile, kafka_version), topic=topic)
     fields = [field for field in df.schema.fields if keep_records or field.name != column]
     schema = with_columns(fields, VERDICT_COLUMNS, prefix)
     kept = [index for index, field in enumerate(df.schema.fields) if field in fields]
@@ -144,6 +146,12 @@ def _verdicts(batch: pa.RecordBatch, context: JudgeContext) -> pa.RecordBatch:
         unjudged = [why if v else NO_RECORDS for why, v in zip(unjudged, valid, strict=True)]
     ends, data = bytes_and_ends(sets)
     verdicts = validate_column(
-        ends, data, config, profile=context.profile, unjudged=unjudged, **options
+        ends,
+        data,
+        config,
+        profile=context.profile,
+        kafka_version=context.kafka_version,
+        unjudged=unjudged,
+        **options,
     )
     return pa.record_batch(verdicts)

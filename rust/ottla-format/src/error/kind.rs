@@ -148,6 +148,13 @@ error_kinds! {
         found: "{declared}";
         message: "{field} {declared} is negative";
     }
+    /// A record of a compressed batch or set that is longer than its topic allows.
+    RecordTooLarge { index: u32, declared: i32, limit: i32 } = "record-too-large", Invalid {
+        expected: "at most {limit}";
+        found: "{declared}";
+        message: "{declared} bytes inflated, expected at most {limit} \
+            (max.decompressed.message.bytes)";
+    }
     /// A record whose parts do not fill the length it declares.
     RecordLengthMismatch { index: u32, declared: i64, used: u64 } = "record-length-mismatch", Invalid {
         expected: "{declared}";
@@ -311,6 +318,7 @@ impl ErrorKind {
             Self::FieldOverrun { index, .. }
             | Self::VarintTooLong { index, .. }
             | Self::FieldNegative { index, .. }
+            | Self::RecordTooLarge { index, .. }
             | Self::RecordLengthMismatch { index, .. }
             | Self::RecordsMissing { index, .. }
             | Self::WrapperNested { index }

@@ -46,6 +46,9 @@ pub struct Appender<'a> {
     pub guard: Option<&'a Guard>,
     /// What happens to a producer of which nothing is known and whose sequence is not 0.
     pub unknown: UnknownSequence,
+    /// The epoch of a marker is above that of its producer, as the coordinator makes it with
+    /// transaction version 2 (KIP-1228).
+    pub markers_bump_epoch: bool,
 }
 
 impl Appender<'_> {
@@ -55,5 +58,6 @@ impl Appender<'_> {
         must_be_verified: false,
         guard: None,
         unknown: UnknownSequence::Accept,
+        markers_bump_epoch: false,
     };
 }

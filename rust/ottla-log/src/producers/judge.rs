@@ -101,12 +101,30 @@ impl Judge<'_> {
             return Ok(());
         }
         let producer_id = batch.producer_id;
-        check_epoch(Some(copy), producer_id, batch.producer_epoch)?;
+        self.check_marker_epoch(batch, copy)?;
         let current = copy.coordinator_epoch;
         if current > found {
             return Err(ProducerRefusal::CoordinatorFenced { producer_id, found, current });
         }
         Ok(())
+    }
+
+    /// Where the coordinator bumps the epoch of every marker, one of the producer's own epoch ends no
+    /// transaction of it, but may be sent again after the end (KIP-1228, KAFKA-19999); the last
+    /// epoch cannot be bumped.
+    fn check_marker_epoch(
+        &self,
+        batch: &ProducerBatch,
+        copy: &ProducerEntry,
+    ) -> Result<(), ProducerRefusal> {
+        let (producer_id, found) = (batch.producer_id, batch.producer_epoch);
+        let current = copy.producer_epoch;
+        let may_be_equal = found == i16::MAX || copy.transaction_first_offset.is_none();
+        let is_above = found > current || found == current && may_be_equal;
+        if self.appender.markers_bump_epoch && !is_above {
+            return Err(ProducerRefusal::MarkerEpoch { producer_id, found, current });
+        }
+        check_epoch(Some(copy), producer_id, found)
     }
 
     /// Nothing may overtake the batch with which the transaction was verified.

@@ -11,6 +11,8 @@ use std::fmt;
 pub enum ProducerRefusal {
     /// An epoch below the producer's: another instance has taken over.
     StaleEpoch { producer_id: i64, found: i16, current: i16 },
+    /// A marker of transaction version 2 whose epoch is not above the producer's (KIP-1228).
+    MarkerEpoch { producer_id: i64, found: i16, current: i16 },
     /// A transaction begins about which the coordinator was not asked (KIP-890).
     NotVerified { producer_id: i64, producer_epoch: i16 },
     /// Plain records inside the producer's own transaction.
@@ -32,6 +34,7 @@ impl ProducerRefusal {
     pub fn name(&self) -> &'static str {
         match self {
             Self::StaleEpoch { .. } => "stale-epoch",
+            Self::MarkerEpoch { .. } => "marker-epoch",
             Self::NotVerified { .. } => "not-verified",
             Self::PlainInTransaction { .. } => "plain-in-transaction",
             Self::OutOfOrderSequence { .. } => "out-of-order-sequence",
@@ -45,7 +48,7 @@ impl ProducerRefusal {
     /// Kafka's error code.
     pub fn error(&self) -> ErrorCode {
         match self {
-            Self::StaleEpoch { .. } => ErrorCode::InvalidProducerEpoch,
+            Self::StaleEpoch { .. } | Self::MarkerEpoch { .. } => ErrorCode::InvalidProducerEpoch,
             Self::NotVerified { .. } | Self::PlainInTransaction { .. } => {
                 ErrorCode::InvalidTxnState
             }
@@ -65,6 +68,11 @@ impl fmt::Display for ProducerRefusal {
                 f,
                 "producer {producer_id} sent epoch {found}, expected {current} or above: another \
                  instance has taken over"
+            ),
+            Self::MarkerEpoch { producer_id, found, current } => write!(
+                f,
+                "a marker of transaction version 2 for producer {producer_id} has epoch {found}, \
+                 expected one above {current}"
             ),
             Self::NotVerified { producer_id, producer_epoch } => write!(
                 f,

@@ -13,7 +13,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use numpy::PyReadonlyArray1;
 use ottla_format::error_code::ErrorCode;
-use ottla_leader::{Accepted, RecordError, Refusal, Request, Validator};
+use ottla_leader::{Accepted, RecordError, Refusal, Request, TopicConfig, Validator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -63,8 +63,9 @@ type Texts = RowOption<Option<PyBackedStr>>;
 /// Args:
 ///     ends: int64, one more than there are rows: set ``i`` is ``data[ends[i]:ends[i + 1]]``.
 ///     data: uint8; it must not change meanwhile.
-///     config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile: see
-///         :func:`validate`; all but the last may be a list with one value a row.
+///     config, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id, profile,
+///         kafka_version: see :func:`validate`; all but the last two may be a list with one value a
+///         row.
 ///     unjudged: for each row why it is not judged, ``None`` for those that are.
 ///
 /// Raises:
@@ -73,7 +74,7 @@ type Texts = RowOption<Option<PyBackedStr>>;
 #[pyfunction]
 #[pyo3(signature = (
     ends, data, config, *, now_ms, api_version, base_offset, leader_epoch, origin, transactional_id,
-    profile, unjudged=None
+    profile, kafka_version=None, unjudged=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
@@ -89,6 +90,7 @@ pub(crate) fn validate_column(
     origin: Texts,
     transactional_id: Texts,
     profile: &str,
+    kafka_version: Option<&str>,
     unjudged: Option<Vec<Option<String>>>,
 ) -> PyResult<TableBatch> {
     let (ends, data) = (contiguous(&ends)?, contiguous(&data)?);
@@ -101,6 +103,7 @@ pub(crate) fn validate_column(
         origin,
         transactional_id,
         profile,
+        kafka_version,
     };
     let mut rows = Vec::with_capacity(ends.len());
     for (row, bounds) in ends.windows(2).enumerate() {
@@ -109,7 +112,8 @@ pub(crate) fn validate_column(
             continue;
         }
         let config = settings.known(row, "config");
-        rows.push(match config.and_then(|config| Ok((config, options.request(row)?))) {
+        let request = |config: &TopicSettings| options.request(row, config.config());
+        rows.push(match config.and_then(|config| Ok((config, request(config.get())?))) {
             Ok((config, request)) => SetRow::Judged(set_of(data, bounds)?, config.get(), request),
             Err(error) => SetRow::Unjudged(format!("nothing was judged: {}", error.value(py))),
         });
@@ -127,11 +131,12 @@ struct ColumnOptions<'a> {
     origin: Texts,
     transactional_id: Texts,
     profile: &'a str,
+    kafka_version: Option<&'a str>,
 }
 
 impl ColumnOptions<'_> {
     /// The request of a row. What is missing is reported before what is wrong.
-    fn request(&self, row: usize) -> PyResult<Request> {
+    fn request(&self, row: usize, config: &TopicConfig) -> PyResult<Request> {
         let now_ms = *self.now_ms.known(row, "now_ms")?;
         let base_offset = *self.base_offset.known(row, "base_offset")?;
         let leader_epoch = *self.leader_epoch.known(row, "leader_epoch")?;
@@ -144,8 +149,9 @@ impl ColumnOptions<'_> {
             origin,
             has_transactional_id: self.transactional_id.of(row).is_some(),
             profile: self.profile,
+            kafka_version: self.kafka_version,
         }
-        .request()
+        .request(config)
     }
 }
 
