@@ -15,6 +15,12 @@ pub trait Source {
     /// # Errors
     /// What the operating system reports.
     fn size(&self) -> io::Result<u64>;
+
+    /// Where bytes other than zeros may come at the earliest from `position` on, without reading: a
+    /// sparse file has no blocks for its zeros. `u64::MAX` where none come.
+    fn next_data(&self, position: u64) -> u64 {
+        position
+    }
 }
 
 #[cfg(unix)]
@@ -25,6 +31,17 @@ impl Source for std::fs::File {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "macos", target_os = "freebsd"))]
+    fn next_data(&self, position: u64) -> u64 {
+        // Where it is read plays no part: every read says its position.
+        match rustix::fs::seek(self, rustix::fs::SeekFrom::Data(position)) {
+            Ok(data) => data.max(position),
+            Err(rustix::io::Errno::NXIO) => u64::MAX,
+            // A file system that does not tell.
+            Err(_) => position,
+        }
     }
 }
 
@@ -72,6 +89,10 @@ impl<S: Source> Source for Limited<S> {
     fn size(&self) -> io::Result<u64> {
         Ok(self.source.size()?.min(self.size))
     }
+
+    fn next_data(&self, position: u64) -> u64 {
+        self.source.next_data(position)
+    }
 }
 
 impl<T: Source + ?Sized> Source for &T {
@@ -81,6 +102,10 @@ impl<T: Source + ?Sized> Source for &T {
 
     fn size(&self) -> io::Result<u64> {
         (**self).size()
+    }
+
+    fn next_data(&self, position: u64) -> u64 {
+        (**self).next_data(position)
     }
 }
 
@@ -342,7 +367,7 @@ impl<'a> Window<'a> {
         if let Some(zeros) = self.zeros {
             return zeros.max(floor).min(self.end);
         }
-        let lowest = self.end.saturating_sub(self.max_zeros);
+        let mut left = self.max_zeros;
         let mut start = self.end;
         let mut piece = vec![0; PIECE];
         while start > floor {
@@ -355,14 +380,40 @@ impl<'a> Window<'a> {
                 start = from.saturating_add(last as u64).saturating_add(1);
                 break;
             }
-            start = from;
-            if start > floor && start < lowest {
+            start = self.hole_before(from, floor);
+            let counted = left.checked_sub(read as u64);
+            if start > floor && counted.is_none() {
                 self.has_more_zeros = true;
                 break;
             }
+            left = counted.unwrap_or(0);
         }
         self.zeros = Some(start);
         start
+    }
+
+    /// Where the hole of a sparse file begins that ends at `end`, but not below `floor`; `end` without
+    /// one.
+    fn hole_before(&self, end: u64, floor: u64) -> u64 {
+        let is_hole = |position: u64| self.source.next_data(position) >= end;
+        if end <= floor || !is_hole(end.saturating_sub(PIECE as u64).max(floor)) {
+            return end;
+        }
+        let (mut data, mut hole) = (floor, end);
+        while data < hole {
+            let middle = data.midpoint(hole);
+            if is_hole(middle) {
+                hole = middle;
+            } else {
+                data = middle.saturating_add(1);
+            }
+        }
+        hole
+    }
+
+    /// The next position that is not in a hole of a sparse file, which holds nothing but zeros.
+    pub fn next_data(&self, position: u64) -> u64 {
+        self.source.next_data(position).min(self.end).max(position)
     }
 
     /// Reads a few bytes elsewhere without moving the window; fewer at the end.

@@ -14,6 +14,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::collections::HashSet;
 use std::io;
 use std::sync::Mutex;
 
@@ -85,7 +86,8 @@ impl PartitionScan {
     }
 
     /// All findings by file and position, each with the number of its segment. Where one file has more
-    /// than a thousand of a kind, the rest is one finding that counts them.
+    /// than a thousand of a kind, or the partition more than 4,096, the rest is one finding that counts
+    /// them.
     #[getter]
     fn findings(&self) -> Vec<(u32, Finding)> {
         let placed = self.inner.findings.iter();
@@ -97,8 +99,13 @@ impl PartitionScan {
             let severity = finding.severity.max(ottla_audit::Severity::Warning);
             (segment, finding.graded(severity))
         });
+        let left_out = self.inner.left_out.iter().map(|(&kind, &(count, severity))| {
+            let message = format!("and {count} more of these in this partition");
+            (0, ottla_audit::Finding::new(kind, message).graded(severity))
+        });
         placed
             .chain(suppressed)
+            .chain(left_out)
             .filter_map(|(segment, finding)| Some((self.file(segment)?, Finding::from(finding))))
             .collect()
     }
@@ -131,7 +138,9 @@ impl PartitionScan {
         let inner = &self.inner;
         let ended = inner.ended.aborted.iter().chain(&inner.ended.committed);
         let ended = ended.map(|(id, done)| (done.first_offset, ended_row(py, *id, done)));
-        let open = inner.producers.iter().filter_map(|producer| self.open_row(py, producer));
+        let begun_below = inner.begun_below.iter().map(|entry| entry.producer_id).collect();
+        let producers = inner.producers.iter();
+        let open = producers.filter_map(|producer| self.open_row(py, producer, &begun_below));
         let below = inner.begun_below.iter().map(|entry| {
             (entry.transaction_first_offset.unwrap_or(0), self.begun_below_row(py, entry))
         });
@@ -145,11 +154,12 @@ impl PartitionScan {
         &self,
         py: Python<'py>,
         producer: &ProducerState,
+        begun_below: &HashSet<i64>,
     ) -> Option<(i64, PyResult<TableRow<'py>>)> {
         let inner = &self.inner;
         let open = producer.open_transaction.as_ref()?;
         let id = producer.producer_id;
-        if inner.begun_below.iter().any(|entry| entry.producer_id == id) {
+        if begun_below.contains(&id) {
             return None;
         }
         let newest = inner.newest_timestamp.max(open.last_timestamp);
@@ -181,7 +191,8 @@ impl PartitionScan {
     ) -> PyResult<TableRow<'py>> {
         let inner = &self.inner;
         let id = entry.producer_id;
-        let producer = inner.producers.iter().find(|producer| producer.producer_id == id);
+        let place = inner.producers.binary_search_by_key(&id, |producer| producer.producer_id);
+        let producer = place.ok().and_then(|place| inner.producers.get(place));
         let open = producer.and_then(|producer| producer.open_transaction.as_ref());
         let newest = inner.newest_timestamp.max(entry.last_timestamp);
         row!(py, {

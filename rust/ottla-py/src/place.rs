@@ -115,6 +115,13 @@ impl Source for Opened {
             Self::Object { size, .. } => Ok(*size),
         }
     }
+
+    fn next_data(&self, position: u64) -> u64 {
+        match self {
+            Self::File(file) => file.next_data(position),
+            Self::Object { .. } => position,
+        }
+    }
 }
 
 fn read_into(object: &Bound<'_, PyAny>, position: u64, buffer: &mut [u8]) -> PyResult<usize> {

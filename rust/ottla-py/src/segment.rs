@@ -433,6 +433,10 @@ impl Source for Watched<'_> {
     fn size(&self) -> io::Result<u64> {
         self.source.size()
     }
+
+    fn next_data(&self, position: u64) -> u64 {
+        self.source.next_data(position)
+    }
 }
 
 /// What a range of a segment shows: small, picklable, and merged with its right neighbour.

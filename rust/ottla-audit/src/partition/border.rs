@@ -52,7 +52,9 @@ impl Border<'_> {
                 format!("offsets {next} to {last} are missing at the beginning of the file"),
             )
         };
-        let is_orphan = self.context.orphans.iter().any(|base| (next..first).contains(base));
+        let orphans = &self.context.orphans;
+        let orphan = orphans.get(orphans.partition_point(|&base| base < next));
+        let is_orphan = orphan.is_some_and(|&base| base < first);
         Some(Finding {
             next_good_offset: Some(first),
             cause: is_orphan.then_some(Cause::MissingFile),

@@ -1,6 +1,7 @@
 //! The leader epochs of a partition.
 
 use crate::segment::segment_scan::SegmentScan;
+use std::collections::BTreeMap;
 
 /// A leader epoch of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +32,26 @@ pub(crate) fn join_epochs(segments: &[SegmentScan], checkpoint: &[(i32, i64)]) -
             }),
         }
     }
-    for &(epoch, start_offset) in checkpoint {
-        let index = epochs.partition_point(|known| known.epoch < epoch);
-        match epochs.get_mut(index).filter(|known| known.epoch == epoch) {
-            Some(known) => known.checkpoint_start_offset = Some(start_offset),
-            None => epochs.insert(
-                index,
-                Epoch {
-                    epoch,
-                    start_offset: None,
-                    batches: 0,
-                    checkpoint_start_offset: Some(start_offset),
-                },
-            ),
-        }
+    let mut listed: BTreeMap<i32, i64> = checkpoint.iter().copied().collect();
+    for known in &mut epochs {
+        // Of an epoch that comes back, the first run is the one that the checkpoint means.
+        known.checkpoint_start_offset = listed.remove(&known.epoch);
     }
-    epochs
+    let mut joined = Vec::with_capacity(epochs.len().saturating_add(listed.len()));
+    for known in epochs {
+        while let Some(before) = listed.first_entry()
+            && *before.key() < known.epoch
+        {
+            joined.push(without_batches(before.remove_entry()));
+        }
+        joined.push(known);
+    }
+    joined.extend(listed.into_iter().map(without_batches));
+    joined
+}
+
+/// An epoch that only the checkpoint has.
+fn without_batches((epoch, start_offset): (i32, i64)) -> Epoch {
+    let checkpoint_start_offset = Some(start_offset);
+    Epoch { epoch, start_offset: None, batches: 0, checkpoint_start_offset }
 }

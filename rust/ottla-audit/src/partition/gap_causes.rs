@@ -27,6 +27,10 @@ pub(crate) struct GapExplainer<'a> {
     context: &'a PartitionContext,
     counters: Counters,
     epochs: Vec<Epoch>,
+    /// By start offset: the index of the first epoch that begins there.
+    epochs_by_start: BTreeMap<i64, usize>,
+    /// By start offset: the first epoch of `leader-epoch-checkpoint` that begins there.
+    checkpoint_epochs: BTreeMap<i64, i32>,
     /// By segment: the last offset beyond its end that an index of it names.
     indexed_beyond: BTreeMap<usize, i64>,
 }
@@ -34,10 +38,22 @@ pub(crate) struct GapExplainer<'a> {
 impl<'a> GapExplainer<'a> {
     /// Prepares to explain the gaps of a partition.
     pub(crate) fn new(scan: &PartitionScan, context: &'a PartitionContext) -> Self {
+        let mut epochs_by_start = BTreeMap::new();
+        for (index, epoch) in scan.epochs.iter().enumerate() {
+            if let Some(start) = epoch.start_offset {
+                epochs_by_start.entry(start).or_insert(index);
+            }
+        }
+        let mut checkpoint_epochs = BTreeMap::new();
+        for &(epoch, start) in &context.leader_epochs {
+            checkpoint_epochs.entry(start).or_insert(epoch);
+        }
         Self {
             context,
             counters: scan.counters,
             epochs: scan.epochs.clone(),
+            epochs_by_start,
+            checkpoint_epochs,
             indexed_beyond: indexed_beyond_end(scan),
         }
     }
@@ -127,7 +143,7 @@ impl<'a> GapExplainer<'a> {
     /// Returns a change of leader as the cause, if the batch after the gap is the first of an epoch.
     fn epoch_change(&self, last: i64) -> Option<GapCause> {
         let next = last.checked_add(1)?;
-        let index = self.epochs.iter().position(|epoch| epoch.start_offset == Some(next))?;
+        let index = *self.epochs_by_start.get(&next)?;
         let epoch = self.epochs.get(index)?;
         let before = self.epochs.get(index.checked_sub(1)?)?;
         let (evidence, sure) = match epoch.checkpoint_start_offset {
@@ -155,10 +171,9 @@ impl<'a> GapExplainer<'a> {
         if let Some(policy) = self.cleanup_policy() {
             evidence.push(format!("cleanup.policy is {policy}"));
         }
-        let inside = self.context.leader_epochs.iter().find(|(_, start)| *start == first);
-        if let Some((epoch, start)) = inside {
+        if let Some(epoch) = self.checkpoint_epochs.get(&first) {
             evidence.push(format!(
-                "leader-epoch-checkpoint says that epoch {epoch} starts at {start}, in the gap: there were batches of it"
+                "leader-epoch-checkpoint says that epoch {epoch} starts at {first}, in the gap: there were batches of it"
             ));
         }
         GapCause::new(Cause::Unexplained, Confidence::Likely, evidence.join("; "))

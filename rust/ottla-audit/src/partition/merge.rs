@@ -6,6 +6,7 @@ use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::row::{ByteState, RecordState};
 use crate::catalogue::severity::Severity;
 use crate::partition::border::Border;
+use crate::partition::bound::bound_findings;
 use crate::partition::epochs::join_epochs;
 use crate::partition::gap_list::list_gaps;
 use crate::partition::log_end;
@@ -40,6 +41,7 @@ pub fn merge_partition_with(
         side_files,
         snapshots_compared: 0,
         findings: Vec::new(),
+        damage: Damage::default(),
         previous_findings: 0,
         producers: Producers::default(),
         counters: Counters::default(),
@@ -75,6 +77,7 @@ struct Merge<'a> {
     /// How many snapshots have been compared with the log.
     snapshots_compared: usize,
     findings: Vec<PlacedFinding>,
+    damage: Damage,
     /// Index of the first finding of the segment before.
     previous_findings: usize,
     producers: Producers,
@@ -104,7 +107,7 @@ impl Merge<'_> {
         self.newest_timestamp = self.newest_timestamp.max(newest);
         let mut ended = std::mem::take(&mut scan.ended);
         ended.shift(index as u32);
-        self.ended.append(ended);
+        self.ended.extend(ended);
         if let Some(first) = scan.first_offset.or(scan.context.base_offset) {
             self.bound_losses(first);
         }
@@ -218,19 +221,10 @@ impl Merge<'_> {
     }
 
     /// Returns how much the log up to here proves.
-    fn proof(&self) -> Proof {
+    fn proof(&mut self) -> Proof {
         let is_compacted = self.counters.shows_compaction();
-        let is_damaged = self.findings.iter().any(|placed| {
-            let traits = placed.finding.kind.row();
-            let is_grave = placed.finding.severity > Severity::Info;
-            traits.bytes == ByteState::MisplacedBatch
-                || match traits.records {
-                    RecordState::Unknown => true,
-                    RecordState::Unreadable => is_grave,
-                    RecordState::Missing => is_grave && !is_compacted,
-                    RecordState::AsWritten | RecordState::Altered => false,
-                }
-        });
+        self.damage.observe(&self.findings);
+        let is_damaged = self.damage.is_damaged(is_compacted);
         let first_offset = self.first_offset.or(self.base_offset).unwrap_or(0);
         Proof { first_offset, is_compacted, is_damaged }
     }
@@ -313,7 +307,40 @@ impl Merge<'_> {
         find_open_transactions(&mut out, self.begun_below);
         out.findings
             .sort_by_key(|placed| (placed.segment, placed.finding.position, placed.finding.kind));
+        bound_findings(&mut out.findings, &mut out.left_out);
         out
+    }
+}
+
+/// Whether the findings so far let the log prove anything.
+#[derive(Clone, Copy, Debug, Default)]
+struct Damage {
+    /// How many findings were looked at.
+    observed: usize,
+    is_damaged: bool,
+    /// Records are missing, which the cleaner may have removed.
+    is_missing_records: bool,
+}
+
+impl Damage {
+    /// Looks at the findings that were added.
+    fn observe(&mut self, findings: &[PlacedFinding]) {
+        for placed in findings.iter().skip(self.observed) {
+            let traits = placed.finding.kind.row();
+            let is_grave = placed.finding.severity > Severity::Info;
+            self.is_damaged |= traits.bytes == ByteState::MisplacedBatch;
+            match traits.records {
+                RecordState::Unknown => self.is_damaged = true,
+                RecordState::Unreadable => self.is_damaged |= is_grave,
+                RecordState::Missing => self.is_missing_records |= is_grave,
+                RecordState::AsWritten | RecordState::Altered => {}
+            }
+        }
+        self.observed = findings.len();
+    }
+
+    fn is_damaged(self, is_compacted: bool) -> bool {
+        self.is_damaged || (self.is_missing_records && !is_compacted)
     }
 }
 

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `scan` | what is known about a partition, and what its segments show together |
 //! | `merge` | the segments put together |
+//! | `bound` | a bound on the findings |
 //! | `border` | where a segment begins, compared with where the one before ends |
 //! | [`log_end`] | the bytes behind the last batch, and what proves that the log went on |
 //! | `epochs` | the leader epochs |
@@ -21,6 +22,7 @@
 //! | `timeline` | timestamps and retention |
 
 mod border;
+pub mod bound;
 pub(crate) mod epochs;
 mod gap_causes;
 mod gap_list;

@@ -3,9 +3,11 @@
 use crate::catalogue::causes::Cause;
 use crate::catalogue::row::RecordState;
 use crate::catalogue::severity::Severity;
+use crate::partition::bound::{MAX_FINDINGS_PER_PARTITION, bound_findings};
 use crate::partition::producer_findings;
 use crate::partition::scan::{PartitionScan, PlacedFinding};
 use ottla_log::sidefiles::snapshot::{SnapshotEntry, read_snapshot};
+use std::collections::BTreeSet;
 
 /// Returns the producers of a snapshot whose transaction began below `first_offset`. A snapshot that
 /// cannot be read has none; that it cannot be read is a finding of its own.
@@ -33,10 +35,11 @@ pub(crate) fn find_open_transactions(out: &mut PartitionScan, begun_below: Vec<S
         .collect();
     out.last_stable_offset = out.log_end_offset;
     let mut found = Vec::new();
+    let below: BTreeSet<i64> = out.begun_below.iter().map(|entry| entry.producer_id).collect();
     for state in &out.producers {
         let Some(open) = &state.open_transaction else { continue };
         out.last_stable_offset = out.last_stable_offset.min(open.first_offset);
-        if out.begun_below.iter().any(|entry| entry.producer_id == state.producer_id) {
+        if below.contains(&state.producer_id) {
             continue;
         }
         let finding = producer_findings::open_transaction(
@@ -47,6 +50,9 @@ pub(crate) fn find_open_transactions(out: &mut PartitionScan, begun_below: Vec<S
             out.may_have_lost_marker(open),
         );
         found.push(PlacedFinding { segment: open.place.segment as usize, finding });
+        if found.len() > MAX_FINDINGS_PER_PARTITION.saturating_mul(2) {
+            bound_findings(&mut found, &mut out.left_out);
+        }
     }
     for entry in &out.begun_below {
         out.last_stable_offset = start;

@@ -6,7 +6,7 @@ use crate::partition::sequences::{
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict, Transactions};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 /// Producers of one part of a log that are tracked. Each takes about a kilobyte; a log in which every
@@ -101,6 +101,8 @@ pub struct Producers {
     places: HashMap<i64, usize>,
     list: Vec<Producer>,
     newest: usize,
+    /// Places of those with an open transaction.
+    open: BTreeSet<usize>,
     left_out: u64,
 }
 
@@ -147,6 +149,18 @@ impl Producers {
         producer.transactions.observe(&event, &mut |verdict| {
             out(id, ProducerVerdict::Transaction(verdict));
         });
+        if !matches!(event.kind, EventKind::Data { is_transactional: false, .. }) {
+            let is_open = producer.transactions.state().1.is_some();
+            self.set_open(self.newest, is_open);
+        }
+    }
+
+    fn set_open(&mut self, place: usize, is_open: bool) {
+        if is_open {
+            self.open.insert(place);
+        } else {
+            self.open.remove(&place);
+        }
     }
 
     /// Appends the part to the right: `holes` offsets are missing below its first batch, and its
@@ -167,6 +181,8 @@ impl Producers {
             left.transactions.append(&producer.transactions, &mut |verdict| {
                 out(id, ProducerVerdict::Transaction(verdict));
             });
+            let is_open = left.transactions.state().1.is_some();
+            self.set_open(self.newest, is_open);
         }
     }
 
@@ -212,7 +228,7 @@ impl Producers {
 
     /// Returns the states of the producers with an open transaction.
     pub fn with_open_transaction(&self) -> impl Iterator<Item = KnownProducer> {
-        self.list.iter().filter(|p| p.transactions.state().1.is_some()).map(Producer::known)
+        self.open.iter().filter_map(|&place| self.list.get(place)).map(Producer::known)
     }
 
     /// Whether all producers of the part to the right can be tracked here: then appending it has the
@@ -267,6 +283,10 @@ impl<'de> Deserialize<'de> for Producers {
         let mut known = HashSet::new();
         list.retain(|producer| known.len() < MAX_PRODUCERS && known.insert(producer.id));
         let places = list.iter().enumerate().map(|(place, producer)| (producer.id, place));
-        Ok(Self { places: places.collect(), list, newest: 0, left_out })
+        let places = places.collect();
+        let is_open =
+            |(_, producer): &(usize, &Producer)| producer.transactions.state().1.is_some();
+        let open = list.iter().enumerate().filter(is_open).map(|(place, _)| place).collect();
+        Ok(Self { places, list, newest: 0, open, left_out })
     }
 }

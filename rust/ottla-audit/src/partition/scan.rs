@@ -2,6 +2,7 @@
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
+use crate::partition::bound::LeftOut;
 use crate::partition::epochs::Epoch;
 use crate::partition::gaps::Gap;
 use crate::partition::producers::ProducerState;
@@ -39,7 +40,7 @@ pub struct PartitionContext {
     pub is_head: bool,
     /// Whether it is a partition of `__consumer_offsets`.
     pub is_consumer_offsets: bool,
-    /// Base offsets of index files whose `.log` is not there.
+    /// Base offsets of index files whose `.log` is not there, sorted.
     pub orphans: Vec<i64>,
 }
 
@@ -68,6 +69,8 @@ pub struct PartitionScan {
     pub findings: Vec<PlacedFinding>,
     /// Findings that were counted but not kept: segment, kind, count.
     pub suppressed: Vec<(usize, FindingKind, u64)>,
+    /// Findings beyond [`MAX_FINDINGS_PER_PARTITION`](super::bound::MAX_FINDINGS_PER_PARTITION).
+    pub left_out: LeftOut,
     /// Sums over the segments.
     pub counters: Counters,
     /// First offset that a consumer can get: the checkpoint's, or the first in the files.

@@ -116,16 +116,27 @@ impl EndedTransactions {
             (&mut self.aborted, MAX_ABORTED)
         };
         list.push((producer_id, completed));
-        if list.len() > limit.saturating_mul(2) {
-            Self::trim(list, limit);
-        }
+        Self::bound(list, limit);
+    }
+
+    /// Adds the transactions of another part, and sorts them.
+    pub fn append(&mut self, other: Self) {
+        self.extend(other);
+        self.sort();
     }
 
     /// Adds the transactions of another part.
-    pub fn append(&mut self, other: Self) {
+    pub(crate) fn extend(&mut self, other: Self) {
         self.aborted.extend(other.aborted);
         self.committed.extend(other.committed);
-        self.sort();
+        Self::bound(&mut self.aborted, MAX_ABORTED);
+        Self::bound(&mut self.committed, MAX_COMMITTED);
+    }
+
+    fn bound(list: &mut Vec<(i64, CompletedTransaction)>, limit: usize) {
+        if list.len() > limit.saturating_mul(2) {
+            Self::trim(list, limit);
+        }
     }
 
     /// Moves the part to its place: so many segments come before it.

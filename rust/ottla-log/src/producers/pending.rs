@@ -56,6 +56,11 @@ impl Pending {
         &self.completed
     }
 
+    /// The producers of its batches.
+    pub fn producer_ids(&self) -> impl Iterator<Item = i64> {
+        self.newest.iter().chain(self.others.values()).map(|update| update.copy.producer_id)
+    }
+
     /// The update of a producer, of whose entry `before` is what the partition holds.
     pub(super) fn update(
         &mut self,

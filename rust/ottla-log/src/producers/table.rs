@@ -10,7 +10,7 @@ use super::refusal::ProducerRefusal;
 use super::snapshot::{read_producers, write_producers};
 use super::transactions::{CompletedTransaction, NotBegun, Transactions};
 use super::verification::{Guard, Verifications};
-use crate::sidefiles::snapshot::SnapshotError;
+use crate::sidefiles::snapshot::{SnapshotEntry, SnapshotError};
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use ottla_format::sequence::increment_sequence;
 use std::collections::HashMap;
@@ -244,6 +244,44 @@ impl Producers {
         }
         self.end_offset = end_offset;
         Ok(())
+    }
+
+    /// What a snapshot keeps of a producer.
+    pub fn snapshot_entry(&self, producer_id: i64) -> Option<SnapshotEntry> {
+        self.get(producer_id).map(SnapshotEntry::from)
+    }
+
+    /// Adopts entries of a snapshot, but not their transactions; of one producer, the last counts.
+    pub fn adopt(&mut self, entries: &[SnapshotEntry]) {
+        for entry in entries {
+            self.change(entry.producer_id, |known| *known = entry.into());
+        }
+    }
+
+    /// Goes on as if a snapshot of this state had been loaded into empty state, where only these
+    /// producers have changed since it was last loaded. Returns `false`, with nothing changed, where
+    /// two transactions begin at one offset: then only loading tells what becomes of them.
+    pub fn reload(
+        &mut self,
+        changed: &[i64],
+        end_offset: i64,
+        now_ms: i64,
+        expiration_ms: i64,
+    ) -> bool {
+        if self.transactions.has_clashed() {
+            return false;
+        }
+        for producer_id in changed {
+            let Some(known) = self.entries.get_mut(producer_id) else { continue };
+            if known.entry.is_expired(now_ms, expiration_ms) {
+                self.entries.remove(producer_id);
+            } else {
+                known.entry = ProducerEntry::from(&SnapshotEntry::from(&known.entry).as_stored());
+            }
+        }
+        self.transactions.forget_unreplicated();
+        self.end_offset = end_offset;
+        true
     }
 
     /// The bytes of a `.snapshot` file of these producers, in the order of Kafka's table of them.

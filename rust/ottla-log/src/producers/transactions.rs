@@ -37,12 +37,25 @@ pub struct Transactions {
     open: BTreeMap<i64, i64>,
     /// First offset → offset of the marker.
     unreplicated: BTreeMap<i64, i64>,
+    /// Two were open that begin at one offset, as only a damaged log has them.
+    has_clashed: bool,
 }
 
 impl Transactions {
     /// A producer's transaction begins.
     pub fn begin(&mut self, first_offset: i64, producer_id: i64) {
-        self.open.insert(first_offset, producer_id);
+        let other = self.open.insert(first_offset, producer_id);
+        self.has_clashed |= other.is_some_and(|other| other != producer_id);
+    }
+
+    /// Whether two were ever open that begin at one offset.
+    pub(super) fn has_clashed(&self) -> bool {
+        self.has_clashed
+    }
+
+    /// Forgets the markers that are not yet replicated.
+    pub(super) fn forget_unreplicated(&mut self) {
+        self.unreplicated.clear();
     }
 
     /// The last stable offset that the transaction index records with a transaction about to complete.
@@ -88,7 +101,6 @@ impl Transactions {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.open.clear();
-        self.unreplicated.clear();
+        *self = Self::default();
     }
 }

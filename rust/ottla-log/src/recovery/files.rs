@@ -2,11 +2,14 @@
 //! disk, and what the start has made of it so far. Nothing is written.
 
 use super::interruption::LoadError;
+use super::journal::{Journals, NewSnapshot};
 use super::open_file::{OpenFile, Progress};
 use crate::sidefiles::offset_index::OffsetEntry;
 use crate::source::Source;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Bound;
 use std::rc::Rc;
 
 /// A directory that can be listed and whose files can be read.
@@ -36,9 +39,8 @@ impl Directory for BTreeMap<Vec<u8>, Vec<u8>> {
     }
 }
 
-/// Bytes of new snapshots that are held at once. Kafka goes back to the newest alone, but for logs
-/// whose offsets contradict themselves.
-const MAX_HELD_SNAPSHOT_BYTES: usize = 64 << 20;
+/// Opening a file takes as long as reading so many bytes, by order of magnitude.
+pub(super) const OPENING_BYTES: u64 = 4096;
 
 /// What a file holds.
 #[derive(Clone, Debug)]
@@ -49,8 +51,8 @@ pub(super) enum FileContent {
     Log(Extent),
     /// An offset index the start has made.
     Index(NewIndex),
-    /// A snapshot the start has made; its bytes, while they are held.
-    Snapshot(Option<Rc<[u8]>>),
+    /// A snapshot the start has made.
+    Snapshot(NewSnapshot),
     /// A file whose content decides nothing.
     Other,
 }
@@ -80,8 +82,10 @@ pub(super) struct Files<'d> {
     progress: Rc<Progress<'d>>,
     now: BTreeMap<Vec<u8>, FileContent>,
     before: BTreeSet<Vec<u8>>,
-    /// New snapshots whose bytes are held, oldest first, and their sizes.
-    snapshots: VecDeque<(Vec<u8>, usize)>,
+    /// What new snapshots consist of.
+    pub(super) journals: Journals,
+    /// How many files were opened.
+    opened: Cell<u64>,
 }
 
 impl<'d> Files<'d> {
@@ -94,7 +98,14 @@ impl<'d> Files<'d> {
         let disk = |name: &Vec<u8>| (name.clone(), FileContent::Disk(name.as_slice().into()));
         let now = before.iter().map(disk).collect();
         let progress = Rc::clone(progress);
-        Ok(Self { directory, progress, now, before, snapshots: VecDeque::new() })
+        Ok(Self {
+            directory,
+            progress,
+            now,
+            before,
+            journals: Journals::default(),
+            opened: Cell::new(0),
+        })
     }
 
     /// Names as Java sorts paths.
@@ -124,19 +135,6 @@ impl<'d> Files<'d> {
         self.now.insert(name.to_vec(), content);
     }
 
-    pub(super) fn put_snapshot(&mut self, name: &[u8], bytes: Vec<u8>) {
-        self.snapshots.push_back((name.to_vec(), bytes.len()));
-        self.put(name, FileContent::Snapshot(Some(bytes.into())));
-        while self.snapshots.iter().map(|(_, size)| size).sum::<usize>() > MAX_HELD_SNAPSHOT_BYTES
-            && self.snapshots.len() > 1
-            && let Some((oldest, _)) = self.snapshots.pop_front()
-        {
-            if let Some(content @ FileContent::Snapshot(_)) = self.now.get_mut(&oldest) {
-                *content = FileContent::Snapshot(None);
-            }
-        }
-    }
-
     pub(super) fn remove(&mut self, name: &[u8]) {
         self.now.remove(name);
     }
@@ -149,9 +147,22 @@ impl<'d> Files<'d> {
 
     /// Opens what is on disk under a name.
     pub(super) fn open(&self, origin: &[u8]) -> Result<OpenFile<'d>, LoadError> {
+        self.opened.set(self.opened.get().saturating_add(1));
         let source = self.directory.open(origin);
         let source = source.map_err(|error| LoadError::of_file(origin, error))?;
         Ok(OpenFile::new(source, origin, &self.progress))
+    }
+
+    /// How much was read: bytes, and for each file that was opened what opening it costs.
+    pub(super) fn work(&self) -> u64 {
+        let opening = self.opened.get().saturating_mul(OPENING_BYTES);
+        self.progress.read_bytes().saturating_add(opening)
+    }
+
+    /// The first name after another.
+    pub(super) fn name_after(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let after = (Bound::Excluded(name), Bound::Unbounded);
+        self.now.range::<[u8], _>(after).next().map(|(name, _)| name.clone())
     }
 
     /// The bytes of a file on disk.

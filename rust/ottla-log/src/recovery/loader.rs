@@ -2,7 +2,7 @@
 //! `docs/kafka/log-dir.md` §5).
 
 use super::epochs::LeaderEpochs;
-use super::files::FileContent;
+use super::files::{FileContent, OPENING_BYTES};
 use super::interruption::Interruption;
 use super::partition_log::PartitionLog;
 use super::producer_state::ProducerStateManager;
@@ -23,6 +23,12 @@ const MAX_TEXT_BYTES: u64 = 16 << 20;
 /// Segments that are split before the prediction is given up.
 const MAX_SPLITS: usize = 1000;
 
+/// How often the log may be read again for segments that are split, on average.
+const MAX_PASSES: u64 = 8;
+
+/// Work that is done whatever the log has.
+const MIN_WORK_BYTES: u64 = 64 << 20;
+
 /// Where the log begins and ends.
 #[derive(Clone, Copy)]
 pub(super) struct LogBounds {
@@ -39,14 +45,14 @@ pub(super) fn load(
     log.state = ProducerStateManager::new(&log.reader.files)?;
     finish_swaps(&mut log.reader)?;
     let mut splits_left = MAX_SPLITS;
-    splitting(log, &mut splits_left, load_segments)?;
+    load_segments(log, &mut splits_left)?;
     let log_end_offset = if is_deleted(&log.reader.partition) {
         if log.segments.is_empty() {
             log.create_segment(0)?;
         }
         0
     } else {
-        splitting(log, &mut splits_left, |log| recover_log(log, restart))?
+        recover_splitting(log, restart, &mut splits_left)?
     };
     log.epochs.truncate_from_end(log_end_offset);
     let checkpoint = restart.log_start_offset;
@@ -83,34 +89,74 @@ fn read_epochs(log: &mut PartitionLog<'_>) -> Result<(), Interruption> {
     Ok(())
 }
 
-/// Repeats a step each time it has met a segment that must be split.
-fn splitting<'d, T>(
-    log: &mut PartitionLog<'d>,
+/// Splits a segment, as long as not too many were split.
+fn split(
+    log: &mut PartitionLog<'_>,
+    base_offset: i64,
     splits_left: &mut usize,
-    step: impl Fn(&mut PartitionLog<'d>) -> Result<T, Interruption>,
-) -> Result<T, Interruption> {
+) -> Result<(), Interruption> {
+    let Some(left) = splits_left.checked_sub(1) else {
+        return Err(Interruption::limit(format!(
+            "more than {MAX_SPLITS} segments hold offsets too far apart for their indexes"
+        )));
+    };
+    *splits_left = left;
+    split_segment(log, base_offset)
+}
+
+/// Recovers what was not flushed, anew each time a segment had to be split. Returns the end offset.
+fn recover_splitting(
+    log: &mut PartitionLog<'_>,
+    restart: &Restart,
+    splits_left: &mut usize,
+) -> Result<i64, Interruption> {
+    let before = log.reader.files.work();
+    let segments = log.segments.values();
+    let bytes = segments.map(|names| log.reader.stored(&names.log).map(|extent| extent.size));
+    let bytes = bytes.sum::<Result<u64, _>>()?;
+    let files = (log.segments.len() as u64).saturating_mul(OPENING_BYTES);
+    let max_work = bytes.saturating_add(files).saturating_mul(MAX_PASSES);
+    let max_work = max_work.saturating_add(MIN_WORK_BYTES);
     loop {
-        match step(log) {
-            Err(Interruption::Overflow { base_offset }) if *splits_left > 0 => {
-                *splits_left = splits_left.saturating_sub(1);
-                split_segment(log, base_offset)?;
+        match recover_log(log, restart) {
+            Err(Interruption::Overflow { base_offset }) => {
+                if log.reader.files.work().saturating_sub(before) > max_work {
+                    return Err(Interruption::limit(
+                        "segment after segment holds offsets too far apart for its indexes, and \
+                         each time the start recovers the log again"
+                            .to_owned(),
+                    ));
+                }
+                split(log, base_offset, splits_left)?;
             }
             result => return result,
         }
     }
 }
 
-fn load_segments(log: &mut PartitionLog<'_>) -> Result<(), Interruption> {
+/// Loads the segments by name. Kafka begins anew after a segment had to be split, which changes
+/// nothing about those before.
+fn load_segments(log: &mut PartitionLog<'_>, splits_left: &mut usize) -> Result<(), Interruption> {
     log.segments.clear();
-    for name in log.reader.files.names() {
+    let mut next = log.reader.files.name_after(b"");
+    while let Some(name) = next {
         let mut index_suffixes = [INDEX, TIME_INDEX, TRANSACTION_INDEX].iter();
         if index_suffixes.any(|suffix| name.ends_with(suffix)) {
             if !log.reader.files.exists(&file_name(offset_of(&name)?, LOG)) {
                 log.reader.files.remove(&name);
             }
         } else if name.ends_with(LOG) {
-            load_segment(log, SegmentNames::of(offset_of(&name)?))?;
+            let names = SegmentNames::of(offset_of(&name)?);
+            match load_segment(log, names) {
+                Err(Interruption::Overflow { base_offset }) => {
+                    split(log, base_offset, splits_left)?;
+                    // Those that come later are not loaded yet.
+                    log.segments.retain(|_, names| names.log <= name);
+                }
+                result => result?,
+            }
         }
+        next = log.reader.files.name_after(&name);
     }
     Ok(())
 }

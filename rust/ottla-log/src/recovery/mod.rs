@@ -20,7 +20,7 @@
 //! | `segment_file`, `checksum` | batches by framing alone |
 //! | `index_lookup`, `index_builder` | an offset index as it is searched, and as batches fill it |
 //! | `segment` | offsets found in a segment |
-//! | `epochs`, `producer_state`, `replay` | what a partition keeps beside its batches |
+//! | `epochs`, `producer_state`, `journal`, `replay` | what a partition keeps beside its batches |
 //! | `segment_recovery` | one pass over a segment |
 //! | `partition_log` | the log as far as it is loaded |
 //! | `swaps`, `split`, `unflushed` | steps of their own |
@@ -37,6 +37,7 @@ mod files;
 mod index_builder;
 mod index_lookup;
 mod interruption;
+mod journal;
 mod loader;
 mod open_file;
 mod partition_log;

@@ -16,6 +16,10 @@ impl<'p> Progress<'p> {
         Rc::new(Self { report, read_bytes: Cell::new(0) })
     }
 
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.read_bytes.get()
+    }
+
     fn advance(&self, bytes: usize) -> Result<(), LoadError> {
         let read_bytes = self.read_bytes.get().saturating_add(bytes as u64);
         self.read_bytes.set(read_bytes);

@@ -41,6 +41,9 @@ pub(super) struct PartitionLog<'d> {
     pub(super) segments: BTreeMap<i64, SegmentNames>,
     pub(super) epochs: LeaderEpochs,
     pub(super) state: ProducerStateManager,
+    /// Producers as the recovery of a segment has them, which goes by the snapshots alone; `None`
+    /// where these have changed meanwhile.
+    recovering: Option<ProducerStateManager>,
     /// What recovery has made of the indexes of segments.
     pub(super) rebuilt: BTreeMap<i64, RebuiltIndexes>,
     aborted_count: usize,
@@ -56,6 +59,7 @@ impl<'d> PartitionLog<'d> {
             segments: BTreeMap::new(),
             epochs: LeaderEpochs::default(),
             state: ProducerStateManager::empty(),
+            recovering: None,
             rebuilt: BTreeMap::new(),
             aborted_count: 0,
             newest: None,
@@ -70,7 +74,20 @@ impl<'d> PartitionLog<'d> {
 
     /// Recovers one segment. Returns how many bytes it cuts off.
     pub(super) fn recover_segment(&mut self, names: &SegmentNames) -> Result<u64, Interruption> {
-        let mut state = ProducerStateManager::new(&self.reader.files)?;
+        let mut state = match self.recovering.take() {
+            Some(state) => state.anew(),
+            None => ProducerStateManager::new(&self.reader.files)?,
+        };
+        let result = self.recover_segment_with(&mut state, names);
+        self.recovering = Some(state);
+        result
+    }
+
+    fn recover_segment_with(
+        &mut self,
+        state: &mut ProducerStateManager,
+        names: &SegmentNames,
+    ) -> Result<u64, Interruption> {
         let (start, base_offset) = (self.log_start_checkpoint, names.base_offset);
         state.rebuild(&mut self.reader, &self.segments, start, base_offset, false)?;
         self.forget_entries();
@@ -80,6 +97,7 @@ impl<'d> PartitionLog<'d> {
             config: &self.reader.config,
             codecs: &mut self.reader.codecs,
             producers: &mut state.producers,
+            changed: &mut state.changed,
             epochs: &mut self.epochs,
             partition: &self.reader.partition,
         };
@@ -92,7 +110,7 @@ impl<'d> PartitionLog<'d> {
         };
         self.set_indexes(names, built, fault);
         let cut = result?;
-        state.take_snapshot(&mut self.reader.files);
+        state.take_snapshot(&mut self.reader.files)?;
         Ok(cut)
     }
 
@@ -155,13 +173,19 @@ impl<'d> PartitionLog<'d> {
         Ok(cut)
     }
 
+    /// Deletes the snapshot of a deleted segment.
+    pub(super) fn delete_snapshot(&mut self, base_offset: i64) {
+        self.state.delete(base_offset, &mut self.reader.files);
+        self.recovering = None;
+    }
+
     pub(super) fn delete_segments(&mut self, base_offsets: &[i64]) {
         for base_offset in base_offsets {
             if let Some(names) = self.segments.remove(base_offset) {
                 self.remove_files(&names);
             }
             self.rebuilt.remove(base_offset);
-            self.state.delete(*base_offset, &mut self.reader.files);
+            self.delete_snapshot(*base_offset);
         }
     }
 

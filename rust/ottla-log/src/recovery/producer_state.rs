@@ -2,13 +2,16 @@
 //! (`ProducerStateManager`).
 
 use super::files::{FileContent, Files};
-use super::interruption::Interruption;
+use super::interruption::{Interruption, LoadError};
+use super::journal::NewSnapshot;
 use super::replay::{commit, judge, producer_batch};
 use super::segment::SegmentReader;
 use crate::names::{SNAPSHOT, SegmentNames, file_name, offset_of};
 use crate::producers::{Pending, Producers};
-use crate::sidefiles::snapshot::SNAPSHOT_ENTRY_BYTES;
-use std::collections::BTreeMap;
+use crate::sidefiles::snapshot::{SNAPSHOT_ENTRY_BYTES, SNAPSHOT_OVERHEAD, SnapshotEntry};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::rc::Rc;
 
 /// Bytes of the largest snapshot that is read: of a million producers on one partition.
 const MAX_SNAPSHOT_BYTES: u64 = (SNAPSHOT_ENTRY_BYTES as u64) << 20;
@@ -17,17 +20,43 @@ const MAX_SNAPSHOT_BYTES: u64 = (SNAPSHOT_ENTRY_BYTES as u64) << 20;
 /// where a transaction begins twice at one offset.
 const MAX_PENDING_BATCHES: usize = 1 << 20;
 
+/// A prediction has no clock: none are silent for so long that Kafka drops them.
+const NOW_MS: i64 = 0;
+const EXPIRATION_MS: i64 = i64::MAX;
+
 /// Producers and snapshots.
 pub(super) struct ProducerStateManager {
     pub(super) producers: Producers,
+    /// Producers that have changed since they were loaded, in the order of the log.
+    pub(super) changed: Vec<i64>,
+    /// The newest snapshot that was loaded or taken, and how many of the changes it has.
+    newest: Option<NewSnapshot>,
+    stored: usize,
+    /// The state that the newest snapshot is of, from before this one began anew.
+    retained: Option<Retained>,
     /// Names of the snapshots by offset, when they were last listed.
     snapshots: BTreeMap<i64, Vec<u8>>,
     last_snapshot_offset: i64,
 }
 
+/// The state that a snapshot is of.
+struct Retained {
+    snapshot: NewSnapshot,
+    producers: Producers,
+    changed: Vec<i64>,
+}
+
 impl ProducerStateManager {
     pub(super) fn empty() -> Self {
-        Self { producers: Producers::new(0), snapshots: BTreeMap::new(), last_snapshot_offset: 0 }
+        Self {
+            producers: Producers::new(0),
+            changed: Vec::new(),
+            newest: None,
+            stored: 0,
+            retained: None,
+            snapshots: BTreeMap::new(),
+            last_snapshot_offset: 0,
+        }
     }
 
     /// No producers yet, and the snapshots of a directory.
@@ -35,20 +64,52 @@ impl ProducerStateManager {
         Ok(Self { snapshots: list(files)?, ..Self::empty() })
     }
 
+    /// The same for the next segment: no producers, and the snapshots that there are by now.
+    pub(super) fn anew(self) -> Self {
+        let Self { producers, changed, newest, stored, snapshots, .. } = self;
+        let retained = newest.filter(|_| stored == changed.len()).map(|snapshot| Retained {
+            snapshot,
+            producers,
+            changed,
+        });
+        Self { retained, snapshots, ..Self::empty() }
+    }
+
     /// Writes a snapshot, unless the log has not grown since the last one.
-    pub(super) fn take_snapshot(&mut self, files: &mut Files<'_>) {
+    pub(super) fn take_snapshot(&mut self, files: &mut Files<'_>) -> Result<(), Interruption> {
         let end_offset = self.producers.end_offset();
         if end_offset > self.last_snapshot_offset {
             let name = file_name(end_offset, SNAPSHOT);
-            files.put_snapshot(&name, self.producers.snapshot());
+            let changed: BTreeSet<_> = self.changed.iter().skip(self.stored).copied().collect();
+            let entries = changed.iter().filter_map(|&id| self.producers.snapshot_entry(id));
+            let snapshot = match self.newest {
+                Some(newest) => files.journals.append(newest, entries)?,
+                None => files.journals.begin(entries.collect()),
+            };
+            files.put(&name, FileContent::Snapshot(snapshot));
+            self.set_newest(snapshot);
             self.snapshots.insert(end_offset, name);
             self.last_snapshot_offset = end_offset;
         }
+        Ok(())
+    }
+
+    /// The producers are those of a snapshot.
+    fn set_newest(&mut self, snapshot: NewSnapshot) {
+        self.newest = Some(snapshot);
+        self.stored = self.changed.len();
+    }
+
+    /// Forgets the producers.
+    fn clear(&mut self, end_offset: i64) {
+        self.producers.clear(end_offset);
+        self.changed.clear();
+        (self.newest, self.stored) = (None, 0);
     }
 
     /// Forgets everything and deletes every snapshot.
     pub(super) fn truncate_fully(&mut self, start_offset: i64, files: &mut Files<'_>) {
-        self.producers.clear(start_offset);
+        self.clear(start_offset);
         for name in std::mem::take(&mut self.snapshots).values() {
             files.remove(name);
         }
@@ -90,16 +151,18 @@ impl ProducerStateManager {
     /// Loads the newest snapshot that can be read, deleting those that cannot.
     fn load(&mut self, log_start_offset: i64, files: &mut Files<'_>) -> Result<(), Interruption> {
         while let Some((&offset, name)) = self.snapshots.last_key_value() {
-            let bytes = match files.get(name) {
-                Some(FileContent::Snapshot(Some(bytes))) => bytes.to_vec(),
-                Some(FileContent::Disk(origin)) => files.read(origin, MAX_SNAPSHOT_BYTES)?,
-                _ => {
-                    let name = String::from_utf8_lossy(name);
-                    return Err(Interruption::limit(format!("{name} is no longer in memory")));
+            let is_loaded = match files.get(name) {
+                Some(&FileContent::Snapshot(snapshot)) => {
+                    self.load_new(snapshot, offset, files)?;
+                    true
                 }
+                Some(FileContent::Disk(origin)) => {
+                    let origin = Rc::clone(origin);
+                    self.load_from_disk(&origin, offset, files)?
+                }
+                _ => false,
             };
-            // Kafka drops producers that were silent for a day; a prediction has no clock.
-            if self.producers.load(&bytes, offset, 0, i64::MAX).is_ok() {
+            if is_loaded {
                 self.last_snapshot_offset = offset;
                 return Ok(());
             }
@@ -110,15 +173,60 @@ impl ProducerStateManager {
         Ok(())
     }
 
+    /// Loads a snapshot that the start has made; nearly always its state is at hand.
+    fn load_new(
+        &mut self,
+        snapshot: NewSnapshot,
+        offset: i64,
+        files: &mut Files<'_>,
+    ) -> Result<(), Interruption> {
+        let retained = self.retained.take().filter(|retained| retained.snapshot == snapshot);
+        let reloaded = retained.and_then(|Retained { mut producers, changed, .. }| {
+            let is_reloaded = producers.reload(&changed, offset, NOW_MS, EXPIRATION_MS);
+            is_reloaded.then_some(producers)
+        });
+        if let Some(producers) = reloaded {
+            self.producers = producers;
+        } else {
+            let mut written = Producers::new(0);
+            written.adopt(files.journals.read(snapshot)?);
+            let bytes = written.snapshot();
+            let loaded = self.producers.load(&bytes, offset, NOW_MS, EXPIRATION_MS);
+            loaded.map_err(LoadError::Snapshot)?;
+        }
+        self.set_newest(snapshot);
+        Ok(())
+    }
+
+    /// Loads a snapshot that was there before the start. Returns whether it can be read.
+    fn load_from_disk(
+        &mut self,
+        origin: &[u8],
+        offset: i64,
+        files: &mut Files<'_>,
+    ) -> Result<bool, Interruption> {
+        let bytes = files.read(origin, MAX_SNAPSHOT_BYTES)?;
+        let entries = bytes.len().saturating_sub(SNAPSHOT_OVERHEAD) / SNAPSHOT_ENTRY_BYTES;
+        files.journals.read_from_disk(origin, entries)?;
+        if self.producers.load(&bytes, offset, NOW_MS, EXPIRATION_MS).is_err() {
+            return Ok(false);
+        }
+        let entries = self.producers.by_id().into_iter().map(SnapshotEntry::from).collect();
+        let snapshot = files.journals.begin(entries);
+        self.set_newest(snapshot);
+        Ok(true)
+    }
+
     fn truncate_and_load(
         &mut self,
         log_start_offset: i64,
         end_offset: i64,
         files: &mut Files<'_>,
     ) -> Result<(), Interruption> {
-        let outside = |&offset: &i64| offset > end_offset || offset <= log_start_offset;
-        let offsets: Vec<_> = self.snapshots.keys().copied().filter(outside).collect();
-        for offset in offsets {
+        let below = self.snapshots.range(..=log_start_offset);
+        let above = self.snapshots.range((Bound::Excluded(end_offset), Bound::Unbounded));
+        let outside: Vec<_> = below.chain(above).map(|(&offset, _)| offset).collect();
+        for offset in outside {
             self.delete(offset, files);
         }
         if end_offset == self.producers.end_offset() {
@@ -127,7 +235,7 @@ impl ProducerStateManager {
             self.last_snapshot_offset = newest.map_or(log_start_offset, |(&offset, _)| offset);
             return Ok(());
         }
-        self.producers.clear(self.producers.end_offset());
+        self.clear(self.producers.end_offset());
         self.load(log_start_offset, files)
     }
 
@@ -148,7 +256,7 @@ impl ProducerStateManager {
             // Kafka takes this for the log of a version that wrote no snapshots.
             for offset in snapshot_at.into_iter().flatten() {
                 self.producers.set_end_offset(offset);
-                self.take_snapshot(&mut reader.files);
+                self.take_snapshot(&mut reader.files)?;
             }
             return Ok(());
         }
@@ -162,14 +270,14 @@ impl ProducerStateManager {
                 let start = base_offset.max(self.producers.end_offset()).max(log_start_offset);
                 self.producers.set_end_offset(start);
                 if snapshot_at.contains(&Some(base_offset)) {
-                    self.take_snapshot(&mut reader.files);
+                    self.take_snapshot(&mut reader.files)?;
                 }
                 let end = (holds_last == Some(base_offset)).then_some(last_offset);
                 self.replay_offsets(reader, names, start, end)?;
             }
         }
         self.producers.set_end_offset(last_offset);
-        self.take_snapshot(&mut reader.files);
+        self.take_snapshot(&mut reader.files)?;
         Ok(())
     }
 
@@ -222,11 +330,11 @@ impl ProducerStateManager {
                 count = count.saturating_add(1);
                 if count.is_multiple_of(MAX_PENDING_BATCHES) {
                     let batches = std::mem::take(&mut pending);
-                    commit(&mut self.producers, batches, &reader.partition)?;
+                    commit(&mut self.producers, batches, &mut self.changed, &reader.partition)?;
                 }
             }
         }
-        commit(&mut self.producers, pending, &reader.partition).map(|_| ())
+        commit(&mut self.producers, pending, &mut self.changed, &reader.partition).map(|_| ())
     }
 }
 

@@ -72,6 +72,7 @@ pub fn rebuild_side_files(
         config,
         codecs: &mut codecs,
         producers: &mut producers,
+        changed: &mut Vec::new(),
         epochs: &mut epochs,
         partition: "",
     }

@@ -78,12 +78,14 @@ pub(super) fn judge(
     })
 }
 
-/// Commits what is pending. Returns the transactions it aborts.
+/// Commits what is pending; `changed` gets the producers. Returns the transactions it aborts.
 pub(super) fn commit(
     producers: &mut Producers,
     pending: Pending,
+    changed: &mut Vec<i64>,
     partition: &str,
 ) -> Result<Vec<AbortedTransaction>, Interruption> {
+    changed.extend(pending.producer_ids());
     producers.commit(pending).map_err(|not_begun| {
         let transaction = not_begun.transaction;
         Interruption::illegal_argument(format!(

@@ -18,6 +18,8 @@ pub(super) struct SegmentRecovery<'a> {
     pub(super) config: &'a IndexConfig,
     pub(super) codecs: &'a mut Codecs,
     pub(super) producers: &'a mut Producers,
+    /// Producers of the batches.
+    pub(super) changed: &'a mut Vec<i64>,
     pub(super) epochs: &'a mut LeaderEpochs,
     pub(super) partition: &'a str,
 }
@@ -72,7 +74,7 @@ impl SegmentRecovery<'_> {
         let Some(batch) = producer_batch(log, frame, info, self.codecs)? else { return Ok(()) };
         let mut pending = Pending::default();
         judge(self.producers, &batch, &mut pending, self.partition)?;
-        for aborted in commit(self.producers, pending, self.partition)? {
+        for aborted in commit(self.producers, pending, self.changed, self.partition)? {
             built.add_aborted(aborted)?;
         }
         Ok(())

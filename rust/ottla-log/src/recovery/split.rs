@@ -37,15 +37,16 @@ pub(super) fn split_segment(
     let whole = log.reader.extent(&names.log)?;
     let mut parts = Vec::new();
     let mut position = 0;
+    let mut file = log.reader.log(&names.log)?;
     while position < whole.size {
-        let part = read_part(&mut log.reader, &names, position)?;
+        let part = read_part(&mut log.reader, &mut file, position)?;
         position = part.end;
         parts.push(part);
     }
     if log.segments.remove(&base_offset).is_some() {
         log.remove_files(&names);
         if parts.iter().all(|part| part.base_offset != base_offset) {
-            log.state.delete(base_offset, &mut log.reader.files);
+            log.delete_snapshot(base_offset);
         }
     }
     for part in parts {
@@ -67,10 +68,9 @@ pub(super) fn split_segment(
 /// The batches from a position on that one segment can hold.
 fn read_part(
     reader: &mut SegmentReader<'_>,
-    names: &SegmentNames,
+    log: &mut SegmentFile<'_>,
     start: u64,
 ) -> Result<Part, Interruption> {
-    let mut log = reader.log(&names.log)?;
     let Some(first) = log.next(start, log.size())? else {
         return Err(Interruption::other(
             "java.util.NoSuchElementException",
@@ -80,7 +80,7 @@ fn read_part(
     let base_offset = log.base_offset(&first, &mut reader.codecs)?;
     let mut part = Part { base_offset, start, end: start, entries: Vec::new() };
     let mut since_entry: u64 = 0;
-    while let Some((end, last_offset)) = read_copy(&mut log, base_offset, part.end)? {
+    while let Some((end, last_offset)) = read_copy(log, base_offset, part.end)? {
         if since_entry > reader.config.index_interval_bytes {
             part.entries.push(OffsetEntry {
                 relative_offset: last_offset.wrapping_sub(base_offset) as i32,

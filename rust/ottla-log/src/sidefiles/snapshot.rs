@@ -42,6 +42,15 @@ pub struct SnapshotEntry {
     pub transaction_first_offset: Option<i64>,
 }
 
+impl SnapshotEntry {
+    /// The same as it is read from a snapshot, which knows no transaction from a negative offset on.
+    #[must_use]
+    pub fn as_stored(self) -> Self {
+        let transaction_first_offset = self.transaction_first_offset.filter(|&first| first >= 0);
+        Self { transaction_first_offset, ..self }
+    }
+}
+
 /// Why bytes are no snapshot. Kafka deletes such a file and reads the next older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields say what they are

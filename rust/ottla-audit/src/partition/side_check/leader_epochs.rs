@@ -6,6 +6,7 @@ use crate::catalogue::severity::Severity;
 use crate::partition::scan::PartitionScan;
 use crate::partition::side_check::proof::Proof;
 use crate::segment::epochs::EpochRun;
+use std::collections::BTreeSet;
 
 /// Compares `leader-epoch-checkpoint` with the epochs of the batches; returns findings with the index
 /// of their segment.
@@ -22,6 +23,7 @@ pub(crate) fn compare(
         .collect();
     let check = EpochCheck {
         entries,
+        listed: entries.iter().map(|&(epoch, _)| epoch).collect(),
         stopped_cleanly: scan.segments.last().is_some_and(|s| s.context.stopped_cleanly),
         // In a log without missing offsets every offset has a batch, and so an epoch.
         is_whole: !proof.is_compacted && !proof.is_damaged && scan.holes == 0,
@@ -37,6 +39,8 @@ pub(crate) fn compare(
 /// The entries of `leader-epoch-checkpoint`, to be compared with batches.
 struct EpochCheck<'a> {
     entries: &'a [(i32, i64)],
+    /// Their epochs.
+    listed: BTreeSet<i32>,
     stopped_cleanly: bool,
     is_whole: bool,
 }
@@ -66,7 +70,7 @@ impl EpochCheck<'_> {
 
     /// Returns the finding about batches for which the checkpoint has another epoch.
     fn other_epoch(&self, run: &EpochRun, epoch: i32, start: i64) -> Finding {
-        let is_listed = self.entries.iter().any(|&(listed, _)| listed == run.epoch);
+        let is_listed = self.listed.contains(&run.epoch);
         let message = format!(
             "the batches from offset {} on have leader epoch {}, but according to leader-epoch-checkpoint epoch {epoch}, which starts at {start}, continues there",
             run.start_offset, run.epoch
