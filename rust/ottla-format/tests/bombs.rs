@@ -175,6 +175,93 @@ fn a_size_that_lies_takes_no_memory() {
     }
 }
 
+/// Lines of JSON, which shrink as records do.
+fn ordinary(codec: Compression, length: usize) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(length + 64);
+    let mut number: u64 = 0;
+    while lines.len() < length {
+        let (user, amount) = (number.wrapping_mul(number) % 1_000_003, number % 977);
+        let line =
+            format!("{{\"id\":{},\"user\":\"u{user}\",\"amount\":{amount}}}\n", number * 7919);
+        lines.extend_from_slice(line.as_bytes());
+        number += 1;
+    }
+    lines.truncate(length);
+    Codecs::new(Limits::default()).compress(codec, None, 2, &lines).expect("compresses")
+}
+
+/// Bombs of a payload or of several blocks, by their codec.
+fn bombs() -> [(&'static str, Compression, Vec<u8>); 5] {
+    [
+        ("gzip", Gzip, zeros(Gzip, 65 * MIB)),
+        ("zstd", Zstd, zeros(Zstd, 65 * MIB)),
+        ("lz4", Lz4, zeros(Lz4, 65 * MIB)),
+        ("lz4 of 4 MiB blocks", Lz4, lz4_of_large_blocks(17)),
+        ("snappy of 1 MiB blocks", Snappy, snappy_of_large_blocks(65)),
+    ]
+}
+
+#[test]
+fn one_bomb_after_the_other_takes_no_memory_anew() {
+    let _guard = alone();
+    for (name, codec, bomb) in bombs() {
+        let small = zeros(codec, 100);
+        let mut codecs = Codecs::new(Limits::default());
+        assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+        let region = Region::new(ALLOCATOR);
+        for _ in 0..8 {
+            assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+            assert_eq!(codecs.decompress(codec, 2, &small).map(<[u8]>::len), Ok(100), "{name}");
+        }
+        let taken = region.change().bytes_allocated;
+        assert!(taken < MIB, "{name}: {taken} bytes");
+    }
+}
+
+#[test]
+fn what_a_bomb_has_filled_is_given_back_once_others_have_made_as_much() {
+    let _guard = alone();
+    for (name, codec, bomb) in bombs() {
+        let honest = zeros(codec, 4 * MIB);
+        let region = Region::new(ALLOCATOR);
+        let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
+        let mut codecs = Codecs::new(Limits::default());
+        assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+        for _ in 0..17 {
+            assert_eq!(codecs.decompress(codec, 2, &honest).map(<[u8]>::len), Ok(4 * MIB));
+        }
+        assert!(held() <= KEPT_ARENA_BYTES + MIB, "{name}: {} bytes", held());
+    }
+}
+
+#[test]
+fn a_bomb_costs_no_more_than_as_many_ordinary_bytes_as_the_bound() {
+    let _guard = alone();
+    for (name, codec, bomb) in bombs() {
+        let bound = Limits::default().decompressed(bomb.len()) as usize;
+        let piece = ordinary(codec, 4 * MIB);
+        let mut codecs = Codecs::new(Limits::default());
+        let (mut refused, mut inflated) = (f64::MAX, f64::MAX);
+        // In turn, and at the best of the rounds; more of them where the machine is busy.
+        for round in 0..20 {
+            let start = Instant::now();
+            for _ in 0..3 {
+                assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+            }
+            refused = refused.min(start.elapsed().as_secs_f64() / 3.0);
+            let start = Instant::now();
+            for _ in 0..bound.div_ceil(4 * MIB) {
+                assert_eq!(codecs.decompress(codec, 2, &piece).map(<[u8]>::len), Ok(4 * MIB));
+            }
+            inflated = inflated.min(start.elapsed().as_secs_f64());
+            if round >= 2 && refused <= 1.3 * inflated {
+                break;
+            }
+        }
+        assert!(refused <= 1.3 * inflated, "{name}: {refused} s, ordinary bytes {inflated} s");
+    }
+}
+
 #[test]
 fn a_huge_payload_leaves_no_more_than_the_arena_keeps() {
     let _guard = alone();

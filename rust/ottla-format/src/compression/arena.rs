@@ -2,6 +2,10 @@
 
 use crate::limits::KEPT_ARENA_BYTES;
 
+/// What inflating the smallest payload counts for: calling a codec takes as long as making so many
+/// bytes.
+const MIN_INFLATED_BYTES: usize = 4 << 10;
+
 /// Why a payload is refused; the caller knows the codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -16,6 +20,8 @@ pub(super) enum Fault {
 pub(super) struct Arena {
     bytes: Vec<u8>,
     limit: usize,
+    /// Bytes that may be inflated before the memory that a refused payload has filled is given back.
+    kept_for: usize,
 }
 
 impl Arena {
@@ -32,10 +38,24 @@ impl Arena {
 
     pub(super) fn start(&mut self, limit: u64) {
         self.limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        self.trim();
+        if self.kept_for == 0 {
+            self.trim();
+        }
+    }
+
+    /// A payload was inflated to so many bytes.
+    pub(super) fn inflated(&mut self, bytes: usize) {
+        self.kept_for = self.kept_for.saturating_sub(bytes.max(MIN_INFLATED_BYTES));
+    }
+
+    /// A payload was refused beyond the bound, and the next one may be. Fresh pages for each would
+    /// take longer than inflating, so they are kept until as much was inflated of others.
+    pub(super) fn refused(&mut self) {
+        self.kept_for = self.bytes.len();
     }
 
     pub(super) fn trim(&mut self) {
+        self.kept_for = 0;
         if self.bytes.len() > KEPT_ARENA_BYTES {
             self.bytes.truncate(KEPT_ARENA_BYTES);
             self.bytes.shrink_to_fit();

@@ -82,10 +82,15 @@ impl Codecs {
                 inflated => inflated,
             },
         };
-        self.inflated = inflated.map_err(|fault| match fault {
-            Fault::TooLarge => ErrorKind::DecompressedTooLarge { limit: self.arena.limit() as u64 },
+        let length = inflated.map_err(|fault| match fault {
+            Fault::TooLarge => {
+                self.arena.refused();
+                ErrorKind::DecompressedTooLarge { limit: self.arena.limit() as u64 }
+            }
             Fault::Undecodable | Fault::Unusual => ErrorKind::Undecodable { codec: codec as u8 },
         })?;
+        self.arena.inflated(length);
+        self.inflated = length;
         Ok(self.inflated())
     }
 
@@ -103,6 +108,7 @@ impl Codecs {
             return Some(payload);
         }
         self.inflated = self.at_once(codec, magic, payload).ok()?;
+        self.arena.inflated(self.inflated);
         Some(self.inflated())
     }
 
@@ -207,8 +213,9 @@ impl Codecs {
         }
     }
 
-    /// Frees what the arena holds above [`KEPT_ARENA_BYTES`](crate::limits::KEPT_ARENA_BYTES), as every call of [`Self::decompress`]
-    /// does first. For a thread that goes idle after a large payload.
+    /// Frees what the arena holds above [`KEPT_ARENA_BYTES`](crate::limits::KEPT_ARENA_BYTES), as
+    /// calls of [`Self::decompress`] do first, but for those that follow on a payload refused beyond
+    /// the bound. For a thread that goes idle after a large payload.
     pub fn trim(&mut self) {
         self.arena.trim();
     }
