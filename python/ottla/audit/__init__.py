@@ -7,6 +7,7 @@ by `ottla.logs`.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.findings import Finding
@@ -15,7 +16,7 @@ from ottla.audit.plan.plan import SPLIT_BYTES, plan_audit
 from ottla.audit.result.result import AuditResult, Summary
 from ottla.audit.result.tables import Table
 from ottla.audit.run.pace import Progress
-from ottla.audit.run.threads import ThreadRunner, default_threads
+from ottla.audit.run.threads import MAX_THREADS, ThreadRunner, default_threads
 from ottla.logs.columns import Column
 from ottla.logs.reading import Damage, Isolation, read_partition
 from ottla.logs.rebuild import RebuiltPartition, rebuild_side_files
@@ -100,10 +101,10 @@ def audit(
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads is {threads}, must be at least 1")
-    if max_mb_per_s is not None and not max_mb_per_s > 0:
-        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be above 0")
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
+    if max_mb_per_s is not None and not 0 < max_mb_per_s < inf:
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be finite and above 0")
     threads = threads or default_threads()
     if split_bytes is None and threads > 1:
         split_bytes = SPLIT_BYTES

@@ -70,7 +70,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        error.show()
+        _show(error)
         return USAGE_ERROR
     except StorageError as error:
         click.echo(f"ottla: {error}", err=True)
@@ -85,11 +85,30 @@ def run(arguments: Sequence[str]) -> int:
     except (MissingDependencyError, SparkError) as error:
         click.echo(f"ottla: {error}", err=True)
         return IO_ERROR
+    except click.ClickException as error:
+        _show(error)
+        return IO_ERROR
     except OSError as error:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)!s}: "
         click.echo(f"ottla: {place}{error.strerror or error}", err=True)
         return IO_ERROR
+    except Exception as error:
+        # The outermost loop: Python's own status would be that of warnings.
+        if sys.flags.dev_mode:
+            raise
+        click.echo(
+            f"ottla: internal error: {type(error).__name__}: {error}; please report it"
+            " (python -X dev shows where)",
+            err=True,
+        )
+        return IO_ERROR
     return status if isinstance(status, int) else 0
+
+
+def _show(error: click.ClickException) -> None:
+    """Prints an error of the command line, which may repeat an argument that is not UTF-8."""
+    text = error.format_message().encode("utf-8", "backslashreplace").decode()
+    click.UsageError(text, getattr(error, "ctx", None)).show()
 
 
 def _discard_stdout() -> None:

@@ -10,7 +10,8 @@ import click
 from ottla.audit import AuditResult, Level
 from ottla.audit import audit as audit_sources
 from ottla.audit.judge.context import TopicConfigs, parse_topic_config
-from ottla.cli.options import storage_option
+from ottla.audit.run.threads import MAX_THREADS
+from ottla.cli.options import Rate, Verb, storage_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     return value
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path())
 @click.option(
     "--level",
@@ -71,12 +72,12 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
 )
 @click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MAX_THREADS),
     help="Files, or parts of large files, to scan in parallel.  [default: one per core]",
 )
 @click.option(
     "--max-mb-per-s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Rate(),
     help="Limit on reading, over all threads, to spare a broker in use.",
 )
 @click.option(

@@ -9,11 +9,12 @@ import textwrap
 import click
 
 from ottla.audit.catalogue.explain import CauseExplanation, Explanation, catalogue, causes, going_on
+from ottla.cli.options import Verb
 from ottla.records import profile_differences, release_differences
 from ottla.severity import SEVERITIES
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("name", required=False)
 @click.option(
     "--profiles",

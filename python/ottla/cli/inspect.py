@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ottla.audit.result.tables import json_line
-from ottla.cli.options import storage_option
+from ottla.cli.options import OFFSET, Verb, storage_option
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
 from ottla.logs.names import classify, display
 from ottla.logs.segment import batch_chunks, find_offset, record_chunks
@@ -27,10 +27,10 @@ CURRENT_MAGIC = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--records", is_flag=True, help="Print records instead of batches.")
-@click.option("--offset", type=click.IntRange(min=0), help="Offset of the log to start at.")
+@click.option("--offset", type=OFFSET, help="Offset of the log to start at.")
 @storage_option
 @click.option(
     "--format",

@@ -11,7 +11,7 @@ import click
 
 from ottla.audit.result.tables import json_line, jsonable
 from ottla.cli.inspect import record_line, time_text
-from ottla.cli.options import storage_option
+from ottla.cli.options import OFFSET, Verb, storage_option
 from ottla.errors import NotAPartitionError
 from ottla.logs.columns import RECORD_COLUMNS
 from ottla.logs.names import INTERNAL_TOPICS, display, parse_partition_name
@@ -36,7 +36,7 @@ COLUMNS = tuple(
 )
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("directory", metavar="DIRECTORY", type=click.Path())
 @click.option(
     "--isolation",
@@ -45,8 +45,8 @@ COLUMNS = tuple(
     show_default=True,
     help="All records, or only those that are not part of an aborted or open transaction.",
 )
-@click.option("--from", "from_offset", type=click.IntRange(min=0), help="First offset to read.")
-@click.option("--to", "to_offset", type=click.IntRange(min=0), help="Offset to stop before.")
+@click.option("--from", "from_offset", type=OFFSET, help="First offset to read.")
+@click.option("--to", "to_offset", type=OFFSET, help="Offset to stop before.")
 @click.option(
     "--format",
     "form",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from ottla.cli.options import storage_option
+from ottla.cli.options import Verb, storage_option
 from ottla.logs.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
 from ottla.storage.directory import check_new_directory as check_target
 
 INCOMPLETE = 2
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--output",
@@ -29,7 +29,7 @@ INCOMPLETE = 2
 )
 @click.option(
     "--index-interval-bytes",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=0, max=2**31 - 1),
     default=DEFAULT_INDEX_INTERVAL_BYTES,
     show_default=True,
     help="Bytes of batches between two index entries, the topic's index.interval.bytes.",

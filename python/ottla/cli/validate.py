@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ottla.cli.options import storage_option
+from ottla.cli.options import Verb, storage_option
 from ottla.errors import OttlaError, StorageError
 from ottla.logs.names import display
 from ottla.records import TopicConfig, validate, validate_stored
@@ -61,7 +61,7 @@ class _ReadFailure:
     reason: str
 
 
-@click.command("validate")
+@click.command("validate", cls=Verb)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--config",

@@ -31,9 +31,11 @@ def full_path(source: Source) -> bytes:
     (b's3a://bucket/logs', b'/var/lib/kafka')
 
     Raises:
-        StorageError: the scheme is not that of an object store.
+        StorageError: the path is empty, or its scheme is not that of an object store.
     """
     path = os.fsencode(source)
+    if not path:
+        raise StorageError("the path is empty: . is the working directory")
     match = _WITH_SCHEME.fullmatch(path)
     if match is None or os.path.lexists(path):
         return os.path.abspath(path)

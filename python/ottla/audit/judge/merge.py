@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ottla.storage import Files, Place
 
 
+_MAX_DIGITS = 18
+"""Of a number that an int64 holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
     """Consecutive files of a log, and everything known about them."""
@@ -144,7 +148,9 @@ def _transaction_indexes(
 
 def _count(value: str | None) -> int | None:
     """Returns a number of bytes; None if there is none, or it is none."""
-    return int(value) if value is not None and value.isascii() and value.isdigit() else None
+    if value is None or not (value.isascii() and value.isdigit()) or len(value) > _MAX_DIGITS:
+        return None
+    return int(value)
 
 
 def _bool(value: str | None) -> bool | None:

@@ -68,7 +68,8 @@ def _write_parquet(table: Table, path: str) -> None:
     import pyarrow.parquet as pq
 
     schema = pa.table(arrow_stream(table.columns, [])).schema
-    with pq.ParquetWriter(path, schema) as writer:
+    # Its path need not be UTF-8, and pyarrow takes no other.
+    with open(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
         pieces: list[Any] = []
         size = 0
         for batch in table.arrow_batches():

@@ -84,6 +84,10 @@ class _FileState:
             return True, self.chunks.pop(self.joined)
 
 
+MAX_THREADS = 1024
+"""More than any disk serves at once; each takes some 10 MB."""
+
+
 class ThreadRunner:
     """Runs a plan with threads of this process.
 
