@@ -912,6 +912,7 @@ class Recovery:
     exposed: Final[list[tuple[int, int, int]]]
     files_deleted: Final[list[bytes]]
     files_created: Final[list[bytes]]
+    snapshots_rewritten: Final[list[bytes]]
     def __eq__(self, other: object, /) -> bool: ...
 
 @final

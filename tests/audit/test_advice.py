@@ -8,9 +8,16 @@ from pathlib import Path
 import ottla
 import pytest
 from ottla.audit.advice.deed import Deed
-from support.logs import segment_name, write_log_directory
-from support.small_log import write_checkpoint
-from support.starts import follow, partitions_of, readable_offsets, start
+from support.logs import TIMESTAMP, segment_name, write_log_directory
+from support.small_log import (
+    PARTITION,
+    SnapshotEntry,
+    producer_batches,
+    producer_snapshot,
+    write_checkpoint,
+    write_orders,
+)
+from support.starts import expected_start, follow, partitions_of, readable_offsets, start
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
@@ -62,6 +69,7 @@ def check_by_following(advice: Sequence[Deed], log_directory: Path, scratch: Pat
     for number, deed in enumerate(advice):
         copy = copied(log_directory, scratch / str(number))
         follow(deed, copy)
+        expected = {name: expected_start(copy / name) for name in names}
         after = start(copy, before)
         prices = {f"{price.topic}-{price.partition}": price for price in deed.partitions}
         assert prices.keys() <= before.keys()
@@ -79,6 +87,12 @@ def check_by_following(advice: Sequence[Deed], log_directory: Path, scratch: Pat
                 lost,
             ), (deed.deed, name)
             assert price.readable_offsets == len(before[name]), (deed.deed, name)
+            if result.opens is not None:
+                told = price.as_expected
+                opens, log_end_offset, producers = expected[name]
+                assert (told.opens, told.log_end_offset) == (opens, log_end_offset), name
+                assert price.producers in (producers, None), (deed.deed, name)
+                assert price.producers is not None or price.is_put_aside
         refusals = sum(result.opens is False for result in after.values())
         losses = sum(len(before[name] - after[name].readable) for name in names)
         costs.append(refusals * REFUSAL + losses)
@@ -142,6 +156,51 @@ def test_a_start_that_only_cuts_off_more_by_any_deed_is_best_left_alone(
     assert (price.topic, price.partition, price.opens) == ("orders", 0, True)
     assert (price.readable_offsets, price.readable_offsets_lost) == (21, 6)
     check_by_following(advice, kafka, tmp_path / "tried")
+
+
+def write_log_with_snapshot(directory: Path, snapshot: bytes) -> Path:
+    """Write one partition with one producer, and one snapshot, after a clean stop."""
+    write_orders(directory, first=producer_batches(0, 3, 6))
+    (directory / CLEAN_SHUTDOWN).touch()
+    (directory / PARTITION / segment_name(9, "snapshot")).write_bytes(snapshot)
+    return directory
+
+
+def test_the_only_snapshot_is_left_where_the_start_does_without_it_and_reads_the_log(
+    tmp_path: Path,
+) -> None:
+    """Without any snapshot a start after a clean stop takes it that there never was a producer."""
+    log_directory = write_log_with_snapshot(tmp_path / "kafka", b"no snapshot")
+    (nothing,) = advice = advice_for(log_directory)
+    (price,) = nothing.partitions
+    assert nothing.deed == "nothing"
+    assert (price.producers, price.side_files_mended) == (1, (segment_name(9, "snapshot"),))
+    check_by_following(advice, log_directory, tmp_path / "tried")
+
+
+def test_a_wrong_snapshot_is_not_deleted_without_the_producers_being_read_from_the_log(
+    tmp_path: Path,
+) -> None:
+    entry = SnapshotEntry(
+        producer_id=7,
+        producer_epoch=0,
+        last_sequence=5,
+        last_offset=8,
+        offset_delta=2,
+        timestamp=TIMESTAMP + 8,
+    )
+    log_directory = write_log_with_snapshot(tmp_path / "kafka", producer_snapshot([entry]))
+    nothing, mend = advice = advice_for(log_directory)
+    assert [price.side_files_mended for price in nothing.partitions] == [()]
+    assert {path for _, path in operations_of(mend)} == {
+        f"{PARTITION}/{segment_name(9, 'snapshot')}",
+        f"{PARTITION}/{segment_name(9, 'index')}",
+    }
+    assert [price.producers for price in mend.partitions] == [1]
+    follow(mend, copied(log_directory, tmp_path / "by-hand"))
+    after = ottla.predict_recovery(tmp_path / "by-hand" / "log" / PARTITION, clean=True)
+    assert [producer.last_sequence for producer in after.producers] == [8]
+    check_by_following(advice, log_directory, tmp_path / "tried")
 
 
 # What helps

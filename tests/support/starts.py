@@ -58,6 +58,15 @@ def follow(deed: Deed, log_directory: Path) -> None:
             path.unlink()
 
 
+def expected_start(partition: Path) -> tuple[bool, int | None, int]:
+    """Whether a start that believes the checkpoint opens a partition, where it ends, producers."""
+    if not partition.is_dir():
+        return False, None, 0
+    clean = (partition.parent / ".kafka_cleanshutdown").exists()
+    after = ottla.predict_recovery(partition, clean=clean, recovery_point=None)
+    return after.opens, after.log_end_offset, len(after.producers)
+
+
 def start(
     log_directory: Path, partitions: Mapping[str, frozenset[int]], *, recovery_point: int | None = 0
 ) -> dict[str, AfterStart]:

@@ -91,7 +91,7 @@ def _of_log_directory(
     else:
         yield "What was tried, the best first; the broker must be stopped:"
         for number, deed in enumerate(deeds[:DEEDS_SHOWN], 1):
-            yield f"{number}. {what_to_do(deed.operations)}: {price_of(deed)}."
+            yield f"{number}. {what_to_do(deed.operations)}: {price_of(deed, deeds)}."
     if best.partitions_not_priced:
         yield (
             "Other partitions of this log directory were not looked at: audit all of it before"
@@ -99,8 +99,8 @@ def _of_log_directory(
         )
 
 
-def price_of(deed: Deed) -> str:
-    """What a deed costs."""
+def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
+    """What a deed costs, as far as producers are concerned beside other deeds."""
     prices = deed.partitions
     moved = {operation.path for operation in deed.operations if operation.operation == "move"}
     parts = []
@@ -130,7 +130,25 @@ def price_of(deed: Deed) -> str:
         parts.append(
             f"read_committed consumers receive aborted records of {count(exposed, 'transaction')}"
         )
+    if forgotten := _forgotten(prices, others):
+        parts.append(
+            f"forgets {count(forgotten, 'producer')}: the broker no longer recognizes their"
+            " duplicates, nor knows their open transactions"
+        )
     return "; ".join(parts) or f"{listed([_name(p) for p in aside], PARTITIONS_SHOWN)} put aside"
+
+
+def _forgotten(prices: Sequence[PartitionPrice], others: Sequence[Deed]) -> int:
+    """Producers that some other deed keeps, in partitions that open."""
+    most: dict[str, int] = {}
+    for deed in others:
+        for price in deed.partitions:
+            most[_name(price)] = max(most.get(_name(price), 0), price.producers or 0)
+    return sum(
+        most.get(_name(price), 0) - (price.producers or 0)
+        for price in prices
+        if price.as_expected.opens and not price.as_expected.gone and price.producers is not None
+    )
 
 
 def _cut(prices: Sequence[PartitionPrice], *, is_alone: bool) -> str:

@@ -31,13 +31,13 @@ DERIVED = ("index-mismatch", "timeindex-mismatch", "txnindex-mismatch", "snapsho
 
 SEE_NEXT_START = "See the next start below."
 
-
 RESTORE = "Restore the partition from another replica, if one has these records."
 
 HARMLESS = ("opens", "exposes-aborted")
 """Outcomes of a start that take no record."""
 
 REPLICAS_SHOWN = 3
+FILES_SHOWN = 3
 
 
 class Remedies:
@@ -93,23 +93,31 @@ class Remedies:
 
     def _derived(self, finding: Mapping[str, Any]) -> str:
         directory, file = os.path.split(finding["file"])
-        path = f"{os.path.basename(directory)}/{file}"
-        stem = path.split(".", 1)[0]
-        above = os.path.dirname(os.path.join(self._base, directory))
-        deeds = self._deeds.get(above, [])
-        wanted = path if file.endswith(".snapshot") else f"{stem}.index"
-        nothing = next((deed for deed in deeds if not deed.operations), None)
-        for deed in deeds:
-            paths = [o.path for o in deed.operations if o.operation == "delete"]
-            mine = [path for path in paths if path.split(".", 1)[0] == stem]
-            if wanted not in mine or nothing is None:
+        above, inside = os.path.split(os.path.join(self._base, directory))
+        is_snapshot = file.endswith(".snapshot")
+        nothing = None
+        for deed in sorted(self._deeds.get(above, ()), key=lambda deed: len(deed.operations)):
+            prices = [p for p in deed.partitions if f"{p.topic}-{p.partition}" == inside]
+            nothing = nothing or deed
+            if not any(file in price.side_files_mended for price in prices):
                 continue
+            if not deed.operations:
+                does = "deletes it and reads the log instead" if is_snapshot else "makes it anew"
+                return f"Nothing: the next start {does}."
             if any(nothing.cost.expected):
                 return SEE_NEXT_START
-            names = listed([os.path.basename(path) for path in mine], len(mine))
+            paths = [o.path for o in deed.operations if o.path.startswith(f"{inside}/")]
+            names = listed([os.path.basename(path) for path in paths], FILES_SHOWN)
+            anew = "reads the log instead" if is_snapshot else "makes the file anew from the log"
             return (
-                f"Delete {names} while the broker is stopped: the next start makes the file anew"
-                " from the log. This was tried, and no readable record is lost."
+                f"Delete {names} while the broker is stopped: the next start {anew}. This was"
+                " tried: no readable record is lost, and no producer is forgotten."
+            )
+        if is_snapshot:
+            return (
+                "Do not delete it: the next start would then forget producers with their open"
+                " transactions, or cut off records. Stop the broker, and replace the file by the"
+                " one that ottla rebuild writes."
             )
         return (
             "Leave the file as it is: without it the next start would read the segment from its"

@@ -91,6 +91,8 @@ class RecoveryPrediction:
     files_deleted: tuple[str, ...]
     """Files that are deleted, or renamed to be deleted a minute later."""
     files_created: tuple[str, ...]
+    snapshots_rewritten: tuple[str, ...]
+    """Snapshots that were there, could not be read, and are written anew."""
 
     @property
     def segments_deleted(self) -> tuple[str, ...]:
@@ -310,6 +312,7 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
         exposed=tuple(after.exposed),
         files_deleted=tuple(display(file) for file in after.files_deleted),
         files_created=tuple(display(file) for file in after.files_created),
+        snapshots_rewritten=tuple(display(file) for file in after.snapshots_rewritten),
     )
 
 

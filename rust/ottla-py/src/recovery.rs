@@ -105,6 +105,7 @@ pub(crate) struct Recovery {
     exposed: Vec<Transaction>,
     files_deleted: Vec<Vec<u8>>,
     files_created: Vec<Vec<u8>>,
+    snapshots_rewritten: Vec<Vec<u8>>,
 }
 
 impl From<recovery::Recovery> for Recovery {
@@ -144,6 +145,7 @@ impl From<recovery::Recovery> for Recovery {
             exposed: exposed.collect(),
             files_deleted: recovery.files_deleted,
             files_created: recovery.files_created,
+            snapshots_rewritten: recovery.snapshots_rewritten,
             rebuilt: recovery
                 .segments
                 .into_iter()

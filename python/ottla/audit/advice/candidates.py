@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ottla.audit.advice.deed import DeedName
-    from ottla.audit.advice.trial import Directory
+    from ottla.audit.advice.trial import Directory, Trial
     from ottla.logs.inventory import FileEntry
-    from ottla.logs.recovery import RecoveryPrediction
 
 INDEX_FINDINGS = ("index-mismatch", "timeindex-mismatch", "txnindex-mismatch")
 """Findings about files that a start makes anew where the `.index` of the segment is missing."""
+
+SNAPSHOT_FINDING = "snapshot-mismatch"
 
 MAX_SEGMENTS_MOVED = 8
 """Segments that are tried without, one after the other."""
@@ -54,6 +55,8 @@ class Candidate(NamedTuple):
 
     def beside(self, other: Candidate) -> Candidate:
         """Both."""
+        if not (self.operations and other.operations):
+            return self if self.operations else other
         operations = self.operations | other.operations
         deed = self.deed if self.deed == other.deed else "several"
         if deed == "several" and all(o.operation == "delete" for o in operations):
@@ -65,9 +68,7 @@ NOTHING = Candidate("nothing", frozenset())
 MOVE_PARTITION = Candidate("move-partition", frozenset([FileOperation("move")]))
 
 
-def candidates(
-    directory: Directory, nothing: RecoveryPrediction, named: Sequence[Named]
-) -> list[Candidate]:
+def candidates(directory: Directory, nothing: Trial, named: Sequence[Named]) -> list[Candidate]:
     """What may help where a start refuses a partition, cuts its log, or exposes aborted records.
 
     Args:
@@ -80,22 +81,35 @@ def candidates(
     return [candidate for candidate in found if candidate.operations]
 
 
-def mends(names: Sequence[bytes], named: Sequence[Named]) -> Candidate | None:
-    """What has a start make the files anew that findings say are wrong, if there are any."""
+def wrong_side_files(names: Sequence[bytes], named: Sequence[Named]) -> tuple[bytes, ...]:
+    """The files that findings say are wrong, and that a start can make anew or do without."""
     wrong = [n.file for n in named if n.finding in INDEX_FINDINGS]
-    snapshots = [n.file for n in named if n.finding == "snapshot-mismatch" and n.file in names]
-    indexes = _indexes(names, {_stem(file) for file in wrong}, also=wrong)
-    if indexes.operations and snapshots:
-        return indexes.beside(_deletes("delete-snapshot", snapshots))
-    if snapshots:
-        return _deletes("delete-snapshot", snapshots)
-    return indexes if indexes.operations else None
+    wrong += [n.file for n in named if n.finding == SNAPSHOT_FINDING and n.file in names]
+    return tuple(dict.fromkeys(wrong))
+
+
+def mends(
+    names: Sequence[bytes], segments: Sequence[FileEntry], wrong: Sequence[bytes]
+) -> list[Candidate]:
+    """What may have a start make wrong side files anew.
+
+    Whether it does has to be tried: without any snapshot, a start after a clean stop forgets all
+    producers, but one that reads the last segment from its beginning takes a snapshot of them.
+    """
+    snapshots = [name for name in wrong if name.endswith(b".snapshot")]
+    others = [name for name in wrong if name not in snapshots]
+    indexes = _indexes(names, {_stem(file) for file in others}, also=others)
+    without = _deletes("delete-snapshot", snapshots)
+    last = _indexes(names, [_stem(file.name) for file in segments][-1:])
+    found = [indexes, without, without.beside(last), indexes.beside(without)]
+    found.append(indexes.beside(without).beside(last))
+    return [candidate for candidate in dict.fromkeys(found) if candidate.operations]
 
 
 def _candidates(
     names: Sequence[bytes],
     segments: Sequence[FileEntry],
-    nothing: RecoveryPrediction,
+    nothing: Trial,
     named: Sequence[Named],
 ) -> Iterator[Candidate]:
     stems = [_stem(file.name) for file in segments]
@@ -109,9 +123,9 @@ def _candidates(
     yield _indexes(names, {*last, *exposing})
     yield _indexes(names, stems)
     snapshots = _deletes("delete-snapshot", _of_kind(names, "producer-snapshot"))
-    if not nothing.opens or any(n.finding == "snapshot-mismatch" for n in named):
+    if not nothing.effect.opens or any(n.finding == SNAPSHOT_FINDING for n in named):
         yield snapshots
-    if not nothing.opens and LEADER_EPOCHS in names:
+    if not nothing.effect.opens and LEADER_EPOCHS in names:
         epochs = _deletes("delete-leader-epochs", [LEADER_EPOCHS])
         yield epochs
         # A segment that is read from its beginning shows its epochs again.

@@ -85,6 +85,11 @@ class PartitionPrice:
     """Of these, those inside it, in bytes that are cut off before its end."""
     exposed_transactions: int
     """Aborted transactions whose records read_committed consumers get."""
+    producers: int | None
+    """Producers whose sequence numbers and open transactions the broker then knows, as expected;
+    None: it is put aside, and was not looked into."""
+    side_files_mended: tuple[str, ...]
+    """Wrong side files that the start, as expected, makes anew or does without."""
     expected: Mapping[str, Any] | None
     """`opens`, `is_put_aside`, `log_end_offset`, `readable_offsets_lost`, `readable_offsets_cut`
     and `exposed_transactions` of the start to be expected, where they are others: the recovery

@@ -180,11 +180,13 @@ def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes,
                 left=readable,
                 exposed_transactions=0,
                 leader_epochs=0,
+                producers=None,
+                mended=(),
             )
             nothing = Option(NOTHING, effect, replace(effect, is_put_aside=False))
             clean = partition.stopped_cleanly
             settled[partition.directory] = PartitionOptions(
-                clean, readable, nothing, nothing, None, 0, 0
+                clean, readable, nothing, nothing, None, 0
             )
     return settled
 
@@ -216,7 +218,7 @@ def _deeds(
     known = list(_known(requests, answers))
     sound, unknown = places.counts(path, requests)
     counts = sound, unknown + len(requests) - len(known)
-    if all(options.nothing.is_fine and options.mend is None for _, options in known):
+    if all(_is_settled(options) for _, options in known):
         return []
     choices: list[tuple[Choice, tuple[Operation, ...]]] = [
         ([(r, o, o.nothing) for r, o in known], ()),
@@ -243,6 +245,11 @@ def _deeds(
     )
 
 
+def _is_settled(options: PartitionOptions) -> bool:
+    """Whether there is nothing to tell of a partition."""
+    return options.nothing.is_fine and options.mend is None and not options.nothing.expected.mended
+
+
 def _known(
     requests: Sequence[AdviceRequest], answers: Mapping[bytes, Answer]
 ) -> Iterator[tuple[AdviceRequest, PartitionOptions]]:
@@ -258,7 +265,7 @@ def _touched(choices: Iterable[tuple[Choice, Any]]) -> set[bytes]:
         request.partition.directory
         for choice, _ in choices
         for request, _, option in choice
-        if option.candidate.operations or not option.is_fine
+        if option.candidate.operations or not option.is_fine or option.expected.mended
     }
 
 
@@ -312,11 +319,14 @@ def _price(start: StartRequest, options: PartitionOptions, option: Option) -> Pa
         readable_offsets_lost=effect.readable_offsets_lost,
         readable_offsets_cut=effect.readable_offsets_cut,
         exposed_transactions=effect.exposed_transactions,
-        expected=None if expected == effect else _expected(expected),
+        producers=expected.producers,
+        side_files_mended=tuple(display(name) for name in expected.mended),
+        expected=None if _told(expected) == _told(effect) else _told(expected),
     )
 
 
-def _expected(effect: Effect) -> dict[str, Any]:
+def _told(effect: Effect) -> dict[str, Any]:
+    """What is told of an effect beside that at worst."""
     return {
         "opens": effect.opens,
         "is_put_aside": effect.is_put_aside,

@@ -15,9 +15,10 @@ from ottla.audit.advice.candidates import (
     Named,
     candidates,
     mends,
+    wrong_side_files,
 )
 from ottla.audit.advice.deed import Cost
-from ottla.audit.advice.trial import Directory, Effect, Start, moved_away
+from ottla.audit.advice.trial import Directory, Effect, Start, Trial, moved_away
 from ottla.logs.names import CLUSTER_METADATA, LOG_START_OFFSETS, RECOVERY_POINTS
 from ottla.storage import reason_of
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ottla.audit.judge.restarts import StartRequest
     from ottla.logs.checkpoints import Checkpoints
     from ottla.logs.inventory import Partition
-    from ottla.logs.recovery import RecoveryPrediction
     from ottla.storage import Files
 
 MAX_TRIALS = 40
@@ -65,8 +65,9 @@ class Option:
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """By cost; then by leader epochs that are forgotten, and by what has to be done."""
-        return (*self.cost, -self.expected.leader_epochs, len(self.candidate.operations))
+        """By cost; then by producers and leader epochs that are forgotten, and by what is done."""
+        known = self.expected.producers or 0, self.expected.leader_epochs
+        return (*self.cost, *(-number for number in known), len(self.candidate.operations))
 
 
 def _cost(effect: Effect) -> tuple[int, int, int]:
@@ -85,9 +86,7 @@ class PartitionOptions:
     best: Option
     """Never worse than `nothing`."""
     mend: Option | None
-    """What makes side files anew that are wrong, as good as nothing for the records."""
-    mend_costs: int
-    """Readable offsets that it would cost to make them anew so, where it is not that good."""
+    """What has the start make more of the wrong side files anew, and costs nothing."""
     left_out: int
     """Candidates that were not tried."""
 
@@ -134,6 +133,7 @@ class AdviceRequest:
             aborted=self.start.aborted,
             files=files,
             progress=progress,
+            wrong=wrong_side_files(partition.names, self.named),
         )
         is_quorum = partition.topic == CLUSTER_METADATA
         starts = [Start(self.clean, recovery_point=0)]
@@ -169,7 +169,7 @@ class _Search:
         self._needs_topic_id = needs_topic_id
         size = sum(file.size for file in directory.partition.segments)
         self._budget = BYTES_READ + SIZES_READ * size
-        self._tried: dict[Candidate, list[RecoveryPrediction]] = {}
+        self._tried: dict[Candidate, list[Trial]] = {}
         self._options: dict[Candidate, Option] = {}
         self._left_out = 0
 
@@ -183,24 +183,31 @@ class _Search:
             found = candidates(self._directory, self._tried[NOTHING][-1], self._named)
             self._try(found)
             self._combine(found)
-        mend = mends(self._directory.partition.names, self._named)
-        if mend is not None:
-            self._try([mend])
+        partition = self._directory.partition
+        if set(self._directory.wrong) > set(nothing.expected.mended):
+            self._try(mends(partition.names, partition.segments, self._directory.wrong))
         offered = [option for option in self._options.values() if self._is_offered(option)]
         best = min(offered, key=lambda option: option.rank)
         best = best if best.cost.expected < nothing.cost.expected else nothing
-        mended = self._options.get(mend) if mend else None
-        is_free = (
-            mended is not None and mended in offered and mended.cost.expected <= best.cost.expected
-        )
+        free = [option for option in offered if self._is_free(option, best)]
+        mend = min(free, key=_mending, default=None)
+        is_more = mend is not None and len(mend.expected.mended) > len(nothing.expected.mended)
         return PartitionOptions(
             clean=self._starts[0].clean,
             readable=nothing.effect.readable,
             nothing=nothing,
             best=best,
-            mend=mended if is_free else None,
-            mend_costs=0 if is_free or mended is None else _extra(mended, nothing),
+            mend=mend if is_more else None,
             left_out=self._left_out,
+        )
+
+    def _is_free(self, option: Option, best: Option) -> bool:
+        """No record and no producer is the price of it."""
+        known, after = self._tried[NOTHING], self._tried.get(option.candidate)
+        return (
+            after is not None
+            and option.cost.expected <= best.cost.expected
+            and all(old.producers <= new.producers for old, new in zip(known, after, strict=True))
         )
 
     def _is_offered(self, option: Option) -> bool:
@@ -236,7 +243,7 @@ class _Search:
             new.append(candidate)
         if not new:
             return
-        flat = [prediction for candidate in new for prediction in self._tried[candidate]]
+        flat = [trial for candidate in new for trial in self._tried[candidate]]
         effects = self._directory.effects(flat)
         for number, candidate in enumerate(new):
             worst, *others = effects[number * len(self._starts) :][: len(self._starts)]
@@ -246,6 +253,6 @@ class _Search:
             self._options[candidate] = Option(candidate, worst, expected)
 
 
-def _extra(option: Option, nothing: Option) -> int:
-    """Readable offsets that an option loses and doing nothing does not."""
-    return max(option.expected.gone - nothing.expected.gone, 0)
+def _mending(option: Option) -> tuple[int, int]:
+    """The order of options by what they have a start make anew."""
+    return -len(option.expected.mended), len(option.candidate.operations)

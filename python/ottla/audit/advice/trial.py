@@ -6,7 +6,7 @@ outside the log after it, and cut when they are inside, in bytes that the start 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeAlias
 
-    from ottla.logs.inventory import Partition
+    from ottla.logs.inventory import FileEntry, Partition
     from ottla.logs.recovery import RecoveryPrediction
     from ottla.storage import Files
 
@@ -59,6 +59,10 @@ class Effect:
     """Aborted transactions whose records read_committed consumers get."""
     leader_epochs: int
     """Leader epochs that are known."""
+    producers: int | None
+    """Producers whose sequence numbers and open transactions are known; None: not tried."""
+    mended: tuple[bytes, ...]
+    """Of the side files that are wrong, those that the start makes anew or does without."""
 
     @property
     def refuses(self) -> bool:
@@ -90,6 +94,19 @@ class Effect:
         return self._is_there and not self.gone and not self.exposed_transactions
 
 
+class Trial(NamedTuple):
+    """What is kept of a prediction, which may hold any number of producers."""
+
+    effect: Effect
+    """Its price, as yet without any offsets."""
+    left: tuple[Remainder, Remainder]
+    """What is left of the log by its bytes, and by its offsets alone."""
+    exposed: tuple[tuple[int, int, int], ...]
+    """As in a prediction."""
+    producers: frozenset[int]
+    """Ids."""
+
+
 @dataclass(slots=True)
 class Directory:
     """A partition's directory, on which starts are tried.
@@ -100,6 +117,7 @@ class Directory:
         aborted: its aborted transactions.
         files: where it is read.
         progress: stops by returning false.
+        wrong: side files that are wrong, which a start may make anew.
     """
 
     partition: Partition
@@ -107,17 +125,18 @@ class Directory:
     aborted: Sequence[tuple[int, int, int]]
     files: Files
     progress: Progress | None
+    wrong: tuple[bytes, ...] = ()
     bytes_read: int = 0
     """By all that was done."""
 
-    def predict(self, start: Start, gone: frozenset[bytes] = frozenset()) -> RecoveryPrediction:
+    def predict(self, start: Start, gone: frozenset[bytes] = frozenset()) -> Trial:
         """The start over the directory without some files.
 
         Raises:
             OSError: a file cannot be read.
             AuditCancelledError: `progress` said so.
         """
-        return predict_start_without(
+        prediction = predict_start_without(
             self.partition.directory,
             gone,
             clean=start.clean,
@@ -127,45 +146,51 @@ class Directory:
             progress=self._after_what_is_read(),
             files=self.files,
         )
+        effect = Effect(
+            opens=prediction.opens,
+            error=None if prediction.opens else _error(prediction),
+            is_put_aside=prediction.opens and prediction.is_stray,
+            log_start_offset=prediction.log_start_offset,
+            log_end_offset=prediction.log_end_offset,
+            readable=0,
+            inside=0,
+            left=0,
+            exposed_transactions=len(prediction.exposed),
+            leader_epochs=len(prediction.leader_epochs),
+            producers=len(prediction.producers),
+            mended=tuple(name for name in self.wrong if _is_mended(name, prediction, gone)),
+        )
+        names = [display(file.name) for file in self._segments]
+        producers = frozenset(producer.producer_id for producer in prediction.producers)
+        return Trial(effect, _remainders(prediction, names), prediction.exposed, producers)
 
-    def effects(self, predictions: Sequence[RecoveryPrediction]) -> list[Effect]:
+    def effects(self, trials: Sequence[Trial]) -> list[Effect]:
         """The effect of each start; reads the partition once.
 
         Raises:
             OSError: a file cannot be read.
             AuditCancelledError: `progress` said so.
         """
-        segments = [file for file in self.partition.segments if file.fault is None]
-        names = [display(file.name) for file in segments]
         remainders: dict[Remainder, int] = {}
-        for prediction in predictions:
-            for remainder in _remainders(prediction, names):
+        for trial in trials:
+            for remainder in trial.left:
                 remainders.setdefault(remainder, len(remainders))
         total, kept = _engine.count_readable_offsets(
-            [(self.files.place(f.path, f.size), f.base_offset) for f in segments],
+            [(self.files.place(f.path, f.size), f.base_offset) for f in self._segments],
             start_offset=self.log_start_offset,
             stopped_cleanly=self.partition.stopped_cleanly,
             remainders=list(remainders),
             progress=self._after_what_is_read(),
         )
         effects = []
-        for prediction in predictions:
-            left, inside = (kept[remainders[r]] for r in _remainders(prediction, names))
-            effects.append(
-                Effect(
-                    opens=prediction.opens,
-                    error=None if prediction.opens else _error(prediction),
-                    is_put_aside=prediction.opens and prediction.is_stray,
-                    log_start_offset=prediction.log_start_offset,
-                    log_end_offset=prediction.log_end_offset,
-                    readable=total,
-                    inside=inside,
-                    left=left,
-                    exposed_transactions=len(prediction.exposed),
-                    leader_epochs=len(prediction.leader_epochs),
-                )
-            )
+        for trial in trials:
+            left, inside = (kept[remainders[remainder]] for remainder in trial.left)
+            effects.append(replace(trial.effect, readable=total, inside=inside, left=left))
         return effects
+
+    @property
+    def _segments(self) -> list[FileEntry]:
+        return [file for file in self.partition.segments if file.fault is None]
 
     def _after_what_is_read(self) -> Progress:
         """`progress` of one more reading, whose bytes come on top of those before."""
@@ -191,6 +216,8 @@ def moved_away(readable: int) -> Effect:
         left=0,
         exposed_transactions=0,
         leader_epochs=0,
+        producers=0,
+        mended=(),
     )
 
 
@@ -210,6 +237,15 @@ def _remainders(
         for name in names
     )
     return (start, end, bytes_left), (start, end, by_offsets)
+
+
+def _is_mended(name: bytes, prediction: RecoveryPrediction, gone: frozenset[bytes]) -> bool:
+    """Whether a start does not go on with a wrong side file."""
+    if name.endswith(b".snapshot"):
+        deleted = (*prediction.files_deleted, *prediction.snapshots_rewritten)
+        return name in gone or display(name) in deleted
+    segment = display(name.split(b".", 1)[0] + b".log")
+    return prediction.opens and segment in prediction.rebuilt
 
 
 def _error(prediction: RecoveryPrediction) -> str:

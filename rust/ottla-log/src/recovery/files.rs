@@ -174,6 +174,11 @@ impl<'d> Files<'d> {
         self.before.iter().filter(|&name| !self.now.contains_key(name)).cloned().collect()
     }
 
+    pub(super) fn snapshots_rewritten(&self) -> Vec<Vec<u8>> {
+        let is_new = |name: &Vec<u8>| matches!(self.now.get(name), Some(FileContent::Snapshot(_)));
+        self.before.iter().filter(|&name| is_new(name)).cloned().collect()
+    }
+
     pub(super) fn created(&self) -> Vec<Vec<u8>> {
         self.now.keys().filter(|&name| !self.before.contains(name)).cloned().collect()
     }

@@ -52,6 +52,8 @@ pub struct Recovery {
     pub files_deleted: Vec<Vec<u8>>,
     /// Files that are new.
     pub files_created: Vec<Vec<u8>>,
+    /// Snapshots that were there, could not be read, and are written anew.
+    pub snapshots_rewritten: Vec<Vec<u8>>,
     /// Aborted transactions that no transaction index has: `read_committed` consumers get them.
     pub exposed: Vec<AbortedTransaction>,
     /// Without `partition.metadata` the broker puts the directory aside as a stray one.
@@ -142,6 +144,7 @@ pub(super) fn predict<'d>(
         leader_epochs: log.epochs.entries(),
         files_deleted: files.deleted(),
         files_created: files.created(),
+        snapshots_rewritten: files.snapshots_rewritten(),
         exposed,
         is_stray: !files.exists(PARTITION_METADATA),
     })
