@@ -207,11 +207,18 @@ fn one_bomb_after_the_other_takes_no_memory_anew() {
     for (name, codec, bomb) in bombs() {
         let small = zeros(codec, 100);
         let mut codecs = Codecs::new(Limits::default());
-        assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+        assert!(codecs.decompress(codec, Reading::Bytes { magic: 2 }, &bomb).is_err(), "{name}");
         let region = Region::new(ALLOCATOR);
         for _ in 0..8 {
-            assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
-            assert_eq!(codecs.decompress(codec, 2, &small).map(<[u8]>::len), Ok(100), "{name}");
+            assert!(
+                codecs.decompress(codec, Reading::Bytes { magic: 2 }, &bomb).is_err(),
+                "{name}"
+            );
+            assert_eq!(
+                codecs.decompress(codec, Reading::Bytes { magic: 2 }, &small).map(<[u8]>::len),
+                Ok(100),
+                "{name}"
+            );
         }
         let taken = region.change().bytes_allocated;
         assert!(taken < MIB, "{name}: {taken} bytes");
@@ -226,9 +233,12 @@ fn what_a_bomb_has_filled_is_given_back_once_others_have_made_as_much() {
         let region = Region::new(ALLOCATOR);
         let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
         let mut codecs = Codecs::new(Limits::default());
-        assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+        assert!(codecs.decompress(codec, Reading::Bytes { magic: 2 }, &bomb).is_err(), "{name}");
         for _ in 0..17 {
-            assert_eq!(codecs.decompress(codec, 2, &honest).map(<[u8]>::len), Ok(4 * MIB));
+            assert_eq!(
+                codecs.decompress(codec, Reading::Bytes { magic: 2 }, &honest).map(<[u8]>::len),
+                Ok(4 * MIB)
+            );
         }
         assert!(held() <= KEPT_ARENA_BYTES + MIB, "{name}: {} bytes", held());
     }
@@ -246,12 +256,18 @@ fn a_bomb_costs_no_more_than_as_many_ordinary_bytes_as_the_bound() {
         for round in 0..20 {
             let start = Instant::now();
             for _ in 0..3 {
-                assert!(codecs.decompress(codec, 2, &bomb).is_err(), "{name}");
+                assert!(
+                    codecs.decompress(codec, Reading::Bytes { magic: 2 }, &bomb).is_err(),
+                    "{name}"
+                );
             }
             refused = refused.min(start.elapsed().as_secs_f64() / 3.0);
             let start = Instant::now();
             for _ in 0..bound.div_ceil(4 * MIB) {
-                assert_eq!(codecs.decompress(codec, 2, &piece).map(<[u8]>::len), Ok(4 * MIB));
+                assert_eq!(
+                    codecs.decompress(codec, Reading::Bytes { magic: 2 }, &piece).map(<[u8]>::len),
+                    Ok(4 * MIB)
+                );
             }
             inflated = inflated.min(start.elapsed().as_secs_f64());
             if round >= 2 && refused <= 1.3 * inflated {

@@ -166,9 +166,9 @@ fn each_offset(
     let limits = *checker.limits();
     let records = match payload(&batch.info, bytes)? {
         Payload::Plain { bytes, .. } => bytes,
-        Payload::Compressed { codec, bytes, start } => {
+        Payload::Compressed { codec, bytes, start, reading } => {
             let inflate = |kind: ErrorKind| Error::new(kind, start);
-            checker.codecs().decompress(codec, batch.info.magic, bytes).map_err(inflate)?
+            checker.codecs().decompress(codec, reading, bytes).map_err(inflate)?
         }
     };
     let mut cursor = RecordCursor::start(&batch.info, records, limits)?;
