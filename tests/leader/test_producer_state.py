@@ -7,6 +7,7 @@ from typing import Any
 
 import ottla
 import pytest
+from support.broker_log import BrokerLog
 
 NOW = 1_700_000_000_000
 MAX = 2**31 - 1
@@ -187,6 +188,60 @@ def test_deleting_into_an_open_transaction_moves_the_stable_offset(
     leader.advance_high_watermark(4)
     leader.delete_records(2, batch_base_offset=1)
     assert leader.last_stable_offset == stable
+
+
+def with_holes(**settings: Any) -> BrokerLog:
+    """Offsets 0 to 4 of an open transaction, 10 to 14 and 20 to 24 of none, on a follower."""
+    log = BrokerLog(leader_epoch=7, transaction_verification=False, **settings)
+    for base in (0, 10, 20):
+        data = ottla.build_batch(
+            [ottla.NewRecord(value=b"v", timestamp=NOW)] * 5,
+            base_offset=base,
+            partition_leader_epoch=3,
+            **({"producer_id": 7, "producer_epoch": 0, "base_sequence": 0} if base == 0 else {}),
+            is_transactional=base == 0,
+        )
+        log.store(log.leader.append_as_follower(data, now_ms=NOW))
+    log.leader.advance_high_watermark(25)
+    return log
+
+
+# The log start, and the last stable offset that Apache Kafka 4.1.2 gives there.
+STABLE_IN_HOLES = {0: 0, 3: 0, 4: 0, 5: 10, 7: 10, 10: 10, 12: 10, 15: 20, 17: 20, 22: 20, 25: 25}
+
+
+@pytest.mark.parametrize("start", STABLE_IN_HOLES)
+def test_a_log_start_between_batches_moves_the_stable_offset_of_kafka_to_the_next(
+    start: int,
+) -> None:
+    log = with_holes(profile="kafka")
+    log.delete_records(start)
+    assert log.leader.last_stable_offset == STABLE_IN_HOLES[start]
+    log = with_holes(profile="strict")
+    log.delete_records(start)
+    assert log.leader.last_stable_offset == start
+
+
+@pytest.mark.parametrize(("profile", "stable"), [("kafka", 8), ("strict", 6)])
+def test_a_log_start_that_no_batch_follows_is_stable_at_the_end_of_that_moment(
+    profile: str, stable: int
+) -> None:
+    log = with_holes(profile=profile)
+    log.truncate(8, NOW)
+    assert log.leader.last_stable_offset == 0
+    log.delete_records(6)
+    assert log.leader.last_stable_offset == stable
+    log.store(send(log.leader, ottla.build_batch([ottla.NewRecord(value=b"v", timestamp=NOW)])))
+    log.leader.advance_high_watermark(9)
+    assert log.leader.last_stable_offset == stable
+
+
+def test_a_log_cut_between_batches_forgets_the_transaction_below_its_start() -> None:
+    for profile in ("kafka", "strict"):
+        log = with_holes(profile=profile)
+        log.delete_records(6)
+        log.truncate(8, NOW)
+        assert (log.leader.last_stable_offset, log.leader.first_unstable_offset) == (8, None)
 
 
 def test_a_transaction_begins_with_the_guard_of_its_verification() -> None:

@@ -206,9 +206,10 @@ class BrokerLog:
         floor = max((s.base_offset for s in self.segments if s.base_offset <= start), default=0)
         return [segment for segment in self.segments if segment.base_offset >= floor]
 
-    def _batch_at(self, offset: int) -> int | None:
+    def _batch_at(self, offset: int) -> int:
+        """Where a read from an offset begins."""
         for segment in self.segments:
             for batch in segment.batches:
                 if batch.last_offset >= offset:
                     return batch.base_offset
-        return None
+        return self.leader.log_end_offset

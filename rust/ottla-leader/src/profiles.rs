@@ -219,7 +219,7 @@ differences! {
         "a producer needs it to distinguish lost data from deleted data";
     /// A last stable offset below the log start.
     StableOffset, "stable-offset",
-        "after DeleteRecords into a batch, with a transaction open below it, returns that batch's base offset",
+        "after DeleteRecords into a batch, with a transaction open below it, returns that batch's base offset; into a gap between batches, that of the next one",
         "returns the log start offset",
         "no reader may fetch below the log start offset";
     /// A producer of which nothing is known and whose sequence is not 0.

@@ -169,7 +169,7 @@ impl Leader {
     ///     snapshot_offset: the offset in the snapshot's name; without a snapshot, where the
     ///         batches begin.
     ///     log_start_offset: the first offset that may be read.
-    ///     log_start_batch_offset: base offset of the stored batch that holds it.
+    ///     log_start_batch_offset: base offset of the stored batch that holds it, or of the next one.
     ///     log_end_offset: the offset that the next record gets; by default the one after the last
     ///         batch. Batches beyond it are skipped.
     ///     high_watermark: the end of what is replicated; by default the log end offset.
@@ -375,9 +375,9 @@ impl Leader {
     ///
     /// Args:
     ///     offset: the first offset that may be read from now on.
-    ///     batch_base_offset: base offset of the stored batch that holds it: with profile
-    ///         ``"kafka"`` the last stable offset falls back to it while a transaction from below is
-    ///         open.
+    ///     batch_base_offset: base offset of the stored batch that holds it, of the next one if none
+    ///         does, or the log end offset if there is none: with profile ``"kafka"`` that is the
+    ///         last stable offset while a transaction from below is open.
     ///
     /// Raises:
     ///     KafkaError: OFFSET_OUT_OF_RANGE (1) above the high watermark.

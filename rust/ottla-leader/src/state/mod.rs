@@ -49,7 +49,8 @@ pub struct PartitionState {
     /// Aborted transactions, in the order of their markers.
     aborted: Vec<AbortedTransaction>,
     log_start_offset: i64,
-    /// Base offset of the batch that holds the log start offset.
+    /// Base offset of the batch that holds the log start offset, or of the next batch, or the log end
+    /// offset: where a reader that asks for the log start offset begins.
     log_start_batch_offset: i64,
     high_watermark: i64,
     log_end_offset: i64,
@@ -98,8 +99,8 @@ impl PartitionState {
     /// The end of what readers of committed records see (KIP-98).
     ///
     /// Where `DeleteRecords` has moved the log start into a transaction, Kafka resolves the first
-    /// unstable offset to the batch that holds the log start, and so may return an offset below it;
-    /// `exactly_kafka` does the same.
+    /// unstable offset to the batch that a read from the log start finds, and so may return an offset
+    /// below or above it; `exactly_kafka` does the same.
     pub fn last_stable_offset(&self, exactly_kafka: bool) -> i64 {
         let unstable = self.first_unstable_offset().map(|offset| {
             if offset >= self.log_start_offset {
@@ -215,7 +216,8 @@ impl PartitionState {
     }
 
     /// Advances the log start offset (KIP-107); a lower offset changes nothing. `batch_base_offset`
-    /// is that of the stored batch which holds the offset, where the caller knows it.
+    /// is that of the stored batch which holds the offset, where the caller knows it; of the next
+    /// batch if the offset is in none, and the log end offset if there is no other.
     ///
     /// # Errors
     /// [`OffsetOutOfRange`] above the high watermark.

@@ -71,7 +71,8 @@ pub struct ReplaySource<'a> {
 pub struct LogOffsets {
     /// The first offset that may be read.
     pub log_start_offset: i64,
-    /// Base offset of the stored batch that holds it, if it is known.
+    /// Base offset of the stored batch that holds it or, if none does, of the next one, if it is
+    /// known.
     pub log_start_batch_offset: Option<i64>,
     /// Records below this are replicated.
     pub high_watermark: Option<i64>,
@@ -109,8 +110,8 @@ impl PartitionState {
         next.log_end_offset = offset;
         if offset < next.log_start_offset {
             next.log_start_offset = offset;
-            next.log_start_batch_offset = offset;
         }
+        next.log_start_batch_offset = next.log_start_batch_offset.min(offset);
         next.aborted.retain(|entry| entry.last_offset < offset);
         if next.producers.end_offset() == offset {
             next.producers.log_start_moved(next.log_start_offset);
