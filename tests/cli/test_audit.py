@@ -278,7 +278,7 @@ def test_damage_is_told_with_the_offset_where_consumers_go_on_and_nothing_gives_
     out = run("audit", log_directory).out
     assert "next good offset 18" in out
     text = " ".join(out.split())
-    assert "Otherwise consumers go on at offset 18: see `ottla explain crc-mismatch`" in text
+    assert "Without one, consumers go on at offset 18: see `ottla explain crc-mismatch`" in text
     assert "Do not delete .kafka_cleanshutdown: without it the start cuts the log off" in text
     assert "kafka-delete-records.sh" not in out
     assert "--to-offset" not in out
@@ -315,7 +315,7 @@ def test_where_other_copies_have_the_records_nothing_that_deletes_is_offered(
     named = [f"--replica={name}={tmp_path / name}" for name in ("a", "b", "c")]
     text = " ".join(run("audit", *named).out.split())
     assert "Next start: records will be cut off: b/orders-1" in text
-    assert "Another copy of orders-1 has what this one lacks: a and c (offsets 3 to 5)." in text
+    assert "orders-1: a and c have offsets 3 to 5." in text
     assert "Delete" not in text
 
 

@@ -6,20 +6,23 @@ save them comes before it; where other copies have them, that is all that is off
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ottla.audit.advice.words import what_to_do
+from ottla.cli.copies import Copies, Cure
 from ottla.cli.words import shell_path
+from ottla.storage import store_of
 from ottla.words import count, listed, offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from ottla.audit import AuditResult
-    from ottla.audit.advice.deed import Deed, PartitionPrice
+    from ottla.audit.advice.deed import Deed, Operation, PartitionPrice
 
 DEEDS_SHOWN = 4
 PARTITIONS_SHOWN = 3
@@ -27,12 +30,15 @@ PARTITIONS_SHOWN = 3
 
 def advice_lines(result: AuditResult) -> Iterator[str]:
     """What to do, a paragraph each; commands begin with ``$``."""
-    for log_directory, group in groupby(result.advice, key=lambda deed: deed.log_directory):
+    cures = _Cures(result)
+    for log_directory, group in itertools.groupby(
+        result.advice, key=lambda deed: deed.log_directory
+    ):
         deeds = list(group)
         nothing = next(deed for deed in deeds if not deed.operations)
         troubled = [price for price in nothing.partitions if _is_troubled(price)]
         if troubled:
-            yield from _of_log_directory(result, log_directory, deeds, troubled)
+            yield from _of_log_directory(result, log_directory, deeds, troubled, cures)
         yield from _if_recovery_point_is_lost(nothing)
 
 
@@ -46,10 +52,10 @@ def put_aside_note(result: AuditResult) -> Iterator[str]:
         if price.is_put_aside and not price.as_expected.is_put_aside
     ]
     if aside:
+        places = listed([*dict.fromkeys(aside)], PARTITIONS_SHOWN)
         yield (
             "Brokers since 4.0 do not take over a partition without partition.metadata, but rename"
-            f" its directory to -stray: here {listed(aside, PARTITIONS_SHOWN)}. Brokers before 2.8"
-            " wrote no such file."
+            f" its directory to -stray: here {places}. Brokers before 2.8 wrote no such file."
         )
 
 
@@ -58,34 +64,25 @@ def _of_log_directory(
     log_directory: str,
     deeds: Sequence[Deed],
     troubled: Sequence[PartitionPrice],
+    cures: _Cures,
 ) -> Iterator[str]:
     path = shell_path(log_directory)
     if len({deed.log_directory for deed in result.advice}) > 1:
         yield f"In {path}:"
-    holders = {_name(p): found for p in troubled if (found := _holders(result, log_directory, p))}
-    for name, found in holders.items():
-        yield (
-            f"Another copy of {name} has what this one lacks: {found}. With this broker stopped,"
-            f" move {name} out of the log directory; after its start the broker fetches it from"
-            " there."
-        )
-    if len(holders) == len({_name(price) for price in troubled}):
+    found = {_name(price): cures.of(log_directory, price) for price in troubled}
+    helped = {name: cure for name, cure in found.items() if cure is not None}
+    for name, cure in [*helped.items()][:PARTITIONS_SHOWN]:
+        yield f"{name}: {cure.lines[0]}"
+        yield from cure.lines[1:]
+    if len(helped) > PARTITIONS_SHOWN:
+        yield f"The same goes for {count(len(helped) - PARTITIONS_SHOWN, 'more partition')}."
+    held = {name for name, cure in helped.items() if cure.is_whole}
+    if held == found.keys():
         # Nothing that deletes stands beside the cure.
         return
+    deeds = _without(deeds, held)
     best = deeds[0]
-    losing = [
-        price
-        for price in best.partitions
-        if price.as_expected.gone and not price.as_expected.is_put_aside
-    ]
-    if losing:
-        yield "Save the readable records first, because whatever is done costs some of them:"
-        if len(losing) > PARTITIONS_SHOWN:
-            yield f"$ cp -a {shlex.quote(path)} COPY"
-        for price in losing if len(losing) <= PARTITIONS_SHOWN else ():
-            directory = shlex.quote(os.path.join(path, _name(price)))
-            target = shlex.quote(f"{_name(price)}.jsonl")
-            yield f"$ ottla read {directory} --format jsonl > {target}"
+    yield from _save(path, best, cures.stems)
     if len(deeds) == 1:
         yield f"Nothing better was found than to do nothing: {price_of(best)}."
     else:
@@ -97,6 +94,43 @@ def _of_log_directory(
             "Other partitions of this log directory were not looked at: audit all of it before"
             " anything that concerns them."
         )
+
+
+def _save(path: str, best: Deed, stems: set[str]) -> Iterator[str]:
+    """How to save records before even the best deed costs some."""
+    losing = [
+        _name(price)
+        for price in best.partitions
+        if price.as_expected.gone and not price.as_expected.is_put_aside
+    ]
+    if not losing:
+        return
+    is_local = store_of(os.fsencode(path)) is None
+    yield (
+        "Save the readable records first, because whatever is done costs some of them"
+        + (" (COPY is a directory elsewhere):" if is_local else ":")
+    )
+    if len(losing) > PARTITIONS_SHOWN:
+        stem = _unused(os.path.basename(path) or "log", stems)
+        yield (
+            f"$ cp -a {shlex.quote(path)} {shlex.quote(f'COPY/{stem}')}"
+            if is_local
+            else (f"{listed(losing, PARTITIONS_SHOWN)}.")
+        )
+        return
+    for name in losing:
+        directory, stem = shlex.quote(os.path.join(path, name)), _unused(name, stems)
+        if is_local:
+            yield f"$ cp -a {directory} {shlex.quote(f'COPY/{stem}')}"
+        yield f"$ ottla read {directory} --format jsonl > {shlex.quote(f'{stem}.jsonl')}"
+
+
+def _unused(name: str, stems: set[str]) -> str:
+    """A name for what is saved: nothing is to be saved over something else."""
+    numbers = (f"{name}-{number}" for number in itertools.count(2))
+    stem = next(stem for stem in itertools.chain([name], numbers) if stem not in stems)
+    stems.add(stem)
+    return stem
 
 
 def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
@@ -114,7 +148,8 @@ def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
         records = count(sum(price.readable_offsets for price in away), "readable record")
         whose, places = ("it", "directory") if len(away) == 1 else ("them", "directories")
         parts.append(
-            f"the broker starts without {whose}; {records} are then only in the moved {places}"
+            f"the broker starts without {whose}, and fetches {whose} from another replica or, if"
+            f" there is none, begins {whose} empty; {records} are then only in the moved {places}"
         )
     cut = [
         price
@@ -191,25 +226,60 @@ def _is_troubled(price: PartitionPrice) -> bool:
     return not price.as_expected.is_put_aside and any(price.as_expected.cost)
 
 
-def _holders(result: AuditResult, log_directory: str, price: PartitionPrice) -> str | None:
-    """The copies that have what a partition's copy in a log directory lacks, and which offsets."""
-    said: dict[str, None] = {}
-    for row in result.differences:
-        if (row["topic"], row["partition"]) != (price.topic, price.partition):
-            continue
-        if _replica_in(result, log_directory, row) in row["bad_replicas"] and row["good_replicas"]:
-            span = offsets(row["first_offset"], row["last_offset"])
-            said[f"{listed(row['good_replicas'], PARTITIONS_SHOWN)} ({span})"] = None
-    return listed(list(said), PARTITIONS_SHOWN) if said else None
+class _Cures:
+    """How to take partitions from other copies."""
+
+    def __init__(self, result: AuditResult) -> None:
+        self._base = os.path.join(result.directory, "")
+        self._copies = Copies(result)
+        self.stems: set[str] = set()
+        """Names that something is saved under."""
+        self._kept: dict[tuple[str | None, int | None], dict[str, PartitionPrice]] = {}
+        """What the best deed of each log directory makes of a partition."""
+        for log_directory, deeds in itertools.groupby(
+            result.advice, key=lambda deed: deed.log_directory
+        ):
+            for price in next(deeds).partitions:
+                place = price.topic, price.partition
+                self._kept.setdefault(place, {})[log_directory] = price
+
+    def of(self, log_directory: str, price: PartitionPrice) -> Cure | None:
+        """That of a partition in a log directory."""
+        directory = os.path.join(log_directory, _name(price)).removeprefix(self._base)
+        cure = self._copies.cure(directory, price.topic, price.partition)
+        if cure is not None or not self._copies.are_compared(price.topic, price.partition):
+            return cure
+        keeper = self._keeper(price)
+        if keeper in (None, log_directory):
+            return None
+        text = (
+            "every copy at hand loses readable records of it at its next start, and that in"
+            f" {keeper} keeps the most. Do there what stands there; here, with the broker stopped,"
+            f" move {directory} out of the log directory, and start it when that copy leads the"
+            " partition."
+        )
+        return Cure(is_whole=True, lines=[text])
+
+    def _keeper(self, price: PartitionPrice) -> str | None:
+        """The log directory that keeps most of a partition, if each of several loses some."""
+        prices = self._kept.get((price.topic, price.partition), {})
+        kept = {
+            path: price.readable_offsets - price.as_expected.gone
+            for path, price in prices.items()
+            if price.as_expected.gone
+        }
+        is_everywhere = len(kept) == len(prices) > 1
+        return max(kept, key=lambda path: kept[path]) if is_everywhere else None
 
 
-def _replica_in(result: AuditResult, log_directory: str, row: Mapping[str, Any]) -> str | None:
-    """The copy of a difference that lies in a log directory."""
-    for name, file in zip(row["replicas"], row["files"], strict=True):
-        inside = os.path.join(log_directory, "")
-        if file is not None and os.path.join(result.directory, file).startswith(inside):
-            return str(name)
-    return None
+def _without(deeds: Sequence[Deed], held: Collection[str]) -> list[Deed]:
+    """Deeds as far as they are not about partitions that other copies have."""
+    left: dict[tuple[Operation, ...], Deed] = {}
+    for deed in deeds:
+        operations = tuple(o for o in deed.operations if o.path.split("/", 1)[0] not in held)
+        prices = tuple(price for price in deed.partitions if _name(price) not in held)
+        left.setdefault(operations, replace(deed, operations=operations, partitions=prices))
+    return sorted(left.values(), key=lambda deed: (deed.cost.expected, len(deed.operations) > 0))
 
 
 def _name(price: PartitionPrice) -> str:

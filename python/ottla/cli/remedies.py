@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import offset_after
 from ottla.audit.catalogue.findings import UNREADABLE
-from ottla.words import listed, offsets
+from ottla.cli.copies import Copies
+from ottla.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,12 +32,11 @@ DERIVED = ("index-mismatch", "timeindex-mismatch", "txnindex-mismatch", "snapsho
 
 SEE_NEXT_START = "See the next start below."
 
-RESTORE = "Restore the partition from another replica, if one has these records."
+RESTORE = "Restore the partition from a replica that is sound here."
 
 HARMLESS = ("opens", "exposes-aborted")
 """Outcomes of a start that take no record."""
 
-REPLICAS_SHOWN = 3
 FILES_SHOWN = 3
 
 
@@ -52,7 +52,7 @@ class Remedies:
         for deed in result.advice:
             self._deeds.setdefault(deed.log_directory, []).append(deed)
         self._base = result.directory
-        self._differences = list(result.differences)
+        self._copies = Copies(result)
         self._active: dict[str, str] = {}
         """The last segment of each directory."""
         for file in result.files:
@@ -144,10 +144,10 @@ class Remedies:
             return cure
         parts = [RESTORE]
         if finding["first_offset"] is None and finding["name"] == "damaged-range":
-            parts = ["No record is lost: these bytes are between two batches."]
+            parts.insert(0, "No record is lost: these bytes are between two batches.")
         if is_alone and (offset := offset_after(finding)) is not None:
             page = f"`ottla explain {finding['name']}`"
-            parts.append(f"Otherwise consumers go on at offset {offset}: see {page}.")
+            parts.append(f"Without one, consumers go on at offset {offset}: see {page}.")
         directory, _ = os.path.split(finding["file"])
         if start["outcome"] in HARMLESS:
             parts += self._other_start(directory, is_alone=is_alone)
@@ -168,24 +168,22 @@ class Remedies:
 
     def _cure(self, finding: Mapping[str, Any]) -> str | None:
         """How to take the records from a copy that has them, where one is known."""
-        first, last = finding["first_offset"], finding["last_offset"]
-        if first is None:
-            return None
-        for row in self._differences:
-            good = row["good_replicas"]
-            is_here = (row["topic"], row["partition"]) == (finding["topic"], finding["partition"])
-            if not (is_here and good):
-                continue
-            if row["first_offset"] <= (last or first) and first <= row["last_offset"]:
-                has = "has" if len(good) == 1 else "have"
-                directory = os.path.dirname(finding["file"])
-                return (
-                    f"{listed(good, REPLICAS_SHOWN)} {has}"
-                    f" {offsets(row['first_offset'], row['last_offset'])}. Stop this broker, move"
-                    f" {directory} out of the log directory, and start it: it fetches the"
-                    " partition from there."
-                )
-        return None
+        lines = self._cure_lines(finding)
+        return " ".join(line for line in lines if not line.startswith("$")) or None
+
+    def commands_of(self, finding: Mapping[str, Any]) -> list[str]:
+        """Commands of the remedy."""
+        if finding["file"] is None or finding["name"] not in (*TAILS, *UNREADABLE_BATCHES):
+            return []
+        lines = self._cure_lines(finding)
+        return [line.removeprefix("$ ") for line in lines if line.startswith("$")]
+
+    def _cure_lines(self, finding: Mapping[str, Any]) -> list[str]:
+        if finding["first_offset"] is None:
+            return []
+        place = os.path.dirname(finding["file"]), finding["topic"], finding["partition"]
+        cure = self._copies.cure(*place, first=finding["first_offset"])
+        return cure.lines if cure else []
 
     def _other_start(self, directory: str, *, is_alone: bool) -> list[str]:
         """What a start without the mark of a clean stop would do, which is there now."""

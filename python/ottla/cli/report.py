@@ -290,7 +290,7 @@ def _print_group(
         actions = [action]
     for action in actions:
         _print_wrapped(console, f"What to do: {action}", 2)
-    for line in _commands(result, shown):
+    for line in _commands(result, remedies, shown):
         style = "dim" if line.startswith("$") else ""
         console.print(f"  {line}", soft_wrap=True, style=style)
 
@@ -309,7 +309,9 @@ def _action(result: AuditResult, name: str, findings: Sequence[dict[str, Any]]) 
     return explanation.action if explanation else None
 
 
-def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[str]:
+def _commands(
+    result: AuditResult, remedies: Remedies, findings: Sequence[dict[str, Any]]
+) -> list[str]:
     """Returns commands to copy: all of a single finding, else the one that repairs each."""
     lines = []
     for number, finding in enumerate(findings):
@@ -321,7 +323,7 @@ def _commands(result: AuditResult, findings: Sequence[dict[str, Any]]) -> list[s
         if len(findings) > 1:
             own = [*own[: number == 0], *_repair(own)]
         saves = [line for row in _differences(result, finding) for line in row["commands"]]
-        own = [*saves, *own]
+        own = [*saves, *own, *remedies.commands_of(finding)]
         lines += [line for line in dict.fromkeys(own) if line not in lines]
     return [line if line.startswith("#") else f"$ {line}" for line in lines]
 

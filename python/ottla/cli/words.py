@@ -12,4 +12,7 @@ def shell_path(path: str) -> str:
     if not path or store_of(os.fsencode(path)):
         return path or "several stores"
     relative = os.path.relpath(path)
+    if relative.startswith("-"):
+        # A command would take it for an option.
+        relative = os.path.join(os.curdir, relative)
     return path if relative.split(os.sep, 1)[0] == os.pardir else relative

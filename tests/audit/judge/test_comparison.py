@@ -104,7 +104,7 @@ def test_what_only_one_copy_has_comes_with_the_command_that_saves_it(
     assert (row["kind"], row["only_replica"]) == ("behind", "broker-3")
     directory = tmp_path / "broker-3" / "orders-0"
     assert row["commands"] == [
-        f"ottla read {directory} --from 18 --to 24 --format jsonl > saved.jsonl"
+        f"ottla read {directory} --from 18 --to 24 --format jsonl > orders-0-from-18.jsonl"
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 from typing import TYPE_CHECKING, Any
@@ -154,5 +155,7 @@ def _commands(difference: _engine.Difference, logs: Mapping[str, Log]) -> list[s
     if partition is None:
         return []
     directory = shlex.quote(display(partition.directory))
-    offsets = f"--from {difference.first_offset} --to {difference.last_offset + 1}"
-    return [f"ottla read {directory} {offsets} --format jsonl > saved.jsonl"]
+    first, end = difference.first_offset, difference.last_offset + 1
+    # One file each: a shell overwrites what is there.
+    target = shlex.quote(f"{display(os.path.basename(partition.directory))}-from-{first}.jsonl")
+    return [f"ottla read {directory} --from {first} --to {end} --format jsonl > {target}"]

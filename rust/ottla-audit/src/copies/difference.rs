@@ -63,13 +63,13 @@ impl DifferenceKind {
                 "Save the records of the bad copy before its broker starts: as a follower it truncates them. Then produce again what is missing."
             }
             Self::DifferentBytes => {
-                "Restore the bad copy from a good one: stop its broker, move its partition directory away and let it replicate. Check the disk."
+                "Restore the bad copy from a good one: stop its broker, move its partition directory away once another broker leads the partition, and let it replicate. Check the disk."
             }
             Self::LeaderEpoch => {
                 "If only one copy differs, restore it from a good one: a wrong epoch can make followers truncate their logs at the wrong offset."
             }
             Self::Damaged | Self::Missing => {
-                "Restore the bad copy from a good one: stop its broker, move its partition directory away and let it replicate. Do not let it become leader before that."
+                "Restore the bad copy from a good one: stop its broker, move its partition directory away once another broker leads the partition, and let it replicate. Do not let it become leader before that."
             }
             Self::LostEverywhere => {
                 "No copy has them: look for a backup or a mirror. Consumers must continue after them."

@@ -1,0 +1,65 @@
+"""Advice in the report: who has the records, what to save before, and what each deed costs."""
+
+from pathlib import Path
+
+from support.commands import Run
+from support.logs import segment_name, write_log_directory
+
+
+def damage(path: Path, position: int | None = None) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 - 1 if position is None else position] ^= 1
+    path.write_bytes(data)
+
+
+def broken_copies(directory: Path, *, everywhere: str, only_b: str) -> list[str]:
+    """Write three copies of a log directory with batches that no start gets past."""
+    for name in ("a", "b", "c"):
+        copy = write_log_directory(directory / name)
+        (copy / ".kafka_cleanshutdown").unlink()
+        (copy / "recovery-point-offset-checkpoint").unlink()
+        damage(copy / everywhere / segment_name(12))
+    damage(directory / "b" / only_b / segment_name(0))
+    return [f"--replica={name}={directory / name}" for name in ("a", "b", "c")]
+
+
+def test_a_copy_is_fetched_again_only_once_another_broker_leads_the_partition(
+    run: Run, tmp_path: Path
+) -> None:
+    named = broken_copies(tmp_path, everywhere="orders-0", only_b="orders-1")
+    text = " ".join(run("audit", *named).out.split())
+    what = text.index("a and c have offsets 3 to 5. Stop the broker of b/orders-1.")
+    leads = text.index("Once another one leads the partition, move the directory", what)
+    assert text.index("$ kafka-topics.sh --bootstrap-server HOST:9092 --describe", leads)
+
+
+def test_where_every_copy_loses_records_only_the_one_that_keeps_most_is_cut(
+    run: Run, tmp_path: Path
+) -> None:
+    named = broken_copies(tmp_path, everywhere="orders-0", only_b="orders-1")
+    damage(tmp_path / "c" / "orders-0" / segment_name(12), position=200)
+    text = " ".join(run("audit", *named).out.split())
+    kept = "every copy at hand loses readable records of it at its next start, and that in"
+    assert text.count(kept) == 2
+    assert text.count("Nothing better was found than to do nothing") == 1
+    assert "Delete" not in text
+
+
+def test_nothing_is_saved_over_something_else(run: Run, tmp_path: Path) -> None:
+    directories = []
+    for name in ("a", "b c"):
+        directory = write_log_directory(tmp_path / name)
+        (directory / ".kafka_cleanshutdown").unlink()
+        damage(directory / "orders-0" / segment_name(12))
+        (directory / "meta.properties").write_text(
+            f"version=1\nnode.id=1\ncluster.id=of-{name[0]}\n"
+        )
+        directories.append(directory)
+    commands = [
+        line.strip() for line in run("audit", *directories).out.splitlines() if "  $ " in line
+    ]
+    targets = [line.split(" > ")[1] for line in commands if " > " in line]
+    copies = [line.split()[-1] for line in commands if line.startswith("$ cp -a ")]
+    assert targets == ["orders-0.jsonl", "orders-0-2.jsonl"]
+    assert copies == ["COPY/orders-0", "COPY/orders-0-2"]
+    assert f"$ cp -a '{tmp_path / 'b c' / 'orders-0'}' COPY/orders-0-2" in commands
