@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 __all__ = [
+    "BOOTSTRAP_CHECKPOINT",
     "CLEANER_OFFSETS",
     "CLEAN_SHUTDOWN",
     "CLUSTER_METADATA",
@@ -78,6 +79,7 @@ __all__ = [
     "kafka_versions",
     "kernel_level",
     "leader_error_codes",
+    "least_release",
     "merge_partition",
     "missing_log",
     "offset_beyond_end",
@@ -125,6 +127,7 @@ LOG_START_OFFSETS: bytes
 HIGH_WATERMARKS: bytes
 CLEANER_OFFSETS: bytes
 META_PROPERTIES: bytes
+BOOTSTRAP_CHECKPOINT: bytes
 CLEAN_SHUTDOWN: bytes
 LEADER_EPOCHS: bytes
 PARTITION_METADATA: bytes
@@ -883,6 +886,7 @@ def judge_committed_offset(
 def judge_open_transaction(
     known: dict[str, Any], producer_epoch: int, topic: str, partition: int
 ) -> Literal["ongoing", "moved-on"]: ...
+def least_release(value: bytes) -> tuple[int, int] | None: ...
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None: ...
 
 @final

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support.commands import Run
 from support.logs import segment_name, write_log_directory
 
@@ -63,3 +64,15 @@ def test_nothing_is_saved_over_something_else(run: Run, tmp_path: Path) -> None:
     assert targets == ["orders-0.jsonl", "orders-0-2.jsonl"]
     assert copies == ["COPY/orders-0", "COPY/orders-0-2"]
     assert f"$ cp -a '{tmp_path / 'b c' / 'orders-0'}' COPY/orders-0-2" in commands
+
+
+@pytest.mark.shared
+def test_find_hanging_comes_before_abort_and_an_old_broker_gets_no_new_command(
+    run: Run, shared: Path
+) -> None:
+    out = run("audit", shared / "corpus" / "kafka" / "kafka-3.9").out
+    lines = [line for line in out.splitlines() if "$ kafka-transactions.sh" in line]
+    place = "--topic late-write --partition 0"
+    find = next(n for n, line in enumerate(lines) if f" find-hanging {place}" in line)
+    assert f" abort {place} --start-offset 6" in lines[find + 1]
+    assert "forceTerminateTransaction" not in out

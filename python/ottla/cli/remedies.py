@@ -206,6 +206,11 @@ def _transaction(finding: Mapping[str, Any]) -> str:
     commands = " ".join(finding["commands"])
     if " forceTerminateTransaction " in commands:
         return "If its producer is gone, end the transaction by its id."
+    if " describe " in commands:
+        return (
+            "If its producer is gone, start one with its transactional id: that ends the"
+            " transaction. Brokers before Kafka 4.1 have no command for it."
+        )
     if " abort " in commands:
         return "Its coordinator has moved on: see that find-hanging lists it, then abort it."
     return (

@@ -329,12 +329,13 @@ def _commands(
 
 
 def _repair(commands_of_finding: Sequence[str]) -> Sequence[str]:
-    """Returns the first command that does not only look, with the remark above it."""
+    """Returns the first command that does not only look, with what has to be read before it."""
     diagnostics = ("ottla ", " find-hanging ", " describe ")
     for number, line in enumerate(commands_of_finding):
         if not line.startswith("#") and not any(word in line for word in diagnostics):
-            has_remark = number > 0 and commands_of_finding[number - 1].startswith("#")
-            return commands_of_finding[number - has_remark : number + 1]
+            before = commands_of_finding[number - 1] if number else ""
+            is_first = not (before.startswith("#") or " find-hanging " in before)
+            return commands_of_finding[number if is_first else number - 1 : number + 1]
     return []
 
 

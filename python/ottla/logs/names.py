@@ -13,6 +13,7 @@ from typing import Literal
 
 from ottla import _engine
 from ottla._engine import (
+    BOOTSTRAP_CHECKPOINT,
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
     CLUSTER_METADATA,
@@ -29,6 +30,7 @@ from ottla._engine import (
 )
 
 __all__ = [
+    "BOOTSTRAP_CHECKPOINT",
     "CLEANER_OFFSETS",
     "CLEAN_SHUTDOWN",
     "CLUSTER_METADATA",

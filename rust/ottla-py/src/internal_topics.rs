@@ -12,7 +12,7 @@ use ottla_log::internal_topics::schema::{DecodeError, Value, uuid_text};
 use ottla_log::internal_topics::transaction_state::{
     self, Standing, TransactionState, TransactionalId, TransactionalIds,
 };
-use ottla_log::internal_topics::{self, RecordValue};
+use ottla_log::internal_topics::{self, RecordValue, feature_level};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -179,6 +179,13 @@ pub(crate) fn judge_open_transaction(
         Standing::Ongoing => "ongoing",
         Standing::MovedOn => "moved-on",
     })
+}
+
+/// The release that brokers have at least, as major and minor, by the value of a record of the
+/// cluster's metadata; None where it is no level of ``metadata.version``.
+#[pyfunction]
+pub(crate) fn least_release(value: &[u8]) -> Option<(u8, u8)> {
+    feature_level::least_release(value)
 }
 
 /// Decodes a record of ``__consumer_offsets`` or ``__transaction_state``, of any version Kafka wrote.

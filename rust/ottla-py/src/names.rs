@@ -57,6 +57,7 @@ pub(crate) fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("HIGH_WATERMARKS", names::HIGH_WATERMARKS),
         ("CLEANER_OFFSETS", names::CLEANER_OFFSETS),
         ("META_PROPERTIES", names::META_PROPERTIES),
+        ("BOOTSTRAP_CHECKPOINT", names::BOOTSTRAP_CHECKPOINT),
         ("CLEAN_SHUTDOWN", names::CLEAN_SHUTDOWN),
         ("LEADER_EPOCHS", names::LEADER_EPOCHS),
         ("PARTITION_METADATA", names::PARTITION_METADATA),

@@ -10,12 +10,14 @@ from ottla.audit.catalogue.explain import (
     commands,
     explain,
     findings_markdown,
+    force_commands,
     going_on,
     offset_after,
     transaction_commands,
 )
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.audit.result.columns import TABLES
+from ottla.logs.release import Releases
 from ottla.severity import SEVERITIES
 
 # Findings about what lies around the segments, which are made in Python.
@@ -104,6 +106,27 @@ def test_a_hanging_transaction_is_looked_up_then_aborted_by_its_start_or_by_its_
         f"{tool} abort --topic orders --partition 3 {producer}",
     ]
     assert transaction_commands({**hanging, "state": "committed"}) == []
+
+
+def test_commands_are_those_that_the_brokers_have_as_far_as_that_is_known() -> None:
+    unknown, new = force_commands("shop"), force_commands("shop", Releases(since=(4, 1)))
+    (old, remark) = force_commands("shop", Releases(before=(4, 0)))
+    assert unknown[1].startswith("# Kafka 4.1 and later")
+    assert [line for line in unknown if not line.startswith("#")] == new
+    assert new[1].endswith(" forceTerminateTransaction --transactionalId shop")
+    assert " describe " in old
+    assert remark == "# Then start a producer with this transactional id."
+    hanging = {
+        "topic": "orders",
+        "partition": 3,
+        "state": "hanging",
+        "first_offset": 12,
+        "producer_id": 7,
+        "producer_epoch": 2,
+        "coordinator_epoch": 0,
+    }
+    find, abort = transaction_commands(hanging, Releases(since=(3, 0)))
+    assert [find, abort] == transaction_commands(hanging)[:2]
 
 
 def test_no_command_of_a_finding_gives_records_up() -> None:

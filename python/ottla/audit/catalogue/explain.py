@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla._engine import CauseExplanation, Explanation
+from ottla.logs.release import Releases
 from ottla.severity import SEVERITIES
 
 if TYPE_CHECKING:
@@ -36,6 +37,12 @@ __all__ = [
 
 HOST = "HOST:9092"
 """Stands for a broker in commands."""
+
+DESCRIBE_PRODUCERS_SINCE = (3, 0)
+"""Release that lets `abort --start-offset` ask for the producer, KIP-664."""
+FORCE_TERMINATE_SINCE = (4, 1)
+"""Release with `forceTerminateTransaction`, KIP-939."""
+UNKNOWN_RELEASES = Releases()
 
 
 @cache
@@ -149,7 +156,9 @@ _DELETED_RECORDS = (
 )
 
 
-def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
+def transaction_commands(
+    transaction: Mapping[str, Any], releases: Releases = UNKNOWN_RELEASES
+) -> list[str]:
     """Returns commands that end a hanging transaction, or examine an open one.
 
     `find-hanging` comes before `abort`: the cluster may know more than the log directory. `abort
@@ -158,6 +167,7 @@ def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
 
     Args:
         transaction: a row of the `transactions` table.
+        releases: those that the broker may be of.
     """
     tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
     place = f"--topic {shlex.quote(transaction['topic'])} --partition {transaction['partition']}"
@@ -168,7 +178,8 @@ def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
         return lines
     lines.append(f"{tool} abort {place} --start-offset {transaction['first_offset']}")
     epoch, coordinator = transaction["producer_epoch"], transaction["coordinator_epoch"]
-    if transaction["producer_id"] is not None and epoch is not None:
+    is_named = transaction["producer_id"] is not None and epoch is not None
+    if is_named and not releases.has(DESCRIBE_PRODUCERS_SINCE):
         lines += [
             "# Brokers before Kafka 3.0:",
             (
@@ -179,15 +190,26 @@ def transaction_commands(transaction: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def force_commands(transactional_id: str) -> list[str]:
-    """Returns commands that end the transaction of a transactional id, whoever has it."""
+def force_commands(transactional_id: str, releases: Releases = UNKNOWN_RELEASES) -> list[str]:
+    """Returns commands that end the transaction of a transactional id, whoever has it.
+
+    Args:
+        transactional_id: which.
+        releases: those that the broker may be of.
+    """
     tool = f"kafka-transactions.sh --bootstrap-server {HOST}"
     name = shlex.quote(transactional_id)
+    look = f"{tool} describe --transactional-id {name}"
+    force = f"{tool} forceTerminateTransaction --transactionalId {name}"
+    has_force = releases.has(FORCE_TERMINATE_SINCE)
+    if has_force:
+        return [look, force]
+    if has_force is False:
+        return [look, "# Then start a producer with this transactional id."]
     return [
-        f"{tool} describe --transactional-id {name}",
-        # KIP-939
+        look,
         "# Kafka 4.1 and later; before, start a producer with this transactional id:",
-        f"{tool} forceTerminateTransaction --transactionalId {name}",
+        force,
     ]
 
 

@@ -17,6 +17,7 @@ from ottla.audit.catalogue.explain import force_commands, transaction_commands
 from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
+from ottla.logs.release import Releases, releases_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -120,6 +121,8 @@ class _Locations:
         self._clusters = {
             d.path: cluster_id(d, plan.inventory.files) for d in plan.inventory.log_directories
         }
+        self._files = plan.inventory.files
+        self._releases: dict[bytes, Releases] = {}
         self._partitions = {partition.directory: partition for partition in plan.partitions}
         self.ends: dict[bytes, tuple[int, int]] = {}
         """Log start and end offset by directory, of every live partition that was read."""
@@ -133,6 +136,13 @@ class _Locations:
         """Returns the cluster of a partition, or its log directory."""
         above = os.path.dirname(partition.directory)
         return self._clusters.get(above) or above
+
+    def releases(self, partition: Partition) -> Releases:
+        """Returns the releases of Kafka that the broker of a partition may be of."""
+        above = os.path.dirname(partition.directory)
+        if above not in self._releases:
+            self._releases[above] = releases_of(above, self._files)
+        return self._releases[above]
 
     def partition(self, finding: PlacedFinding) -> Partition | None:
         """Returns the partition that a finding is about."""
@@ -333,18 +343,18 @@ class _TransactionalProducers:
         row = self._open.get((partition.directory, finding.producer_id))
         if known is None or row is None:
             return finding
-        name = known["transactional_id"]
+        name, releases = known["transactional_id"], self._locations.releases(partition)
         if self._is_ongoing(known, row["producer_epoch"], partition):
             message = (
                 f"{finding.message}; transactional id {name} is {known['state']}, with a timeout of"
                 f" {known['timeout_ms']} ms"
             )
-            commands = tuple(force_commands(name))
+            commands = tuple(force_commands(name, releases))
             return replace(finding, message=message, commands=commands)
         message = (
             f"{finding.message}; nothing will end it: the coordinator has transactional id {name}"
             f" as {known['state']} in epoch {known['producer_epoch']}, without this partition"
         )
         place = {"topic": partition.topic, "partition": partition.partition, "state": "hanging"}
-        commands = tuple(transaction_commands({**row, **place}))
+        commands = tuple(transaction_commands({**row, **place}, releases))
         return replace(finding, message=message, severity="warning", commands=commands)

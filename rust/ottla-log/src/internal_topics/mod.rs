@@ -5,8 +5,10 @@
 //! | [`schema`] | Kafka's generated formats, read by tables |
 //! | [`consumer_offsets`] | `__consumer_offsets`: committed offsets, groups |
 //! | [`transaction_state`] | `__transaction_state`: transactional ids |
+//! | [`feature_level`] | the cluster's metadata: the release it was formatted for |
 
 pub mod consumer_offsets;
+pub mod feature_level;
 mod record;
 pub mod schema;
 pub mod transaction_state;

@@ -1,0 +1,76 @@
+"""Which releases of Kafka may have written a log directory, as far as its own files say.
+
+A lower bound: a cluster may be newer than it was formatted for. Commands are held against it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla import _engine
+from ottla.errors import RecordBatchError
+from ottla.logs.inventory import FileEntry
+from ottla.logs.metadata import read_meta_properties
+from ottla.logs.names import BOOTSTRAP_CHECKPOINT
+from ottla.logs.side_files import SideFileError, read_side_file
+from ottla.records import read_batches
+from ottla.storage import ANYWHERE
+
+if TYPE_CHECKING:
+    from ottla.storage import Files
+
+    Release = tuple[int, int]
+    """Major and minor."""
+
+DIRECTORY_IDS_SINCE = (3, 7)
+"""`directory.id` in `meta.properties`, KIP-858."""
+KRAFT_SINCE = (2, 8)
+"""Version 1 of `meta.properties`, KIP-500."""
+ZOOKEEPER_BEFORE = (4, 0)
+"""Version 0 of `meta.properties`."""
+MAX_BOOTSTRAP_BYTES = 1 << 20
+"""Of a `bootstrap.checkpoint` with a record of each feature, 1 KiB is much."""
+
+
+class Releases(NamedTuple):
+    """The releases that may have written a log directory."""
+
+    since: Release | None = None
+    """The first; None if it is not known."""
+    before: Release | None = None
+    """The first after the last; None if it is not known."""
+
+    def has(self, since: Release) -> bool | None:
+        """Whether the broker has what came with a release; None if it is not known.
+
+        >>> Releases(since=(3, 7)).has((3, 0)), Releases(since=(3, 7)).has((4, 1))
+        (True, None)
+        >>> Releases(before=(4, 0)).has((4, 1))
+        False
+        """
+        if self.since is not None and self.since >= since:
+            return True
+        return False if self.before is not None and self.before <= since else None
+
+
+def releases_of(log_directory: bytes, files: Files = ANYWHERE) -> Releases:
+    """The releases that may have written a log directory, by the files that its broker wrote."""
+    properties = read_meta_properties(log_directory, files)
+    if properties.get("version") == "0":
+        return Releases(before=ZOOKEEPER_BEFORE)
+    found = [] if not properties else [KRAFT_SINCE]
+    if "directory.id" in properties:
+        found.append(DIRECTORY_IDS_SINCE)
+    return Releases(since=max([*found, *_formatted_for(log_directory, files)], default=None))
+
+
+def _formatted_for(log_directory: bytes, files: Files) -> list[Release]:
+    """The release that the cluster was formatted for, if it is said."""
+    file = FileEntry(log_directory, BOOTSTRAP_CHECKPOINT, "metadata-snapshot")
+    try:
+        data = read_side_file(file, files)[:MAX_BOOTSTRAP_BYTES]
+        values = [record.value for batch in read_batches(data) for record in batch.records()]
+    except (OSError, SideFileError, RecordBatchError):
+        return []
+    releases = (_engine.least_release(value) for value in values if value is not None)
+    return [release for release in releases if release is not None]
