@@ -2,16 +2,13 @@
 
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
-use crate::partition::scan::PlacedFinding;
+use crate::partition::scan::{LeftOut, PlacedFinding};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Findings of one kind that a partition keeps, the gravest first; the others are counted. A log of
 /// ten thousand short segments, or of as many producers, has no end of them.
 pub const MAX_FINDINGS_PER_PARTITION: usize = 1 << 12;
-
-/// The findings of a partition that were not kept, by kind: how many, and the gravest severity.
-pub type LeftOut = BTreeMap<FindingKind, (u64, Severity)>;
 
 /// Drops findings beyond the bound, and counts them. Those that are kept stay in their order.
 pub(crate) fn bound_findings(findings: &mut Vec<PlacedFinding>, left_out: &mut LeftOut) {

@@ -41,7 +41,7 @@ pub fn merge_partition_with(
         side_files,
         snapshots_compared: 0,
         findings: Vec::new(),
-        damage: Damage::default(),
+        damage: DamageState::default(),
         previous_findings: 0,
         producers: Producers::default(),
         counters: Counters::default(),
@@ -77,7 +77,7 @@ struct Merge<'a> {
     /// How many snapshots have been compared with the log.
     snapshots_compared: usize,
     findings: Vec<PlacedFinding>,
-    damage: Damage,
+    damage: DamageState,
     /// Index of the first finding of the segment before.
     previous_findings: usize,
     producers: Producers,
@@ -314,7 +314,7 @@ impl Merge<'_> {
 
 /// Whether the findings so far let the log prove anything.
 #[derive(Clone, Copy, Debug, Default)]
-struct Damage {
+struct DamageState {
     /// How many findings were looked at.
     observed: usize,
     is_damaged: bool,
@@ -322,7 +322,7 @@ struct Damage {
     is_missing_records: bool,
 }
 
-impl Damage {
+impl DamageState {
     /// Looks at the findings that were added.
     fn observe(&mut self, findings: &[PlacedFinding]) {
         for placed in findings.iter().skip(self.observed) {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
-use crate::partition::bound::LeftOut;
+use crate::catalogue::severity::Severity;
 use crate::partition::epochs::Epoch;
 use crate::partition::gaps::Gap;
 use crate::partition::producers::ProducerState;
@@ -11,6 +11,7 @@ use crate::segment::counters::Counters;
 use crate::segment::fingerprint::Fingerprint;
 use crate::segment::segment_scan::SegmentScan;
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
+use std::collections::BTreeMap;
 
 /// What is known about a partition beside its segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,9 @@ pub struct PlacedFinding {
     /// The finding; its position counts from the start of that segment's file.
     pub finding: Finding,
 }
+
+/// Findings of a partition that were counted but not kept, by kind: how many, and the gravest severity.
+pub type LeftOut = BTreeMap<FindingKind, (u64, Severity)>;
 
 /// What the segments of a partition show together.
 #[derive(Clone, Debug, Default)]
