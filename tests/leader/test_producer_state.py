@@ -194,11 +194,14 @@ def with_holes(**settings: Any) -> BrokerLog:
     """Offsets 0 to 4 of an open transaction, 10 to 14 and 20 to 24 of none, on a follower."""
     log = BrokerLog(leader_epoch=7, transaction_verification=False, **settings)
     for base in (0, 10, 20):
+        producer: dict[str, Any] = (
+            {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0} if base == 0 else {}
+        )
         data = ottla.build_batch(
             [ottla.NewRecord(value=b"v", timestamp=NOW)] * 5,
             base_offset=base,
             partition_leader_epoch=3,
-            **({"producer_id": 7, "producer_epoch": 0, "base_sequence": 0} if base == 0 else {}),
+            **producer,
             is_transactional=base == 0,
         )
         log.store(log.leader.append_as_follower(data, now_ms=NOW))

@@ -3,6 +3,7 @@
 import gzip
 import struct
 import zlib
+from typing import Any
 
 import lz4.block
 import ottla
@@ -62,7 +63,7 @@ def compressed(codec: str, payload: bytes, count: int = 2) -> bytes:
     return batch(payload, count=count, codec=CODECS.index(codec), max_timestamp=NOW)
 
 
-def code_of(data: bytes, profile: str, **config: str) -> int:
+def code_of(data: bytes, profile: str, **config: Any) -> int:
     settings = ottla.TopicConfig(**config)
     return int(ottla.validate(data, settings, now_ms=NOW, profile=profile).error)
 

@@ -62,7 +62,7 @@ pub struct PlacedFinding {
 }
 
 /// Findings of a partition that were counted but not kept, by kind: how many, and the gravest severity.
-pub type LeftOut = BTreeMap<FindingKind, (u64, Severity)>;
+pub(crate) type LeftOut = BTreeMap<FindingKind, (u64, Severity)>;
 
 /// What the segments of a partition show together.
 #[derive(Clone, Debug, Default)]

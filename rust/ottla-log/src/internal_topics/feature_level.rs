@@ -50,6 +50,12 @@ pub fn least_release(value: &[u8]) -> Option<(u8, u8)> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test panics to fail"
+)]
 mod tests {
     use super::{RELEASES, least_release};
 
