@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import ottla
 import pytest
@@ -247,17 +247,58 @@ def test_a_log_cut_between_batches_forgets_the_transaction_below_its_start() -> 
         assert (log.leader.last_stable_offset, log.leader.first_unstable_offset) == (8, None)
 
 
-def test_a_transaction_begins_with_the_guard_of_its_verification() -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_transaction_begins_with_the_guard_of_its_verification(version: Literal[1, 2]) -> None:
+    verification: dict[str, Any] = {"now_ms": NOW, "transaction_version": version}
     leader = a_leader(transaction_verification=True)
     records = batch(0, 0, is_transactional=True)
     assert send(leader, records).error == INVALID_TXN
-    guard = leader.begin_verification(7, 0, 0, now_ms=NOW)
+    guard = leader.begin_verification(7, 0, 0, **verification)
     assert guard is not None
-    other = a_leader(transaction_verification=True).begin_verification(7, 0, 0, now_ms=NOW)
+    assert send(leader, records).error == INVALID_TXN
+    other = a_leader(transaction_verification=True).begin_verification(7, 0, 0, **verification)
     assert send(leader, records, guard=other).error == INVALID_TXN
     assert send(leader, records, guard=guard).accepted
-    assert leader.begin_verification(7, 0, 1, now_ms=NOW) is None
+    assert leader.begin_verification(7, 0, 1, **verification) is None
     assert send(leader, batch(0, 1, is_transactional=True)).accepted
+
+
+@pytest.mark.parametrize(("version", "error"), [(1, 0), (2, OUT_OF_ORDER)])
+def test_only_a_bumped_epoch_must_begin_its_first_transaction_at_0(
+    version: Literal[1, 2], error: int
+) -> None:
+    # Nothing is known of the producer: its records were deleted, or it has expired.
+    leader = a_leader(transaction_verification=True)
+    guard = leader.begin_verification(7, 0, 5, now_ms=NOW, transaction_version=version)
+    assert send(leader, batch(0, 5, is_transactional=True), guard=guard).error == error
+
+
+@pytest.mark.parametrize(("version", "error"), [(1, INVALID_TXN), (2, 0)])
+def test_a_marker_uses_up_a_verification_unless_the_epoch_is_bumped(
+    version: Literal[1, 2], error: int
+) -> None:
+    leader = a_leader(transaction_verification=True)
+    guard = leader.begin_verification(7, 0, 0, now_ms=NOW, transaction_version=version)
+    assert end(leader, 0).accepted
+    assert send(leader, batch(0, 0, is_transactional=True), guard=guard).error == error
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_no_batch_overtakes_the_lowest_one_that_was_verified(version: Literal[1, 2]) -> None:
+    leader = a_leader(transaction_verification=True)
+    for sequence in (1, 0, 2):
+        guard = leader.begin_verification(7, 0, sequence, now_ms=NOW, transaction_version=version)
+    assert send(leader, batch(0, 1, is_transactional=True), guard=guard).error == OUT_OF_ORDER
+    assert send(leader, batch(0, 0, is_transactional=True), guard=guard).accepted
+
+
+@pytest.mark.parametrize(("silent_ms", "error"), [(999, 0), (1000, INVALID_TXN)])
+def test_a_verification_expires_with_producers(silent_ms: int, error: int) -> None:
+    config = ottla.TopicConfig(producer_id_expiration_ms=1000)
+    leader = a_leader(transaction_verification=True, config=config)
+    guard = leader.begin_verification(7, 0, 0, now_ms=NOW)
+    leader.expire_producers(NOW + silent_ms)
+    assert send(leader, batch(0, 0, is_transactional=True), guard=guard).error == error
 
 
 def test_a_stale_epoch_is_not_verified() -> None:
@@ -342,7 +383,10 @@ def ids_in(snapshot: bytes) -> list[int]:
     ("come", "order"),
     [
         ([33, 1, 17, 2], [33, 1, 17, 2]),
+        ([33, 1, 17, 2, *range(100, 108)], [33, 1, 17, 2, *range(100, 108)]),
         ([33, 1, 17, 2, *range(100, 109)], [33, 1, 2, *range(100, 109), 17]),
+        ([65, 33, 1, *range(2, 23)], [65, 33, 1, *range(2, 23)]),
+        ([65, 33, 1, *range(2, 24)], [65, 1, *range(2, 24), 33]),
         (list(range(128, -1, -16)), [128, 96, 64, 32, 0, 112, 80, 48, 16]),
         ([2**40 + 5, 5, 2**32, 3], [2**32, 3, 2**40 + 5, 5]),
     ],

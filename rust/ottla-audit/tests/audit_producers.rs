@@ -565,9 +565,51 @@ fn the_sixth_batch_back_is_no_duplicate_any_more() {
 }
 
 #[test]
+fn the_fifth_batch_back_is_a_duplicate_still() {
+    let left: Vec<Stored> = (0..5).map(|i| data(0, i, i, i64::from(i))).collect();
+    assert_eq!(said_of(&left, &[data(0, 0, 0, 5)]), about(5, "duplicate"));
+}
+
+#[test]
+fn a_sequence_less_than_half_of_all_ahead_is_a_gap_and_any_further_is_behind() {
+    let left = [data(0, 0, 0, 0)];
+    for (ahead, text) in [
+        (1 << 29, "gap 536870912, expected 1"),
+        ((1 << 30) - 1, "gap 1073741823, expected 1"),
+        (1 << 30, "rewind 1073741824, expected 1"),
+        ((1 << 30) + 1, "rewind 1073741823, expected 1"),
+    ] {
+        assert_eq!(said_of(&left, &[data(0, 1 + ahead, 1 + ahead, 1)]), about(1, text));
+    }
+}
+
+#[test]
+fn an_open_transaction_has_its_newest_timestamp_from_either_side_of_a_cut() {
+    for (timestamps, newest) in [([2000, 1000], 2000), ([1000, 2000], 2000)] {
+        let [left, right] = timestamps.map(|timestamp| {
+            let offset = i64::from(timestamp != timestamps[0]);
+            let batch = transactional(0, offset as i32, offset as i32, offset);
+            summarise(&[Stored { timestamp, ..batch }], &mut Vec::new())
+        });
+        let whole = merge(left, right, &mut Vec::new());
+        let states = whole.producers.finish(0, &mut |_, _| {});
+        let open = states[0].open_transaction.expect("no marker ends it");
+        assert_eq!((open.first_timestamp, open.last_timestamp), (timestamps[0], newest));
+        assert_eq!(open.batches, 2);
+    }
+}
+
+#[test]
 fn a_deleted_head_explains_a_late_start_and_an_empty_one_does_not() {
     assert_eq!(said_of(&[data(0, 500, 500, 1000)], &[]), about(1000, "legal head"));
     assert_eq!(said_of(&[data(0, 500, 500, 0)], &[]), about(0, "unknown start"));
+}
+
+#[test]
+fn a_producer_begins_with_sequence_0_and_no_other() {
+    assert_eq!(said_of(&[data(0, 0, 0, 0)], &[]), vec![]);
+    assert_eq!(said_of(&[data(0, 1, 1, 0)], &[]), about(0, "unknown start"));
+    assert_eq!(said_of(&[data(0, 1, 1, 1)], &[]), about(1, "legal head"));
 }
 
 #[test]
