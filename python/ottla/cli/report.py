@@ -21,6 +21,7 @@ from rich.text import Text
 
 from ottla.audit.catalogue.explain import catalogue, causes, commands
 from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.audit.result.verdict import verdict_of
 from ottla.cli.next_start import advice_lines, put_aside_note
 from ottla.cli.remedies import Remedies
 from ottla.cli.words import shell_path
@@ -141,14 +142,13 @@ def _verdict(result: AuditResult) -> tuple[str, str]:
     places = {(f["topic"], f["partition"]) for f in problems}
     where = f"{len(places)} of {count(result.summary.partitions, 'partition')}"
     text = " and ".join(count(counts[s], s) for s in ("error", "warning") if counts[s])
-    if not_read:
+    word = verdict_of(result.summary.findings, not_read)
+    if word == "INCOMPLETE":
         rest = f"; in the rest {text}" if text else ""
-        return f"INCOMPLETE: {count(not_read, 'path')} could not be read{rest}", "bold red"
-    if counts["error"]:
-        return f"DAMAGED: {text} in {where}", "bold red"
-    if counts["warning"]:
-        return f"SUSPECT: {text} in {where}", "bold yellow"
-    return "SOUND: no error and no warning", "bold green"
+        return f"{word}: {count(not_read, 'path')} could not be read{rest}", "bold red"
+    if word == "SOUND":
+        return f"{word}: no error and no warning", "bold green"
+    return f"{word}: {text} in {where}", "bold red" if counts["error"] else "bold yellow"
 
 
 def _print_scope(console: Console, result: AuditResult) -> None:

@@ -667,7 +667,7 @@ fn a_partition_of_several_files_is_one_log() {
     assert_eq!(found.findings, []);
     assert_eq!((found.log_start_offset, found.log_end_offset), (0, 12));
     assert_eq!(found.counters.records, 12);
-    let producer = found.producers[0];
+    let producer = &found.producers[0];
     assert_eq!((producer.producer_id, producer.last_sequence, producer.last_offset), (9, 11, 11));
     assert_eq!(producer.last_offset_delta, 1);
 }

@@ -5,6 +5,7 @@ mod logs;
 
 use logs::{Log, NOW, Random, TIME, active, closed};
 use ottla_audit::copies::copy::Copy;
+use ottla_audit::partition::producers::MAX_PRODUCERS;
 use ottla_audit::segment::index_check::Indexes;
 use ottla_audit::{
     Chunk, ChunkError, PartitionContext, ScanError, Scanner, SegmentContext, SegmentScan,
@@ -499,7 +500,7 @@ fn more_producers_than_are_followed_are_left_out_alike() {
     let mut log = Log::at(0);
     log.plain(&[b"one"]);
     let mut bytes = Vec::new();
-    for index in 0..70_000i64 {
+    for index in 0..MAX_PRODUCERS as i64 + 5000 {
         bytes.extend_from_slice(&resealed(log.batch(0), |batch| {
             batch[..8].copy_from_slice(&index.to_be_bytes());
             batch[43..51].copy_from_slice(&index.to_be_bytes());

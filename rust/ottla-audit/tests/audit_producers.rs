@@ -1,6 +1,6 @@
 //! The mergeable summary of producers against a plain checker that sees the whole log at once.
 
-use ottla_audit::partition::producers::{ProducerState, ProducerVerdict, Producers};
+use ottla_audit::partition::producers::{MAX_PRODUCERS, ProducerState, ProducerVerdict, Producers};
 use ottla_audit::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
 use ottla_audit::partition::transactions::TransactionVerdict;
 use proptest::prelude::*;
@@ -343,7 +343,7 @@ fn merged(log: &[Stored], cuts: &[usize], order: &[usize]) -> (Vec<Said>, Vec<Le
     let left = states
         .iter()
         .map(|state| {
-            let open = state.open_transaction.map(|open| open.first_offset);
+            let open = state.open_transaction.as_ref().map(|open| open.first_offset);
             let (epoch, last) = (state.producer_epoch, state.last_sequence);
             (state.producer_id, epoch, last, state.coordinator_epoch, open)
         })
@@ -632,4 +632,44 @@ fn a_coordinator_epoch_that_goes_back_over_the_cut_is_found() {
 #[test]
 fn an_emptied_control_batch_between_two_batches_changes_nothing() {
     assert_eq!(said_of(&[data(0, 0, 2, 0), other(3, 3)], &[data(0, 3, 3, 4)]), vec![]);
+}
+
+/// One batch each of so many producers, from an id on.
+fn one_batch_each(first_id: i64, count: i64) -> Producers {
+    let mut producers = Producers::default();
+    for id in first_id..first_id + count {
+        let kind = EventKind::Data { sequences: (0, 0), is_transactional: false };
+        let event = ProducerEvent {
+            segment: 0,
+            position: 70 * id as u64,
+            size: 70,
+            offset: id,
+            last_offset: id,
+            records: 1,
+            holes: 0,
+            timestamp: 1,
+            previous_timestamp: None,
+            epoch: 0,
+            kind,
+        };
+        producers.observe(id, event, &mut |_, _| {});
+    }
+    producers
+}
+
+#[test]
+fn a_quarter_of_a_million_producers_are_followed_and_the_others_counted() {
+    let bound = MAX_PRODUCERS as i64;
+    assert!(bound > 250_000);
+    assert_eq!(one_batch_each(0, bound).left_out(), 0);
+    let beyond = one_batch_each(0, bound + 2);
+    assert_eq!((beyond.len(), beyond.left_out()), (MAX_PRODUCERS, 2));
+}
+
+#[test]
+fn producers_of_a_later_part_that_find_no_room_are_counted() {
+    let bound = MAX_PRODUCERS as i64;
+    let mut producers = one_batch_each(0, bound);
+    producers.append(one_batch_each(bound, 3), 0, 1, &mut |_, _| {});
+    assert_eq!(producers.left_out(), 3);
 }

@@ -1,8 +1,11 @@
-"""The word that answers first: what an audit makes of the logs it was given."""
+"""The word that answers first: what an audit makes of the logs it was given.
+
+`VERDICTS` is the whole rule; `docs/decisions.md` has it as a table.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -10,6 +13,46 @@ if TYPE_CHECKING:
     from ottla.severity import Severity
 
 Verdict = Literal["SOUND", "SUSPECT", "DAMAGED", "INCOMPLETE"]
+
+
+class VerdictRow(NamedTuple):
+    """A verdict, and when it is given."""
+
+    word: Verdict
+    exit_code: int
+    """Exit status of `ottla audit`."""
+    severity: Severity | None
+    """The severity of a finding that is enough for it; None where no finding decides."""
+    condition: str
+
+
+VERDICTS = (
+    VerdictRow(
+        "INCOMPLETE",
+        3,
+        None,
+        "something given was not read, so it may hide anything: no such path, no permission, no"
+        " log, no segment in it",
+    ),
+    VerdictRow(
+        "DAMAGED",
+        2,
+        "error",
+        "an error: records are lost, cannot be read or are in the wrong place, or something beside"
+        " the log proves that acknowledged ones are gone",
+    ),
+    VerdictRow(
+        "SUSPECT",
+        1,
+        "warning",
+        "a warning: something contradicts the log, or a limit of the audit was met and it says what"
+        " was not followed",
+    ),
+    VerdictRow(
+        "SOUND", 0, None, "everything was read and followed, and nothing is worse than info"
+    ),
+)
+"""The verdicts, of which the first that applies is given."""
 
 
 def verdict_of(findings: Mapping[Severity, int], not_read: int) -> Verdict:
@@ -22,11 +65,7 @@ def verdict_of(findings: Mapping[Severity, int], not_read: int) -> Verdict:
         findings: all findings, also those that are left out of a report.
         not_read: how many of them say that something given could not be read.
     """
-    if not_read:
-        return "INCOMPLETE"
-    if findings["error"]:
-        return "DAMAGED"
-    return "SUSPECT" if findings["warning"] else "SOUND"
+    return _row(findings, not_read).word
 
 
 def exit_code_of(findings: Mapping[Severity, int], not_read: int) -> int:
@@ -39,8 +78,17 @@ def exit_code_of(findings: Mapping[Severity, int], not_read: int) -> int:
         findings: the findings that count, by severity.
         not_read: how many of them say that something given could not be read.
     """
+    return _row(findings, not_read).exit_code
+
+
+def _row(findings: Mapping[Severity, int], not_read: int) -> VerdictRow:
+    incomplete, *graded, sound = VERDICTS
     if not_read:
-        return 3
-    if findings["error"]:
-        return 2
-    return 1 if findings["warning"] else 0
+        return incomplete
+    return next((row for row in graded if row.severity and findings[row.severity]), sound)
+
+
+def verdicts_markdown() -> str:
+    """Returns the table of verdicts as `docs/decisions.md` has it."""
+    rows = [f"| {row.word} | {row.exit_code} | {row.condition} |" for row in VERDICTS]
+    return "\n".join(["| verdict | status | when |", "| --- | --- | --- |", *rows]) + "\n"

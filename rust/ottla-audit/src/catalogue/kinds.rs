@@ -341,9 +341,9 @@ catalogue! {
         effects: [],
         trace_of: [],
         joins: SamePartition,
-        meaning: "A batch was not decoded because it exceeds a limit of this program.",
-        causes: "A very large batch, or a payload made to inflate without end.",
-        action: "If the batch is genuine, raise the limit and audit again.",
+        meaning: "Something was not followed because it exceeds a limit of this program: a batch that was not decoded, producers, transactions or leader epochs beyond those that are tracked.",
+        causes: "A very large batch or a payload made to inflate without end; or far more producers, aborted transactions or elections than brokers usually have in one partition.",
+        action: "Read in the message what was not followed: nothing is known of it. If it is genuine, audit the segments one by one, or raise the limit.",
         kafka: "message.max.bytes limits what brokers accept; nothing limits what it inflates to",
     }
     Unreadable {

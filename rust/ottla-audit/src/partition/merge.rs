@@ -9,6 +9,7 @@ use crate::partition::border::Border;
 use crate::partition::bound::bound_findings;
 use crate::partition::epochs::join_epochs;
 use crate::partition::gap_list::list_gaps;
+use crate::partition::limits_met::find_limits_met;
 use crate::partition::log_end;
 use crate::partition::open_transactions::{begun_below, find_open_transactions};
 use crate::partition::producer_findings;
@@ -44,6 +45,7 @@ pub fn merge_partition_with(
         damage: DamageState::default(),
         previous_findings: 0,
         producers: Producers::default(),
+        left_out_of_segments: 0,
         counters: Counters::default(),
         ended: EndedTransactions::default(),
         first_offset: None,
@@ -81,6 +83,8 @@ struct Merge<'a> {
     /// Index of the first finding of the segment before.
     previous_findings: usize,
     producers: Producers,
+    /// Batches of producers beyond the bound that the segments have reported.
+    left_out_of_segments: u64,
     counters: Counters,
     ended: EndedTransactions,
     first_offset: Option<i64>,
@@ -115,6 +119,7 @@ impl Merge<'_> {
         let is_repeated = self.check_border(index, scan);
         self.take_findings(index, scan);
         let producers = std::mem::take(&mut scan.producers);
+        self.left_out_of_segments = self.left_out_of_segments.saturating_add(producers.left_out());
         if is_repeated {
             return;
         }
@@ -287,6 +292,7 @@ impl Merge<'_> {
             counters: &mut self.counters,
             ended: &mut self.ended,
         };
+        let left_out = self.producers.left_out();
         out.producers = std::mem::take(&mut self.producers)
             .finish(self.first_offset.unwrap_or(0), &mut |id, verdict| sink.take(id, &verdict));
         let start = out.segments.first().and_then(|scan| scan.context.base_offset);
@@ -302,6 +308,10 @@ impl Merge<'_> {
         out.epochs = join_epochs(&out.segments, &self.context.leader_epochs);
         self.compare_side_files(&out, proof);
         out.findings = self.findings;
+        let last = out.segments.len().saturating_sub(1);
+        let met = find_limits_met(&out, left_out.saturating_sub(self.left_out_of_segments));
+        let met = met.into_iter().map(|finding| PlacedFinding { segment: last, finding });
+        out.findings.extend(met);
         log_end::judge(&mut out, self.context, self.side_files.snapshots());
         list_gaps(&mut out, self.context);
         find_open_transactions(&mut out, self.begun_below);

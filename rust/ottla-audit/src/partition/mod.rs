@@ -6,6 +6,7 @@
 //! | `merge` | the segments put together |
 //! | `bound` | a bound on the findings |
 //! | `border` | where a segment begins, compared with where the one before ends |
+//! | `limits_met` | what the bounds on a partition left out |
 //! | [`log_end`] | the bytes behind the last batch, and what proves that the log went on |
 //! | `epochs` | the leader epochs |
 //! | [`producers`] | what producers did, in a form that merges |
@@ -29,6 +30,7 @@ mod gap_list;
 mod gap_sources;
 mod gap_totals;
 pub mod gaps;
+mod limits_met;
 pub mod log_end;
 pub(crate) mod merge;
 mod open_transactions;

@@ -9,9 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-/// Producers of one part of a log that are tracked. Each takes about a kilobyte; a log in which every
-/// batch has another producer would otherwise take unbounded memory.
-pub const MAX_PRODUCERS: usize = 1 << 16;
+/// Producers of one part of a log that are tracked. One with a batch or two takes some 400 bytes, and
+/// only a transaction makes it more; a log in which every batch has another producer would otherwise
+/// take unbounded memory.
+pub const MAX_PRODUCERS: usize = 1 << 18;
 
 /// What a batch of a producer, or the end of a transaction, shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum ProducerVerdict {
 pub type Out<'a> = dyn FnMut(i64, ProducerVerdict) + 'a;
 
 /// The state of a producer at the end of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProducerState {
     /// Its id.
     pub producer_id: i64,
@@ -43,7 +44,7 @@ pub struct ProducerState {
     /// Epoch of the coordinator that wrote its last marker, −1 for none.
     pub coordinator_epoch: i32,
     /// Its open transaction.
-    pub open_transaction: Option<OpenTransaction>,
+    pub open_transaction: Option<Box<OpenTransaction>>,
 }
 
 /// The state of a producer at some offset, as a snapshot of that offset would have it.

@@ -259,6 +259,8 @@ impl Sequences {
         if !is_data && !self.head.is_empty() {
             return;
         }
+        // Most producers of a log with many have a batch or two: room is made for no more.
+        self.head.reserve_exact(1);
         self.head.push(event);
         self.batches_in_head = self.batches_in_head.saturating_add(u8::from(is_data));
         if usize::from(self.batches_in_head) == WINDOW {

@@ -189,13 +189,14 @@ pub enum TransactionVerdict {
 pub struct Transactions {
     /// Plain data before any transactional data or marker.
     plain: Option<PlainRun>,
-    /// Transactional data before the first marker.
-    begun: Option<OpenTransaction>,
+    /// Transactional data before the first marker. Most producers have neither, and boxed they
+    /// take little of each.
+    begun: Option<Box<OpenTransaction>>,
     /// The first marker.
-    marker: Option<ProducerEvent>,
+    marker: Option<Box<ProducerEvent>>,
     /// After the first marker: the coordinator epoch and the open transaction.
     coordinator_epoch: i32,
-    open: Option<OpenTransaction>,
+    open: Option<Box<OpenTransaction>>,
 }
 
 impl BatchPlace {
@@ -238,19 +239,18 @@ impl OpenTransaction {
         }
     }
 
-    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
-        match (left, right) {
-            (Some(left), Some(right)) => Some(Self {
-                last_offset: right.last_offset,
-                last_timestamp: left.last_timestamp.max(right.last_timestamp),
-                batches: left.batches.saturating_add(right.batches),
-                bytes: left.bytes.saturating_add(right.bytes),
-                records: left.records.saturating_add(right.records),
-                plain: PlainRun::join(left.plain, right.plain),
-                ..left
-            }),
-            (left, right) => left.or(right),
-        }
+    /// Adds the data of the part on the right to a transaction, or begins one with it.
+    fn extend(open: &mut Option<Box<Self>>, right: Self) {
+        let Some(left) = open else {
+            *open = Some(Box::new(right));
+            return;
+        };
+        left.last_offset = right.last_offset;
+        left.last_timestamp = left.last_timestamp.max(right.last_timestamp);
+        left.batches = left.batches.saturating_add(right.batches);
+        left.bytes = left.bytes.saturating_add(right.bytes);
+        left.records = left.records.saturating_add(right.records);
+        left.plain = PlainRun::join(left.plain, right.plain);
     }
 
     /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become by
@@ -273,7 +273,7 @@ impl OpenTransaction {
 
 /// Ends an open transaction with a marker.
 fn end(
-    open: Option<OpenTransaction>,
+    open: Option<Box<OpenTransaction>>,
     marker: ProducerEvent,
     out: &mut dyn FnMut(TransactionVerdict),
 ) {
@@ -319,14 +319,13 @@ impl Transactions {
                     end(self.open.take(), *event, out);
                 } else {
                     // Holes and timestamps before the part do not matter for a marker, and are not known.
-                    self.marker =
-                        Some(ProducerEvent { holes: 0, previous_timestamp: None, ..*event });
+                    let marker = ProducerEvent { holes: 0, previous_timestamp: None, ..*event };
+                    self.marker = Some(Box::new(marker));
                     self.coordinator_epoch = coordinator_epoch;
                 }
             }
             EventKind::Data { is_transactional: true, .. } => {
-                let current = self.current();
-                *current = OpenTransaction::join(*current, Some(OpenTransaction::one(event)));
+                OpenTransaction::extend(self.current(), OpenTransaction::one(event));
             }
             EventKind::Data { .. } => {
                 let plain = Some(PlainRun::one(event));
@@ -340,7 +339,7 @@ impl Transactions {
     }
 
     /// The transaction that the next data belongs to.
-    fn current(&mut self) -> &mut Option<OpenTransaction> {
+    fn current(&mut self) -> &mut Option<Box<OpenTransaction>> {
         if self.marker.is_some() { &mut self.open } else { &mut self.begun }
     }
 
@@ -366,41 +365,45 @@ impl Transactions {
         } else if !had_marker {
             self.plain = PlainRun::join(self.plain, right.plain);
         }
-        let current = self.current();
-        *current = OpenTransaction::join(*current, right.begun);
-        let Some(marker) = right.marker else { return };
+        if let Some(begun) = &right.begun {
+            OpenTransaction::extend(self.current(), **begun);
+        }
+        let Some(marker) = &right.marker else { return };
         if had_marker {
-            compare_epochs(self.coordinator_epoch, marker, out);
-            end(self.open.take(), marker, out);
+            compare_epochs(self.coordinator_epoch, **marker, out);
+            end(self.open.take(), **marker, out);
         } else {
-            self.marker = Some(marker);
+            self.marker = Some(marker.clone());
         }
         self.coordinator_epoch = right.coordinator_epoch;
-        self.open = right.open;
+        self.open.clone_from(&right.open);
     }
 
     /// Returns the coordinator epoch of the last marker, if there was one, and the open transaction,
     /// with nothing to the left.
     pub fn state(&self) -> (Option<i32>, Option<&OpenTransaction>) {
         match self.marker {
-            Some(_) => (Some(self.coordinator_epoch), self.open.as_ref()),
-            None => (None, self.begun.as_ref()),
+            Some(_) => (Some(self.coordinator_epoch), self.open.as_deref()),
+            None => (None, self.begun.as_deref()),
         }
     }
 
     /// Ends the merge, with nothing to the left; returns the coordinator epoch (−1 without a marker) and
     /// the transaction that is still open.
-    pub fn finish(self, out: &mut dyn FnMut(TransactionVerdict)) -> (i32, Option<OpenTransaction>) {
-        let open = match self.marker {
+    pub fn finish(
+        self,
+        out: &mut dyn FnMut(TransactionVerdict),
+    ) -> (i32, Option<Box<OpenTransaction>>) {
+        let (epoch, open) = match self.marker {
             Some(marker) => {
-                end(self.begun, marker, out);
-                self.open
+                end(self.begun, *marker, out);
+                (self.coordinator_epoch, self.open)
             }
-            None => self.begun,
+            None => (-1, self.begun),
         };
         if let Some(open) = &open {
             open.report_plain(out);
         }
-        (if self.marker.is_some() { self.coordinator_epoch } else { -1 }, open)
+        (epoch, open)
     }
 }

@@ -16,7 +16,7 @@ use crate::partition::gaps::OffsetRange;
 use crate::partition::producers::MAX_PRODUCERS;
 use crate::segment::context::SegmentContext;
 use crate::segment::counters::MAX_COUNT;
-use crate::segment::epochs::{EpochRun, SETTLED_BATCHES, track_epoch};
+use crate::segment::epochs::{EpochRun, MAX_EPOCHS, SETTLED_BATCHES, track_epoch};
 use crate::segment::growth::{Growth, SharedFault};
 use crate::segment::index_check::{IndexedBatch, Indexes};
 use crate::segment::losses::UnboundedLoss;
@@ -511,6 +511,13 @@ impl<'a> Tally<'a> {
             );
             let finding = Finding::new(FindingKind::LimitExceeded, message);
             self.push(finding.values(format!("at most {MAX_PRODUCERS} producers"), "more"));
+        }
+        if self.scan.leader_epochs.len() >= MAX_EPOCHS {
+            let message = format!(
+                "the leader epoch changes {MAX_EPOCHS} times and more: later changes were not followed"
+            );
+            let finding = Finding::new(FindingKind::LimitExceeded, message);
+            self.push(finding.values(format!("less than {MAX_EPOCHS} changes"), "more"));
         }
         self.scan
     }
