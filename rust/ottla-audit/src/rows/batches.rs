@@ -52,7 +52,7 @@ impl BatchReader {
                         is_full.set(rows.len() >= most);
                         let is_taken = header.is_ordinary() && !is_full.get();
                         if is_taken {
-                            tally.on_plain_batch(header, base);
+                            tally.on_plain_batch(header, base, None);
                             let info = BatchInfo::from_kernel(header, base);
                             if bounds.takes_batch(&info) {
                                 rows.push(BatchRow { info, is_valid: true });

@@ -144,7 +144,7 @@ impl Sheet {
                 let alone = data.get(..header.end).unwrap_or(data);
                 let run = ottla_kernels::crc_only_run(kernels, alone, position, |_| true);
                 if run.position > position {
-                    tally.on_plain_batch(&header, base);
+                    tally.on_plain_batch(&header, base, None);
                     position = run.position;
                     continue;
                 }
@@ -172,7 +172,7 @@ impl Sheet {
         let is_everything = bounds.is_everything();
         let mut only = None;
         let mut each = EachBatch::new(copies, |header: &BatchHeader, _: &Copies| {
-            tally.on_plain_batch(header, base);
+            tally.on_plain_batch(header, base, None);
             if is_everything {
                 let position = base.saturating_add(header.position as u64) as i64;
                 let rows = header.record_count as u32 as usize;

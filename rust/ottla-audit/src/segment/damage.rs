@@ -137,6 +137,7 @@ impl Pass<'_, '_> {
             control: None,
             has_base_offset: true,
             is_readable: true,
+            earliest_timestamp: None,
         });
         self.tally.push(damage_findings::wrong_magic(&info, magic));
         true

@@ -20,15 +20,23 @@ pub(crate) struct BatchObservation {
     pub(crate) has_base_offset: bool,
     /// Whether every record could be read.
     pub(crate) is_readable: bool,
+    /// The earliest timestamp of a record, where it is known: records were looked at, and have
+    /// timestamps of their own.
+    pub(crate) earliest_timestamp: Option<i64>,
 }
 
 impl BatchObservation {
     /// A batch of magic 2 that the kernels have verified; `base` is the position of their buffer in
     /// the file.
     pub(crate) fn of_header(header: &BatchHeader, base: u64) -> Self {
-        let info = BatchInfo::from_kernel(header, base);
-        let records = u64::try_from(header.record_count).unwrap_or(0);
-        Self { info, records, control: None, has_base_offset: true, is_readable: true }
+        Self {
+            info: BatchInfo::from_kernel(header, base),
+            records: u64::try_from(header.record_count).unwrap_or(0),
+            control: None,
+            has_base_offset: true,
+            is_readable: true,
+            earliest_timestamp: None,
+        }
     }
 
     /// The base offset; where only the last offset is known, all that `lowest_unseen` leaves to it.

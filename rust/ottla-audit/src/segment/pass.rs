@@ -8,7 +8,7 @@ use crate::segment::resync::search::Search;
 use crate::segment::scan_error::ScanError;
 use crate::segment::tally::{Tally, TallyMemory};
 use crate::segment::walk::{RecentBatches, Walk, WalkState};
-use ottla_format::check::{Checker, Level, reaches_maximum};
+use ottla_format::check::{Checker, Level, earliest_timestamp, reaches_maximum};
 use ottla_format::error::Error;
 use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD, field};
 use ottla_kernels::{BatchHeader, EachBatch, Nothing, Run, Timestamps};
@@ -197,7 +197,10 @@ impl Pass<'_, '_> {
                 let mut target = Timestamps::default();
                 let mut each =
                     EachBatch::new(&mut target, |header: &BatchHeader, timestamps: &_| {
-                        tally.on_plain_batch(header, base);
+                        let records = data.get(header.records_position()..header.end);
+                        let records = records.unwrap_or_default();
+                        let earliest = earliest_timestamp(header, timestamps, records);
+                        tally.on_plain_batch(header, base, earliest);
                         if !reaches_maximum(header, timestamps) {
                             let info = BatchObservation::of_header(header, base).info;
                             tally.on_unreached_max_timestamp(&info);
@@ -208,14 +211,14 @@ impl Pass<'_, '_> {
                 ottla_kernels::crc_only_run(kernels, data, 0, |header| {
                     let is_plain = header.is_ordinary();
                     if is_plain {
-                        tally.on_plain_batch(header, base);
+                        tally.on_plain_batch(header, base, None);
                     }
                     is_plain
                 })
             } else {
                 let mut target = Nothing;
                 let mut each = EachBatch::new(&mut target, |header: &_, _: &_| {
-                    tally.on_plain_batch(header, base);
+                    tally.on_plain_batch(header, base, None);
                 });
                 ottla_kernels::run(kernels, data, 0, &mut each)
             }

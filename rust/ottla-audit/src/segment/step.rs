@@ -88,6 +88,7 @@ impl Pass<'_, '_> {
             control: checked.control,
             has_base_offset: !is_wrapper || checked.base_offset.is_some(),
             is_readable: self.faults.is_empty(),
+            earliest_timestamp: checked.earliest_timestamp,
         };
         self.last_was_legacy = info.magic < 2;
         self.recent.push(self.position, info.partition_leader_epoch);
@@ -128,6 +129,7 @@ impl Pass<'_, '_> {
             control: None,
             has_base_offset: info.magic == 2,
             is_readable: false,
+            earliest_timestamp: None,
         });
         self.tally.push(damage_findings::too_large(&info, limit));
         self.recent.clear();

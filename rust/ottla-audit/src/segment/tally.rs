@@ -196,14 +196,20 @@ impl<'a> Tally<'a> {
         std::mem::replace(&mut self.on_batch, on_batch)
     }
 
-    /// A plain batch, verified by the kernels; `base` is the position of their buffer in the file.
+    /// A plain batch, verified by the kernels; `base` is the position of their buffer in the file,
+    /// `earliest_timestamp` that of a record where it is known.
     #[inline]
     #[allow(
         clippy::arithmetic_side_effects,
         reason = "the kernels have checked the header against the buffer: its offsets fit, its count \
                   is not negative, and positions and counts are below the size of a file"
     )]
-    pub(crate) fn on_plain_batch(&mut self, header: &BatchHeader, base: u64) {
+    pub(crate) fn on_plain_batch(
+        &mut self,
+        header: &BatchHeader,
+        base: u64,
+        earliest_timestamp: Option<i64>,
+    ) {
         let last_offset = header.base_offset + i64::from(header.last_offset_delta);
         let oldest =
             if header.is_log_append_time() { header.max_timestamp } else { header.base_timestamp };
@@ -212,12 +218,14 @@ impl<'a> Tally<'a> {
             && last_offset <= self.order.highest
             && header.partition_leader_epoch == self.epoch
             && oldest >= MIN_MILLISECONDS
+            && earliest_timestamp.is_none_or(|earliest| earliest >= MIN_MILLISECONDS)
             && header.max_timestamp >= MIN_MILLISECONDS
             && header.max_timestamp <= self.latest_ms
             && !self.scan.index_check.is_due(position, header.base_offset);
         if !is_fast {
             self.flush_fast_counts();
-            self.on_valid_batch(BatchObservation::of_header(header, base));
+            let seen = BatchObservation::of_header(header, base);
+            self.on_valid_batch(BatchObservation { earliest_timestamp, ..seen });
             self.arm_fast_path();
             return;
         }
@@ -352,13 +360,14 @@ impl<'a> Tally<'a> {
                 self.push(fault);
             }
         }
-        self.track_timestamps(info);
+        self.track_timestamps(seen);
         if info.has_producer_id() {
             self.track_producer(seen);
         }
     }
 
-    fn track_timestamps(&mut self, info: &BatchInfo) {
+    fn track_timestamps(&mut self, seen: &BatchObservation) {
+        let info = &seen.info;
         let kind = info.timestamp_type();
         if kind == TimestampType::None || info.record_count == Some(0) {
             return;
@@ -367,13 +376,23 @@ impl<'a> Tally<'a> {
         let base = has_base.then_some(info.base_timestamp);
         for timestamp in base.into_iter().chain([info.max_timestamp]).filter(|&time| time != -1) {
             self.times.extend(timestamp, info.base_offset, info.position);
-            if let Some(fault) = timestamps::find_fault(timestamp, self.latest_ms) {
-                self.grow(fault, info, || {
-                    ("milliseconds, and not in the future".to_owned(), timestamp.to_string())
-                });
+            if self.has_suspect(timestamp, info) {
                 return;
             }
         }
+        // A header names the first and the latest timestamp: what is between them is judged, too.
+        if let Some(earliest) = seen.earliest_timestamp {
+            self.has_suspect(earliest, info);
+        }
+    }
+
+    /// Reports a timestamp of a batch that no clock shows. Returns whether it is one.
+    fn has_suspect(&mut self, timestamp: i64, info: &BatchInfo) -> bool {
+        let Some(fault) = timestamps::find_fault(timestamp, self.latest_ms) else { return false };
+        self.grow(fault, info, || {
+            ("milliseconds, and not in the future".to_owned(), timestamp.to_string())
+        });
+        true
     }
 
     fn track_producer(&mut self, seen: &BatchObservation) {
@@ -568,6 +587,7 @@ mod tests {
             control: None,
             has_base_offset: true,
             is_readable: true,
+            earliest_timestamp: None,
         };
         let memory =
             |records| TallyMemory { pending: Some(seen(records)), ..TallyMemory::new(Some(0)) };

@@ -3,12 +3,14 @@
 use super::header_rules::check_header;
 use super::record_rules::check_records;
 use super::{CheckResult, Level};
+use crate::attributes::DELETE_HORIZON;
 use crate::batch::{self, BatchInfo, Payload};
 use crate::batches::is_zero_tail;
 use crate::compression::Codecs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::{Envelope, NONE, Next};
 use crate::limits::Limits;
+use crate::record::read_record;
 use ottla_kernels::{BatchHeader, Nothing, Timestamps};
 
 /// Checks batches. Holds the contexts and the arena of the codecs; one per thread.
@@ -167,10 +169,9 @@ impl Checker {
             && !info.is_control()
             && let Some(header) = BatchHeader::parse(whole, 0)
             && header.last_offset_delta.checked_add(1) == Some(header.record_count)
-            && let Some(is_reached) = walk_payload(kernels, level, records, &header)
+            && walk_payload(kernels, level, records, &header, checked)
         {
             checked.records = u64::from(header.record_count as u32);
-            checked.maximum_unreached = !is_reached;
             return Ok(());
         }
         let start = start as u64;
@@ -180,20 +181,59 @@ impl Checker {
     }
 }
 
-/// If the kernels accept every record: whether one reaches the header's maximum timestamp, which is
-/// asked at level `full` only.
+/// Whether the kernels accept every record; at level `full` their timestamps are taken down.
 fn walk_payload(
     kernels: ottla_kernels::Level,
     level: Level,
     records: &[u8],
     header: &BatchHeader,
-) -> Option<bool> {
+    checked: &mut CheckResult,
+) -> bool {
     if level < Level::Full {
-        return ottla_kernels::walk_payload(kernels, records, header, &mut Nothing).then_some(true);
+        return ottla_kernels::walk_payload(kernels, records, header, &mut Nothing);
     }
     let mut timestamps = Timestamps::default();
-    ottla_kernels::walk_payload(kernels, records, header, &mut timestamps)
-        .then(|| reaches_maximum(header, &timestamps))
+    let is_accepted = ottla_kernels::walk_payload(kernels, records, header, &mut timestamps);
+    if is_accepted {
+        checked.maximum_unreached = !reaches_maximum(header, &timestamps);
+        checked.earliest_timestamp = earliest_timestamp(header, &timestamps, records);
+    }
+    is_accepted
+}
+
+/// The earliest timestamp of the records of a batch that was walked, where they have their own and
+/// not all of them have none. `records` is their payload.
+#[inline]
+pub fn earliest_timestamp(
+    header: &BatchHeader,
+    timestamps: &Timestamps,
+    records: &[u8],
+) -> Option<i64> {
+    let earliest = header.base_timestamp.saturating_add(timestamps.min_delta());
+    if header.is_log_append_time() || header.max_timestamp == NONE {
+        return None;
+    }
+    // Deltas of 0 or more may begin above 0, where the base is no timestamp of a record; and a record
+    // without a timestamp hides those that are earlier than the others.
+    if earliest == NONE || header.attributes & DELETE_HORIZON != 0 {
+        return earliest_of_records(header, records);
+    }
+    Some(earliest)
+}
+
+#[cold]
+fn earliest_of_records(header: &BatchHeader, records: &[u8]) -> Option<i64> {
+    let (mut position, mut earliest) = (0usize, None);
+    let limits = Limits::default();
+    for index in 0..header.record_count.max(0) as u32 {
+        let (record, end) = read_record(records, position, index, &limits).ok()?;
+        let timestamp = header.base_timestamp.wrapping_add(record.timestamp_delta);
+        if timestamp != NONE {
+            earliest = Some(earliest.map_or(timestamp, |before: i64| before.min(timestamp)));
+        }
+        position = end;
+    }
+    earliest
 }
 
 /// Whether a batch that was walked has a record with the header's maximum timestamp, or needs none:

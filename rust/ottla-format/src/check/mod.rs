@@ -16,6 +16,6 @@ mod level;
 mod record_rules;
 mod result;
 
-pub use checker::{Checker, reaches_maximum};
+pub use checker::{Checker, earliest_timestamp, reaches_maximum};
 pub use level::Level;
 pub use result::CheckResult;

@@ -25,6 +25,10 @@ pub(super) fn check_records(
         let index = cursor.index();
         let Some(record) = cursor.next(payload)? else { break };
         checked.records = checked.records.saturating_add(1);
+        if full && record.timestamp != NONE && info.timestamp_type() == TimestampType::CreateTime {
+            let earliest = checked.earliest_timestamp.unwrap_or(record.timestamp);
+            checked.earliest_timestamp = Some(earliest.min(record.timestamp));
+        }
         if index == 0 && info.magic < 2 {
             checked.base_offset = Some(record.offset);
         }

@@ -16,4 +16,7 @@ pub struct CheckResult {
     /// Whether the header's maximum timestamp is above those of all records; known at level `full`
     /// where every record was read.
     pub maximum_unreached: bool,
+    /// The earliest timestamp of a record that has one of its own; known at level `full` where every
+    /// record was read.
+    pub earliest_timestamp: Option<i64>,
 }
