@@ -79,6 +79,13 @@ ROWS: dict[str, tuple[Decide, Answer, Answer]] = {
     "structure-unnamed": (deciding(one(record(header_count=-1))), (87, []), (87, [0])),
     "length-varint": (deciding(one(ENDLESS)), (-1, []), (87, [0])),
     "payload-undecodable": (deciding(one(b"no gzip", codec=1)), (-1, []), (87, [])),
+    "header-keys": (deciding(one(record(headers=[(b"\xff", b"v")]))), (0, []), (87, [0])),
+    "client-framing": (
+        deciding(one(compress("gzip", record()) + b"tail", codec=1)),
+        (0, []),
+        (87, []),
+    ),
+    "client-records": (deciding(one(record(attributes=0x80))), (0, []), (87, [0])),
     "stream-pauses": (deciding(one(PAUSED, codec=3)), (0, []), (87, [0])),
     "codec-unknown": (deciding(one(record(), codec=6)), (-1, []), (87, [])),
     "decompression-bomb": (
@@ -245,13 +252,13 @@ def test_a_marker_whose_key_is_null_is_an_internal_error_of_kafka(codec: int) ->
         assert answer(decide("strict")) == (87, [0])
 
 
-def test_header_keys_that_are_no_text_are_kept_by_strict_alone() -> None:
-    decide = deciding(one(record(headers=[(b"\xff", b"v")])), GZIP)
-    keys = {
-        profile: next(ottla.read(decide(profile).stored)).raw_headers[0][0]
-        for profile in ("kafka", "strict")
-    }
-    assert keys == {"kafka": "\ufffd".encode(), "strict": b"\xff"}
+def test_header_keys_that_are_no_text_are_replaced_by_kafka_where_it_writes_anew() -> None:
+    records = one(record(headers=[(b"\xff", b"v")]))
+    keys = [
+        next(ottla.read(deciding(records, config)("kafka").stored)).raw_headers[0][0]
+        for config in ({}, GZIP)
+    ]
+    assert keys == [b"\xff", "\ufffd".encode()]
 
 
 def test_kafka_rebuilds_with_the_encoders_of_its_jvm() -> None:
@@ -270,7 +277,6 @@ def test_log_start_offset_is_told_beside_every_refusal_of_strict_alone() -> None
 
 def test_every_row_of_the_table_is_tested() -> None:
     elsewhere = {
-        "header-keys",
         "encoders",
         "log-start-offset",
         "stable-offset",

@@ -593,7 +593,7 @@ fn an_open_transaction_has_its_newest_timestamp_from_either_side_of_a_cut() {
         });
         let whole = merge(left, right, &mut Vec::new());
         let states = whole.producers.finish(0, &mut |_, _| {});
-        let open = states[0].open_transaction.expect("no marker ends it");
+        let open = states[0].open_transaction.as_deref().expect("no marker ends it");
         assert_eq!((open.first_timestamp, open.last_timestamp), (timestamps[0], newest));
         assert_eq!(open.batches, 2);
     }

@@ -14,6 +14,7 @@
 //! | [`compression`] | the four codecs, bounded |
 //! | [`batch`], [`batches`] | one batch of any magic; a buffer of them |
 //! | [`check`] | the levels `crc`, `decode` and `full` |
+//! | [`clients`] | where consumers of different libraries do not make the same of a batch |
 //! | [`columns`] | a buffer of batches as columns |
 //! | [`builder`] | one batch from records or columns |
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ pub mod batch;
 pub mod batches;
 pub mod builder;
 pub mod check;
+pub mod clients;
 pub mod columns;
 pub mod compression;
 pub mod control_record;

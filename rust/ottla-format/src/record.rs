@@ -9,11 +9,15 @@
 //! accepts: any negative length of a key, value or header value means null, varints may be longer
 //! than needed, record attributes may be anything, and the parts must fill `length` exactly.
 
+use crate::clients::ClientFault;
 use crate::error::{Error, ErrorKind, Field, Result};
 use crate::limits::Limits;
 use crate::varint::{VarintFault, read_varint, read_varlong, write_varint};
 
 pub use ottla_kernels::header::MIN_RECORD_BYTES;
+
+/// Clients that read the attributes of a record as a varint take the bytes behind it from here on.
+pub const FIRST_VARINT_OF_TWO_BYTES: u8 = 0x80;
 
 /// One parsed record; its parts borrow from the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub struct RawRecord<'a> {
     pub key: Option<&'a [u8]>,
     pub value: Option<&'a [u8]>,
     pub headers: Headers<'a>,
+    /// What stops some clients.
+    pub client_fault: Option<ClientFault>,
 }
 
 /// The headers of a record, parsed again while iterating.
@@ -63,7 +69,7 @@ impl<'a> Headers<'a> {
 
     /// The key and value of each header, in order. Keys are UTF-8 if the producer kept to the rule.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + 'a {
-        let mut cursor = Cursor { data: self.data, at: 0, index: 0 };
+        let mut cursor = Cursor { data: self.data, at: 0, index: 0, client_fault: None };
         (0..self.count).map_while(move |_| {
             let key = cursor.bytes(Field::HeaderKey).ok()??;
             let value = cursor.bytes(Field::HeaderValue).ok()?;
@@ -76,6 +82,7 @@ struct Cursor<'a> {
     data: &'a [u8],
     at: usize,
     index: u32,
+    client_fault: Option<ClientFault>,
 }
 
 #[allow(
@@ -127,12 +134,21 @@ impl<'a> Cursor<'a> {
     fn bytes(&mut self, field: Field) -> Result<Option<&'a [u8]>> {
         let start = self.at;
         let declared = self.int(field)?;
-        let Ok(length) = usize::try_from(declared) else { return Ok(None) };
+        let Ok(length) = usize::try_from(declared) else {
+            if declared < -1 {
+                self.note(ClientFault::NullLength);
+            }
+            return Ok(None);
+        };
         let rest = self.rest();
         let bytes =
             rest.get(..length).ok_or_else(|| self.overrun(field, declared, rest.len(), start))?;
         self.at += length;
         Ok(Some(bytes))
+    }
+
+    fn note(&mut self, fault: ClientFault) {
+        self.client_fault.get_or_insert(fault);
     }
 
     /// The length of a record; the data then end where the record ends.
@@ -164,8 +180,11 @@ impl<'a> Cursor<'a> {
         }
         for _ in 0..count {
             let key_at = self.at;
-            if self.bytes(Field::HeaderKey)?.is_none() {
+            let Some(key) = self.bytes(Field::HeaderKey)? else {
                 return Err(self.negative(Field::HeaderKey, -1, key_at));
+            };
+            if std::str::from_utf8(key).is_err() {
+                self.note(ClientFault::HeaderKey);
             }
             self.bytes(Field::HeaderValue)?;
         }
@@ -184,10 +203,13 @@ pub fn read_record<'a>(
     index: u32,
     limits: &Limits,
 ) -> Result<(RawRecord<'a>, usize)> {
-    let mut cursor = Cursor { data: payload, at, index };
+    let mut cursor = Cursor { data: payload, at, index, client_fault: None };
     let length = cursor.length()?;
     let (body, end) = (cursor.at, cursor.data.len());
     let attributes = cursor.byte(Field::Attributes)?;
+    if attributes >= FIRST_VARINT_OF_TWO_BYTES {
+        cursor.note(ClientFault::RecordAttributes);
+    }
     let timestamp_delta = cursor.long(Field::TimestampDelta)?;
     let offset_delta = cursor.int(Field::OffsetDelta)?;
     let key = cursor.bytes(Field::Key)?;
@@ -197,5 +219,8 @@ pub fn read_record<'a>(
         let (declared, used) = (i64::from(length), cursor.at.saturating_sub(body) as u64);
         return Err(Error::new(ErrorKind::RecordLengthMismatch { index, declared, used }, at));
     }
-    Ok((RawRecord { attributes, timestamp_delta, offset_delta, key, value, headers }, end))
+    let client_fault = cursor.client_fault;
+    let record =
+        RawRecord { attributes, timestamp_delta, offset_delta, key, value, headers, client_fault };
+    Ok((record, end))
 }

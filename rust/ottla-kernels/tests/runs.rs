@@ -309,7 +309,12 @@ fn a_record_against_one_rule_is_refused_and_its_neighbour_is_not() {
         assert_runs_as_expected(&mut memory, &batch_of(&record)).batches == 1
     };
     assert!(judge(&[]));
-    assert!(judge(&[(1, &[0xff])]), "no bit of a record's attributes is defined");
+    assert!(judge(&[(1, &[0x7f])]), "no bit of a record's attributes is defined");
+    assert!(!judge(&[(1, &[0x80])]), "attributes that some clients take for a longer varint");
+    assert!(judge(&[(0, &[18]), (6, &[2, 2, b'k', 1])]), "a header");
+    assert!(judge(&[(0, &[20]), (6, &[2, 4, 0xc3, 0xa9, 1])]), "a header key beyond ASCII");
+    assert!(!judge(&[(0, &[18]), (6, &[2, 2, 0xff, 1])]), "a header key that is no UTF-8");
+    assert!(!judge(&[(0, &[18]), (6, &[2, 40, b'k', 1])]), "a header key beyond the record");
     assert!(judge(&[(0, &[0x8c, 0])]), "a record length longer than it need be");
     assert!(judge(&[(0, &[14]), (3, &[0x80, 0])]), "an offset delta longer than it need be");
     assert!(

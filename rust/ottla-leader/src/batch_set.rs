@@ -74,7 +74,10 @@ pub(crate) fn compressed<'a>(
             let reading = if is_skipped { reading.skipping() } else { reading };
             // Two calls, because the first borrows the codecs for as long as its bytes live.
             match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
-                Ok(_) => codecs.inflated(),
+                Ok(_) => {
+                    validation.judge_framing(codecs.client_fault())?;
+                    codecs.inflated()
+                }
                 Err(kind) => {
                     let damaged = (codec, reading, bytes);
                     repaired = before_damage(validation, info, kind, damaged, parse, codecs)?;

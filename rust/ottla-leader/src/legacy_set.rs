@@ -107,7 +107,10 @@ pub(crate) fn wrapper<'a>(
         Ok(Payload::Compressed { codec, reading, bytes, .. }) => {
             // Two calls, because the first borrows the codecs for as long as its bytes live.
             match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
-                Ok(_) => codecs.inflated(),
+                Ok(_) => {
+                    validation.judge_framing(codecs.client_fault())?;
+                    codecs.inflated()
+                }
                 Err(kind) => {
                     repaired = before_damage(validation, kind, (codec, reading, bytes), codecs)?;
                     &repaired

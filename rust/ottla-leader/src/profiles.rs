@@ -192,11 +192,21 @@ differences! {
         "-1, an internal error, if a batch of its own without records must be rebuilt on a LogAppendTime topic",
         "appends nothing, as both do on a CreateTime topic",
         "there is nothing to append";
-    /// Header keys that are no UTF-8, in a batch that is rebuilt.
+    /// Header keys that are no UTF-8.
     HeaderKeys, "header-keys",
-        "replaces what is not UTF-8 in the header keys of rebuilt batches",
-        "keeps the bytes",
-        "a broker changes no data";
+        "stores them, replaces what is not UTF-8 in batches that are rebuilt",
+        "87, naming the records",
+        "aiokafka and kafka-python stop at the stored batch, and a broker changes no data";
+    /// Payloads in a framing that some clients do not read.
+    ClientFraming, "client-framing",
+        "stores what its own reader inflates: several gzip members or snappy streams, bytes behind the end, a wrong lz4 content checksum, a zstd block of no bytes",
+        "87 if the payload is kept, without records: the payload is wrong, and none of them",
+        "librdkafka, aiokafka or kafka-python stop at the stored batch, or lose records without an error";
+    /// Records that some clients do not read.
+    ClientRecords, "client-records",
+        "stores record attributes of 128 or above, and null as any negative length",
+        "87 if the records are kept, naming them",
+        "aiokafka and kafka-python stop at such attributes, librdkafka loses the batch at a length below -1";
     /// Who compresses a batch that is rebuilt.
     Encoders, "encoders",
         "zlib, libzstd's streaming call, libsnappy and lz4, whose sizes are compared with max.message.bytes and segment.bytes (this engine's snappy makes up to some dozen bytes more or less, its newer libzstd one)",

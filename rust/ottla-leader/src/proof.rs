@@ -61,6 +61,8 @@ pub(crate) struct Prover<'v> {
     pub(crate) max_headers: usize,
     /// No record of a payload of so many bytes is longer than its topic allows.
     pub(crate) max_inflated: usize,
+    /// A payload whose framing stops some clients is refused.
+    pub(crate) judges_framing: bool,
 }
 
 impl Prover<'_> {
@@ -175,10 +177,12 @@ impl Prover<'_> {
             return None;
         }
         let bytes = records.get(header.records_position()..header.end)?;
-        let inflated = self.codecs.decompress_at_once(codec, 2, bytes)?;
-        if inflated.len() > self.max_inflated {
+        let size = self.codecs.decompress_at_once(codec, 2, bytes)?.len();
+        let stops_clients = self.judges_framing && self.codecs.client_fault().is_some();
+        if size > self.max_inflated || stops_clients {
             return None;
         }
+        let inflated = self.codecs.inflated();
         ottla_kernels::walk_payload(self.kernels, inflated, &plain, target)
             .then_some(inflated.len())
     }

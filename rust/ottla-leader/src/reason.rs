@@ -1,6 +1,7 @@
 //! Why a batch or a record is refused: each reason with the sentence that states it.
 
 use ottla_format::attributes::Compression;
+use ottla_format::clients::ClientFault;
 use ottla_format::error::ErrorKind;
 use ottla_log::producers::ProducerRefusal;
 use std::fmt;
@@ -18,6 +19,8 @@ macro_rules! reasons {
             Format(ErrorKind),
             /// What the partition knows of the producer.
             Producer(ProducerRefusal),
+            /// What stops the consumers of some clients.
+            Clients(ClientFault),
             $($(#[$doc])* $name $({ $($field: $type),+ })?,)+
         }
 
@@ -26,6 +29,7 @@ macro_rules! reasons {
                 match *self {
                     Self::Format(kind) => kind.fmt(f),
                     Self::Producer(refusal) => refusal.fmt(f),
+                    Self::Clients(fault) => fault.fmt(f),
                     $(Self::$name $({ $($field),+ })? => write!(f, $sentence $(, $value)*),)+
                 }
             }

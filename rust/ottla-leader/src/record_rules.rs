@@ -8,6 +8,7 @@ use crate::record_walk::{Parse, WalkedRecord};
 use crate::validation::Validation;
 use ottla_format::attributes::TimestampType;
 use ottla_format::batch::BatchInfo;
+use ottla_format::clients::ClientFault;
 use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
 
@@ -67,6 +68,15 @@ fn outside_window(config: &TopicConfig, now_ms: i64, timestamp: i64) -> Option<R
     })
 }
 
+/// What stops some clients at a record once it is stored: of one that is written anew, only what is
+/// copied.
+fn client_fault(validation: &Validation<'_>, record: &WalkedRecord) -> Option<ClientFault> {
+    record.client_fault.filter(|&fault| match fault {
+        ClientFault::HeaderKey => validation.is_strict(Difference::HeaderKeys),
+        _ => validation.is_strict(Difference::ClientRecords) && !validation.is_rebuilt,
+    })
+}
+
 /// Judges a record of magic 2 by what only the strict profile asks. Returns whether it keeps the
 /// rules; the first that is broken is what the record is to blame for.
 pub(crate) fn judge_record_strictly(
@@ -96,6 +106,8 @@ pub(crate) fn judge_record_strictly(
     } else if overflows {
         let base_timestamp = info.base_timestamp;
         Reason::TimestampOverflow { base_timestamp, delta: timestamp_delta }
+    } else if let Some(fault) = client_fault(validation, record) {
+        Reason::Clients(fault)
     } else {
         return true;
     };

@@ -7,9 +7,10 @@
 
 use ottla_format::attributes::TimestampType;
 use ottla_format::batch::BatchInfo;
+use ottla_format::clients::ClientFault;
 use ottla_format::error::{ErrorKind, Field};
 use ottla_format::limits::Limits;
-use ottla_format::record::read_record;
+use ottla_format::record::{FIRST_VARINT_OF_TWO_BYTES, read_record};
 use ottla_format::varint::{VarintFault, read_varint, read_varlong};
 use std::ops::RangeInclusive;
 
@@ -34,6 +35,8 @@ pub(crate) struct WalkedRecord {
     /// The length it declares, and the one it has; equal after a full parse.
     pub(crate) declared_length: i64,
     pub(crate) length: u64,
+    /// What stops some clients if the record is kept.
+    pub(crate) client_fault: Option<ClientFault>,
 }
 
 /// Walks the records of a batch of magic 2.
@@ -140,6 +143,7 @@ impl<'p> RecordWalk<'p> {
                     has_key: record.key.is_some(),
                     declared_length: 0,
                     length: 0,
+                    client_fault: record.client_fault,
                 };
                 (record, end)
             }
@@ -211,6 +215,7 @@ struct FieldCursor<'p> {
     payload: &'p [u8],
     position: usize,
     index: u32,
+    client_fault: Option<ClientFault>,
 }
 
 impl<'p> FieldCursor<'p> {
@@ -243,11 +248,18 @@ impl<'p> FieldCursor<'p> {
         Ok(value)
     }
 
+    fn note(&mut self, fault: ClientFault) {
+        self.client_fault.get_or_insert(fault);
+    }
+
     /// Steps over a length and as many bytes, none for a negative length; returns the length.
     fn sized(&mut self, field: Field) -> Result<i32, ErrorKind> {
         let declared = self.int(field)?;
         let left = self.rest().len();
         let length = usize::try_from(declared).unwrap_or(0);
+        if declared < -1 {
+            self.note(ClientFault::NullLength);
+        }
         if length > left {
             let (index, declared, left) = (self.index, i64::from(declared), left as u64);
             return Err(ErrorKind::FieldOverrun { index, field, declared, left });
@@ -257,17 +269,27 @@ impl<'p> FieldCursor<'p> {
     }
 }
 
+/// Whether the last `length` bytes are UTF-8.
+fn ends_with_text(bytes: Option<&[u8]>, length: i32) -> bool {
+    let length = usize::try_from(length).unwrap_or(0);
+    let text = bytes.and_then(|bytes| bytes.get(bytes.len().checked_sub(length)?..));
+    text.is_some_and(|text| std::str::from_utf8(text).is_ok())
+}
+
 /// Reads a record field by field, whatever its length says.
 fn skip_record(
     payload: &[u8],
     position: usize,
     index: u32,
 ) -> Result<(WalkedRecord, usize), ErrorKind> {
-    let mut cursor = FieldCursor { payload, position, index };
+    let mut cursor = FieldCursor { payload, position, index, client_fault: None };
     let declared_length = i64::from(cursor.int(Field::RecordLength)?);
     let start = cursor.position;
-    if cursor.rest().is_empty() {
+    let Some(&attributes) = cursor.rest().first() else {
         return Err(cursor.fault(Field::Attributes, VarintFault::End));
+    };
+    if attributes >= FIRST_VARINT_OF_TWO_BYTES {
+        cursor.note(ClientFault::RecordAttributes);
     }
     cursor.step(1);
     let timestamp_delta = cursor.long(Field::TimestampDelta)?;
@@ -285,6 +307,9 @@ fn skip_record(
             let (field, declared) = (Field::HeaderKey, i64::from(key_length));
             return Err(ErrorKind::FieldNegative { index, field, declared });
         }
+        if !ends_with_text(payload.get(..cursor.position), key_length) {
+            cursor.note(ClientFault::HeaderKey);
+        }
         cursor.sized(Field::HeaderValue)?;
     }
     let length = cursor.position.saturating_sub(start) as u64;
@@ -296,6 +321,7 @@ fn skip_record(
         has_key,
         declared_length,
         length,
+        client_fault: cursor.client_fault,
     };
     Ok((record, cursor.position))
 }

@@ -6,6 +6,7 @@ use crate::profiles::Difference;
 use crate::reason::Reason;
 use crate::refusal::{Decision, RecordError, RecordErrors, Refusal};
 use crate::request::Request;
+use ottla_format::clients::ClientFault;
 use ottla_format::error::{ErrorKind, Field};
 use ottla_format::error_code::ErrorCode;
 use ottla_format::limits::Limits;
@@ -51,6 +52,16 @@ impl<'p> Validation<'p> {
         }
         let minimum = if self.is_strict(Difference::RecordLengths) { i32::MIN } else { 0 };
         Some(minimum..=self.config.max_decompressed_message_bytes)
+    }
+
+    /// Refuses a payload that stops some clients if it is kept.
+    pub(crate) fn judge_framing(&self, fault: Option<ClientFault>) -> Decision<()> {
+        match fault {
+            Some(fault) if self.is_strict(Difference::ClientFraming) && !self.is_rebuilt => {
+                Err(Refusal::invalid(Reason::Clients(fault)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether no record is to blame so far.

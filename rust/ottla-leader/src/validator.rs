@@ -62,7 +62,8 @@ impl Validator {
     ) -> Verdict<'a> {
         let set_bytes = records.len();
         if let Some(header) = BatchHeader::parse(records, 0)
-            && let Some(proof) = self.prover(config).prove(records, &header, config, request)
+            && let Some(proof) =
+                self.prover(config, request).prove(records, &header, config, request)
         {
             let accepted = proof.accepted(records, &header, config, request);
             return Verdict::accepted(accepted, set_bytes, request);
@@ -78,10 +79,16 @@ impl Validator {
     }
 
     #[inline]
-    fn prover(&mut self, config: &TopicConfig) -> Prover<'_> {
+    fn prover(&mut self, config: &TopicConfig, request: &Request) -> Prover<'_> {
         let max_headers = self.limits.headers as usize;
         let max_inflated = config.max_decompressed_message_bytes.unsigned_abs() as usize;
-        Prover { codecs: &mut self.codecs, kernels: self.kernels, max_headers, max_inflated }
+        Prover {
+            codecs: &mut self.codecs,
+            kernels: self.kernels,
+            max_headers,
+            max_inflated,
+            judges_framing: request.is_strict(Difference::ClientFraming),
+        }
     }
 
     /// Kafka has no bounds of its own; what protects this engine's memory stays.

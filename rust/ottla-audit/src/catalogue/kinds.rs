@@ -242,6 +242,19 @@ catalogue! {
         action: "Find the producer by its id. Consumers may stop here and must then seek past the batch.",
         kafka: "DefaultRecord.readFrom, LogValidator",
     }
+    ConsumersDiffer {
+        name: "consumers-differ",
+        severity: Warning,
+        records: AsWritten, bytes: Valid, consumers: Continue,
+        matters_to_start: false, is_rebuildable: false,
+        effects: [],
+        trace_of: [],
+        joins: SameFile,
+        meaning: "Kafka's Java consumer reads the batch, but consumers of the clients that are named stop there or lose records.",
+        causes: "A producer or proxy whose encoder writes what the format does not foresee: several gzip members or snappy streams, bytes behind the end of a payload, a wrong lz4 content checksum, header keys that are not UTF-8. Brokers store what their own reader accepts.",
+        action: "Read these offsets with the Java client, or let consumers of the clients named seek past them. Find the producer by its id; a leader of the profile strict refuses such batches.",
+        kafka: "Compression.wrapForInput, DefaultRecord.readFrom; DefaultRecord gives attributes no meaning and takes any negative length for null",
+    }
     TimestampSuspect {
         name: "timestamp-suspect",
         severity: Warning,

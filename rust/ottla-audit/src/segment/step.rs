@@ -9,6 +9,7 @@ use crate::segment::resync::header::{HeaderBounds, PlausibleHeader};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
+use ottla_format::clients::ClientFault;
 use ottla_format::error::{Error, ErrorKind, Family};
 use ottla_format::header::{Envelope, MIN_SIZE, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD};
 
@@ -98,6 +99,9 @@ impl Pass<'_, '_> {
         if checked.maximum_unreached && self.faults.is_empty() {
             self.tally.on_unreached_max_timestamp(&info);
         }
+        if let Some(fault) = checked.client_fault.filter(|_| self.faults.is_empty()) {
+            self.tally.push(client_finding(&info, fault));
+        }
         for fault in &self.faults {
             // The base offset is judged by its neighbours.
             if !matches!(fault.kind, ErrorKind::OffsetOutOfRange { .. }) {
@@ -136,6 +140,22 @@ impl Pass<'_, '_> {
         self.position = end;
         self.tally.on_valid_bytes(end);
     }
+}
+
+/// The finding of a batch that consumers of some clients do not read.
+fn client_finding(info: &BatchInfo, (fault, index): (ClientFault, Option<u32>)) -> Finding {
+    let record = index.map_or(String::new(), |index| format!("record {index}: "));
+    let message = format!(
+        "the batch at position {} (offsets {} to {}): {record}{fault}",
+        info.position, info.base_offset, info.last_offset
+    );
+    let clients: Vec<_> = fault.clients().iter().map(|client| client.name()).collect();
+    let finding = Finding::new(FindingKind::ConsumersDiffer, message)
+        .at(info.position, info.size)
+        .offsets(info.base_offset, info.last_offset)
+        .values("a batch that every client reads".to_owned(), clients.join(", "));
+    let producer_id = info.has_producer_id().then_some(info.producer_id);
+    Finding { record_index: index, producer_id, ..finding }
 }
 
 /// The finding of a fault inside a batch whose CRC is correct.

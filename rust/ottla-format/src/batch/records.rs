@@ -2,6 +2,7 @@
 
 use super::BatchInfo;
 use crate::attributes::{CODEC_MASK, Compression, TimestampType};
+use crate::clients::ClientFault;
 use crate::error::{Error, ErrorKind, Result};
 use crate::legacy::{self, Entry};
 use crate::limits::Limits;
@@ -22,6 +23,8 @@ pub struct Record<'a> {
     pub sequence: i32,
     /// The offset minus the base offset; with magic 2 as it is stored.
     pub offset_delta: i32,
+    /// What stops some clients.
+    pub client_fault: Option<ClientFault>,
 }
 
 /// Walks the records of one batch through its payload: for magic 2 the bytes of the records section
@@ -148,6 +151,7 @@ impl RecordCursor {
             headers: raw.headers,
             sequence,
             offset_delta: raw.offset_delta,
+            client_fault: raw.client_fault,
         };
         self.index = index.saturating_add(1);
         // Bytes behind the last record already make Kafka refuse that record.
@@ -192,6 +196,7 @@ impl RecordCursor {
             headers: Headers::default(),
             sequence: -1,
             offset_delta: offset.wrapping_sub(self.info.base_offset) as i32,
+            client_fault: None,
         }))
     }
 }

@@ -158,11 +158,11 @@ impl Checker {
             // A plain record of magic 0 or 1 is its own body; its checksum was the batch's.
             Payload::Plain { bytes, start } => (bytes, start, false),
             Payload::Compressed { codec, reading, bytes, start } => {
-                let inflated = self
-                    .codecs
-                    .decompress(codec, reading, bytes)
-                    .map_err(|kind| Error::new(kind, start))?;
-                (inflated, start, true)
+                // Two calls, because the first borrows the codecs for as long as its bytes live.
+                let inflated = self.codecs.decompress(codec, reading, bytes).map(<[u8]>::len);
+                inflated.map_err(|kind| Error::new(kind, start))?;
+                checked.client_fault = self.codecs.client_fault().map(|fault| (fault, None));
+                (self.codecs.inflated(), start, true)
             }
         };
         if inflated

@@ -29,6 +29,9 @@ pub(super) fn check_records(
             let earliest = checked.earliest_timestamp.unwrap_or(record.timestamp);
             checked.earliest_timestamp = Some(earliest.min(record.timestamp));
         }
+        if let Some(fault) = record.client_fault {
+            checked.client_fault.get_or_insert((fault, Some(index)));
+        }
         if index == 0 && info.magic < 2 {
             checked.base_offset = Some(record.offset);
         }

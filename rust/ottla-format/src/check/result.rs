@@ -1,5 +1,6 @@
 //! What a check finds out beside faults.
 
+use crate::clients::ClientFault;
 use crate::control_record::ControlRecord;
 
 /// What the check of one batch has found out beside faults.
@@ -19,4 +20,7 @@ pub struct CheckResult {
     /// The earliest timestamp of a record that has one of its own; known at level `full` where every
     /// record was read.
     pub earliest_timestamp: Option<i64>,
+    /// The first thing that stops some clients, with the index of the record that it is in; known
+    /// above level `crc`.
+    pub client_fault: Option<(ClientFault, Option<u32>)>,
 }

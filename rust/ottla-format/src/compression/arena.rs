@@ -1,5 +1,6 @@
 //! The memory that payloads are inflated into.
 
+use crate::clients::ClientFault;
 use crate::limits::KEPT_ARENA_BYTES;
 
 /// What inflating the smallest payload counts for: calling a codec takes as long as making so many
@@ -22,6 +23,7 @@ pub(super) struct Arena {
     limit: usize,
     /// Bytes that may be inflated before the memory that a refused payload has filled is given back.
     kept_for: usize,
+    client_fault: Option<ClientFault>,
 }
 
 impl Arena {
@@ -38,6 +40,7 @@ impl Arena {
 
     pub(super) fn start(&mut self, limit: u64) {
         self.limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.client_fault = None;
         if self.kept_for == 0 {
             self.trim();
         }
@@ -52,6 +55,16 @@ impl Arena {
     /// take longer than inflating, so they are kept until as much was inflated of others.
     pub(super) fn refused(&mut self) {
         self.kept_for = self.bytes.len();
+    }
+
+    /// Notes what stops some clients in the payload that is inflated.
+    pub(super) fn note(&mut self, fault: ClientFault) {
+        self.client_fault.get_or_insert(fault);
+    }
+
+    /// The first fault that was noted since the start.
+    pub(super) fn client_fault(&self) -> Option<ClientFault> {
+        self.client_fault
     }
 
     pub(super) fn trim(&mut self) {

@@ -5,6 +5,7 @@ use super::levels::level_in_range;
 use super::reading::Reading;
 use super::{gzip, lz4, snappy, streams, zstd};
 use crate::attributes::Compression;
+use crate::clients::ClientFault;
 use crate::error::ErrorKind;
 use crate::limits::{Limits, MAX_BUILT_BYTES};
 
@@ -187,6 +188,12 @@ impl Codecs {
         let limit = usize::try_from(self.limits.decompressed(payload.len())).unwrap_or(usize::MAX);
         let streamed = streams::read(codec, reading, payload, limit);
         (streamed.bytes, streamed.fault.is_some())
+    }
+
+    /// What stops some clients in the framing of the payload that the last call of
+    /// [`Self::decompress`] has inflated.
+    pub fn client_fault(&self) -> Option<ClientFault> {
+        self.arena.client_fault()
     }
 
     /// Compresses a payload byte for byte as Kafka's own encoders do. [`Self::compress`] need not: some

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use ottla_kernels::gzip::{Decompressor, GzipError, Member};
 
 use super::arena::{Arena, Fault};
+use crate::clients::ClientFault;
 
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;
@@ -57,10 +58,21 @@ pub(super) fn decompress(
         written = written.saturating_add(member.written);
         let rest = payload.get(at..).ok_or(Fault::Undecodable)?;
         match header(rest) {
-            Some((next, _)) if rest.len() > MIN_MEMBER_BYTES => flags = next,
+            Some((next, _)) if rest.len() > MIN_MEMBER_BYTES => {
+                arena.note(ClientFault::GzipMembers);
+                flags = next;
+            }
             // Java looks for another member here only if it has not read these bytes so far.
-            Some(_) => return Err(Fault::Unusual),
-            None => return Ok(written),
+            Some(_) => {
+                arena.note(ClientFault::GzipTail);
+                return Err(Fault::Unusual);
+            }
+            None => {
+                if rest.iter().any(|&byte| byte != 0) {
+                    arena.note(ClientFault::GzipTail);
+                }
+                return Ok(written);
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use lz4::block::{CompressionMode, compress_bound, compress_to_buffer, decompress
 use twox_hash::XxHash32;
 
 use super::arena::{Arena, Fault};
+use crate::clients::ClientFault;
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 const RESERVED: u8 = 0x03;
@@ -65,6 +66,13 @@ pub(super) fn decompress(payload: &[u8], magic: i8, arena: &mut Arena) -> Result
             Err(_) => return Err(Fault::Undecodable),
         }
     }
+    if !blocks.rest.is_empty() {
+        arena.note(ClientFault::Lz4Tail);
+    }
+    let checksum = blocks.content_checksum;
+    if checksum.is_some_and(|stored| stored != XxHash32::oneshot(0, arena.written(written))) {
+        arena.note(ClientFault::Lz4Checksum);
+    }
     Ok(written)
 }
 
@@ -88,6 +96,8 @@ pub(super) struct Lz4Blocks<'a> {
     flags: u8,
     block_bytes: usize,
     rest: &'a [u8],
+    /// That at the end, which is not verified.
+    content_checksum: Option<u32>,
 }
 
 impl<'a> Lz4Blocks<'a> {
@@ -114,7 +124,7 @@ impl<'a> Lz4Blocks<'a> {
             6 => 1 << 20,
             _ => 4 << 20,
         };
-        Some(Self { flags, block_bytes, rest })
+        Some(Self { flags, block_bytes, rest, content_checksum: None })
     }
 
     /// The next block, or nothing at the end mark.
@@ -123,7 +133,7 @@ impl<'a> Lz4Blocks<'a> {
         let length = (word & !STORED) as usize;
         if length == 0 {
             if self.flags & CONTENT_CHECKSUM != 0 {
-                self.word()?;
+                self.content_checksum = Some(self.word()?);
             }
             return Ok(None);
         }

@@ -9,12 +9,15 @@
 //! three bytes at the end are ignored.
 
 use super::arena::{Arena, Fault};
+use crate::clients::ClientFault;
 use crate::header::read_i32;
 
 const MAGIC: &[u8; 8] = b"\x82SNAPPY\0";
 const HEADER_BYTES: usize = 16;
 /// The version that is written, and the lowest that is read inside a stream.
 const VERSION: i32 = 1;
+/// The versions in a header that is written.
+const VERSIONS: [u8; 8] = [0, 0, 0, VERSION as u8, 0, 0, 0, VERSION as u8];
 /// Bytes that the writers put into a block.
 const BLOCK_BYTES: usize = 32 << 10;
 /// At best, three bytes of a raw block stand for a copy of 64 bytes.
@@ -33,10 +36,16 @@ impl SnappyCodec {
 
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {
         let mut blocks = SnappyBlocks::open(payload);
+        if !blocks.is_raw() && payload.get(MAGIC.len()..HEADER_BYTES) != Some(&VERSIONS[..]) {
+            arena.note(ClientFault::SnappyVersion);
+        }
         let mut ahead = blocks.clone();
         let mut total = 0usize;
         while let Some(block) = ahead.next_block()? {
             total = total.saturating_add(declared_length(block)?);
+        }
+        if ahead.has_header_inside {
+            arena.note(ClientFault::SnappyStreams);
         }
         if ahead.has_paused {
             return Err(Fault::Unusual);
@@ -88,15 +97,17 @@ pub(super) struct SnappyBlocks<'a> {
     is_raw: bool,
     /// A header was taken for the end.
     has_paused: bool,
+    /// A header was read behind the first.
+    has_header_inside: bool,
 }
 
 impl<'a> SnappyBlocks<'a> {
     pub(super) fn open(payload: &'a [u8]) -> Self {
         match payload.split_at_checked(HEADER_BYTES) {
             Some((header, rest)) if header.starts_with(MAGIC) => {
-                Self { rest, is_raw: false, has_paused: false }
+                Self { rest, is_raw: false, has_paused: false, has_header_inside: false }
             }
-            _ => Self { rest: payload, is_raw: true, has_paused: false },
+            _ => Self { rest: payload, is_raw: true, has_paused: false, has_header_inside: false },
         }
     }
 
@@ -113,6 +124,7 @@ impl<'a> SnappyBlocks<'a> {
             return Ok(Some(std::mem::take(&mut self.rest)));
         }
         while self.rest.starts_with(&MAGIC[..4]) {
+            self.has_header_inside = true;
             // snappy-java takes these four bytes for a header, and then reads all of it.
             let (header, rest) =
                 self.rest.split_at_checked(HEADER_BYTES).ok_or(Fault::Undecodable)?;

@@ -17,6 +17,7 @@ use zstd_safe::zstd_sys::ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall;
 use zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
 
 use super::arena::{Arena, Fault};
+use crate::clients::ClientFault;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The lower four bits of the first byte may be anything.
@@ -48,7 +49,12 @@ impl ZstdCodec {
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {
         let (mut rest, mut written) = (payload, 0usize);
         while !rest.is_empty() {
-            let (length, max_inflated) = match measure(rest)? {
+            let frame = measure(rest).inspect_err(|fault| {
+                if *fault == Fault::Unusual {
+                    arena.note(ClientFault::ZstdEmptyBlock);
+                }
+            });
+            let (length, max_inflated) = match frame? {
                 Frame::Whole { length, max_inflated } => (length, max_inflated),
                 Frame::Truncated { is_silent } => {
                     let at = payload.len().saturating_sub(rest.len());

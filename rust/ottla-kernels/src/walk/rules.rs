@@ -68,7 +68,12 @@ pub(super) fn read_record(
     let length = usize::try_from(cursor.int()?).ok()?;
     let end = cursor.position.checked_add(length)?;
     cursor.data = data.get(..end)?;
-    cursor.skip(1)?; // No bit of the record's attributes is defined.
+    // No bit of the record's attributes is defined; some clients take the high one for that of a
+    // varint.
+    let attributes = cursor.skip(1)?;
+    if *data.get(attributes)? >= 0x80 {
+        return None;
+    }
     let timestamp_delta = cursor.long()?;
     let offset_delta = cursor.int()?;
     let (key_position, key_length) = cursor.nullable()?;
@@ -76,7 +81,10 @@ pub(super) fn read_record(
     let headers_position = cursor.position;
     let header_count = cursor.int().filter(|count| *count >= 0)?;
     for _ in 0..header_count {
-        cursor.nullable().filter(|(_, key_length)| *key_length >= 0)?;
+        let (key, key_length) = cursor.nullable()?;
+        let key_bytes = data.get(key..)?.get(..usize::try_from(key_length).ok()?)?;
+        // Some clients cannot read the others.
+        std::str::from_utf8(key_bytes).ok()?;
         cursor.nullable()?;
     }
     let is_right = cursor.position == end

@@ -65,6 +65,30 @@ unsafe fn skip_header_part<const NULLABLE: bool>(
     Some(after + 1 + ((first & 0x7f | second << 7) >> 1))
 }
 
+/// Whether the key of a header is ASCII. It begins with its length at `position` and ends at `end`.
+///
+/// # Safety
+/// `position` is below `end`, and the bytes of `data` before `end` are readable.
+#[inline(always)]
+unsafe fn is_ascii(data: *const u8, position: usize, end: usize) -> bool {
+    // SAFETY: the caller promises the bytes before `end`.
+    let is_long = unsafe { *data.add(position) } >= 0x80;
+    // The last byte of a length is below 0x80, as those of the key must be.
+    let mut next = position + usize::from(is_long);
+    let mut bits = 0;
+    while next + 8 <= end {
+        // SAFETY: as above.
+        bits |= unsafe { load8(data.add(next)) };
+        next += 8;
+    }
+    while next < end {
+        // SAFETY: as above.
+        bits |= u64::from(unsafe { *data.add(next) });
+        next += 1;
+    }
+    bits & 0x8080_8080_8080_8080 == 0
+}
+
 /// Whether the header count at `position` and the headers behind it end exactly at `end`, and
 /// nothing in them is unusual.
 ///
@@ -83,6 +107,10 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
         let Some(value) = (unsafe { skip_header_part::<false>(data, next, end) }) else {
             return false;
         };
+        // SAFETY: `next` is below `end`, since a key begins there, and `value` is checked first.
+        if value > end || !unsafe { is_ascii(data, next, value) } {
+            return false;
+        }
         // SAFETY: as above.
         let Some(after) = (unsafe { skip_header_part::<true>(data, value, end) }) else {
             return false;
@@ -114,14 +142,15 @@ impl Masks {
 /// The CPU has the instructions of `groups`.
 #[inline(always)]
 unsafe fn record_length<G: Groups>(groups: G, word: u32, position: usize) -> Option<(u32, usize)> {
-    // A length that is odd is negative.
-    if word & 0x8081 == 0x80 {
+    // A length that is odd is negative. The byte behind the length is the attributes, whose high bit
+    // is usually 0.
+    if word & 0x80_8081 == 0x80 {
         // SAFETY: the caller promises the instructions.
         let length = unsafe { groups.join_half(word, 0x7f7f) };
         Some((length, opaque(position + 2)))
-    } else if word & 0x81 == 0 {
+    } else if word & 0x8081 == 0 {
         Some((word >> 1 & 0x3f, opaque(position + 1)))
-    } else if word & 0x80_8081 == 0x8080 {
+    } else if word & 0x8080_8081 == 0x8080 {
         // SAFETY: the caller promises the instructions.
         let length = unsafe { groups.join_half(word, 0x7f_7f7f) };
         Some((length, opaque(position + 3)))

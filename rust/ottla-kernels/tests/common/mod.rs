@@ -127,13 +127,13 @@ pub fn records(random: &mut Random, shape: Shape) -> (Vec<u8>, i64) {
             _ => random.below(100) as i64,
         };
         max_delta = max_delta.max(delta);
-        let mut record = vec![if odd { random.next() as u8 } else { 0 }];
+        let mut record = vec![if odd { random.next() as u8 & 0x7f } else { 0 }];
         let room = if delta < 1 << 30 { surplus(random) } else { 0 };
         put_varint(&mut record, delta, room);
         let room = surplus(random);
         put_varint(&mut record, index, room);
-        let part = |record: &mut Vec<u8>, random: &mut Random, largest: u64, nullable: bool| {
-            if nullable && random.below(6) == 0 {
+        let part = |record: &mut Vec<u8>, random: &mut Random, largest: u64| {
+            if random.below(6) == 0 {
                 put_varint(record, -1, 0);
             } else {
                 let size = random.below(largest + 1);
@@ -142,15 +142,23 @@ pub fn records(random: &mut Random, shape: Shape) -> (Vec<u8>, i64) {
                 record.extend(random.bytes(size as usize));
             }
         };
-        part(&mut record, random, shape.key, true);
-        part(&mut record, random, shape.value, true);
+        let key = |record: &mut Vec<u8>, random: &mut Random, largest: u64| {
+            let size = random.below(largest + 1) as usize;
+            let room = surplus(random);
+            let accents = if odd { random.below(2) as usize * (size / 2) } else { 0 };
+            put_varint(record, size as i64, room);
+            record.extend("é".repeat(accents).bytes());
+            record.extend(random.bytes(size - 2 * accents).iter().map(|byte| byte & 0x7f));
+        };
+        part(&mut record, random, shape.key);
+        part(&mut record, random, shape.value);
         let headers = random.below(shape.headers + 1);
         let room = surplus(random);
         put_varint(&mut record, headers as i64, room);
         for _ in 0..headers {
             let largest = if odd { 300 } else { 40 };
-            part(&mut record, random, largest, false);
-            part(&mut record, random, largest, true);
+            key(&mut record, random, largest);
+            part(&mut record, random, largest);
         }
         let room = surplus(random);
         put_varint(&mut all, record.len() as i64, room);
