@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["count", "listed", "moment", "offsets"]
+__all__ = ["count", "duration", "listed", "moment", "offsets"]
+
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+"""Units of durations in ms, the largest first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -40,6 +43,22 @@ def listed(items: Sequence[str], shown: int) -> str:
     rest = len(items) - shown
     words = [*items[:shown], *([f"{rest:,} more"] if rest > 0 else [])]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def duration(time_ms: int) -> str:
+    """A duration in its two largest units.
+
+    >>> duration(60_000), duration(90), duration(2**31 - 1)
+    ('1 min', '90 ms', '24 d 20 h')
+    """
+    if abs(time_ms) < _UNITS[-1][0]:
+        return f"{time_ms} ms"
+    at = next(index for index, (size, _) in enumerate(_UNITS) if abs(time_ms) >= size)
+    parts = []
+    for size, unit in _UNITS[at : at + 2]:
+        parts.append(f"{time_ms // size} {unit}")
+        time_ms %= size
+    return " ".join(part for part in parts if not part.startswith("0 "))
 
 
 def moment(timestamp_ms: int) -> str:

@@ -12,10 +12,13 @@ from ottla.audit import audit as audit_sources
 from ottla.audit.judge.context import TopicConfigs, parse_topic_config
 from ottla.audit.run.threads import MAX_THREADS
 from ottla.cli.options import Rate, Verb, storage_option
+from ottla.severity import SEVERITIES, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
+
+    from ottla.audit.result.selection import Baseline
 
 
 def _topic_configs(
@@ -45,6 +48,39 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
             parameter,
         )
     return value
+
+
+def _finding_names(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Refuses a name that no finding has, with those that are like it."""
+    from ottla.audit.catalogue.explain import catalogue
+
+    for name in values:
+        if name not in catalogue():
+            import difflib
+
+            near = difflib.get_close_matches(name, catalogue(), n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else "; see `ottla explain`"
+            raise click.BadParameter(f"no finding {name!r}{hint}", context, parameter)
+    return values
+
+
+def _baseline(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Baseline | None:
+    """Reads the baseline before hours of reading logs, not after them."""
+    if value is None:
+        return None
+    from ottla.audit.result.selection import BaselineError, read_baseline
+
+    try:
+        return read_baseline(value)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise click.BadParameter(f"{value}: {reason}", context, parameter) from error
+    except BaselineError as error:
+        raise click.BadParameter(f"{value} {error}", context, parameter) from error
 
 
 @click.command(cls=Verb)
@@ -116,6 +152,28 @@ def _master(context: click.Context, parameter: click.Parameter, value: str | Non
     type=click.Path(),
     help="New directory for all tables, as JSONL and, if pyarrow is installed, as Parquet.",
 )
+@click.option("--all", "is_complete", is_flag=True, help="Print every event and every finding.")
+@click.option(
+    "--severity",
+    type=click.Choice(SEVERITIES),
+    default="info",
+    show_default=True,
+    help="Leave out findings below this severity.",
+)
+@click.option(
+    "--ignore",
+    metavar="FINDING",
+    multiple=True,
+    callback=_finding_names,
+    help="Leave out findings of this name. May be repeated.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(),
+    callback=_baseline,
+    help="Leave out findings that FILE, the output of --format json of an earlier audit, has.",
+)
 @click.option("--records", is_flag=True, help="With --output: include the table of all records.")
 def audit(
     paths: tuple[str, ...],
@@ -130,6 +188,10 @@ def audit(
     master: str | None,
     form: Literal["text", "json"],
     output: str | None,
+    is_complete: bool,
+    severity: Severity,
+    ignore: tuple[str, ...],
+    baseline: Baseline | None,
     records: bool,
 ) -> int:
     """Check logs for damage, losses and faults.
@@ -140,6 +202,8 @@ def audit(
     PATH is a broker's log directory, a partition directory, a segment file, or a directory of
     these; local, or in an object store such as s3://bucket/logs. With a PATH for each of several
     brokers of a cluster, the copies of each partition are compared.
+
+    Findings that are left out do not count for the exit status; the verdict says how many they are.
 
     \b
     Exit status:
@@ -175,9 +239,10 @@ def audit(
                 progress=progress,
                 **options,
             )
+    result = result.select(severity=severity, ignore=ignore, baseline=baseline)
     if output is not None:
         _save(result, output, records=records)
-    _print(result, form)
+    _print(result, form, is_complete=is_complete)
     return result.exit_code
 
 
@@ -241,14 +306,14 @@ def _save(result: AuditResult, output: str, *, records: bool) -> None:
     save(result, output, formats, records=records)
 
 
-def _print(result: AuditResult, form: Literal["text", "json"]) -> None:
+def _print(result: AuditResult, form: Literal["text", "json"], *, is_complete: bool) -> None:
     try:
         if form == "json":
             sys.stdout.writelines(result.json_chunks())
         else:
             from ottla.cli.report import print_report
 
-            print_report(result)
+            print_report(result, is_complete=is_complete)
         sys.stdout.flush()
     except BrokenPipeError:
         # The exit status is the same whether the report is read or not; main() flushes again.

@@ -42,6 +42,41 @@ def advice_lines(result: AuditResult) -> Iterator[str]:
         yield from _if_recovery_point_is_lost(nothing)
 
 
+def first_step(result: AuditResult) -> str | None:
+    """What to do first if the next start costs anything; None if it does not."""
+    cures = _Cures(result)
+    for log_directory, group in itertools.groupby(
+        result.advice, key=lambda deed: deed.log_directory
+    ):
+        deeds = list(group)
+        nothing = next(deed for deed in deeds if not deed.operations)
+        troubled = [price for price in nothing.partitions if _is_troubled(price)]
+        if not troubled:
+            continue
+        for price in troubled:
+            if cures.of(log_directory, price) is not None:
+                return f"do not start the broker: another copy has what {_name(price)} lacks."
+        if _losing(deeds[0]):
+            return "do not start the broker; save the records that can be read."
+        if deeds[0].operations:
+            return f"do not start the broker; {_lower(what_to_do(deeds[0].operations))}."
+        return "nothing is better than the next start itself."
+    return None
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
+def _losing(deed: Deed) -> list[PartitionPrice]:
+    """The partitions that lose readable records by a deed."""
+    return [
+        price
+        for price in deed.partitions
+        if price.as_expected.gone and not price.as_expected.is_put_aside
+    ]
+
+
 def put_aside_note(result: AuditResult) -> Iterator[str]:
     """That a newer broker than the one that wrote a log directory does not take it over."""
     aside = [
@@ -98,11 +133,7 @@ def _of_log_directory(
 
 def _save(path: str, best: Deed, stems: set[str]) -> Iterator[str]:
     """How to save records before even the best deed costs some."""
-    losing = [
-        _name(price)
-        for price in best.partitions
-        if price.as_expected.gone and not price.as_expected.is_put_aside
-    ]
+    losing = [_name(price) for price in _losing(best)]
     if not losing:
         return
     is_local = store_of(os.fsencode(path)) is None

@@ -30,7 +30,7 @@ UNREADABLE_BATCHES = ("crc-mismatch", "damaged-range", "magic-fault", "undecodab
 DERIVED = ("index-mismatch", "timeindex-mismatch", "txnindex-mismatch", "snapshot-mismatch")
 """Wrong files that a start can make anew from the segments."""
 
-SEE_NEXT_START = "See the next start below."
+SEE_NEXT_START = "See the next start above."
 
 RESTORE = "Restore the partition from a replica that is sound here."
 
@@ -134,13 +134,13 @@ class Remedies:
                 return "Nothing: the next start opens the log, and no record in it is lost."
             return "Nothing: the next start cuts these bytes off, and no record in front of them."
         lost = finding["first_offset"] is not None
-        first = self._cure(finding) or (RESTORE if lost else "No record is lost by these bytes.")
+        first = self.cure(finding) or (RESTORE if lost else "No record is lost by these bytes.")
         return " ".join([first, *self._other_start(directory, is_alone=is_alone)])
 
     def _unreadable(
         self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool
     ) -> str:
-        if cure := self._cure(finding):
+        if cure := self.cure(finding):
             return cure
         parts = [RESTORE]
         if finding["first_offset"] is None and finding["name"] == "damaged-range":
@@ -166,7 +166,7 @@ class Remedies:
         after = self._other_start(directory, is_alone=is_alone)
         return " ".join(["The next start opens the log as it is.", *after])
 
-    def _cure(self, finding: Mapping[str, Any]) -> str | None:
+    def cure(self, finding: Mapping[str, Any]) -> str | None:
         """How to take the records from a copy that has them, where one is known."""
         lines = self._cure_lines(finding)
         return " ".join(line for line in lines if not line.startswith("$")) or None
@@ -181,8 +181,12 @@ class Remedies:
     def _cure_lines(self, finding: Mapping[str, Any]) -> list[str]:
         if finding["first_offset"] is None:
             return []
-        place = os.path.dirname(finding["file"]), finding["topic"], finding["partition"]
-        cure = self._copies.cure(*place, first=finding["first_offset"])
+        topic, partition = finding["topic"], finding["partition"]
+        directory, name = os.path.split(finding["file"])
+        if name.endswith("-offset-checkpoint"):
+            # It is beside the partition.
+            directory = os.path.join(directory, f"{topic}-{partition}")
+        cure = self._copies.cure(directory, topic, partition, first=finding["first_offset"])
         return cure.lines if cure else []
 
     def _other_start(self, directory: str, *, is_alone: bool) -> list[str]:

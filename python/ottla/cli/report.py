@@ -1,9 +1,9 @@
-"""The report of an audit as text: the verdict first, then the findings, worst first.
+"""The report of an audit as text: the verdict and what it means first, then the events.
 
-A log directory may have thousands of partitions and findings, a screen has two dozen lines. So
-findings of one name are grouped with the commands that help, the overview starts with the topics
-that have findings, and what is omitted is counted. Piped, the text is the same without colours.
-File names are never shortened.
+A log directory may have thousands of partitions and events, a screen has two dozen lines. So events
+of one kind are grouped with the commands that help, the overview starts with the topics that have
+findings, and what is omitted is counted. Piped, the text is the same without colours. File names
+are never shortened.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 import os
 import textwrap
-from dataclasses import dataclass
-from datetime import datetime, timezone
-from itertools import groupby
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,13 +20,13 @@ from rich.text import Text
 
 from ottla.audit.catalogue.explain import catalogue, causes, commands
 from ottla.audit.catalogue.findings import UNREADABLE
-from ottla.audit.result.verdict import verdict_of
+from ottla.cli.answers import answers
 from ottla.cli.next_start import advice_lines, put_aside_note
 from ottla.cli.remedies import Remedies
 from ottla.cli.words import shell_path
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
-from ottla.words import count, offsets
+from ottla.words import count, listed, moment, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,17 +44,11 @@ MIN_WIDE_COLUMNS = 60
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STYLES: dict[str, str] = {"error": "bold red", "warning": "bold yellow", "info": "cyan"}
-
-
-_NEXT_START = "Next start:"
-
-# What a start can do to a partition, worst first, and how severe that is.
-_RESTARTS: dict[str, tuple[Severity, str]] = {
-    "refuses": ("error", "the broker will not start"),
-    "put-aside": ("error", "an empty partition will replace"),
-    "ends-early": ("error", "offsets of existing records will be assigned again"),
-    "cuts": ("warning", "records will be cut off"),
-    "exposes-aborted": ("warning", "read_committed consumers will receive aborted records"),
+_VERDICT_STYLES = {
+    "SOUND": "bold green",
+    "SUSPECT": "bold yellow",
+    "DAMAGED": "bold red",
+    "INCOMPLETE": "bold red",
 }
 
 
@@ -78,77 +71,139 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def print_report(result: AuditResult) -> None:
+@dataclass(slots=True)
+class _Section:
+    """Events of one kind, with the finding of each that is its cause, and all of its findings."""
+
+    severity: Severity
+    name: str
+    meaning: str
+    events: list[dict[str, Any]] = field(default_factory=list)
+    heads: list[dict[str, Any]] = field(default_factory=list)
+    others: list[list[dict[str, Any]]] = field(default_factory=list)
+
+
+def print_report(result: AuditResult, *, is_complete: bool = False) -> None:
     """Prints the report of an audit to standard output.
+
+    Args:
+        result: the result of the audit.
+        is_complete: whether to print every event with every finding, instead of a screen.
 
     Raises:
         BrokenPipeError: the reader has closed the pipe.
     """
     console = _Console(highlight=False, markup=False, emoji=False)
-    _print_verdict(console, result)
+    sections = _sections(result)
+    _print_verdict(console, result, sections)
     if len(result.files):
         _print_scope(console, result)
-    groups = _groups(result)
     remedies = Remedies(result)
-    for severity, name, findings in groups:
-        if severity != "info":
+    told = _print_answers(console, result, sections, remedies)
+    for section in sections:
+        if section.severity != "info" or is_complete:
             console.print()
-            _print_group(console, result, remedies, severity, name, findings)
-    _print_restarts(console, result)
+            _print_section(console, result, remedies, section, told=told, is_complete=is_complete)
     topics = _topics(result)
+    is_sound = all(section.severity == "info" for section in sections)
     if topics:
         console.print()
-        _print_topics(console, topics, is_sound=all(group[0] == "info" for group in groups))
-    notes = [*_transactions_note(result), *_gaps_note(result), *put_aside_note(result)]
-    if notes or groups:
+        _print_topics(console, topics, is_sound=is_sound, is_complete=is_complete)
+    notes = [*_transactions_note(result), *put_aside_note(result)]
+    if is_sound or is_complete:
+        notes += _gaps_note(result)
+    if notes:
         console.print()
     for note in notes:
         _print_wrapped(console, note)
-    for severity, name, findings in groups:
-        # Lawful gaps are already in the sentence about gaps.
-        rest = [f for f in findings if not _is_lawful(f["cause"])]
-        if severity == "info" and rest:
-            _print_one_line(console, name, rest)
-    if groups:
-        _print_wrapped(
-            console, "`ottla explain NAME` explains; --format json or --output DIR has all details."
-        )
+    for section in sections:
+        if section.severity == "info" and not is_complete:
+            _print_one_line(console, section)
+    if sections:
+        more = "" if is_complete else "--all lists all, "
+        _print_wrapped(console, f"`ottla explain NAME` explains; {more}--format json has details.")
 
 
-def _groups(result: AuditResult) -> list[tuple[Severity, str, list[dict[str, Any]]]]:
-    """Findings grouped by name, the most severe first."""
-    groups = []
-    for severity in SEVERITIES:
-        with_places = zip(result.findings, result.finding_places, strict=True)
-        findings = [{**f, "place": p} for f, p in with_places if f["severity"] == severity]
-        findings.sort(key=lambda f: str(f["name"]))
-        for name, group in groupby(findings, key=lambda f: str(f["name"])):
-            groups.append((severity, name, list(group)))
-    return groups
+def _sections(result: AuditResult) -> list[_Section]:
+    """Events by kind, those of the gravest event first."""
+    findings: dict[int, list[dict[str, Any]]] = {}
+    for finding, place in zip(result.findings, result.finding_places, strict=True):
+        findings.setdefault(finding["event"], []).append({**finding, "place": place})
+    sections: dict[tuple[str, str, str | None], _Section] = {}
+    for event in result.events:
+        own = findings[event["event"]]
+        is_lost_end = event["cause"] in ("lost-end", "missing-file", "wrong-checkpoint")
+        cause = event["cause"] if is_lost_end else None
+        meaning = (causes()[cause] if cause else catalogue()[event["name"]]).meaning
+        key = event["severity"], event["name"], cause
+        section = sections.setdefault(key, _Section(event["severity"], event["name"], meaning))
+        columns = ("name", "file", "position")
+        head = next(f for f in own if all(f[column] == event[column] for column in columns))
+        section.events.append(event)
+        section.heads.append(head)
+        section.others.append([finding for finding in own if finding is not head])
+    return list(sections.values())
 
 
-def _print_verdict(console: Console, result: AuditResult) -> None:
-    text, style = _verdict(result)
+def _print_verdict(console: Console, result: AuditResult, sections: Sequence[_Section]) -> None:
+    text, style = _verdict(result, sections)
     for line in _wrap(text, console.width):
         console.print(Text(line, style), soft_wrap=True)
 
 
-def _verdict(result: AuditResult) -> tuple[str, str]:
+def _verdict(result: AuditResult, sections: Sequence[_Section]) -> tuple[str, str]:
     """Returns the verdict and its style."""
-    not_read = result.summary.not_read
-    counts = dict(result.summary.findings)
-    counts["error"] -= not_read
-    problems = [f for f in result.findings if f["severity"] != "info" and f["name"] != UNREADABLE]
-    places = {(f["topic"], f["partition"]) for f in problems}
-    where = f"{len(places)} of {count(result.summary.partitions, 'partition')}"
+    summary = result.summary
+    not_read = summary.not_read
+    counts = dict(summary.events)
+    counts["error"] -= sum(event["name"] == UNREADABLE for event in result.events)
+    places = {
+        head["place"]
+        for section in sections
+        for head in section.heads
+        if section.severity != "info" and head["partition"] is not None
+    }
+    where = f" in {len(places):,} of {count(summary.partitions, 'partition')}" if places else ""
     text = " and ".join(count(counts[s], s) for s in ("error", "warning") if counts[s])
-    word = verdict_of(result.summary.findings, not_read)
-    if word == "INCOMPLETE":
+    left_out = [count(summary.left_out[s], s) for s in SEVERITIES if summary.left_out[s]]
+    more = f"; left out: {listed(left_out, len(left_out))}" if left_out else ""
+    if not_read:
         rest = f"; in the rest {text}" if text else ""
-        return f"{word}: {count(not_read, 'path')} could not be read{rest}", "bold red"
-    if word == "SOUND":
-        return f"{word}: no error and no warning", "bold green"
-    return f"{word}: {text} in {where}", "bold red" if counts["error"] else "bold yellow"
+        said = f"{count(not_read, 'path')} could not be read{rest}"
+    elif text:
+        said = f"{text}{where}"
+    else:
+        said = "no error and no warning"
+    return f"{summary.verdict}: {said}{more}", _VERDICT_STYLES[summary.verdict]
+
+
+def _print_answers(
+    console: Console, result: AuditResult, sections: Sequence[_Section], remedies: Remedies
+) -> str:
+    """Prints what is lost, what the next start does, who is blocked, and what to do first.
+
+    Returns the last of it, which need not be said again.
+    """
+    events = {e["event"]: (e, h) for s in sections for e, h in zip(s.events, s.heads, strict=True)}
+    heads = {number: head for number, (_, head) in events.items()}
+    in_order = [events[number][0] for number in sorted(events)]
+    told = ""
+    for label, text, severity in answers(result, in_order, heads, remedies):
+        told = text
+        for number, line in enumerate(_wrap(f"{label}: {text}", console.width)):
+            styled = Text(line)
+            if number == 0:
+                styled.stylize(_STYLES[severity], 0, len(label) + 1)
+            console.print(styled, soft_wrap=True)
+    advice = list(advice_lines(result))
+    if advice:
+        console.print("Before the next start:")
+    for line in advice:
+        if line.startswith("$"):
+            console.print(f"  {line}", soft_wrap=True, style="dim")
+        else:
+            _print_wrapped(console, line, 2)
+    return told
 
 
 def _print_scope(console: Console, result: AuditResult) -> None:
@@ -194,9 +249,13 @@ def _topics(result: AuditResult) -> list[_Topic]:
     return sorted(topics.values(), key=lambda t: (rank[t.worst] if t.worst else len(rank), t.name))
 
 
-def _print_topics(console: Console, topics: Sequence[_Topic], *, is_sound: bool) -> None:
+def _print_topics(
+    console: Console, topics: Sequence[_Topic], *, is_sound: bool, is_complete: bool
+) -> None:
     """Prints the first topics; if anything is wrong, those with errors or warnings."""
-    if is_sound:
+    if is_complete:
+        shown = topics
+    elif is_sound:
         lines = console.height - LINES_FOR_FINDINGS
         shown = topics[: min(max(lines, TOPICS_SHOWN.start), TOPICS_SHOWN.stop)]
     else:
@@ -264,56 +323,79 @@ def _is_lawful(cause: str | None) -> bool:
     return cause is not None and causes()[cause].is_lawful
 
 
-def _print_group(
+def _print_section(
     console: Console,
     result: AuditResult,
     remedies: Remedies,
-    severity: Severity,
-    name: str,
-    findings: Sequence[dict[str, Any]],
+    section: _Section,
+    *,
+    told: str,
+    is_complete: bool,
 ) -> None:
-    """Prints findings of one name: what it means, where it is, what to do."""
-    explanation = catalogue().get(name)
-    total = f" ({len(findings):,})" if len(findings) > 1 else ""
-    meaning = f": {explanation.meaning}" if explanation else ""
-    _print_title(console, severity, name, f"{total}{meaning}")
-    shown = findings[:PLACES_SHOWN]
-    for number, finding in enumerate(shown):
-        with_message = number == 0 or (severity == "error" and len(findings) <= PLACES_SHOWN)
-        _print_place(console, finding, with_message=with_message)
-    if len(findings) > PLACES_SHOWN:
-        _print_wrapped(console, f"and {len(findings) - PLACES_SHOWN:,} more", 2)
-    if name == "timestamp-suspect":
-        _print_retention(console, result, findings)
-    actions = remedies.of_all(shown)
-    if not actions and (action := _action(result, name, findings)):
-        actions = [action]
-    for action in actions:
-        _print_wrapped(console, f"What to do: {action}", 2)
-    for line in _commands(result, remedies, shown):
+    """Prints events of one kind: what it means, where it is, what to do."""
+    number_of = len(section.events)
+    total = f" ({number_of:,})" if number_of > 1 else ""
+    _print_title(console, section.severity, section.name, f"{total}: {section.meaning}")
+    shown = number_of if is_complete else min(number_of, PLACES_SHOWN)
+    for number in range(shown):
+        event, head = section.events[number], section.heads[number]
+        is_told = number == 0 or (section.severity == "error" and number_of <= PLACES_SHOWN)
+        _print_place(console, event, head, with_message=is_told or is_complete)
+        if is_complete:
+            for other in section.others[number]:
+                place = other["file"] or other["topic"] or ""
+                text = f"{other['severity']} {other['name']} in {place}: {_sentence(other)}"
+                _print_wrapped(console, text, 4)
+    if number_of > shown:
+        _print_wrapped(console, f"and {number_of - shown:,} more", 2)
+    heads = section.heads[:shown]
+    if section.name == "timestamp-suspect":
+        _print_retention(console, result, section.heads)
+    saved = [
+        row
+        for finding in [*heads, *chain.from_iterable(section.others[:shown])]
+        for row in _differences(result, finding)
+    ]
+    for action in _actions(remedies, section.events[:shown], heads, saved):
+        if action.casefold() != told.casefold():
+            _print_wrapped(console, f"What to do: {action}", 2)
+    for line in _commands(result, remedies, heads, saved):
         style = "dim" if line.startswith("$") else ""
         console.print(f"  {line}", soft_wrap=True, style=style)
 
 
-def _action(result: AuditResult, name: str, findings: Sequence[dict[str, Any]]) -> str | None:
-    """Returns what to do: for the cause, if all findings have the same, else for the finding."""
-    actions = {row["action"] for finding in findings for row in _differences(result, finding)}
-    if len(actions) == 1:
-        return str(actions.pop())
-    found = {finding["cause"] for finding in findings}
-    if name in ("offset-gap", "missing-segment") and len(found) == 1:
-        cause = causes().get(found.pop())
-        if cause is not None:
-            return cause.action
-    explanation = catalogue().get(name)
-    return explanation.action if explanation else None
+def _actions(
+    remedies: Remedies,
+    events: Sequence[dict[str, Any]],
+    heads: Sequence[dict[str, Any]],
+    differences: Sequence[dict[str, Any]],
+) -> list[str]:
+    """Returns what to do: for the case at hand if that is known, else for the cause."""
+    found = remedies.of_all(heads)
+    of_causes = list(dict.fromkeys(str(event["action"]) for event in events))
+    is_more = [e["cause"] != h["cause"] for e, h in zip(events, heads, strict=True)]
+    if found and any(is_more):
+        # The cause asks for more than the finding alone.
+        found = [" ".join([*of_causes, *found])]
+    are_copies = all(head["name"] == "replica-difference" for head in heads)
+    saves = [row for row in differences if row["commands"] or are_copies]
+    of_copies = list(dict.fromkeys(str(row["action"]) for row in saves))
+    if are_copies and len(of_copies) == 1:
+        return of_copies
+    return [*(found or of_causes), *([] if are_copies else of_copies)]
 
 
 def _commands(
-    result: AuditResult, remedies: Remedies, findings: Sequence[dict[str, Any]]
+    result: AuditResult,
+    remedies: Remedies,
+    findings: Sequence[dict[str, Any]],
+    differences: Sequence[dict[str, Any]],
 ) -> list[str]:
-    """Returns commands to copy: all of a single finding, else the one that repairs each."""
-    lines = []
+    """Returns commands to copy: all of a single finding, else the one that repairs each.
+
+    Those that save what only one copy has come first.
+    """
+    lines = [command for row in differences for command in row["commands"]]
     for number, finding in enumerate(findings):
         path = _path(result, finding)
         own = commands(finding, path)
@@ -322,10 +404,9 @@ def _commands(
             own = list(finding["commands"])
         if len(findings) > 1:
             own = [*own[: number == 0], *_repair(own)]
-        saves = [line for row in _differences(result, finding) for line in row["commands"]]
-        own = [*saves, *own, *remedies.commands_of(finding)]
-        lines += [line for line in dict.fromkeys(own) if line not in lines]
-    return [line if line.startswith("#") else f"$ {line}" for line in lines]
+        lines += [*own, *remedies.commands_of(finding)]
+    in_order = dict.fromkeys(lines)
+    return [line if line.startswith("#") else f"$ {line}" for line in in_order]
 
 
 def _repair(commands_of_finding: Sequence[str]) -> Sequence[str]:
@@ -359,7 +440,7 @@ def _print_retention(
     files = {finding["file"] for finding in findings}
     rows = [row for row in result.timeline if row["retention"] and row["file"] in files]
     for row in rows[:PLACES_SHOWN]:
-        when = _date(row["max_timestamp"])
+        when = moment(row["max_timestamp"])
         offset = row["blamed_offset"]
         offset = row["max_timestamp_offset"] if offset is None else offset
         effect = {
@@ -373,62 +454,15 @@ def _print_retention(
         _print_wrapped(console, f"{row['file']}: {effect}", 4)
 
 
-def _date(timestamp: int) -> str:
-    """The date of a timestamp, or its number if it is out of range."""
-    try:
-        moment = datetime.fromtimestamp(timestamp / 1000, timezone.utc)
-    except (OverflowError, ValueError, OSError):
-        return f"timestamp {timestamp}"
-    return f"{moment:%Y-%m-%d}"
-
-
-def _print_restarts(console: Console, result: AuditResult) -> None:
-    """Prints what the next start of the broker does to partitions, one sentence per outcome."""
-    rows = [row for row in result.recovery if row["is_next"] and row["outcome"] in _RESTARTS]
-    if rows:
-        console.print()
-    for outcome, (severity, meaning) in _RESTARTS.items():
-        found = [row for row in rows if row["outcome"] == outcome]
-        if not found:
-            continue
-        shown = ", ".join(f"{r['directory']} ({_restart_text(r)})" for r in found[:PLACES_SHOWN])
-        more = f" and {len(found) - PLACES_SHOWN:,} more" if len(found) > PLACES_SHOWN else ""
-        # Nothing but a file that is written helps those that are put aside.
-        action = f" {found[0]['action']}." if outcome == "put-aside" else ""
-        sentence = f"{_NEXT_START} {meaning}: {shown}{more}.{action}"
-        for number, line in enumerate(_wrap(sentence, console.width)):
-            text = Text(line)
-            if number == 0:
-                text.stylize(_STYLES[severity], 0, len(_NEXT_START))
-            console.print(text, soft_wrap=True)
-    for line in advice_lines(result):
-        if line.startswith("$"):
-            console.print(f"  {line}", soft_wrap=True, style="dim")
-        else:
-            _print_wrapped(console, line, 2)
-
-
-def _restart_text(row: dict[str, Any]) -> str:
-    """What a start does to a partition, in a few words."""
-    if not row["opens"]:
-        return f"{row['error'].rpartition('.')[2]}: {row['message'].rstrip('.')}"
-    parts = [f"ends at {row['log_end_offset']}"]
-    if row["offsets_lost"]:
-        parts[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"
-    if row["segments_deleted"]:
-        parts.append(f"{count(len(row['segments_deleted']), 'segment')} deleted")
-    if row["exposed_transactions"]:
-        parts.append(count(row["exposed_transactions"], "transaction"))
-    return ", ".join(parts)
-
-
-def _print_one_line(console: Console, name: str, findings: Sequence[dict[str, Any]]) -> None:
-    """Prints findings that need no action on one line."""
-    places = dict.fromkeys(finding["place"] for finding in findings)
-    shown = ", ".join([*places][:PLACES_SHOWN])
-    more = f" and {len(places) - PLACES_SHOWN:,} more" if len(places) > PLACES_SHOWN else ""
-    total = f" ({len(findings):,})" if len(findings) > 1 else ""
-    _print_title(console, "info", name, f"{total}: {shown}{more}")
+def _print_one_line(console: Console, section: _Section) -> None:
+    """Prints events that need no action on one line."""
+    # Lawful gaps are already in the sentence about gaps.
+    told = [h for h in section.heads if not _is_lawful(h["cause"])]
+    if not told:
+        return
+    places = list(dict.fromkeys(head["place"] for head in told))
+    total = f" ({len(told):,})" if len(told) > 1 else ""
+    _print_title(console, "info", section.name, f"{total}: {listed(places, PLACES_SHOWN)}")
 
 
 def _print_title(console: Console, severity: Severity, name: str, rest: str) -> None:
@@ -440,19 +474,26 @@ def _print_title(console: Console, severity: Severity, name: str, rest: str) -> 
         console.print(text, soft_wrap=True)
 
 
-def _print_place(console: Console, finding: dict[str, Any], *, with_message: bool) -> None:
-    """Prints the place on a line that can be copied, then the message."""
-    place = finding["file"] or finding["topic"] or ""
+def _print_place(
+    console: Console, event: dict[str, Any], head: dict[str, Any], *, with_message: bool
+) -> None:
+    """Prints the place on a line that can be copied, then what happened."""
+    place = event["file"] or event["topic"] or ""
     details = []
-    if finding["position"] is not None:
-        details.append(f"position {finding['position']}")
-    if finding["first_offset"] is not None:
-        details.append(offsets(finding["first_offset"], finding["last_offset"]))
-    if finding["severity"] == "error" and finding["next_good_offset"] is not None:
-        details.append(f"next good offset {finding['next_good_offset']}")
+    if event["position"] is not None:
+        details.append(f"position {event['position']}")
+    if event["first_offset"] is not None:
+        details.append(offsets(event["first_offset"], event["last_offset"]))
+    if event["severity"] == "error" and event["next_good_offset"] is not None:
+        details.append(f"next good offset {event['next_good_offset']}")
     console.print("  " + ", ".join([place, *details]), soft_wrap=True)
     if with_message:
-        _print_wrapped(console, finding["message"].removeprefix(f"{place}: "), 4)
+        _print_wrapped(console, _sentence({**head, "message": event["message"]}), 4)
+
+
+def _sentence(finding: dict[str, Any]) -> str:
+    """Its message without the place that stands before it."""
+    return str(finding["message"]).removeprefix(f"{finding['file'] or finding['topic']}: ")
 
 
 def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:

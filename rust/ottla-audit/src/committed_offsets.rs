@@ -1,6 +1,7 @@
 //! The offsets that groups have committed, compared with the logs.
 
 use crate::{Finding, FindingKind};
+use ottla_format::words;
 use ottla_log::internal_topics::consumer_offsets::Committer;
 
 /// What is known about the log of a partition that a group reads.
@@ -21,7 +22,7 @@ pub fn judge(committer: &Committer, offset: i64, log: &LogRange) -> Option<Findi
     let lost = log.lost.iter().find(|(first, last, _)| (*first..=*last).contains(&offset));
     let who = format!("group {group} has committed offset {offset} of {topic}-{partition}");
     let (kind, message, expected, next) = if let Some((first, last, next)) = lost {
-        let message = format!("{who}, but offsets {first} to {last} cannot be read");
+        let message = format!("{who}, but {} cannot be read", words::offsets(*first, *last));
         (FindingKind::CommitInDamage, message, "an offset that can be read".into(), *next)
     } else if offset > end {
         let message = format!("{who}, whose log ends at {end}");
@@ -29,7 +30,7 @@ pub fn judge(committer: &Committer, offset: i64, log: &LogRange) -> Option<Findi
     } else if offset < start && end > start {
         let missed = start.saturating_sub(offset.max(0));
         let message =
-            format!("{who}, whose log starts at {start}: {missed} offsets before it are deleted");
+            format!("{who}, whose log starts {} later, at {start}", words::count(missed, "offset"));
         (FindingKind::CommitBelowStart, message, format!("at least {start}"), Some(start))
     } else {
         return None;

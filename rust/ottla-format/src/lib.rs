@@ -17,6 +17,7 @@
 //! | [`clients`] | where consumers of different libraries do not make the same of a batch |
 //! | [`columns`] | a buffer of batches as columns |
 //! | [`builder`] | one batch from records or columns |
+//! | [`words`] | numbers, offsets and times in sentences |
 #![forbid(unsafe_code)]
 #![warn(
     clippy::indexing_slicing,
@@ -42,3 +43,4 @@ pub mod limits;
 pub mod record;
 pub mod sequence;
 pub mod varint;
+pub mod words;

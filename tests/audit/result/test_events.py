@@ -62,8 +62,8 @@ def test_a_cut_end_and_what_knows_of_it_are_one_event(tmp_path: Path) -> None:
     assert (event["offsets_lost"], event["records_lost"], event["findings"]) == (3, 3, 4)
     assert event["message"] == (
         "the log lost its end, offsets 15 to 17: the file ends inside the batch at position"
-        f" {2 * SIZE}: 70 of its {SIZE} bytes are there; the recovery point 18, the high watermark"
-        " 18 and the snapshot of offset 18 prove that offsets 15 to 17 were there and are lost; also"
+        f" {2 * SIZE}: it has 70 of its {SIZE} bytes; the recovery point 18, the high watermark 18"
+        " and the snapshot of offset 18 prove that offsets 15 to 17 were there and are lost; also"
         " seen in the producer snapshot, the recovery point and the high watermark"
     )
 
@@ -80,7 +80,7 @@ def test_a_last_segment_that_is_missing_is_the_cause_of_open_transactions(tmp_pa
     assert event["cause"] == "missing-file"
     assert (event["first_offset"], event["last_offset"]) == (9, 17)
     assert "the segment that begins at offset 9 is missing" in event["message"]
-    assert "Look for the file in backups" in event["action"]
+    assert "look for these offsets on the other replicas" in event["action"]
     assert "open-transaction" in event["message"]
 
 
@@ -267,7 +267,7 @@ def test_the_offsets_that_are_lost_are_those_that_were_destroyed(shared: Path) -
     [
         ("063-closed-segment-cut", "truncated-tail", (2, 131), "Restore the segment"),
         ("057-tail-cut-after-clean-stop", "lost-end", (198, 215), "look for these offsets"),
-        ("079-segment-missing-last", "missing-file", (126, 193), "Look for the file"),
+        ("079-segment-missing-last", "missing-file", (126, 193), "look for these offsets"),
         ("117-log-start-beyond-end", "wrong-checkpoint", (80, 80), "remove the line"),
     ],
 )

@@ -18,6 +18,7 @@ from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
 from ottla.logs.metadata import cluster_id
 from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
 from ottla.logs.release import Releases, releases_of
+from ottla.words import count, duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -231,10 +232,10 @@ def _undecoded_findings(
 ) -> Iterator[PlacedFinding]:
     if undecoded and first is not None:
         offset, fault = first
-        count = "a record" if undecoded == 1 else f"{undecoded} records"
         yield make_finding(
             "undecoded-record",
-            f"{count} cannot be decoded, the first at offset {offset}: {fault}",
+            f"{count(undecoded, 'record')} cannot be decoded, the first at offset {offset}:"
+            f" {fault}",
             path=directory,
             directory=directory,
             first_offset=offset,
@@ -242,7 +243,7 @@ def _undecoded_findings(
             found=fault,
         )
     if beyond_limit:
-        message = f"{beyond_limit} records have keys beyond the number that is kept"
+        message = f"{count(beyond_limit, 'record')} with keys beyond the number that is kept"
         found = make_finding("limit-exceeded", message, path=directory, directory=directory)
         # The log is complete; only the coordinator's state is not.
         yield replace(found, severity="info")
@@ -347,7 +348,7 @@ class _TransactionalProducers:
         if self._is_ongoing(known, row["producer_epoch"], partition):
             message = (
                 f"{finding.message}; transactional id {name} is {known['state']}, with a timeout of"
-                f" {known['timeout_ms']} ms"
+                f" {duration(known['timeout_ms'])}"
             )
             commands = tuple(force_commands(name, releases))
             return replace(finding, message=message, commands=commands)

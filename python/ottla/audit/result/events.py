@@ -226,7 +226,7 @@ def _event(
         good_replicas=_first_of(f.good_replicas for f in members),
         findings=len(members),
         files=tuple(dict.fromkeys(show(f.path) for f in members if f.path is not None)),
-        action=_action(head, cause),
+        action=_action(head, "lost-end" if group.lost_end is not None else cause),
         message=_message(members, group, _missing_segment(group, partition)),
     )
 
@@ -297,7 +297,8 @@ def _message(members: Sequence[PlacedFinding], group: Group, missing: int | None
         if missing is not None:
             text += f": the segment that begins at offset {missing} is missing"
         if (head.path or b"").endswith(b".log"):
-            text += f": {head.message}"
+            # What proves it stands behind its first clause, and is named below.
+            text += f": {head.message.partition('; ')[0]}"
         else:
             is_seen, witnesses = True, [*members]
     elif len(others) > len(witnesses):

@@ -6,6 +6,7 @@ What is left out stays in the verdict: a log with an error that everybody knows 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,24 @@ class Baseline:
         """Whether the earlier audit had a finding at this place, as grave or graver."""
         severity = self.known.get(tuple(getattr(finding, key) for key in _PLACE))
         return severity is not None and _rank(severity) <= _rank(finding.severity)
+
+
+def read_baseline(path: str | os.PathLike[str]) -> Baseline:
+    """Returns the baseline in a local file.
+
+    Raises:
+        OSError: the file cannot be read.
+        BaselineError: it is not the JSON of an audit, or is too large.
+    """
+    if not os.path.isfile(path):
+        # A pipe would have to be waited for.
+        os.stat(path)
+        raise BaselineError("is not a file")
+    with open(path, "rb") as file:
+        text = file.read(MAX_BASELINE_BYTES + 1)
+    if len(text) > MAX_BASELINE_BYTES:
+        raise BaselineError(f"has more than {MAX_BASELINE_BYTES:,} bytes")
+    return Baseline.parse(text)
 
 
 @dataclass(frozen=True, slots=True)

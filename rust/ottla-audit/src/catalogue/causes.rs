@@ -160,7 +160,7 @@ causes! {
         brief: "lost at the end",
         meaning: "The log ends before offsets that files beside it, other copies or consumer groups know.",
         causes: "A torn write, a last segment that is missing or cut short, or a directory that was restored from an older copy.",
-        action: "Before the broker starts, look for these offsets on the other replicas and in backups: as leader the broker assigns them again, to other records.",
+        action: "Before the broker starts, look for these offsets on the other replicas, in backups and in lost+found: as leader the broker assigns them again, to other records.",
         kafka: "LogManager.loadLogs, UnifiedLog; KIP-101",
     }
     WrongCheckpoint {

@@ -6,6 +6,7 @@ use crate::catalogue::severity::Severity;
 use crate::copies::batch::ListedBatch;
 use crate::copies::copy::{Copy, Loss};
 use crate::segment::fingerprint::LogPosition;
+use ottla_format::words;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -216,11 +217,7 @@ impl Difference {
     }
 
     fn offsets(&self) -> String {
-        if self.first_offset == self.last_offset {
-            format!("offset {}", self.first_offset)
-        } else {
-            format!("offsets {} to {}", self.first_offset, self.last_offset)
-        }
+        words::offsets(self.first_offset, self.last_offset)
     }
 
     /// Returns the difference in a sentence; `copy` is the one it is about.

@@ -7,6 +7,7 @@ use crate::catalogue::row::RecordState;
 use crate::catalogue::severity::Severity;
 use crate::partition::scan::{PartitionContext, PlacedFinding};
 use crate::segment::segment_scan::SegmentScan;
+use ottla_format::words;
 
 /// The beginning of a segment.
 pub(crate) struct Border<'a> {
@@ -33,24 +34,17 @@ impl Border<'_> {
             return None;
         }
         let last = first.saturating_sub(1);
+        let missing = words::offsets_are(next, last, "missing");
         let is_file = self.scan.context.base_offset.is_none_or(|base| base > next);
         let (kind, message) = if self.previous_was_empty {
-            (
-                FindingKind::MissingSegment,
-                format!("the previous file holds no batch: offsets {next} to {last} are missing"),
-            )
+            (FindingKind::MissingSegment, format!("the previous file holds no batch: {missing}"))
         } else if is_file {
             (
                 FindingKind::MissingSegment,
-                format!(
-                    "offsets {next} to {last} are missing between the previous file and this one"
-                ),
+                format!("{missing} between the previous file and this one"),
             )
         } else {
-            (
-                FindingKind::OffsetGap,
-                format!("offsets {next} to {last} are missing at the beginning of the file"),
-            )
+            (FindingKind::OffsetGap, format!("{missing} at the beginning of the file"))
         };
         let orphans = &self.context.orphans;
         let orphan = orphans.get(orphans.partition_point(|&base| base < next));
@@ -66,8 +60,7 @@ impl Border<'_> {
         let first = self.first_offset;
         let last = self.scan.next_offset.map_or(first, |end| end.saturating_sub(1));
         let last = last.min(next.saturating_sub(1));
-        let message =
-            format!("offsets {first} to {last} of this file are already in the files before it");
+        let message = words::offsets_are(first, last, "already in the files before this one");
         Finding::new(FindingKind::OffsetRepeat, message)
             .at(0, self.scan.valid_bytes)
             .offsets(first, last)

@@ -8,6 +8,7 @@ use crate::partition::gap_causes::GapExplainer;
 use crate::partition::gaps::{Gap, Reader};
 use crate::partition::scan::{PartitionScan, PlacedFinding};
 use crate::segment::segment_scan::SegmentScan;
+use ottla_format::words;
 use std::collections::BTreeMap;
 
 /// Lawful gaps of a segment up to which each is a finding; more become one finding.
@@ -122,8 +123,9 @@ fn folded_finding(
         .compaction(first, last, segment)
         .map_or(String::new(), |explained| format!(": {}", explained.evidence));
     let message = format!(
-        "{} ranges with {} offsets in total are missing between batches, from offset {first} to {last} (compaction{evidence})",
-        totals.ranges, totals.offsets
+        "{} with {} in total missing between batches, from offset {first} to {last} (compaction{evidence})",
+        words::count(totals.ranges, "range"),
+        words::count(totals.offsets, "offset")
     );
     Finding {
         cause: Some(Cause::Compaction),

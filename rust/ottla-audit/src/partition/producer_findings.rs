@@ -6,6 +6,7 @@ use crate::catalogue::severity::Severity;
 use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent, SequenceVerdict};
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict};
+use ottla_format::words;
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 
 /// After this long a broker may have forgotten a producer (`producer.id.expiration.ms`).
@@ -48,8 +49,8 @@ pub(crate) fn open_transaction(
     };
     let message = format!(
         "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",
-        counted(open.batches, "batch", "batches"),
-        duration(age_ms),
+        words::count(open.batches, "batch"),
+        words::duration(age_ms),
     );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::OpenTransaction, message)
@@ -73,7 +74,7 @@ pub(crate) fn begun_below(
         "producer {} epoch {}: the newest snapshot has a transaction from offset {first_offset} on, below the log start offset {log_start_offset}, without an end marker, and nothing newer for {}; its data is gone, but read_committed consumers stop at {log_start_offset}; if `abort` does not find it, stop the broker and delete the .snapshot files of the partition: the broker then rebuilds them from the log",
         entry.producer_id,
         entry.producer_epoch,
-        duration(age_ms),
+        words::duration(age_ms),
     );
     Finding::new(FindingKind::OpenTransaction, message)
         .offsets(first_offset, log_start_offset.saturating_sub(1))
@@ -134,18 +135,19 @@ fn sequence_message(
             "producer {producer_id} goes back from epoch {previous} to {epoch} at offset {offset}"
         ),
         SequenceVerdict::NewEpochNonzero => format!(
-            "{producer} begins with sequence {first} at offset {offset}: {first} sequences before it are missing{note}"
+            "{producer} begins with sequence {first} at offset {offset}: {} missing before it{note}",
+            words::count(first, "sequence")
         ),
         SequenceVerdict::Gap { missing, expected } => format!(
             "{producer}: {} from {expected} on missing before offset {offset}{note}",
-            counted(missing as u64, "sequence", "sequences")
+            words::count(missing as u64, "sequence")
         ),
         SequenceVerdict::Duplicate => format!(
             "{producer}: the batch of sequence {first} is stored again at offset {offset}{note}"
         ),
         SequenceVerdict::Rewind { back, expected } => format!(
             "{producer} goes back by {}, from {expected} to {first}, at offset {offset}{note}",
-            counted(back as u64, "sequence", "sequences")
+            words::count(back as u64, "sequence")
         ),
     }
 }
@@ -156,7 +158,7 @@ fn expiry_note(event: &ProducerEvent) -> String {
     if idle < EXPIRATION_MS {
         return String::new();
     }
-    let hours = counted(idle as u64 / 3_600_000, "hour", "hours");
+    let hours = words::count(idle as u64 / 3_600_000, "hour");
     format!("; the producer was silent for {hours} before, after which a broker may forget it")
 }
 
@@ -166,7 +168,7 @@ fn transaction_finding(producer_id: i64, verdict: &TransactionVerdict) -> Option
         TransactionVerdict::PlainInside { plain, first_offset } => {
             let message = format!(
                 "producer {producer_id} wrote {} of plain data from offset {} on, inside its transaction that began at offset {first_offset}",
-                counted(plain.batches, "batch", "batches"),
+                words::count(plain.batches, "batch"),
                 plain.first_offset
             );
             let found = Finding::new(FindingKind::TransactionFault, message)
@@ -199,20 +201,4 @@ fn finding_at(
         .at(event.position, event.size)
         .offsets(event.offset, event.last_offset)
         .producer(producer_id)
-}
-
-/// Returns a number and what it counts.
-fn counted(count: u64, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
-}
-
-/// Returns a duration in its two largest units.
-fn duration(time_ms: i64) -> String {
-    let seconds = time_ms / 1000;
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        3600..86_400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds / 3600 % 24),
-    }
 }

@@ -8,6 +8,7 @@ use crate::segment::context::SegmentContext;
 use ottla_format::batch::BatchInfo;
 use ottla_format::error::Error;
 use ottla_format::header::LOG_OVERHEAD;
+use ottla_format::words;
 
 /// Bytes at the end of a file that are no whole batch.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +21,7 @@ pub(super) enum TailKind {
 
 /// Says that bytes cannot be read as batches.
 pub(crate) fn unreadable_message(position: u64, size: u64) -> String {
-    format!("{size} bytes from position {position} on cannot be read as batches")
+    format!("{} from position {position} on cannot be read as batches", words::count(size, "byte"))
 }
 
 /// Says that a batch is larger than the limit.
@@ -77,7 +78,8 @@ pub(super) fn wrong_crc(info: &BatchInfo, fault: &Error) -> Finding {
 pub(super) fn wrong_size(position: u64, size: u64, declared: i32) -> Finding {
     let right = size.saturating_sub(LOG_OVERHEAD as u64);
     let message = format!(
-        "the size field of the batch at position {position} says {declared}, but its CRC matches the {right} bytes before the next batch: only the size field is wrong"
+        "the size field of the batch at position {position} says {declared}, but its CRC matches the {} before the next batch: only the size field is wrong",
+        words::count(right, "byte")
     );
     by_damage(message, position, size).values(right, declared)
 }
@@ -94,7 +96,8 @@ fn by_damage(message: String, position: u64, size: u64) -> Finding {
 
 pub(super) fn zero_tail(position: u64, size: u64, context: &SegmentContext) -> Finding {
     let state = if context.is_active { "active" } else { "closed" };
-    let message = format!("{size} zeros after the last batch of this {state} segment");
+    let message =
+        format!("{} after the last batch of this {state} segment", words::count(size, "zero"));
     let is_odd = context.is_active && context.stopped_cleanly;
     let severity = if is_odd { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::ZeroTail, message)
@@ -108,7 +111,7 @@ pub(super) fn tail(position: u64, size: u64, tail: TailKind, context: &SegmentCo
         TailKind::Cut { batch_bytes: Some(needed) } => (
             FindingKind::TruncatedTail,
             format!(
-                "the file ends inside the batch at position {position}: {size} of its {needed} bytes are there"
+                "the file ends inside the batch at position {position}: it has {size} of its {needed} bytes"
             ),
             format!("{needed} bytes"),
         ),
@@ -119,7 +122,10 @@ pub(super) fn tail(position: u64, size: u64, tail: TailKind, context: &SegmentCo
         ),
         TailKind::Garbage => (
             FindingKind::GarbageTail,
-            format!("{size} bytes after the last batch are neither a batch nor zeros"),
+            format!(
+                "{} after the last batch, neither a batch nor zeros",
+                words::count(size, "byte")
+            ),
             "the end of the file".to_owned(),
         ),
     };

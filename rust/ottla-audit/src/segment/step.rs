@@ -12,6 +12,7 @@ use ottla_format::check::Level;
 use ottla_format::clients::ClientFault;
 use ottla_format::error::{Error, ErrorKind, Family};
 use ottla_format::header::{Envelope, MIN_SIZE, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD};
+use ottla_format::words;
 
 /// Bytes of a failed batch that are judged: its header, and the lengths of a legacy record.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
@@ -177,8 +178,10 @@ fn record_finding(info: &BatchInfo, fault: &Error) -> Finding {
     };
     let (expected, found) = fault.kind.expected_and_found();
     let message = format!(
-        "the batch at position {} (offsets {} to {}): {}",
-        info.position, info.base_offset, info.last_offset, fault.kind
+        "the batch at position {} ({}): {}",
+        info.position,
+        words::offsets(info.base_offset, info.last_offset),
+        fault.kind
     );
     let finding = Finding::new(kind, message)
         .at(info.position, info.size)

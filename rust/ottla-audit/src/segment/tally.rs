@@ -28,6 +28,7 @@ use crate::segment::tail::Tail;
 use crate::segment::timestamps::{self, MIN_MILLISECONDS, TIMESTAMP_AFTER_MAX_MS, TimeRange};
 use ottla_format::attributes::TimestampType;
 use ottla_format::batch::BatchInfo;
+use ottla_format::words;
 use ottla_kernels::BatchHeader;
 use serde::{Deserialize, Serialize};
 
@@ -482,8 +483,9 @@ impl<'a> Tally<'a> {
     #[cold]
     pub(crate) fn on_unreached_max_timestamp(&mut self, info: &BatchInfo) {
         let message = format!(
-            "the batch at position {} has max timestamp {} in its header, later than any of its records: lookups by time and retention by time use the header",
-            info.position, info.max_timestamp
+            "the batch at position {} has {} as max timestamp in its header, later than any of its records: lookups by time and retention by time use the header",
+            info.position,
+            words::moment(info.max_timestamp)
         );
         self.push(
             Finding::new(FindingKind::TimestampSuspect, message)
@@ -526,7 +528,8 @@ impl<'a> Tally<'a> {
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
-                "{left_out} batches belong to producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked"
+                "{} of producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked",
+                words::count(left_out, "batch")
             );
             let finding = Finding::new(FindingKind::LimitExceeded, message);
             self.push(finding.values(format!("at most {MAX_PRODUCERS} producers"), "more"));
@@ -546,7 +549,8 @@ impl<'a> Tally<'a> {
 fn gap(info: &BatchInfo, expected: i64, base: i64) -> Finding {
     let last = base.saturating_sub(1);
     let message = format!(
-        "offsets {expected} to {last} are missing before the batch at position {}",
+        "{} before the batch at position {}",
+        words::offsets_are(expected, last, "missing"),
         info.position
     );
     let finding = Finding::new(FindingKind::OffsetGap, message)

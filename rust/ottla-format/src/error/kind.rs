@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::{Family, Field};
+use crate::attributes::Compression;
 use crate::error_code::ErrorCode;
+use crate::words::{self, count};
 
 /// A row a kind: variant and values; `name`, `family`; what should have been there and what is, for
 /// a report's columns; the sentence. Format strings may use the values of the row.
@@ -56,7 +58,8 @@ error_kinds! {
     TruncatedBatch { needed: u64, left: u64 } = "truncated-batch", Truncated {
         expected: "{needed} bytes";
         found: "{left} bytes";
-        message: "the buffer ends inside a batch: {needed} bytes needed, {left} bytes left";
+        message: "the buffer ends inside a batch: {} needed, {} left",
+            count(needed, "byte"), count(left, "byte");
     }
     /// The size field is below what any batch needs.
     SizeTooSmall { declared: i32, minimum: i32 } = "size-too-small", Corrupt {
@@ -86,13 +89,13 @@ error_kinds! {
     UnknownCodec { codec: u8, magic: i8 } = "unknown-codec", Compression {
         expected: "0 to {}", max_codec(magic);
         found: "{codec}";
-        message: "codec {codec}, expected 0 to {} with magic {magic}", max_codec(magic);
+        message: "unknown codec {codec}, expected 0 to {} with magic {magic}", max_codec(magic);
     }
     /// A payload that its codec refuses.
     Undecodable { codec: u8 } = "undecodable", Compression {
         expected: "a payload its codec takes";
-        found: "codec {codec} refuses it";
-        message: "the payload is not what codec {codec} writes";
+        found: "{} refuses it", codec_name(codec);
+        message: "the payload is not what {} writes", codec_name(codec);
     }
     /// A payload that would inflate beyond a bound.
     DecompressedTooLarge { limit: u64 } = "decompressed-too-large", Limit {
@@ -110,7 +113,7 @@ error_kinds! {
     BatchTooLarge { declared: u64, limit: u64 } = "batch-too-large", Limit {
         expected: "at most {limit}";
         found: "{declared}";
-        message: "batch of {declared} bytes, expected at most {limit}";
+        message: "batch of {}, expected at most {limit}", count(declared, "byte");
     }
     /// A buffer longer than one call may refer to.
     BufferTooLarge { size: u64, limit: u64 } = "buffer-too-large", Limit {
@@ -128,13 +131,13 @@ error_kinds! {
     TrailingBytes { left: u64 } = "trailing-bytes", Invalid {
         expected: "0 bytes";
         found: "{left}";
-        message: "{left} bytes left after the last record";
+        message: "{} left after the last record", count(left, "byte");
     }
     /// A record ends before this field does.
     FieldOverrun { index: u32, field: Field, declared: i64, left: u64 } = "field-overrun", Invalid {
         expected: "at most {left}";
         found: "{declared}";
-        message: "{field} of {declared} bytes, but {left} are left";
+        message: "{field} of {}, but {} left", count(declared, "byte"), are(left);
     }
     /// A varint that does not end within its five or ten bytes.
     VarintTooLong { index: u32, field: Field } = "varint-too-long", Invalid {
@@ -152,14 +155,14 @@ error_kinds! {
     RecordTooLarge { index: u32, declared: i32, limit: i32 } = "record-too-large", Invalid {
         expected: "at most {limit}";
         found: "{declared}";
-        message: "{declared} bytes inflated, expected at most {limit} \
-            (max.decompressed.message.bytes)";
+        message: "{} inflated, expected at most {limit} \
+            (max.decompressed.message.bytes)", count(declared, "byte");
     }
     /// A record whose parts do not fill the length it declares.
     RecordLengthMismatch { index: u32, declared: i64, used: u64 } = "record-length-mismatch", Invalid {
         expected: "{declared}";
         found: "{used}";
-        message: "length {declared}, but its fields take {used} bytes";
+        message: "length {declared}, but its fields take {}", count(used, "byte");
     }
     /// The records end before the count is reached.
     RecordsMissing { index: u32, count: u32 } = "records-missing", Invalid {
@@ -171,13 +174,13 @@ error_kinds! {
     LegacyOverrun { field: Field, declared: i32, left: u64 } = "legacy-overrun", Corrupt {
         expected: "at most {left}";
         found: "{declared}";
-        message: "{field} of {declared} bytes, but {left} are left";
+        message: "{field} of {}, but {} left", count(declared, "byte"), are(left);
     }
     /// A record of magic 0 or 1 too short for its own fields.
     LegacyTooShort { size: u64, minimum: u64 } = "legacy-too-short", Corrupt {
         expected: "at least {minimum}";
         found: "{size}";
-        message: "record of {size} bytes, at least {minimum} needed";
+        message: "record of {}, at least {minimum} needed", count(size, "byte");
     }
     /// A compressed wrapper without a value.
     WrapperWithoutValue = "wrapper-without-value", Invalid {
@@ -239,7 +242,7 @@ error_kinds! {
     CountAboveOffsets { count: i32, last_offset_delta: i32 } = "count-above-offsets", Invalid {
         expected: "at most {}", one_more(last_offset_delta);
         found: "{count}";
-        message: "{count} records, but the last offset delta allows at most {}",
+        message: "{}, but the last offset delta allows at most {}", words::count(count, "record"),
             one_more(last_offset_delta);
     }
     /// The last offset delta is negative.
@@ -272,25 +275,37 @@ error_kinds! {
     ControlKey { index: u32, size: i64 } = "control-key", Invalid {
         expected: "4 bytes, version 0 or more";
         found: "{size} bytes";
-        message: "control key of {size} bytes, expected 4 bytes, version 0 or more";
+        message: "control key of {}, expected 4 bytes, version 0 or more", count(size, "byte");
     }
     /// An end-transaction marker whose value is too short or has a negative version.
     ControlValue { index: u32, size: i64 } = "control-value", Invalid {
         expected: "6 bytes";
         found: "{size} bytes";
-        message: "end-transaction marker with a value of {size} bytes, expected 6 bytes";
+        message: "end-transaction marker with a value of {}, expected 6 bytes",
+            count(size, "byte");
     }
     /// A control batch of a producer that holds more than one marker.
     ControlBatch { count: i32 } = "control-batch", Invalid {
         expected: "1 marker";
         found: "{count} records";
-        message: "control batch of {count} records, expected 1 marker";
+        message: "control batch of {}, expected 1 marker", words::count(count, "record");
     }
 }
 
 /// The highest number of a codec that exists with this magic.
 fn max_codec(magic: i8) -> u8 {
     if magic < 2 { 3 } else { 4 }
+}
+
+/// The name of a codec, or its number if there is none of it.
+fn codec_name(codec: u8) -> String {
+    Compression::from_id(codec)
+        .map_or_else(|| format!("codec {codec}"), |codec| codec.name().to_owned())
+}
+
+/// A number and its verb.
+fn are(number: u64) -> String {
+    format!("{number} {}", if number == 1 { "is" } else { "are" })
 }
 
 fn one_more(value: i32) -> i64 {

@@ -3,6 +3,7 @@
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
+use ottla_format::words;
 use ottla_log::names::{CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS};
 
 /// What the offsets of a checkpoint are, and what Kafka does with one beyond the end of its log.
@@ -54,9 +55,9 @@ pub fn offset_beyond_end(
     }
     let Checkpoint { offset_name, severity, consequence } = checkpoint_of(file_name)?;
     let message = format!(
-        "{} has {offset_name} {offset} for {topic}-{partition}, but its log ends at {log_end_offset}: the last {} offsets are missing; {consequence}",
+        "{} has {offset_name} {offset} for {topic}-{partition}, but its log ends at {log_end_offset}: {}; {consequence}",
         String::from_utf8_lossy(file_name),
-        offset.saturating_sub(log_end_offset)
+        words::last_missing(offset.saturating_sub(log_end_offset))
     );
     Some(
         Finding::new(FindingKind::CheckpointMismatch, message)

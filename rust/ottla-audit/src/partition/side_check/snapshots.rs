@@ -5,6 +5,7 @@ use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::partition::producers::{KnownProducer, Producers};
 use crate::partition::side_check::proof::Proof;
+use ottla_format::words;
 use ottla_log::sidefiles::snapshot::{
     SNAPSHOT_ENTRY_BYTES, SNAPSHOT_OVERHEAD, SnapshotEntry, read_snapshot,
 };
@@ -191,8 +192,8 @@ impl SnapshotCheck<'_> {
 /// Returns the finding about a snapshot of an offset that the log does not reach.
 pub(crate) fn beyond_end(offset: i64, end: i64) -> Finding {
     let message = format!(
-        "the snapshot is of offset {offset}, but the log ends at {end}: the last {} offsets are missing; Kafka deletes the snapshot at the next start",
-        offset.saturating_sub(end)
+        "the snapshot is of offset {offset}, but the log ends at {end}: {}; Kafka deletes the snapshot at the next start",
+        words::last_missing(offset.saturating_sub(end))
     );
     Finding::new(FindingKind::SnapshotMismatch, message)
         .beside(SideFile::Snapshot(offset))

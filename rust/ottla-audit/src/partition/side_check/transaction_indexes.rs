@@ -7,6 +7,7 @@ use crate::partition::scan::PartitionScan;
 use crate::partition::side_check::files::SideFiles;
 use crate::partition::side_check::proof::Proof;
 use crate::partition::transactions::CompletedTransaction;
+use ottla_format::words;
 use ottla_log::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -108,9 +109,9 @@ impl TransactionCheck<'_> {
             Ok(Some(data)) => self.entries(data),
             Ok(None) => {
                 let (producer_id, done) = self.aborted.first()?;
-                let count = self.aborted.len();
+                let count = words::count(self.aborted.len() as u64, "aborted transaction");
                 let message = format!(
-                    "there is no .txnindex, although the segment has the end markers of {count} aborted transactions, the first of producer {producer_id} from offset {} on: read_committed consumers get their records",
+                    "there is no .txnindex, although the segment has the end markers of {count}, the first of producer {producer_id} from offset {} on: read_committed consumers get their records",
                     done.first_offset
                 );
                 let last = self.aborted.last().map_or(done.marker_offset, |(_, d)| d.marker_offset);
@@ -147,7 +148,8 @@ impl TransactionCheck<'_> {
             return Some(self.unlisted(*producer_id, done).at(end, 0));
         }
         (rest > 0).then(|| {
-            let message = format!("{rest} bytes follow the last entry of the .txnindex");
+            let message =
+                format!("{} after the last entry of the .txnindex", words::count(rest, "byte"));
             self.new_finding(&message)
                 .at(end, rest)
                 .values(format!("a multiple of {size}"), data.len())

@@ -13,6 +13,7 @@ use crate::segment::damage_findings::{too_large_message, unreadable_message};
 use crate::segment::order::{OffsetOrder, Placement};
 use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
+use ottla_format::words;
 use ottla_log::producers::ProducerBatch;
 use ottla_log::source::Source;
 use std::collections::VecDeque;
@@ -344,7 +345,8 @@ impl PartitionReader {
             Placement::Repeat { is_whole: true } => "which came before".to_owned(),
             Placement::Stray => "which its segment cannot hold".to_owned(),
         };
-        Some(format!("the batch at position {position} has offsets {base} to {last}, {reason}"))
+        let offsets = words::offsets(base, last);
+        Some(format!("the batch at position {position} has {offsets}, {reason}"))
     }
 
     /// Where in the order of offsets the first batch is.

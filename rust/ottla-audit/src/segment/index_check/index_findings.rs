@@ -6,6 +6,7 @@ use crate::catalogue::finding::{Finding, SideFile};
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::segment::context::SegmentContext;
+use ottla_format::words;
 use ottla_log::sidefiles::offset_index::OFFSET_ENTRY_BYTES;
 use ottla_log::sidefiles::time_index::TIME_ENTRY_BYTES;
 
@@ -67,7 +68,7 @@ impl IndexFindings<'_> {
         let position = entry.map_or(0, |entry| entry.position);
         let offset = entry.map_or(0, |entry| entry.offset(self.indexes.base_offset));
         let content = format!("offset {offset} at position {position}");
-        self.wrong(OFFSETS, number, offset, &content, fault)
+        self.wrong(OFFSETS, number, offset, (&content, &content), fault)
     }
 
     /// A wrong entry of the `.timeindex`.
@@ -76,7 +77,8 @@ impl IndexFindings<'_> {
         let timestamp = entry.map_or(0, |entry| entry.timestamp);
         let offset = entry.map_or(0, |entry| entry.offset(self.indexes.base_offset));
         let content = format!("timestamp {timestamp} up to offset {offset}");
-        self.wrong(TIMES, number, offset, &content, fault)
+        let said = format!("{} up to offset {offset}", words::moment(timestamp));
+        self.wrong(TIMES, number, offset, (&said, &content), fault)
     }
 
     fn wrong(
@@ -84,7 +86,7 @@ impl IndexFindings<'_> {
         file: IndexFile,
         number: usize,
         offset: i64,
-        content: &str,
+        (said, content): (&str, &str),
         fault: EntryFault,
     ) -> Finding {
         let (reason, expected) = match fault {
@@ -111,11 +113,13 @@ impl IndexFindings<'_> {
                 ("no batch up to there has a timestamp".to_owned(), "no entry".to_owned())
             }
             EntryFault::Timestamp { greatest } => {
-                (format!("the greatest timestamp up to there is {greatest}"), greatest.to_string())
+                let message =
+                    format!("the greatest timestamp up to there is {}", words::moment(greatest));
+                (message, greatest.to_string())
             }
         };
         let message = format!(
-            "entry {number} of the {} says {content}, but {reason}; {}",
+            "entry {number} of the {} says {said}, but {reason}; {}",
             file.name,
             self.consequence(file)
         );
@@ -152,8 +156,9 @@ impl IndexFindings<'_> {
         let whole = format!("a multiple of {}", file.entry_bytes);
         if rest > 0 {
             let message = format!(
-                "the {} has {bytes} bytes, which is not a multiple of {}; {}",
+                "the {} has {}, which is not a multiple of {}; {}",
                 file.name,
+                words::count(bytes, "byte"),
                 file.entry_bytes,
                 self.consequence(file)
             );
@@ -171,7 +176,8 @@ impl IndexFindings<'_> {
         }
         let zeros = bytes.saturating_sub(used);
         let message = format!(
-            "{zeros} zeros follow the entries of the {} of a closed segment: lookups still work, but read more than they need",
+            "{} after the entries of the {} of a closed segment: lookups still work, but read more than they need",
+            words::count(zeros, "zero"),
             file.name
         );
         Some(

@@ -1,0 +1,216 @@
+"""The first lines of a report: what is lost, what the next start does, who is blocked, what to do.
+
+They answer for all events together; each event has its own lines further down.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.cli.next_start import first_step
+from ottla.cli.remedies import SEE_NEXT_START
+from ottla.words import count, listed, offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ottla.audit import AuditResult, Severity
+    from ottla.cli.remedies import Remedies
+
+SHOWN = 3
+"""Topics and partitions that a line names."""
+
+RESTARTS: dict[str, tuple[Severity, str]] = {
+    "refuses": ("error", "the broker will not start"),
+    "put-aside": ("error", "an empty partition will replace"),
+    "ends-early": ("error", "offsets of existing records will be assigned again"),
+    "cuts": ("warning", "records will be cut off"),
+    "exposes-aborted": ("warning", "read_committed consumers will receive aborted records"),
+}
+"""What a start can do to a partition, worst first, and how grave that is."""
+
+_NONE = "no lost record was found"
+
+Event = dict[str, Any]
+Line = tuple[str, str, "Severity"]
+"""A line: what it is about, the answer, and how grave that is."""
+
+
+def answers(
+    result: AuditResult, events: Sequence[Event], heads: Mapping[int, Any], remedies: Remedies
+) -> Iterator[Line]:
+    """Yields the first lines of a report; none where there is nothing to answer.
+
+    Args:
+        result: the result of an audit.
+        events: its events, the gravest first.
+        heads: the finding of each event that is its cause, by its number.
+        remedies: what to do about findings.
+    """
+    grave = [e for e in events if e["severity"] != "info" and e["name"] != UNREADABLE]
+    starts = list(_starts(result))
+    if not (grave or starts):
+        return
+    losing = [event for event in events if event["offsets_lost"]]
+    where = " in what could be read" if result.summary.not_read else ""
+    if losing or starts:
+        yield from _lost(losing, where)
+        yield from starts or _unchanged(result)
+    else:
+        start = "; the next start changes nothing" if any(_unchanged(result)) else ""
+        yield "Lost", f"{_NONE}{where}{start}.", "info"
+    yield from _blocked(events)
+    step = _first_step(result, grave, heads, remedies)
+    if step is not None:
+        yield "Do first", step, "info"
+
+
+def _lost(losing: Sequence[Event], where: str) -> Iterator[Line]:
+    """Yields how many records and offsets are lost, by topic."""
+    if not losing:
+        yield "Lost", f"{_NONE}{where}.", "info"
+        return
+    by_topic: dict[str, list[Event]] = {}
+    for event in losing:
+        by_topic.setdefault(event["topic"] or event["file"], []).append(event)
+    in_order = sorted(by_topic.items(), key=lambda item: -_sum(item[1]))
+    if len(in_order) == 1:
+        text = f"{_records(losing)}: {_places(losing)}"
+    else:
+        topics = [f"{_sum(of_topic):,} in {_places(of_topic)}" for _, of_topic in in_order]
+        text = f"{_records(losing)}: {listed(topics, SHOWN)}"
+    kept = [event for event in losing if event["good_replicas"]]
+    if kept:
+        names = list(dict.fromkeys(name for event in kept for name in event["good_replicas"]))
+        whose = "them" if len(kept) == len(losing) else f"{_sum(kept):,} of them"
+        text += f"; {listed(names, SHOWN)} {'has' if len(names) == 1 else 'have'} {whose}"
+    yield "Lost", f"{text}.", _worst(losing)
+
+
+def _sum(events: Iterable[Event]) -> int:
+    return sum(event["offsets_lost"] for event in events)
+
+
+def _records(events: Sequence[Event]) -> str:
+    """The number of records; not every offset has one where transactions end or logs shrink."""
+    lost = _sum(events)
+    if any(event["records_lost"] is None for event in events):
+        return f"{count(lost, 'offset')} with at most as many records"
+    return count(lost, "record")
+
+
+def _places(events: Sequence[Event]) -> str:
+    """Where the offsets of one topic were."""
+    if len(events) == 1:
+        (event,) = events
+        return f"{offsets(event['first_offset'], event['last_offset'])} of {_partition(event)}"
+    partitions = list(dict.fromkeys(_partition(event) for event in events))
+    if len(partitions) == 1:
+        return f"{count(len(events), 'range')} of {partitions[0]}"
+    return _few(partitions)
+
+
+def _few(places: Sequence[str]) -> str:
+    """Places as a line names them: all of them, or the first and how many more."""
+    return listed(places, SHOWN if len(places) <= SHOWN else 1)
+
+
+def _partition(event: Event) -> str:
+    if event["topic"] is None or event["partition"] is None:
+        return str(event["file"])
+    name = f"{event['topic']}-{event['partition']}"
+    return name if event["replica"] is None else f"{name} on {event['replica']}"
+
+
+def _starts(result: AuditResult) -> Iterator[Line]:
+    """Yields what the next start does, a line for each outcome, the worst first."""
+    rows = [row for row in result.recovery if row["is_next"] and row["outcome"] in RESTARTS]
+    for outcome, (severity, meaning) in RESTARTS.items():
+        found = [row for row in rows if row["outcome"] == outcome]
+        if found:
+            places = [f"{row['directory']} ({restart_text(row)})" for row in found]
+            # Nothing but a file that is written helps those that are put aside.
+            action = f" {found[0]['action']}." if outcome == "put-aside" else ""
+            yield "Next start", f"{meaning}: {_few(places)}.{action}", severity
+    known = {(row["topic"], row["partition"]) for row in result.recovery}
+    for deed in result.advice:
+        for price in deed.partitions if not deed.operations else ():
+            is_empty = price.opens and price.log_start_offset == price.log_end_offset
+            if is_empty and (price.topic, price.partition) not in known:
+                name = f"{price.topic}-{price.partition}"
+                text = f"every segment of {name} is deleted; its log begins at"
+                yield "Next start", f"{text} {price.log_start_offset}.", "warning"
+    unknown = [row for row in result.recovery if row["outcome"] is None]
+    if unknown:
+        places = [f"{row['directory']} ({row['message']})" for row in unknown]
+        yield "Next start", f"{_few(places)}.", "warning"
+
+
+def _unchanged(result: AuditResult) -> Iterator[Line]:
+    """Yields that the next start takes no record, where that is known."""
+    rows = [row for row in result.recovery if row["is_next"]]
+    if not rows or any(row["outcome"] != "opens" for row in rows):
+        return
+    cut = [row["directory"] for row in rows if row["bytes_cut"]]
+    if cut:
+        text = f"bytes behind the last batch are cut off: {_few(cut)}."
+        yield "Next start", text, "info"
+    else:
+        yield "Next start", "it changes nothing.", "info"
+
+
+def restart_text(row: Mapping[str, Any]) -> str:
+    """What a start does to a partition, in a few words."""
+    if not row["opens"]:
+        return f"{row['error'].rpartition('.')[2]}: {row['message'].rstrip('.')}"
+    parts = [f"ends at {row['log_end_offset']}"]
+    if row["offsets_lost"]:
+        parts[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"
+    if row["segments_deleted"]:
+        parts.append(f"{count(len(row['segments_deleted']), 'segment')} deleted")
+    if row["exposed_transactions"]:
+        parts.append(count(row["exposed_transactions"], "transaction"))
+    return ", ".join(parts)
+
+
+def _blocked(events: Sequence[Event]) -> Iterator[Line]:
+    """Yields which consumers do not get on, and where."""
+    for reader, who in (("all", "all consumers"), ("read_committed", "read_committed consumers")):
+        first: dict[str, Event] = {}
+        for event in events:
+            if event["blocks"] == reader:
+                known = first.setdefault(_partition(event), event)
+                if event["blocked_offset"] < known["blocked_offset"]:
+                    first[_partition(event)] = event
+        if first:
+            at = {event["blocked_offset"] for event in first.values()}
+            places = list(first)
+            if len(at) > 1:
+                places = [f"{name} at offset {e['blocked_offset']}" for name, e in first.items()]
+            where = f", at offset {at.pop()}" if len(at) == 1 else ""
+            yield "Blocked", f"{who} of {_few(places)}{where}.", _worst(first.values())
+
+
+def _worst(events: Iterable[Event]) -> Severity:
+    """The gravest severity of some events."""
+    found = {event["severity"] for event in events}
+    return "error" if "error" in found else "warning" if "warning" in found else "info"
+
+
+def _first_step(
+    result: AuditResult, grave: Sequence[Event], heads: Mapping[int, Any], remedies: Remedies
+) -> str | None:
+    """The first thing to do: before the next start if that costs anything, else the first event."""
+    step = first_step(result)
+    if step is not None or not grave:
+        return step
+    event = grave[0]
+    head = heads[event["event"]]
+    if event["good_replicas"] and (cure := remedies.cure(head)):
+        return cure
+    text = remedies.of(head)
+    if text is None or text == SEE_NEXT_START:
+        text = event["action"]
+    sentence, dot, _ = text.partition(". ")
+    return sentence[0].lower() + sentence[1:] + dot.strip()
