@@ -97,6 +97,11 @@ class Records:
         return short(self.hash.digest())
 
 
+def wrapped(value: int) -> int:
+    """Return a number as Java's 64 bits hold it: offsets near 2^63 wrap around."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
 def unequal(found: Case, expected: Case) -> list[str]:
     """Return the fields that differ, of those expected."""
     return [
@@ -256,7 +261,7 @@ def stored(data: bytes, expected: Case) -> list[str]:
                 batch.base_offset,
                 batch.partition_leader_epoch,
                 batch.attributes & 0xFFFF,
-                batch.last_offset - batch.base_offset,
+                wrapped(batch.last_offset - batch.base_offset),
                 batch.base_timestamp,
                 batch.max_timestamp,
                 batch.producer_id,
