@@ -196,6 +196,33 @@ fn entries_behind_the_end_are_wrong_unless_a_kill_took_it() {
 }
 
 #[test]
+fn the_end_of_a_segment_is_the_first_offset_that_no_entry_may_have() {
+    for (relative_offset, first_wrong) in [(99, None), (100, Some(1))] {
+        let last = OffsetEntry { relative_offset, ..place(9) };
+        let written = indexes(&[place(2), last], &[]);
+        assert_eq!(wrong(&check(&written, &batches(10), clean())), (first_wrong, None));
+    }
+}
+
+#[test]
+fn an_entry_stops_before_the_first_offset_of_the_batch_that_the_next_one_points_to() {
+    for (relative_offset, first_wrong) in [(49, None), (50, Some(0))] {
+        let before = OffsetEntry { relative_offset, ..place(2) };
+        let written = indexes(&[before, place(5)], &[]);
+        assert_eq!(wrong(&check(&written, &batches(10), clean())), (first_wrong, None));
+    }
+}
+
+#[test]
+fn an_entry_may_have_the_base_offset_of_its_segment_and_none_below() {
+    for (relative_offset, first_wrong) in [(0, None), (-1, Some(0))] {
+        let first = OffsetEntry { relative_offset, position: 0 };
+        let written = indexes(&[first, place(5)], &[]);
+        assert_eq!(wrong(&check(&written, &batches(10), clean())), (first_wrong, None));
+    }
+}
+
+#[test]
 fn a_timestamp_that_no_batch_up_to_there_has_is_wrong() {
     let future = TimeEntry { timestamp: second(9), ..time(5) };
     let past = TimeEntry { timestamp: second(5) - 1, ..time(5) };

@@ -277,6 +277,26 @@ fn a_snapshot_inside_a_segment_is_held_against_producers_that_were_silent_since(
 }
 
 #[test]
+fn a_snapshot_right_before_a_marker_is_not_held_against_it() {
+    let log = Log::at(0).transactional(WRITER, 0).marker(WRITER, true);
+    let open = SnapshotEntry { transaction_first_offset: Some(0), ..entry(WRITER, 2, 2) };
+    assert_eq!(log.audit(&Files::default().snapshot(3, &[open])), []);
+}
+
+#[test]
+fn a_snapshot_knows_nothing_of_its_own_offset_even_where_the_log_is_damaged() {
+    let mut log = two_producers();
+    log.segments[0].1[70] ^= 1;
+    let begun =
+        |offset| SnapshotEntry { transaction_first_offset: Some(offset), ..entry(WRITER, 5, 8) };
+    for (right, wrong) in [(entry(WRITER, 5, 11), entry(WRITER, 5, 12)), (begun(11), begun(12))] {
+        assert_eq!(log.audit(&Files::default().snapshot(12, &[right])), []);
+        let found = only(log.audit(&Files::default().snapshot(12, &[wrong])));
+        assert_eq!(found.expected, "below 12");
+    }
+}
+
+#[test]
 fn a_marker_of_a_new_epoch_makes_a_broker_forget_the_batches_before() {
     let log = Log::at(0).transactional(WRITER, 0).marker((9, 1), true);
     let marked = SnapshotEntry {
@@ -407,6 +427,40 @@ fn what_a_kill_left_of_the_last_transaction_index_is_built_anew() {
     assert_eq!(only(aborts().audit_after(&files, false, &[])).severity, Severity::Info);
 }
 
+#[test]
+fn only_what_began_below_the_log_may_begin_elsewhere_than_the_index_says() {
+    let log = Log::at(8).plain(OTHER, 0).transactional(WRITER, 3).marker(WRITER, false);
+    let listed = |first_offset| {
+        let entry = AbortedTransaction { first_offset, last_offset: 14, ..second_abort() };
+        log.audit(&Files::default().aborted(0, &[entry])).len()
+    };
+    assert_eq!([7, 8, 11].map(listed), [0, 1, 0]);
+}
+
+#[test]
+fn an_index_lists_markers_from_the_base_offset_of_its_segment_on() {
+    // The marker at 3 is the first batch of its segment.
+    let mut log = Log::at(0).transactional(WRITER, 0).roll().marker(WRITER, false);
+    let whole = AbortedTransaction { last_offset: 3, last_stable_offset: 4, ..first_abort() };
+    assert_eq!(log.audit(&with_aborts(&[], &[whole])), []);
+    // Where the log is damaged, too, no entry belongs to an earlier segment.
+    log.segments[0].1[70] ^= 1;
+    let early = AbortedTransaction { last_offset: 2, ..whole };
+    let found = only(log.audit(&with_aborts(&[], &[early])));
+    assert_eq!(found.expected, "at least 3");
+}
+
+#[test]
+fn a_kill_may_have_taken_a_marker_from_the_end_of_the_log_on() {
+    let at = |last_offset| {
+        let taken = AbortedTransaction { first_offset: 11, last_offset, ..second_abort() };
+        let files = with_aborts(&[first_abort()], &[second_abort(), taken]);
+        aborts().audit_after(&files, false, &[])
+    };
+    assert_eq!(at(12), []);
+    assert!(only(at(11)).message.contains("out of order"));
+}
+
 /// Epoch 0 from 0, epoch 2 from 6.
 fn epochs() -> Log {
     Log::at(0).plain(WRITER, 0).plain(WRITER, 3).epoch(2).plain(WRITER, 6).plain(WRITER, 9)
@@ -421,6 +475,7 @@ fn the_epochs_of_a_checkpoint_are_held_against_the_batches() {
     let wrong = FindingKind::EpochCheckpointMismatch;
     assert_eq!(found(&[(0, 0), (2, 6)]), []);
     assert_eq!(found(&[(0, 0), (2, 3)]), [(wrong, Some(3))]);
+    assert_eq!(found(&[(0, 0), (2, 5)]), [(wrong, Some(5))]);
     assert_eq!(found(&[(0, 0), (2, 9)]), [(wrong, Some(6))]);
     assert_eq!(found(&[(0, 0)]), [(wrong, Some(6))]);
     assert_eq!(found(&[(0, 0), (1, 2), (2, 6)]), [(wrong, Some(2))]);

@@ -119,6 +119,130 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     assert_eq!(built.time_index, last.unwrap().to_bytes());
 }
 
+/// Batches of one record each, all of one time and as many bytes.
+fn of_one_time(offsets: impl IntoIterator<Item = i64>) -> Vec<Vec<u8>> {
+    let mut codecs = Codecs::new(Limits::default());
+    let record = NewRecord { timestamp: 1_000, value: Some(b"v"), ..NewRecord::default() };
+    let fields = |base_offset| BatchFields { base_offset, ..BatchFields::default() };
+    let build = |offset| build_batch(&fields(offset), &[record.clone()], &mut codecs);
+    offsets.into_iter().map(build).map(|built| built.expect("builds")).collect()
+}
+
+#[test]
+fn an_entry_is_due_once_more_bytes_than_the_interval_have_passed() {
+    let batches = of_one_time(0..5);
+    let size = batches[0].len() as u64;
+    for (index_interval_bytes, offsets) in [(size - 1, vec![1, 2, 3, 4]), (size, vec![2, 4])] {
+        let config = IndexConfig { index_interval_bytes, ..IndexConfig::default() };
+        let data = batches.concat();
+        let built = rebuild_side_files(&data.as_slice(), 0, None, None, &config).unwrap();
+        let entries: Vec<_> =
+            offset_index::entries(&built.offset_index).map(|entry| entry.offset(0)).collect();
+        assert_eq!(entries, offsets);
+    }
+}
+
+#[test]
+fn an_index_holds_as_many_entries_as_its_bytes_and_no_more() {
+    let refusal = |batches: i64, segment_index_bytes| {
+        let config = IndexConfig { index_interval_bytes: 1, segment_index_bytes };
+        let data = of_one_time(0..batches).concat();
+        match rebuild_side_files(&data.as_slice(), 0, None, None, &config) {
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        }
+    };
+    // Four offset entries; of the time index one entry is kept free, and one is used.
+    assert_eq!(refusal(5, 36), None);
+    let full = refusal(6, 36).expect("a fifth entry");
+    assert!(full.contains("Attempt to append to a full index (size = 4)"), "{full}");
+    assert_eq!(refusal(2, 24), None);
+    let full = refusal(3, 24).expect("a second look at the time index");
+    assert!(full.contains("Attempt to append to a full time index (size = 1)"), "{full}");
+}
+
+#[test]
+fn an_index_never_gets_the_same_offset_twice() {
+    let config = IndexConfig { index_interval_bytes: 1, ..IndexConfig::default() };
+    let data = of_one_time([0, 1, 1]).concat();
+    let again = rebuild_side_files(&data.as_slice(), 0, None, None, &config);
+    let message = again.expect_err("the third batch repeats the second").to_string();
+    assert!(message.contains("Attempt to append an offset 1 to position 1"), "{message}");
+}
+
+#[test]
+fn the_epochs_of_leaders_end_before_the_log_does_and_begin_with_it() {
+    let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
+    let epochs = |text: &[u8], restart: &Restart| {
+        let mut files = directory();
+        files.insert(b"leader-epoch-checkpoint".to_vec(), text.to_vec());
+        let after = predict(&files, restart).expect("read");
+        assert_eq!((after.refusal, after.log_end_offset), (None, 16));
+        let entries = after.leader_epochs.into_iter();
+        entries.map(|entry| (entry.epoch, entry.start_offset)).collect::<Vec<_>>()
+    };
+    assert_eq!(epochs(b"0\n2\n0 0\n1 15\n", &cleanly), [(0, 0), (1, 15)]);
+    assert_eq!(epochs(b"0\n2\n0 0\n1 16\n", &cleanly), [(0, 0)]);
+    let at_9 = Restart { log_start_offset: 9, ..cleanly };
+    assert_eq!(epochs(b"0\n3\n0 0\n1 9\n2 12\n", &at_9), [(1, 9), (2, 12)]);
+    assert_eq!(epochs(b"0\n3\n0 0\n1 10\n2 12\n", &at_9), [(0, 9), (1, 10), (2, 12)]);
+    // An epoch that begins where the one before does has taken its place.
+    assert_eq!(epochs(b"0\n2\n0 0\n1 0\n", &cleanly), [(1, 0)]);
+}
+
+#[test]
+fn a_batch_of_an_epoch_that_is_known_leaves_its_start_where_it_is() {
+    let mut codecs = Codecs::new(Limits::default());
+    let fields = BatchFields { partition_leader_epoch: 4, ..BatchFields::default() };
+    let data = build_batch(&fields, &[NewRecord::default()], &mut codecs).expect("builds");
+    let two = [data.clone(), of_one_time([1]).concat()].concat();
+    let start_of = |checkpoint: &[u8]| {
+        let files = Files::from([
+            (name(0, "log"), two.clone()),
+            (b"leader-epoch-checkpoint".to_vec(), checkpoint.to_vec()),
+        ]);
+        let after = predict(&files, &Restart::default()).expect("read");
+        after.leader_epochs.first().map(|entry| (entry.epoch, entry.start_offset))
+    };
+    assert_eq!(start_of(b"0\n0\n"), Some((4, 0)));
+    assert_eq!(start_of(b"0\n1\n4 1\n"), Some((4, 1)));
+}
+
+fn aborted_entry(first_offset: i64, last_offset: i64) -> Vec<u8> {
+    let entry = transaction_index::AbortedTransaction {
+        producer_id: 5,
+        first_offset,
+        last_offset,
+        last_stable_offset: last_offset + 1,
+    };
+    entry.to_bytes().to_vec()
+}
+
+#[test]
+fn an_aborted_transaction_is_exposed_unless_an_index_has_it_from_its_beginning() {
+    let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
+    for (first_offset, exposed) in [(8, 0), (9, 0), (10, 1)] {
+        let mut files = directory();
+        files.insert(name(0, "timeindex"), Vec::new());
+        files.insert(name(0, "txnindex"), aborted_entry(0, 8));
+        files.insert(name(9, "txnindex"), aborted_entry(first_offset, 15));
+        let after = predict(&files, &cleanly).expect("read");
+        assert_eq!((after.refusal, after.exposed.len()), (None, exposed), "{first_offset}");
+    }
+}
+
+#[test]
+fn a_segment_is_recovered_if_an_entry_of_its_transaction_index_ends_below_it() {
+    let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
+    for (last_offset, is_recovered) in [(8, true), (9, false)] {
+        let mut files = directory();
+        files.insert(name(9, "txnindex"), aborted_entry(8, last_offset));
+        let after = predict(&files, &cleanly).expect("read");
+        let [_, second] = after.segments.as_slice() else { panic!("two segments") };
+        assert_eq!(second.rebuilt.is_some(), is_recovered, "{last_offset}");
+    }
+}
+
 #[test]
 fn what_no_recovery_survives_is_not_rebuilt() {
     let mut data = aborted(1 << 40, 1);
