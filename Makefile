@@ -8,6 +8,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 TARGET ?= read
 SECONDS ?= 60
 DIR ?= ../shared/vectors
+ONLY ?=
+COUNT ?=
 PYSPARK ?= 4.0.1
 PYARROW ?= 16.1.0
 
@@ -25,7 +27,7 @@ export PIP_QUIET := 1
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo test test-all test-spark vectors check build develop wheel bench bench-java bench-spark \
-	bench-guard bench-compare fuzz ci clean prerequisites
+	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -93,6 +95,19 @@ fuzz: ## one fuzz target for a while: TARGET=read SECONDS=60
 	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
 	@mkdir -p fuzz/corpus/$(TARGET)
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS)
+
+# A mutant that lives is something to read (CONTRIBUTING.md tells how), and no failure of the command.
+MUTATED := ottla-log ottla-leader ottla-audit
+mutants: mutants-rust mutants-python ## changes that no test notices, in both languages: takes days
+
+mutants-rust: ## of the crates that hold Kafka's rules: ONLY=rust/ottla-log/src/producers/*.rs
+	@command -v cargo-mutants >/dev/null \
+		|| { echo "cargo-mutants is missing: cargo install cargo-mutants" >&2; exit 1; }
+	cargo mutants --output target $(MUTATED:%=--package %) $(MUTATED:%=--test-package %) \
+		$(ONLY:%=--file %) -- --locked --tests || test $$? -eq 2 -o $$? -eq 3
+
+mutants-python: $(VENV)/.engine $(VENV)/.dev ## of logs, audit and spark: ONLY=python/ottla/logs COUNT=50
+	PYTHONPATH=tests $(BIN)/python -m support.mutants $(ONLY) $(if $(COUNT),--count $(COUNT))
 
 ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls
 	@$(BIN)/python -m benches.machine

@@ -187,7 +187,7 @@ fn the_epochs_of_leaders_end_before_the_log_does_and_begin_with_it() {
     assert_eq!(epochs(b"0\n3\n0 0\n1 9\n2 12\n", &at_9), [(1, 9), (2, 12)]);
     assert_eq!(epochs(b"0\n3\n0 0\n1 10\n2 12\n", &at_9), [(0, 9), (1, 10), (2, 12)]);
     // An epoch that begins where the one before does has taken its place.
-    assert_eq!(epochs(b"0\n2\n0 0\n1 0\n", &cleanly), [(1, 0)]);
+    assert_eq!(epochs(b"0\n3\n0 0\n1 5\n2 5\n", &cleanly), [(0, 0), (2, 5)]);
 }
 
 #[test]
