@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ottla
 import pytest
+from ottla.audit.advice import deeds, partition
 from ottla.audit.advice.deed import Deed
 from support.logs import TIMESTAMP, segment_name, write_log_directory
 from support.small_log import (
@@ -298,6 +299,47 @@ def test_a_log_directory_without_topic_ids_is_priced_as_a_broker_since_4_0_takes
 
 def test_there_is_no_advice_where_every_partition_opens_as_it_is(kafka: Path) -> None:
     assert advice_for(kafka) == ()
+
+
+def test_log_directories_of_one_broker_are_advised_each_by_itself(tmp_path: Path) -> None:
+    """JBOD: the mark of a clean stop in one of them says nothing about the other."""
+    first, second = (write_log_directory(tmp_path / name) for name in ("first", "second"))
+    shutil.rmtree(first / "payments-0")
+    for name in ("orders-0", "orders-1"):
+        shutil.rmtree(second / name)
+    (second / CLEAN_SHUTDOWN).unlink()
+    (second / "recovery-point-offset-checkpoint").unlink()
+    append(first / "orders-1" / segment_name(12), bytes(100))
+    append(second / "payments-0" / segment_name(0), bytes(100))
+    advice = advice_for(first, second)
+    for number, directory in enumerate((first, second)):
+        mine = [deed for deed in advice if deed.log_directory == str(directory)]
+        assert mine
+        assert lost_by(mine[0]) == 0
+        check_by_following(mine, directory, tmp_path / f"tried-{number}")
+
+
+def test_partitions_beyond_the_bound_are_counted_and_nothing_is_said_to_be_safe_for_them(
+    kafka: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deeds, "MAX_PARTITIONS", 2)
+    for name in partitions_of(kafka):
+        append(kafka / name / segment_name(12), bytes(100))
+    advice = advice_for(kafka)
+    assert [len(deed.partitions) for deed in advice] == [2] * len(advice)
+    assert [deed.partitions_not_priced for deed in advice] == [1] * len(advice)
+    # The mark decides over all of them.
+    assert not any(deed.deletes_mark for deed in advice)
+
+
+def test_what_is_tried_on_a_partition_is_bounded_and_what_is_left_out_is_counted(
+    kafka: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(partition, "MAX_TRIALS", 2)
+    append(kafka / "orders-1" / segment_name(12), bytes(100))
+    advice = advice_for(kafka)
+    assert all(deed.not_tried > 0 for deed in advice)
+    check_by_following(advice, kafka, tmp_path / "tried")
 
 
 # The whole corpus

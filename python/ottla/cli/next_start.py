@@ -125,9 +125,10 @@ def _of_log_directory(
         for number, deed in enumerate(deeds[:DEEDS_SHOWN], 1):
             yield f"{number}. {what_to_do(deed.operations)}: {price_of(deed, deeds)}."
     if best.partitions_not_priced:
+        others = count(best.partitions_not_priced, "other partition")
         yield (
-            "Other partitions of this log directory were not looked at: audit all of it before"
-            " anything that concerns them."
+            f"What the start does to at least {others} of this log directory was not tried: audit"
+            " them, too, before you start the broker."
         )
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.catalogue.explain import offset_after
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.copies import Copies
-from ottla.words import listed
+from ottla.logs.names import LOG_START_OFFSETS, display
+from ottla.words import listed, offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,6 +77,8 @@ class Remedies:
             return None
         if finding["name"] == "open-transaction":
             return _transaction(finding)
+        if finding["name"] == "checkpoint-mismatch" and finding["first_offset"] is not None:
+            return self._checkpoint(finding)
         directory, _ = os.path.split(finding["file"])
         start = self._next.get(directory)
         if start is None or start["outcome"] is None:
@@ -87,7 +90,7 @@ class Remedies:
             return self._tail(finding, start, is_alone=is_alone)
         if name in UNREADABLE_BATCHES:
             return self._unreadable(finding, start, is_alone=is_alone)
-        if name in ("checkpoint-mismatch", "transaction-fault"):
+        if name in ("epoch-checkpoint-mismatch", "transaction-fault"):
             return self._as_it_starts(finding, start, is_alone=is_alone)
         return None
 
@@ -125,6 +128,26 @@ class Remedies:
             " from another replica first."
         )
 
+    def _checkpoint(self, finding: Mapping[str, Any]) -> str:
+        """What to do where a log ends before an offset that its broker has noted."""
+        above, file = os.path.split(finding["file"])
+        partition = f"{finding['topic']}-{finding['partition']}"
+        if file == display(LOG_START_OFFSETS):
+            return (
+                f"The next start deletes every segment of {partition}. If nobody has deleted these"
+                f" records, the file is wrong: stop the broker, copy {partition}, and correct its"
+                " line to the base offset of its first segment."
+            )
+        directory = os.path.join(above, partition)
+        place = finding["topic"], finding["partition"], finding["first_offset"]
+        if cure := self._copies.cure(directory, *place):
+            return " ".join(line for line in cure.lines if not line.startswith("$"))
+        lost = offsets(finding["first_offset"], finding["last_offset"])
+        return (
+            f"Look for a replica that has {lost} before this broker starts, and have that one lead"
+            " the partition: followers cut off what their leader does not have."
+        )
+
     def _tail(self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool) -> str:
         directory, file = os.path.split(finding["file"])
         if start["outcome"] not in HARMLESS:
@@ -160,8 +183,11 @@ class Remedies:
     ) -> str | None:
         if start["outcome"] not in HARMLESS:
             return SEE_NEXT_START
-        if finding["name"] != "transaction-fault":
-            return None
+        if finding["name"] == "epoch-checkpoint-mismatch":
+            return (
+                "The next start opens the log. Followers truncate theirs by this file: stop the"
+                " broker, and replace it by the one that ottla rebuild writes."
+            )
         directory, _ = os.path.split(finding["file"])
         after = self._other_start(directory, is_alone=is_alone)
         return " ".join(["The next start opens the log as it is.", *after])

@@ -26,6 +26,7 @@ LOGS = 500
 def assert_equal(on_spark: Any, embedded: ottla.AuditResult) -> None:
     """Every table by its rows, order and types, and the summary."""
     assert asdict(on_spark.summary) == asdict(embedded.summary)
+    assert on_spark.advice == embedded.advice
     for name in TABLES:
         expected = getattr(embedded, name).to_arrow()
         found = getattr(on_spark, name).toArrow()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit import AuditResult, Severity, Summary
+    from ottla.audit.advice.deed import Deed
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
 
@@ -64,6 +65,11 @@ class SparkAuditResult:
     def exit_code(self) -> int:
         """Exit status of `ottla audit`: 0 sound, 1 warnings, 2 errors, 3 not read."""
         return self._collected.exit_code
+
+    @property
+    def advice(self) -> tuple[Deed, ...]:
+        """What to do before the next start, as `ottla.audit.AuditResult.advice`."""
+        return self._collected.advice
 
     @property
     def directory(self) -> str:
