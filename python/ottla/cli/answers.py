@@ -25,7 +25,7 @@ RESTARTS: dict[str, tuple[Severity, str]] = {
     "refuses": ("error", "the broker will not start"),
     "put-aside": ("error", "an empty partition will replace"),
     "ends-early": ("error", "offsets of existing records will be assigned again"),
-    "cuts": ("warning", "records will be cut off"),
+    "cuts": ("warning", "cuts off records"),
     "exposes-aborted": ("warning", "read_committed consumers will receive aborted records"),
 }
 """What a start can do to a partition, worst first, and how grave that is."""
@@ -198,6 +198,21 @@ def _worst(events: Iterable[Event]) -> Severity:
     return "error" if "error" in found else "warning" if "warning" in found else "info"
 
 
+def _of_copies(result: AuditResult, event: Event) -> str | None:
+    """What to do about offsets that other copies have."""
+    if not event["good_replicas"] or event["first_offset"] is None:
+        return None
+    for row in result.differences:
+        is_here = (row["topic"], row["partition"]) == (event["topic"], event["partition"])
+        overlaps = (
+            row["first_offset"] <= event["last_offset"]
+            and event["first_offset"] <= row["last_offset"]
+        )
+        if is_here and overlaps and event["replica"] in row["bad_replicas"]:
+            return str(row["action"])
+    return None
+
+
 def _first_step(
     result: AuditResult, grave: Sequence[Event], heads: Mapping[int, Any], remedies: Remedies
 ) -> str | None:
@@ -209,7 +224,7 @@ def _first_step(
     head = heads[event["event"]]
     if event["good_replicas"] and (cure := remedies.cure(head)):
         return cure
-    text = remedies.of(head)
+    text = _of_copies(result, event) or remedies.of(head)
     if text is None or text == SEE_NEXT_START:
         text = event["action"]
     sentence, dot, _ = text.partition(". ")
