@@ -9,9 +9,8 @@
 //! faster, and allocates the window that a header asks for. What that call would refuse of windows
 //! and block sizes is refused here; a frame with a compressed block of no bytes is left to it.
 //!
-//! zstd-jni notices that a payload ends inside a frame only if it has to read on for that frame. So
-//! the beginning of a frame behind a whole one is ignored if both are in the same chunk read and the
-//! second yields no byte.
+//! zstd-jni notices that a payload ends inside a frame only if it has read on for that frame. So a
+//! frame that is cut behind a whole one may be read as far as it goes, which is left to the stream, too.
 
 use zstd_safe::zstd_sys::ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall;
 use zstd_safe::{CCtx, CParameter, DCtx, compress_bound};
@@ -32,8 +31,6 @@ const MAX_WINDOW: u64 = (1 << 27) + 1;
 /// Bytes that Kafka reads at a time. zstd decodes a frame that is known to fit in one call, without
 /// looking at its window.
 const OUTPUT_CHUNK: u64 = 16 << 10;
-/// Bytes that zstd-jni reads at a time: one block and its header.
-const SOURCE_CHUNK: usize = MAX_BLOCK as usize + 3;
 
 /// The contexts of one thread: a new one for each batch would cost a seventh of the decoding.
 pub(super) struct ZstdCodec {
@@ -56,17 +53,8 @@ impl ZstdCodec {
             });
             let (length, max_inflated) = match frame? {
                 Frame::Whole { length, max_inflated } => (length, max_inflated),
-                Frame::Truncated { is_silent } => {
-                    let at = payload.len().saturating_sub(rest.len());
-                    let last = payload.len().saturating_sub(1);
-                    let is_unnoticed =
-                        at > 0 && at.saturating_sub(1) / SOURCE_CHUNK == last / SOURCE_CHUNK;
-                    return if is_silent && is_unnoticed {
-                        Ok(written)
-                    } else {
-                        Err(Fault::Undecodable)
-                    };
-                }
+                Frame::Truncated if rest.len() < payload.len() => return Err(Fault::Unusual),
+                Frame::Truncated => return Err(Fault::Undecodable),
             };
             let max_inflated = usize::try_from(max_inflated).unwrap_or(usize::MAX);
             let (frame, behind) = rest.split_at_checked(length).ok_or(Fault::Undecodable)?;
@@ -112,10 +100,7 @@ enum Frame {
         max_inflated: u64,
     },
     /// The payload ends inside the frame.
-    Truncated {
-        /// Whether it yields no byte before its end.
-        is_silent: bool,
-    },
+    Truncated,
 }
 
 /// Reads the headers of the frame at the start of `input` and of its blocks.
@@ -124,36 +109,32 @@ fn measure(input: &[u8]) -> Result<Frame, Fault> {
         return measure_skippable(input);
     }
     let Some(header) = FrameHeader::read(input)? else {
-        return Ok(Frame::Truncated { is_silent: true });
+        return Ok(Frame::Truncated);
     };
     let max_block = header.window.min(MAX_BLOCK);
     let mut is_streamable = header.window <= MAX_WINDOW;
     let mut rest = header.blocks;
     let mut max_inflated = 0u64;
-    let mut is_silent = true;
     loop {
         let Some((block, bytes)) = Block::read(rest, max_block)? else {
-            return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
+            return Ok(Frame::Truncated);
         };
         if block.is_empty() {
             return Err(Fault::Unusual);
         }
         is_streamable &= block.size <= max_block;
         let Some((_, behind)) = bytes.split_at_checked(block.stored as usize) else {
-            // A raw block is returned as far as it is there.
-            let is_silent = is_silent && (!block.is_raw || bytes.is_empty());
-            return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
+            return Ok(Frame::Truncated);
         };
         rest = behind;
         max_inflated = max_inflated.saturating_add(block.max_inflated);
-        is_silent &= block.max_inflated == 0;
         if block.is_last {
             break;
         }
     }
     let checksum_bytes = if header.has_checksum { size_of::<u32>() } else { 0 };
     let Some((_, behind)) = rest.split_at_checked(checksum_bytes) else {
-        return Ok(Frame::Truncated { is_silent: is_streamable && is_silent });
+        return Ok(Frame::Truncated);
     };
     if !is_streamable && header.content_size.is_none_or(|size| size > OUTPUT_CHUNK) {
         return Err(Fault::Undecodable);
@@ -215,7 +196,6 @@ impl<'a> FrameHeader<'a> {
 /// The header of a block.
 struct Block {
     is_last: bool,
-    is_raw: bool,
     is_compressed: bool,
     /// As the header says.
     size: u64,
@@ -241,17 +221,7 @@ impl Block {
             2 => (size, max_block),
             _ => return Err(Fault::Undecodable),
         };
-        Ok(Some((
-            Self {
-                is_last,
-                is_raw: kind == 0,
-                is_compressed: kind == 2,
-                size,
-                stored,
-                max_inflated,
-            },
-            rest,
-        )))
+        Ok(Some((Self { is_last, is_compressed: kind == 2, size, stored, max_inflated }, rest)))
     }
 
     /// Whether this is a compressed block of no bytes. The format has none; the streaming call skips
@@ -276,7 +246,7 @@ fn measure_skippable(input: &[u8]) -> Result<Frame, Fault> {
         Some(length) if length <= input.len() as u64 => {
             Frame::Whole { length: length as usize, max_inflated: 0 }
         }
-        _ => Frame::Truncated { is_silent: true },
+        _ => Frame::Truncated,
     })
 }
 
