@@ -89,5 +89,6 @@ def test_a_directory_without_vectors_is_no_success(tmp_path: Path) -> None:
 
 @pytest.mark.shared
 @pytest.mark.slow
-def test_every_shared_vector_has_the_answer_of_kafka(shared: Path) -> None:
-    assert vectors.main(shared / "vectors") == 0
+@pytest.mark.parametrize("corpus", ["vectors", "vectors-wide"])
+def test_every_shared_vector_has_the_answer_of_kafka(corpus: str, shared: Path) -> None:
+    assert vectors.main(shared / corpus) == 0

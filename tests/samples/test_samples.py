@@ -34,14 +34,30 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return damage.unpack(DAMAGE, tmp_path_factory.mktemp("damage"))
 
 
-@pytest.mark.parametrize("kind", ["decide", "read", "history"])
-def test_every_answer_of_the_samples_is_kafkas(kind: str) -> None:
-    assert vectors.run(kind, SAMPLES / f"{kind}.jsonl.gz") == (len(cases_of(kind)),) * 2
+@pytest.mark.parametrize("name", ["decide", "read", "history", "wide-decide", "wide-read"])
+def test_every_answer_of_the_samples_is_kafkas(name: str) -> None:
+    kind = name.removeprefix("wide-")
+    assert vectors.run(kind, SAMPLES / f"{name}.jsonl.gz") == (len(cases_of(name)),) * 2
+
+
+def test_cases_that_differ_by_intent_are_in_the_sample_and_in_the_docs(root: Path) -> None:
+    decisions = (root / "docs" / "decisions.md").read_text(encoding="utf-8")
+    assert all(name in decisions for name in vectors.DIFFERENCES)
+    held = {case["id"] for case in cases_of("wide-decide")}
+    for reason in set(vectors.DIFFERENCES.values()):
+        ids = {name for name, why in vectors.DIFFERENCES.items() if why == reason}
+        assert ids & held, reason
 
 
 @pytest.mark.parametrize(
     ("kind", "cases", "classes"),
-    [("decide", 1000, 132), ("read", 500, 212), ("history", 200, 10)],
+    [
+        ("decide", 1000, 132),
+        ("read", 500, 212),
+        ("history", 200, 10),
+        ("wide-decide", 1000, 20),
+        ("wide-read", 500, 42),
+    ],
 )
 def test_a_sample_has_every_class_of_its_corpus(kind: str, cases: int, classes: int) -> None:
     held = cases_of(kind)

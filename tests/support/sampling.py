@@ -33,6 +33,7 @@ Traits = set[tuple[object, ...]]
 
 # At least as many cases of each file, after every trait is held once.
 DECIDE, READ, HISTORY, DAMAGE = 1500, 700, 240, 100
+WIDE_DECIDE, WIDE_READ = 1000, 500
 
 
 def chosen(sizes: list[int], traits: list[Traits], at_least: int) -> list[int]:
@@ -84,6 +85,17 @@ def traits_of_decision(case: Case) -> Traits:
         for error in verdict.record_errors:
             traits.add(("record", profile, error.error, sentence(error.message)))
     return traits
+
+
+def traits_of_wide_decision(case: Case) -> Traits:
+    """Return what a decision over a seldom shape shows: the same by codec."""
+    out, records = case["out"], base64.b64decode(case["in"])
+    codec = records[22 if records[16:17] == b"\2" else 17] & 7 if len(records) > 22 else None
+    answer = (out["code"], out.get("in_place"), out.get("content", "")[:1] == "!")
+    return traits_of_decision(case) | {
+        ("codec", case["class"], codec, *answer),
+        ("intent", vectors.DIFFERENCES.get(case["id"])),
+    }
 
 
 def traits_of_reading(case: Case) -> Traits:
@@ -200,13 +212,15 @@ def add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 def main(shared: Path) -> None:
     """Choose every sample anew."""
     SAMPLES.mkdir(exist_ok=True)
-    for kind, traits_of, at_least in (
-        ("decide", traits_of_decision, DECIDE),
-        ("read", traits_of_reading, READ),
-        ("history", traits_of_history, HISTORY),
+    for name, corpus, traits_of, at_least in (
+        ("decide", "vectors/decide", traits_of_decision, DECIDE),
+        ("read", "vectors/read", traits_of_reading, READ),
+        ("history", "vectors/history", traits_of_history, HISTORY),
+        ("wide-decide", "vectors-wide/decide", traits_of_wide_decision, WIDE_DECIDE),
+        ("wide-read", "vectors-wide/read", traits_of_reading, WIDE_READ),
     ):
-        sample = sample_of_vectors(shared / "vectors" / f"{kind}.jsonl.gz", traits_of, at_least)
-        (SAMPLES / f"{kind}.jsonl.gz").write_bytes(sample)
+        sample = sample_of_vectors(shared / f"{corpus}.jsonl.gz", traits_of, at_least)
+        (SAMPLES / f"{name}.jsonl.gz").write_bytes(sample)
     (SAMPLES / "damage.tar.xz").write_bytes(sample_of_damage(shared / "damage", DAMAGE))
 
 

@@ -50,6 +50,16 @@ CORRUPT_MESSAGE = 2
 CODEC_BITS = 0x07
 SNAPPY = 2
 
+# Cases in which the engine differs by intent, by their numbers (`docs/decisions.md`).
+INTENDED = {
+    "a broker's leader epoch cache refuses a negative base offset": (
+        *(1324, 1394, 1604, 1964, 2264, 2544),
+        *(2714, 3167, 3332, 3561, 4402, 5718),
+    ),
+    "libzstd 1.5.7 writes other bytes than 1.5.6": (365, 1265, 4250, 4436, 4895, 5242),
+}
+DIFFERENCES = {f"wd{case}": reason for reason, cases in INTENDED.items() for case in cases}
+
 Case = dict[str, Any]
 
 # The release that answered, unless a case says otherwise.
@@ -295,7 +305,10 @@ def run(kind: str, path: Path) -> tuple[int, int]:
         for case in map(json.loads, lines):
             name = case["class"].split(".")[0]
             total[name] += 1
-            if found := KINDS[kind](case):
+            found = KINDS[kind](case)
+            if reason := DIFFERENCES.get(case["id"]):
+                found = [] if found else [f"equal, expected another answer: {reason}"]
+            if found:
                 wrong[name] += 1
                 if wrong[name] <= SHOWN_OF_A_CLASS:
                     say(f"  case {case['id']}, {case['class']}: {'; '.join(found)}"[:400])
