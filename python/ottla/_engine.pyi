@@ -18,6 +18,7 @@ __all__ = [
     "META_PROPERTIES",
     "PARTITION_METADATA",
     "RECOVERY_POINTS",
+    "SHARE_GROUP_STATE",
     "TRANSACTION_STATE",
     "AbortedTransaction",
     "BatchIterator",
@@ -102,6 +103,7 @@ __all__ = [
     "segment_records",
     "segment_stream",
     "segment_table",
+    "share_group_states",
     "table_stream",
     "transactional_ids",
     "unreadable_text_file",
@@ -132,6 +134,7 @@ CLEAN_SHUTDOWN: bytes
 LEADER_EPOCHS: bytes
 PARTITION_METADATA: bytes
 CONSUMER_OFFSETS: str
+SHARE_GROUP_STATE: str
 TRANSACTION_STATE: str
 CLUSTER_METADATA: str
 
@@ -868,6 +871,9 @@ class Verdict:
 _LeftOut: TypeAlias = tuple[int, tuple[int, str] | None, int]
 
 def committed_offsets(
+    segments: Sequence[tuple[_Place, int | None]], start_offset: int
+) -> tuple[list[dict[str, Any]], _LeftOut]: ...
+def share_group_states(
     segments: Sequence[tuple[_Place, int | None]], start_offset: int
 ) -> tuple[list[dict[str, Any]], _LeftOut]: ...
 def transactional_ids(

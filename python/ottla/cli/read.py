@@ -147,7 +147,7 @@ def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], It
         os.path.basename(os.path.dirname(path))
     )
     if named is None or named[0] not in INTERNAL_TOPICS:
-        raise click.UsageError(f"--decode works on partitions of {' and '.join(INTERNAL_TOPICS)}")
+        raise click.UsageError(f"--decode works on partitions of {', '.join(INTERNAL_TOPICS)}")
     if form == "raw":
         raise click.UsageError("--decode does not support raw: use jsonl")
     topic = named[0]

@@ -24,6 +24,7 @@ from ottla._engine import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
+    SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     directory_kind,
     file_name,
@@ -43,6 +44,7 @@ __all__ = [
     "META_PROPERTIES",
     "PARTITION_METADATA",
     "RECOVERY_POINTS",
+    "SHARE_GROUP_STATE",
     "TRANSACTION_STATE",
     "FileKind",
     "FileState",
@@ -76,7 +78,7 @@ PartitionState = Literal["live", "delete", "future", "stray"]
 
 MAX_OFFSET = 2**63 - 1
 
-INTERNAL_TOPICS = (CONSUMER_OFFSETS, TRANSACTION_STATE)
+INTERNAL_TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE)
 """Topics of the coordinators, whose records `ottla.decode_record` decodes."""
 
 

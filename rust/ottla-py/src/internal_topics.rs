@@ -7,8 +7,9 @@ use ottla_audit::committed_offsets::{LogRange, judge};
 use ottla_audit::{FindingKind, Isolation, PartitionReader, ReadOptions, RecordState};
 use ottla_format::batch::Record as CoreRecord;
 use ottla_format::check::Level;
-use ottla_log::internal_topics::consumer_offsets::CommittedOffsets;
+use ottla_log::internal_topics::consumer_offsets::{CommittedOffsets, SharedTopic};
 use ottla_log::internal_topics::schema::{DecodeError, Value, uuid_text};
+use ottla_log::internal_topics::share_group_state::ShareStates;
 use ottla_log::internal_topics::transaction_state::{
     self, Standing, TransactionState, TransactionalId, TransactionalIds,
 };
@@ -84,6 +85,7 @@ pub(crate) fn committed_offsets(
     let rows = found.offsets.iter().map(|((group, topic, partition), committed)| {
         let row = PyDict::new(py);
         row.set_item("group", group)?;
+        row.set_item("type", found.groups.get(group).map(|kind| kind.name()))?;
         row.set_item("topic", topic)?;
         row.set_item("partition", partition)?;
         row.set_item("offset", committed.offset)?;
@@ -91,6 +93,62 @@ pub(crate) fn committed_offsets(
         row.set_item("metadata", &committed.metadata)?;
         row.set_item("commit_timestamp_ms", committed.commit_timestamp_ms)?;
         row.set_item("expire_timestamp_ms", committed.expire_timestamp_ms)?;
+        Ok(row)
+    });
+    let mut rows = rows.collect::<PyResult<Vec<_>>>()?;
+    for (group, kind) in &found.groups {
+        let is_told = found.offsets.range((group.clone(), String::new(), i32::MIN)..).next();
+        if is_told.is_some_and(|((committer, ..), _)| committer == group) {
+            continue;
+        }
+        for (id, topic, partition) in places_of(found.shared.get(group)) {
+            let row = PyDict::new(py);
+            row.set_item("group", group)?;
+            row.set_item("type", kind.name())?;
+            row.set_item("topic", topic)?;
+            row.set_item("topic_id", id)?;
+            row.set_item("partition", partition)?;
+            rows.push(row);
+        }
+    }
+    Ok((rows, (found.undecoded, with_message(found.first_error), found.left_out)))
+}
+
+/// The places of a share group, or none in particular: topic id, topic and partition.
+fn places_of(
+    shared: Option<&Vec<SharedTopic>>,
+) -> Vec<(Option<String>, Option<&str>, Option<i32>)> {
+    let topics = shared.into_iter().flatten();
+    let places: Vec<_> = topics
+        .flat_map(|(id, topic, partitions)| {
+            let place = move |partition: &i32| {
+                (Some(uuid_text(*id)), Some(topic.as_str()), Some(*partition))
+            };
+            partitions.iter().map(place)
+        })
+        .collect();
+    if places.is_empty() { vec![(None, None, None)] } else { places }
+}
+
+/// The states in a partition of ``__share_group_state``: rows, and what was left out.
+///
+/// Args and errors are those of :func:`committed_offsets`.
+#[pyfunction]
+pub(crate) fn share_group_states(
+    py: Python<'_>,
+    segments: Vec<(Place, Option<i64>)>,
+    start_offset: i64,
+) -> PyResult<(TopicRows<'_>, LeftOut)> {
+    let mut found = ShareStates::default();
+    each_record(py, segments, start_offset, |offset, key, value| found.add(offset, key, value))?;
+    let rows = found.states.iter().map(|((group, topic_id, partition), state)| {
+        let row = PyDict::new(py);
+        row.set_item("group", group)?;
+        row.set_item("topic_id", uuid_text(*topic_id))?;
+        row.set_item("partition", partition)?;
+        row.set_item("offset", state.start_offset)?;
+        row.set_item("leader_epoch", state.leader_epoch)?;
+        row.set_item("commit_timestamp_ms", state.write_timestamp_ms)?;
         Ok(row)
     });
     let rows = rows.collect::<PyResult<_>>()?;
@@ -188,7 +246,8 @@ pub(crate) fn least_release(value: &[u8]) -> Option<(u8, u8)> {
     feature_level::least_release(value)
 }
 
-/// Decodes a record of ``__consumer_offsets`` or ``__transaction_state``, of any version Kafka wrote.
+/// Decodes a record of ``__consumer_offsets``, ``__share_group_state`` or ``__transaction_state``, of
+/// any version up to Kafka 4.4.
 ///
 /// Args:
 ///     topic: which of them; of any other topic the answer is ``None``.
@@ -196,7 +255,7 @@ pub(crate) fn least_release(value: &[u8]) -> Option<(u8, u8)> {
 ///
 /// Returns:
 ///     ``type``, ``key``, ``version`` and ``value``, the latter two ``None`` for a tombstone and for
-///     the values of share and streams groups, which are not decoded. Fields have Kafka's names in
+///     values that no released broker writes. Fields have Kafka's names in
 ///     snake case, those a version lacks are left out, UUIDs are text; the subscription and
 ///     assignment of a group's member are bytes, as its clients wrote them. What cannot be decoded, as a
 ///     type or version of a later release, gives ``fault`` alone, a sentence.

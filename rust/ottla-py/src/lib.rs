@@ -81,7 +81,7 @@ mod _engine {
     #[pymodule_export]
     use crate::internal_topics::{
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
-        least_release, transactional_ids,
+        least_release, share_group_states, transactional_ids,
     };
     #[pymodule_export]
     use crate::kernels::{build_profile, kernel_level};

@@ -65,6 +65,7 @@ pub(crate) fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(constant, PyBytes::new(module.py(), name))?;
     }
     module.add("CONSUMER_OFFSETS", names::CONSUMER_OFFSETS)?;
+    module.add("SHARE_GROUP_STATE", names::SHARE_GROUP_STATE)?;
     module.add("TRANSACTION_STATE", names::TRANSACTION_STATE)?;
     module.add("CLUSTER_METADATA", names::CLUSTER_METADATA)
 }

@@ -16,7 +16,12 @@ from ottla import _engine
 from ottla.audit.catalogue.explain import force_commands, transaction_commands
 from ottla.audit.catalogue.findings import by_place, make_finding, place_finding
 from ottla.logs.metadata import cluster_id
-from ottla.logs.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
+from ottla.logs.names import (
+    CONSUMER_OFFSETS,
+    INTERNAL_TOPICS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+)
 from ottla.logs.release import Releases, releases_of
 from ottla.words import count, duration
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import Partition
     from ottla.storage import Place
 
+    PlacedRows: TypeAlias = list[tuple[Partition, dict[str, Any]]]
     ReadTopics: TypeAlias = Callable[[Sequence["ReadRequest"]], Iterable["ReadAnswer | None"]]
     """Runs requests."""
 
@@ -38,6 +44,10 @@ COORDINATOR_TABLES = ("groups", "transactional_ids")
 
 UNENDED = ("open", "hanging")
 """States of transactions without an end marker."""
+
+UNKNOWN_OF_GROUPS = dict.fromkeys(
+    ("offset", "leader_epoch", "metadata", "commit_timestamp_ms", "expire_timestamp_ms")
+)
 
 UNKNOWN_TO_COORDINATORS = {"transactional_id": None, "coordinator_state": None}
 
@@ -70,12 +80,16 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome
     locations = _Locations(plan, outcome)
     findings: list[PlacedFinding] = []
     rows = _read(plan, locations, read, findings)
-    groups, ids = rows[CONSUMER_OFFSETS], rows[TRANSACTION_STATE]
-    logs = _group_logs(plan, outcome, locations, {row["topic"] for _, row in groups})
+    groups = _with_share_states(rows[CONSUMER_OFFSETS], rows[SHARE_GROUP_STATE], locations)
+    ids = rows[TRANSACTION_STATE]
+    topics = {row["topic"] for _, row in groups if row["topic"] is not None}
+    logs = _group_logs(plan, outcome, locations, topics)
     for partition, row in groups:
         log = logs.get((locations.cluster(partition), row["topic"], row["partition"]))
-        row["lag"] = None if log is None else max(log.end_offset - row["offset"], 0)
-        if log is not None:
+        offset = row["offset"]
+        row["lag"] = None if log is None or offset is None else max(log.end_offset - offset, 0)
+        # A share group begins where its state says, whatever the log still holds.
+        if log is not None and offset is not None and row["type"] != "share":
             findings += log.judge(row)
     transactions = outcome.tables["transactions"]
     producers = _TransactionalProducers(ids, transactions, locations)
@@ -89,6 +103,29 @@ def with_coordinators(plan: Plan, outcome: Outcome, read: ReadTopics) -> Outcome
     findings += (producers.update(finding) for finding in outcome.findings)
     findings.sort(key=by_place)
     return replace(outcome, tables=tables, findings=tuple(findings))
+
+
+def _with_share_states(groups: PlacedRows, states: PlacedRows, locations: _Locations) -> PlacedRows:
+    """Returns the rows of groups with how far share groups have come.
+
+    The state names a topic by its id; the group's own record has the name.
+    """
+    known: dict[tuple[Any, ...], tuple[Partition, dict[str, Any]]] = {}
+    for partition, row in states:
+        place = (locations.cluster(partition), row["group"], row["topic_id"], row["partition"])
+        known[place] = partition, row
+    found: PlacedRows = []
+    for partition, row in groups:
+        topic_id = row.get("topic_id")
+        place = (locations.cluster(partition), row["group"], topic_id, row["partition"])
+        _, state = known.pop(place, (partition, {}))
+        found.append((partition, {**UNKNOWN_OF_GROUPS, **state, **row}))
+    for partition, state in known.values():
+        unnamed = {"type": "share", "topic": state["topic_id"]}
+        found.append((partition, {**UNKNOWN_OF_GROUPS, **state, **unnamed}))
+    for _, row in found:
+        row.pop("topic_id", None)
+    return found
 
 
 class _TransactionRows:
@@ -187,6 +224,7 @@ class ReadRequest:
 
 _ENGINES: dict[str, Callable[..., ReadAnswer]] = {
     CONSUMER_OFFSETS: _engine.committed_offsets,
+    SHARE_GROUP_STATE: _engine.share_group_states,
     TRANSACTION_STATE: _engine.transactional_ids,
 }
 

@@ -256,10 +256,11 @@ RECOVERY = (
 )
 
 GROUPS = (
-    Column("group", "string", "consumer group"),
-    Column("topic", "string", "topic of the committed offset"),
+    Column("group", "string", "group"),
+    Column("type", "string", "classic, consumer, share or streams, if a record says so"),
+    Column("topic", "string", "topic of the committed offset; none for a group without any"),
     Column("partition", "int32", "partition of the committed offset"),
-    Column("offset", "int64", "committed offset, the next one to read"),
+    Column("offset", "int64", "committed offset, the next one to read; of a share group its start"),
     Column("lag", "int64", "offsets from there to the end of the log, if that is audited too"),
     Column("leader_epoch", "int32", "leader epoch of the last record read; -1 if unknown"),
     Column("metadata", "string", "metadata that the consumer committed with it"),

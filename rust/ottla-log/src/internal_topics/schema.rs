@@ -17,6 +17,8 @@ pub enum Kind {
     Int8,
     /// Two bytes.
     Int16,
+    /// Two bytes without a sign.
+    UInt16,
     /// Four bytes.
     Int32,
     /// Eight bytes.
@@ -194,6 +196,16 @@ impl fmt::Display for DecodeError {
 }
 
 impl Schema {
+    /// A key, which is never flexible. What its first bytes say is its type.
+    pub const fn key(fields: &'static [Field]) -> Self {
+        Self { latest: 0, flexible: i16::MAX, fields }
+    }
+
+    /// One version, which is flexible.
+    pub const fn flexible(fields: &'static [Field]) -> Self {
+        Self { latest: 0, flexible: 0, fields }
+    }
+
     /// Reads the fields of a version; bytes behind them are ignored, as Kafka does.
     ///
     /// # Errors
@@ -281,6 +293,7 @@ impl<'a> FieldReader<'a> {
         Ok(match kind {
             Kind::Int8 => Value::Int(i64::from(i8::from_be_bytes(self.chunk()?))),
             Kind::Int16 => Value::Int(i64::from(i16::from_be_bytes(self.chunk()?))),
+            Kind::UInt16 => Value::Int(i64::from(u16::from_be_bytes(self.chunk()?))),
             Kind::Int32 => Value::Int(i64::from(i32::from_be_bytes(self.chunk()?))),
             Kind::Int64 => Value::Int(i64::from_be_bytes(self.chunk()?)),
             Kind::Uuid => Value::Uuid(self.chunk()?),
@@ -314,7 +327,11 @@ impl<'a> FieldReader<'a> {
             if field.tag.is_some() || !is_here {
                 continue;
             }
-            let value = self.value(field.kind, depth)?;
+            // A structure that may be null begins with whether it is.
+            let is_null = field.is_nullable
+                && matches!(field.kind, Kind::Struct(_))
+                && self.chunk::<1>()? != [1];
+            let value = if is_null { Value::Null } else { self.value(field.kind, depth)? };
             if value == Value::Null && !field.is_nullable {
                 return Err(DecodeError::Malformed);
             }

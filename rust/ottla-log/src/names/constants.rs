@@ -28,6 +28,8 @@ pub const QUORUM_STATE: &[u8] = b"quorum-state";
 pub const CONSUMER_OFFSETS: &str = "__consumer_offsets";
 /// The topic of transactional ids.
 pub const TRANSACTION_STATE: &str = "__transaction_state";
+/// The topic of the share coordinators (KIP-932).
+pub const SHARE_GROUP_STATE: &str = "__share_group_state";
 /// The topic of the KRaft quorum.
 pub const CLUSTER_METADATA: &str = "__cluster_metadata";
 
