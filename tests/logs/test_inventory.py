@@ -4,9 +4,11 @@ import os
 import socket
 from pathlib import Path
 
+import ottla
 import pytest
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import classify, display, parse_partition_name
+from ottla.storage import files_within
 from support.logs import (
     META_PROPERTIES,
     segment,
@@ -290,3 +292,48 @@ def test_every_partition_of_the_demo_is_found(demo: Path) -> None:
     assert sum(len(p.segments) for p in listed.partitions) == len(list(demo.rglob("*.log")))
     assert not [f for p in listed.partitions for f in p.files if f.kind == "unknown"]
     assert not [f for d in listed.log_directories for f in d.files if f.kind == "unknown"]
+
+
+def test_links_out_of_what_is_given_are_not_followed(tmp_path: Path) -> None:
+    elsewhere = write_log_directory(tmp_path / "elsewhere", ["orders-1"])
+    secret = tmp_path / "secret"
+    secret.write_text("0\n1\nsecret 0 1\n")
+    given = write_log_directory(tmp_path / "given", ["orders-0"])
+    (given / "orders-1").symlink_to(elsewhere / "orders-1")
+    (given / "orders-0" / segment_name(24)).symlink_to(secret)
+    (given / "orders-0" / "leader-epoch-checkpoint").unlink()
+    (given / "orders-0" / "leader-epoch-checkpoint").symlink_to(secret)
+    (given / "recovery-point-offset-checkpoint").unlink()
+    (given / "recovery-point-offset-checkpoint").symlink_to(secret)
+    result = ottla.audit(given)
+    unread = {row["file"]: row["message"] for row in result.findings if row["severity"] == "error"}
+    checkpoint = "recovery-point-offset-checkpoint"
+    assert set(unread) == {"orders-1", f"orders-0/{segment_name(24)}", checkpoint}
+    assert f"a link to {elsewhere}/orders-1, outside of what was given" in unread["orders-1"]
+    assert result.exit_code == 3
+    said = "".join(row["message"] for row in result.findings)
+    assert "secret 0 1" not in said
+    assert {row["name"] for row in result.findings if row["severity"] == "warning"} == {
+        "checkpoint-mismatch",
+        "epoch-checkpoint-mismatch",
+    }
+
+
+def test_links_are_followed_where_they_stay_inside_or_are_asked_for(tmp_path: Path) -> None:
+    elsewhere = write_partition(tmp_path / "disk" / "orders-1", {0: segment(4)})
+    given = write_log_directory(tmp_path / "given", ["orders-0"])
+    (given / "orders-0" / segment_name(24)).write_bytes(b"")
+    (given / "moved").mkdir()
+    moved = (given / "orders-0" / segment_name(12)).rename(given / "moved" / segment_name(12))
+    (given / "orders-0" / segment_name(12)).symlink_to(moved)
+    (given / "orders-1").symlink_to(elsewhere)
+    (tmp_path / "link").symlink_to(given)
+    for files in (
+        files_within([tmp_path / "link"], follow_links=True),
+        files_within([tmp_path / "link", elsewhere]),
+        files_within([tmp_path]),
+    ):
+        listed = take_inventory([tmp_path / "link"], files=files)
+        assert listed.unreadable == ()
+        assert [p.topic for p in listed.partitions if p.topic] == ["orders", "orders"]
+        assert not any(file.fault for p in listed.partitions for file in p.files)

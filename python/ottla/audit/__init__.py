@@ -64,6 +64,7 @@ def audit(
     topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     split_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
+    follow_links: bool = False,
 ) -> AuditResult:
     """Audits a broker's log directory, a partition directory, segment files, or several of them.
 
@@ -89,10 +90,10 @@ def audit(
             `meta.properties` says that they are of different clusters.
         topic_configs: configuration by topic or pattern, such as ``{"orders": {"cleanup.policy":
             "compact"}}``: `cleanup.policy` and `remote.storage.enable` help to explain gaps.
-        split_bytes: size of the ranges into which larger files are split for the threads, at least
-            65,536; by default 64 MiB with several threads, and no splitting with one. The result
-            does not depend on it.
+        split_bytes: size of the ranges into which larger files are split, at least 65,536; by
+            default 64 MiB with several threads. The result does not depend on it.
         storage_options: settings of object stores; see `ottla.storage.files_of`.
+        follow_links: whether links below the sources may lead out of them; else they are findings.
 
     Raises:
         ValueError: an argument is out of range.
@@ -101,14 +102,16 @@ def audit(
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
-    if threads is not None and not 1 <= threads <= MAX_THREADS:
-        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
-    if max_mb_per_s is not None and not 0 < max_mb_per_s < inf:
-        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be finite and above 0")
+    _check_pace(threads, max_mb_per_s)
     threads = threads or default_threads()
-    if split_bytes is None and threads > 1:
-        split_bytes = SPLIT_BYTES
-    plan = plan_audit(source, topics=topics, replicas=replicas, storage_options=storage_options)
+    split_bytes = split_bytes or (SPLIT_BYTES if threads > 1 else None)
+    plan = plan_audit(
+        source,
+        topics=topics,
+        replicas=replicas,
+        storage_options=storage_options,
+        follow_links=follow_links,
+    )
     runner = ThreadRunner(
         plan.split(split_bytes),
         level=level,
@@ -117,5 +120,11 @@ def audit(
         progress=progress,
         topic_configs=topic_configs,
     )
-    _, result = run_audit(runner, level=level, fail_on=fail_on)
-    return result
+    return run_audit(runner, level=level, fail_on=fail_on)[1]
+
+
+def _check_pace(threads: int | None, max_mb_per_s: float | None) -> None:
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
+    if max_mb_per_s is not None and not 0 < max_mb_per_s < inf:
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be finite and above 0")

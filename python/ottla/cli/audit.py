@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import click
@@ -124,6 +125,11 @@ def _baseline(
     callback=_topic_configs,
     help="Configuration of topics, such as 'orders:cleanup.policy=compact', which explains gaps.",
 )
+@click.option(
+    "--follow-links",
+    is_flag=True,
+    help="Follow symbolic links that lead out of the given paths.",
+)
 @storage_option
 @click.option(
     "--engine",
@@ -183,6 +189,7 @@ def audit(
     threads: int | None,
     max_mb_per_s: float | None,
     topic_configs: TopicConfigs,
+    follow_links: bool,
     storage_options: dict[str, str],
     engine: Literal["embedded", "spark"],
     master: str | None,
@@ -216,13 +223,15 @@ def audit(
     """  # noqa: D301 - click's mark of lines to keep
     if not paths and not replicas:
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
-    _check_output(output, records=records)
+    by_replica = _paths_by_replica(replicas)
+    _check_output(output, [*paths, *chain(*by_replica.values())], records=records)
     options: _AuditOptions = {
         "topics": topics,
         "level": level,
-        "replicas": _paths_by_replica(replicas),
+        "replicas": by_replica,
         "topic_configs": topic_configs,
         "storage_options": storage_options,
+        "follow_links": follow_links,
     }
     if engine == "spark":
         if threads is not None or max_mb_per_s is not None:
@@ -254,6 +263,7 @@ class _AuditOptions(TypedDict):
     replicas: dict[str, list[str]]
     topic_configs: TopicConfigs
     storage_options: dict[str, str]
+    follow_links: bool
 
 
 def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions) -> AuditResult:
@@ -278,8 +288,10 @@ def _paths_by_replica(replicas: tuple[str, ...]) -> dict[str, list[str]]:
     return paths
 
 
-def _check_output(output: str | None, *, records: bool) -> None:
+def _check_output(output: str | None, sources: Sequence[str], *, records: bool) -> None:
     """Checks the target before hours of reading, not after them."""
+    from ottla.errors import StorageError
+    from ottla.logs.output import check_output
     from ottla.storage.directory import check_new_directory as check_target
 
     if output is None:
@@ -288,7 +300,10 @@ def _check_output(output: str | None, *, records: bool) -> None:
         return
     try:
         check_target(output)
-    except FileExistsError as error:
+        check_output(output, sources)
+    except StorageError:
+        raise
+    except (FileExistsError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from ottla.cli.options import Verb, storage_option
+from ottla.errors import StorageError
+from ottla.logs.output import check_output
 from ottla.logs.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
 from ottla.storage.directory import check_new_directory as check_target
 
@@ -56,7 +58,10 @@ def rebuild(
     """  # noqa: D301 - click's mark of lines to keep
     try:
         check_target(output)
-    except FileExistsError as error:
+        check_output(output, paths)
+    except StorageError:
+        raise
+    except (FileExistsError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
     try:
         built = rebuild_side_files(

@@ -202,6 +202,10 @@ class _Listing:
             for child in children
             if not (child.is_directory and self._add_child(path, child, is_log_directory, depth))
         ]
+        for child in others:
+            is_partition = is_log_directory and parse_partition_name(child.name) is not None
+            if child.fault is not None and (is_partition or child.leads_nowhere):
+                self._cannot_read(join(path, child.name), child.fault)
         has_partitions = any(p.log_directory == path for p in self.partitions[partition_count:])
         if is_log_directory or has_partitions:
             files = _in_order([_file_entry(path, child) for child in others])
@@ -283,7 +287,8 @@ class _Listing:
             return None
 
     def _cannot_read(self, path: bytes, reason: str) -> None:
-        self.unreadable.append(Unreadable(path, reason))
+        if all(known.path != path for known in self.unreadable):
+            self.unreadable.append(Unreadable(path, reason))
 
 
 def _file_entry(directory: bytes, child: Entry) -> FileEntry:

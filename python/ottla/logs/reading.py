@@ -15,7 +15,7 @@ from ottla.logs.checkpoints import read_offsets
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import LOG_START_OFFSETS, MAX_OFFSET, display
 from ottla.severity import severity_of
-from ottla.storage import AnyFiles, full_path
+from ottla.storage import files_within, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,7 +123,7 @@ def read_partition(
     (8, 1001)
     """
     _check_range(isolation, from_offset, to_offset)
-    (files := AnyFiles(storage_options)).stat(full_path(directory))
+    (files := files_within([directory], storage_options)).stat(full_path(directory))
     inventory = take_inventory([directory], files=files)
     partition, segments = _segments(directory, inventory.partitions, files)
     names = [inventory.display(segment.path) for segment in segments]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from ottla import _engine
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import LEADER_EPOCHS, file_name
+from ottla.logs.output import check_output
 from ottla.logs.side_files import SideFileError, read_side_file
-from ottla.storage import AnyFiles
+from ottla.storage import files_within
 from ottla.storage.directory import new_directory
 
 if TYPE_CHECKING:
@@ -74,14 +75,17 @@ def rebuild_side_files(
     Raises:
         FileExistsError: the directory exists and is not empty.
         OSError: a segment cannot be read, or a file cannot be written.
-        ValueError: there are no files of Kafka, or `index_interval_bytes` is negative.
+        ValueError: there are no files of Kafka, `index_interval_bytes` is negative, or the
+            directory is inside a source.
     """
     if index_interval_bytes < 0:
         raise ValueError(f"index_interval_bytes is {index_interval_bytes}, must be at least 0")
     sources = (
         [source] if isinstance(source, (str, bytes)) or hasattr(source, "__fspath__") else source
     )
-    files = AnyFiles(storage_options)
+    sources = list(sources)
+    check_output(directory, sources)
+    files = files_within(sources, storage_options)
     inventory = take_inventory(sources, files=files)
     for unreadable in inventory.unreadable:
         raise ValueError(f"{inventory.display(unreadable.path)}: {unreadable.reason}")

@@ -4,7 +4,7 @@ The scheme of a path says where it leads: ``/var/lib/kafka`` and ``file:///var/l
 are local, ``s3://bucket/logs`` is in a store. Code that reads files takes a `Files` and any path.
 """
 
-from ottla.storage.anywhere import ANYWHERE, AnyFiles, files_of
+from ottla.storage.anywhere import ANYWHERE, AnyFiles, files_of, files_within
 from ottla.storage.files import Entry, Files, LocalFiles, LocalPlace, Place, reason_of
 from ottla.storage.paths import Source, common_path, full_path, join, store_of
 
@@ -19,6 +19,7 @@ __all__ = [
     "Source",
     "common_path",
     "files_of",
+    "files_within",
     "full_path",
     "join",
     "reason_of",

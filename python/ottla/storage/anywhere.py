@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
-from ottla.storage.files import LOCAL
+from ottla.storage.files import LOCAL, LocalFiles
 from ottla.storage.paths import full_path, store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ottla.storage.files import Entry, Files, Place
     from ottla.storage.objects import ObjectFiles
@@ -20,20 +21,28 @@ class AnyFiles:
 
     Args:
         storage_options: settings of object stores; see `files_of`.
+        within: where symbolic links may lead; see `LocalFiles`.
     """
 
-    def __init__(self, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        within: Sequence[bytes] | None = None,
+    ) -> None:
         self._storage_options = dict(storage_options or {})
+        self._within = None if within is None else tuple(within)
+        self._local = LOCAL if within is None else LocalFiles(within)
         self._stores: dict[bytes, ObjectFiles] = {}
 
-    def __reduce__(self) -> tuple[type[AnyFiles], tuple[dict[str, str]]]:
-        return AnyFiles, (self._storage_options,)
+    def __reduce__(self) -> tuple[Callable[..., AnyFiles], tuple[Any, ...]]:
+        return _any_files, (self._storage_options, self._within)
 
     def of(self, path: bytes) -> Files:
         """Returns the files that a path belongs to."""
         root = store_of(path)
         if root is None:
-            return LOCAL
+            return self._local
         files = self._stores.get(root)
         if files is None:
             from ottla.storage.objects import ObjectFiles
@@ -64,6 +73,31 @@ class AnyFiles:
     def under(self, directory: bytes) -> Files:
         """See `Files`."""
         return self.of(directory).under(directory)
+
+
+def _any_files(storage_options: Mapping[str, str], within: Sequence[bytes] | None) -> AnyFiles:
+    return AnyFiles(storage_options, within=within)
+
+
+def files_within(
+    sources: Iterable[Source],
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    follow_links: bool = False,
+) -> AnyFiles:
+    """Returns files of every kind, for reading what is below the sources.
+
+    Args:
+        sources: paths and URIs; a given path may be a link to anywhere.
+        storage_options: see `files_of`.
+        follow_links: whether links below the sources may lead out of them, too.
+
+    Raises:
+        StorageError: a source is a URI that does not lead to a store.
+    """
+    paths = [path for path in map(full_path, sources) if store_of(path) is None]
+    within = None if follow_links else sorted({os.path.realpath(path) for path in paths})
+    return AnyFiles(storage_options, within=within)
 
 
 ANYWHERE = AnyFiles()

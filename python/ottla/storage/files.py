@@ -8,6 +8,8 @@ import stat
 from io import DEFAULT_BUFFER_SIZE
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ottla.storage.paths import join
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from typing import BinaryIO
@@ -42,6 +44,11 @@ class Place(Protocol):
         """
 
 
+def _open_at_once(path: bytes | str, flags: int) -> int:
+    """Opens a file without waiting for a writer: by now the name may be that of a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 class LocalPlace(bytes):
     """A local file, by its path. The engine recognises the path and opens it itself."""
 
@@ -59,7 +66,7 @@ class LocalPlace(bytes):
 
     def read_at(self, position: int, size: int) -> memoryview:
         """See `Place`."""
-        with open(self, "rb", buffering=0) as file:
+        with open(self, "rb", buffering=0, opener=_open_at_once) as file:
             return memoryview(os.pread(file.fileno(), size, position))
 
     def expect(self, start: int, stop: int) -> None:
@@ -67,7 +74,7 @@ class LocalPlace(bytes):
 
     def open(self, buffer_bytes: int = DEFAULT_BUFFER_SIZE) -> BinaryIO:
         """See `Place`."""
-        return open(self, "rb", buffer_bytes)
+        return open(self, "rb", buffer_bytes, opener=_open_at_once)
 
 
 # Most small files fit, and take a single read.
@@ -85,6 +92,8 @@ class Entry(NamedTuple):
     """Of a directory: equal for the same directory, by whatever path it was reached."""
     fault: str | None = None
     """Why it cannot be read as a file, if it cannot."""
+    leads_nowhere: bool = False
+    """Whether it is a link that is not followed, so that it may stand for anything."""
 
 
 class Files(Protocol):
@@ -113,11 +122,20 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """The local file system."""
+    """The local file system.
+
+    Args:
+        within: real directories that symbolic links may lead into, or real files that they may lead
+            to; anywhere without it. Other links are faults, so that a directory which somebody sent
+            cannot show what lies beside it.
+    """
+
+    def __init__(self, within: Sequence[bytes] | None = None) -> None:
+        self._within = None if within is None else tuple(within)
 
     def stat(self, path: bytes) -> Entry:
         """See `Files`."""
-        return self._entry(os.path.basename(path), path)
+        return self._entry(os.path.basename(path), path, is_link=os.path.islink(path))
 
     def list(self, directory: bytes) -> Sequence[Entry]:
         """See `Files`."""
@@ -125,10 +143,12 @@ class LocalFiles:
         with os.scandir(directory) as children:
             for child in children:
                 try:
-                    entries.append(self._entry(child.name, child.path))
+                    entry = self._entry(child.name, child.path, is_link=child.is_symlink())
+                    entries.append(entry)
                 except OSError as error:
-                    fault = reason_of(error)
-                    entries.append(Entry(child.name, is_directory=False, size=0, fault=fault))
+                    fault, is_loop = reason_of(error), error.errno == errno.ELOOP
+                    entry = Entry(child.name, is_directory=False, size=0, fault=fault)
+                    entries.append(entry._replace(leads_nowhere=is_loop))
         return sorted(entries, key=lambda entry: entry.name)
 
     def exists(self, path: bytes) -> bool:
@@ -137,8 +157,8 @@ class LocalFiles:
 
     def read(self, path: bytes, limit: int) -> bytes:
         """See `Files`."""
-        # By now the name may be a FIFO: opening it must not block.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._check_link(path, is_link=os.path.islink(path))
+        descriptor = _open_at_once(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             data = os.read(descriptor, _PIECE_BYTES)
             if len(data) == _PIECE_BYTES:
@@ -160,7 +180,17 @@ class LocalFiles:
         del directory
         return self
 
-    def _entry(self, name: bytes, path: bytes) -> Entry:
+    def _check_link(self, path: bytes, *, is_link: bool) -> None:
+        """Raises OSError if a path is a link that leads out of where links may lead."""
+        if self._within is None or not is_link:
+            return
+        target = os.path.realpath(path)
+        if not any(target == top or target.startswith(join(top, b"")) for top in self._within):
+            text = target.decode("utf-8", "backslashreplace")
+            reason = f"a link to {text}, outside of what was given: give that too"
+            raise OSError(errno.ELOOP, f"{reason}, or audit with --follow-links", path)
+
+    def _entry(self, name: bytes, path: bytes, *, is_link: bool) -> Entry:
         try:
             status = os.stat(path)
         except FileNotFoundError:
@@ -169,6 +199,7 @@ class LocalFiles:
                 broken = f"broken link to {target}"
                 raise FileNotFoundError(errno.ENOENT, broken, path) from None
             raise
+        self._check_link(path, is_link=is_link)
         if stat.S_ISREG(status.st_mode):
             return Entry(name, is_directory=False, size=status.st_size)
         is_directory = stat.S_ISDIR(status.st_mode)

@@ -79,9 +79,8 @@ impl Place {
 /// Opens a file without waiting for a writer, in case the name has become that of a FIFO.
 fn open_file(path: &[u8]) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    const O_NONBLOCK: i32 = 0o4000;
     let name = OsStr::from_bytes(path);
-    std::fs::OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(name)
+    std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(name)
 }
 
 /// A place that is open.

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Inventory, Partition
 
+_BESIDE = ("offset-index", "time-index", "transaction-index", "producer-snapshot")
+"""Files that are compared with the segments."""
+
 _DAMAGE = ("crc-mismatch", "damaged-range", "magic-fault", "out-of-segment")
 """Findings of bytes inside a log whose records it still counts, by their offsets."""
 
@@ -183,6 +186,10 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
     if not plan.partitions and not inventory.unreadable and not plan.unmatched_topics:
         message = f"{inventory.display(inventory.base) or '/'}: no segment to audit"
         yield make_finding(UNREADABLE, message, path=inventory.base)
+    for partition in plan.partitions:
+        for file in partition.odd_files:
+            if file.fault is not None and file.state == "live" and file.kind in _BESIDE:
+                yield _unreadable(inventory, file.path, file.fault, partition)
     for pattern in plan.unmatched_topics:
         names = {p.topic for p in inventory.partitions if p.topic is not None}
         message = f"no topic matches {pattern!r}{near_names(pattern, names, 'topics')}"

@@ -240,7 +240,10 @@ def _read(
         logs: dict[bytes, Log] = {
             log.partition.directory: log
             for log in plan.logs
-            if log.partition is not None and log.partition.topic == topic and log.is_whole
+            if log.partition is not None
+            and log.partition.topic == topic
+            and log.is_whole
+            and not any(file.fault for file in log.files)
         }
         replicas = (p for log in logs.values() if (p := log.partition))
         for partition in locations.latest(replicas).values():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ottla.audit.plan.copies import find_copies
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import CONSUMER_OFFSETS
-from ottla.storage import AnyFiles
+from ottla.storage import files_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,6 +131,7 @@ def plan_audit(
     topics: Sequence[str] | None = None,
     replicas: Mapping[str, Source | Sequence[Source]] | None = None,
     storage_options: Mapping[str, str] | None = None,
+    follow_links: bool = False,
 ) -> Plan:
     """Plans an audit, for any runner; files are not split yet.
 
@@ -142,7 +143,9 @@ def plan_audit(
     named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
     if not sources and not named:
         raise ValueError("no source and no replica to audit")
-    inventory = take_inventory(sources, named, files=AnyFiles(storage_options))
+    everything = [*sources, *(path for _, path in named)]
+    files = files_within(everything, storage_options, follow_links=follow_links)
+    inventory = take_inventory(sources, named, files=files)
     return make_plan(inventory, tuple(topics or ()))
 
 
@@ -264,6 +267,7 @@ def _beside(partition: Partition) -> dict[tuple[FileKind, int], FileEntry]:
         if file.kind in (*INDEXES, "producer-snapshot")
         and file.state == "live"
         and file.base_offset is not None
+        and file.fault is None
     }
 
 

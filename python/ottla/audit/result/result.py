@@ -21,6 +21,7 @@ from ottla.audit.result.tables import Table, json_line, missing
 from ottla.audit.result.verdict import Verdict, exit_code_of, verdict_of
 from ottla.errors import FindingsError
 from ottla.logs.names import display
+from ottla.logs.output import check_output
 from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.severity import SEVERITIES, Severity
 
@@ -113,6 +114,8 @@ class AuditResult:
         repr=False, compare=False
     )
     """Size, place, place columns and findings of every file with records."""
+    sources: tuple[bytes, ...] = field(repr=False, compare=False)
+    """The given paths, below which nothing is written."""
     finding_places: tuple[str, ...] = field(repr=False, compare=False)
     """For each finding, the directory of its partition, or its file."""
     paths: tuple[str, ...]
@@ -232,6 +235,7 @@ class AuditResult:
 
         Raises:
             FileExistsError: the directory exists and is not empty.
+            ValueError: it is inside a directory that was audited.
             MissingDependencyError: Parquet is requested without pyarrow.
         """
         save(self, directory, (format,), records=records)
@@ -295,6 +299,7 @@ def make_result(
         elapsed_s=outcome.elapsed_s,
         started_ms=outcome.started_ms,
         _segment_files=lambda: split_work(plan, outcome),
+        sources=tuple(path for path, _ in plan.inventory.sources),
         finding_places=tuple(
             _place_of(finding, placed, plan.inventory) for finding, placed in displayed
         ),
@@ -338,6 +343,7 @@ def save(
     records: bool = False,
 ) -> None:
     """`AuditResult.save` for several formats at once."""
+    check_output(directory, result.sources)
     tables = [getattr(result, name) for name in SAVED_TABLES]
     if records:
         tables.append(result.records)

@@ -33,6 +33,7 @@ def audit(
     topic_configs: Mapping[str, Mapping[str, str]] | None = None,
     fail_on: Severity = "error",
     storage_options: Mapping[str, str] | None = None,
+    follow_links: bool = False,
 ) -> SparkAuditResult:
     """Audits log directories, partitions or segments that driver and executors can read.
 
@@ -56,13 +57,20 @@ def audit(
         topic_configs: configuration by topic or pattern; see `ottla.audit`.
         fail_on: the lowest severity for which `AuditResult.raise_for_findings` raises.
         storage_options: settings of object stores, sent to the executors; see `ottla.audit`.
+        follow_links: whether links may lead out of the given paths; see `ottla.audit`.
 
     Raises:
         ValueError: an argument is out of range.
         SparkError: a job failed; the message says why and what to do.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
-    plan = plan_audit(uri, topics=topics, replicas=replicas, storage_options=storage_options)
+    plan = plan_audit(
+        uri,
+        topics=topics,
+        replicas=replicas,
+        storage_options=storage_options,
+        follow_links=follow_links,
+    )
     bin_bytes = BIN_SIZE.bytes_for(spark, plan.byte_count)
     runner = ClusterRunner(
         spark,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
 from ottla.audit.result.result import SAVED_TABLES
+from ottla.logs.output import check_output
 from ottla.spark.audit.frames import segment_frame, split_frames, table_frame
 
 if TYPE_CHECKING:
@@ -141,7 +142,10 @@ class SparkAuditResult:
 
         Raises:
             pyspark.errors.AnalysisException: a table exists there already.
+            ValueError: it is inside a local directory that was audited.
         """
+        if "://" not in directory:
+            check_output(directory, [path for path, _ in self._plan.inventory.sources])
         for name in (*SAVED_TABLES, *(["records"] if records else [])):
             frame = getattr(self, name)
             frame.write.format({"jsonl": "json"}.get(format, format)).save(f"{directory}/{name}")

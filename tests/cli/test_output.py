@@ -1,0 +1,48 @@
+"""Results are written where no broker looks for logs."""
+
+from pathlib import Path
+
+import ottla
+import pytest
+from support.commands import Run
+from support.logs import files_under, segment_name, write_log_directory
+
+
+@pytest.fixture
+def log_directory(tmp_path: Path) -> Path:
+    return write_log_directory(tmp_path / "kafka", ["orders-0"])
+
+
+@pytest.mark.parametrize("inside", ["out", "orders-0/out", "new/out", "../link/out"])
+@pytest.mark.parametrize("verb", ["audit", "rebuild"])
+def test_an_output_inside_what_is_read_is_refused_before_anything_is_read(
+    run: Run, log_directory: Path, verb: str, inside: str
+) -> None:
+    (log_directory.parent / "link").symlink_to(log_directory)
+    before = dict(files_under(log_directory))
+    ran = run(verb, log_directory, "--output", log_directory / inside)
+    assert (ran.status, ran.out) == (64, "")
+    assert f"is inside {log_directory}, which is read and never modified" in ran.err
+    assert dict(files_under(log_directory)) == before
+
+
+def test_an_output_beside_a_segment_of_a_partition_is_refused(
+    run: Run, log_directory: Path
+) -> None:
+    partition = log_directory / "orders-0"
+    ran = run("audit", partition / segment_name(0), "--output", partition / "out")
+    assert ran.status == 64
+    assert not (partition / "out").exists()
+
+
+def test_an_output_beside_a_captured_file_is_written(run: Run, tmp_path: Path) -> None:
+    data = (write_log_directory(tmp_path / "kafka") / "orders-0" / segment_name(0)).read_bytes()
+    (tmp_path / "captured.bin").write_bytes(data)
+    assert run("audit", tmp_path / "captured.bin", "--output", tmp_path / "out").status == 0
+
+
+def test_a_result_is_not_saved_among_the_logs_it_is_about(log_directory: Path) -> None:
+    result = ottla.audit(log_directory)
+    with pytest.raises(ValueError, match="is read and never modified"):
+        result.save(log_directory / "out")
+    assert not (log_directory / "out").exists()
