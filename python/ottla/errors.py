@@ -11,6 +11,7 @@ __all__ = [
     "AuditCancelledError",
     "CorruptRecordBatchError",
     "DamageWarning",
+    "EngineError",
     "FindingsError",
     "InvalidRecordError",
     "KafkaError",
@@ -29,6 +30,16 @@ __all__ = [
 
 class OttlaError(Exception):
     """Base class of all exceptions of Ottla."""
+
+
+class EngineError(OttlaError, RuntimeError):
+    """The engine has met a state that cannot be: a fault of Ottla's, whatever the input.
+
+    What it worked on is dropped; other calls are not affected.
+    """
+
+    def __str__(self) -> str:
+        return f"a fault in Ottla itself, please report it: {super().__str__()}"
 
 
 class RecordBatchError(OttlaError, ValueError):

@@ -24,8 +24,10 @@ from ottla.cli.explain import explain
 from ottla.cli.inspect import inspect
 from ottla.cli.read import read
 from ottla.cli.rebuild import rebuild
+from ottla.cli.terminal import complain
 from ottla.cli.validate import validate_files
-from ottla.errors import MissingDependencyError, SparkError, StorageError
+from ottla.errors import EngineError, MissingDependencyError, SparkError, StorageError
+from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,41 +75,40 @@ def run(arguments: Sequence[str]) -> int:
         _show(error)
         return USAGE_ERROR
     except StorageError as error:
-        click.echo(f"ottla: {error}", err=True)
+        complain(error)
         return USAGE_ERROR
     except KeyboardInterrupt:
-        click.echo("ottla: interrupted", err=True)
+        complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has seen enough, as in `| head`.
         _discard_stdout()
         return 0
-    except (MissingDependencyError, SparkError) as error:
-        click.echo(f"ottla: {error}", err=True)
+    except (EngineError, MissingDependencyError, SparkError) as error:
+        complain(error)
         return IO_ERROR
     except click.ClickException as error:
         _show(error)
         return IO_ERROR
     except OSError as error:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)!s}: "
-        click.echo(f"ottla: {place}{error.strerror or error}", err=True)
+        complain(f"{place}{error.strerror or error}")
         return IO_ERROR
     except Exception as error:
         # The outermost loop: Python's own status would be that of warnings.
         if sys.flags.dev_mode:
             raise
-        click.echo(
-            f"ottla: internal error: {type(error).__name__}: {error}; please report it"
-            " (python -X dev shows where)",
-            err=True,
+        complain(
+            f"internal error: {type(error).__name__}: {error}; please report it"
+            " (python -X dev shows where)"
         )
         return IO_ERROR
     return status if isinstance(status, int) else 0
 
 
 def _show(error: click.ClickException) -> None:
-    """Prints an error of the command line, which may repeat an argument that is not UTF-8."""
-    text = error.format_message().encode("utf-8", "backslashreplace").decode()
+    """Prints an error of the command line, which may repeat any argument."""
+    text = "\n".join(map(visible, error.format_message().split("\n")))
     click.UsageError(text, getattr(error, "ctx", None)).show()
 
 

@@ -12,10 +12,12 @@ import click
 
 from ottla.audit.result.tables import json_line
 from ottla.cli.options import OFFSET, Verb, storage_option
+from ottla.cli.terminal import complain
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
 from ottla.logs.names import classify, display
 from ottla.logs.segment import batch_chunks, find_offset, record_chunks
 from ottla.storage import files_of, full_path
+from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,7 +70,7 @@ def inspect(
         position = find_offset(place, offset)
         reason = f"offset {offset} is beyond its last batch" if position is None else None
     if reason is not None or position is None:
-        click.echo(f"ottla: {display(os.fsencode(file))}: {reason}", err=True)
+        complain(f"{display(os.fsencode(file))}: {reason}")
         return 3
     columns = RECORD_COLUMNS if records else BATCH_COLUMNS
     chunks = record_chunks(place, position) if records else batch_chunks(place, position)
@@ -194,7 +196,7 @@ def _span(first: int, last: int) -> str:
 def _value(value: bytes | str | None) -> str:
     if value is None:
         return "null"
-    text = value if isinstance(value, str) else display(value)
+    text = visible(value) if isinstance(value, str) else display(value)
     return f'"{text}"'
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -12,12 +11,14 @@ import click
 from ottla.audit.result.tables import json_line, jsonable
 from ottla.cli.inspect import record_line, time_text
 from ottla.cli.options import OFFSET, Verb, storage_option
+from ottla.cli.terminal import complain
 from ottla.errors import NotAPartitionError
 from ottla.logs.columns import RECORD_COLUMNS
 from ottla.logs.names import INTERNAL_TOPICS, display, parse_partition_name
 from ottla.logs.reading import Damage, Isolation, read_partition
 from ottla.records import decode_record
 from ottla.storage import full_path
+from ottla.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -91,7 +92,7 @@ def read(
     def report(damage: Damage) -> None:
         nonlocal status
         status = max(status, EXIT_CODES[damage.severity])
-        click.echo(f"ottla: {damage}", err=True)
+        complain(damage)
 
     try:
         records = read_partition(
@@ -103,15 +104,14 @@ def read(
             storage_options=storage_options,
         )
     except NotAPartitionError as error:
-        click.echo(f"ottla: {error}", err=True)
+        complain(error)
         return 3
     _write(lines(records))
     if records.stopped_by is not None:
         offset, producer_id = records.stopped_by
-        click.echo(
-            f"ottla: {display(os.fsencode(directory))}: read_committed ends at offset {offset},"
-            f" where the open transaction of producer {producer_id} begins",
-            err=True,
+        complain(
+            f"{display(os.fsencode(directory))}: read_committed ends at offset {offset},"
+            f" where the open transaction of producer {producer_id} begins"
         )
     return status
 
@@ -159,7 +159,7 @@ def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], It
                 decoded |= {"key": r.key, "value": r.value}
             if form == "jsonl":
                 row = {"offset": r.offset, "timestamp": r.timestamp, **decoded}
-                yield json.dumps(jsonable(row), ensure_ascii=False).encode()
+                yield json_text(jsonable(row)).encode()
             else:
                 yield _decoded_text(r, decoded).encode()
 
@@ -167,9 +167,7 @@ def _decoded_lines(directory: str, form: str) -> Callable[[Iterable[Record]], It
 
 
 def _decoded_text(record: Record, decoded: Mapping[str, Any]) -> str:
-    key, value = (
-        json.dumps(jsonable(decoded[name]), ensure_ascii=False) for name in ("key", "value")
-    )
+    key, value = (json_text(jsonable(decoded[name])) for name in ("key", "value"))
     what = decoded.get("type") or f"({decoded['fault']})"
     return f"{record.offset:>10} {time_text(record.timestamp):<24} {what} {key} {value}"
 

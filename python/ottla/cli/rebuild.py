@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ottla.cli.options import Verb, storage_option
+from ottla.cli.terminal import complain, say
 from ottla.errors import StorageError
 from ottla.logs.output import check_output
 from ottla.logs.rebuild import DEFAULT_INDEX_INTERVAL_BYTES, rebuild_side_files
@@ -72,11 +73,11 @@ def rebuild(
             storage_options=storage_options,
         )
     except ValueError as error:
-        click.echo(f"ottla: {error}", err=True)
+        complain(error)
         return 3
     for partition in built:
         count = len(partition.files)
-        click.echo(f"{partition.directory}: {count} file{'' if count == 1 else 's'}")
+        say(f"{partition.directory}: {count} file{'' if count == 1 else 's'}")
         if partition.fault is not None:
-            click.echo(f"ottla: {partition.directory}: up to {partition.fault}", err=True)
+            complain(f"{partition.directory}: up to {partition.fault}")
     return INCOMPLETE if any(partition.fault for partition in built) else 0

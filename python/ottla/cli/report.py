@@ -26,6 +26,7 @@ from ottla.cli.remedies import Remedies
 from ottla.cli.words import shell_path
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
+from ottla.text import visible
 from ottla.words import count, listed, moment, offsets
 
 if TYPE_CHECKING:
@@ -69,6 +70,18 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+    def print(self, *lines: Any, **options: Any) -> None:
+        """Prints lines, with whatever they quote made visible."""
+        super().print(*map(_visible, lines), **options)
+
+
+def _visible(line: str | Text) -> str | Text:
+    if isinstance(line, str):
+        return visible(line)
+    # Styles end before what is quoted.
+    line.plain = visible(line.plain)
+    return line
 
 
 @dataclass(slots=True)
@@ -504,7 +517,7 @@ def _print_wrapped(console: Console, text: str, indent: int = 0) -> None:
 def _wrap(text: str, width: int) -> list[str]:
     """Wraps text between words: names and options are not split at hyphens."""
     width = max(width, 20)
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False)
 
 
 def _path(result: AuditResult, finding: dict[str, Any]) -> str | None:

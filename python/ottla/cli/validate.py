@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ottla.cli.options import Verb, storage_option
+from ottla.cli.terminal import complain
 from ottla.errors import OttlaError, StorageError
 from ottla.logs.names import display
 from ottla.records import TopicConfig, validate, validate_stored
 from ottla.storage import files_of, full_path
+from ottla.text import json_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -142,11 +144,12 @@ def validate_files(
     status = ACCEPTED
     for found in (found for file in files for found in _record_sets(file, storage_options)):
         if isinstance(found, _ReadFailure):
-            click.echo(f"ottla: {found.place}: {found.reason}", err=True)
+            complain(f"{found.place}: {found.reason}")
             status = NOT_READ
             continue
         verdict = _decide(found, config, request)
-        lines = _text(found, verdict) if form == "text" else [_json(found, verdict)]
+        text = map(visible, _text(found, verdict))
+        lines = text if form == "text" else [_json(found, verdict)]
         sys.stdout.writelines(line + "\n" for line in lines)
         if not verdict.accepted:
             status = max(status, REJECTED)
@@ -297,7 +300,7 @@ def _text(found: _RecordSet, verdict: Verdict) -> Iterator[str]:
 
 
 def _json(found: _RecordSet, verdict: Verdict) -> str:
-    return json.dumps(
+    return json_text(
         {
             "file": found.file,
             "line": found.line,

@@ -29,6 +29,7 @@ from ottla._engine import (
     directory_kind,
     file_name,
 )
+from ottla.text import visible
 
 __all__ = [
     "BOOTSTRAP_CHECKPOINT",
@@ -88,12 +89,7 @@ def display(name: bytes) -> str:
     >>> display(b"orders-0"), display(b"caf\xe9\n")
     ('orders-0', 'caf\\xe9\\x0a')
     """
-    text = name.decode("utf-8", "backslashreplace")
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else "".join(f"\\x{b:02x}" for b in c.encode()) for c in text
-    )
+    return visible(name.decode("utf-8", "backslashreplace"))
 
 
 def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:

@@ -16,6 +16,7 @@ from ottla.logs.listing import take_inventory
 from ottla.logs.names import LOG_START_OFFSETS, MAX_OFFSET, display
 from ottla.severity import severity_of
 from ottla.storage import files_within, full_path
+from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +68,7 @@ class Damage:
                 parts.append(f"offsets {first} to {last} are lost")
         if self.next_good_offset is not None:
             parts.append(f"reading continues at offset {self.next_good_offset}")
-        return "; ".join(parts)
+        return visible("; ".join(parts))
 
 
 OnDamage = Callable[[Damage], object]

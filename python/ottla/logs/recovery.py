@@ -15,6 +15,7 @@ from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
 from ottla.storage import ANYWHERE, AnyFiles, full_path
+from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -298,7 +299,7 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
         clean=clean,
         opens=opens,
         error=after.error,
-        message=after.message,
+        message=None if after.message is None else visible(after.message),
         is_stray=after.is_stray,
         log_start_offset=after.log_start_offset if opens else None,
         log_end_offset=after.log_end_offset if opens else None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ottla.audit.catalogue.explain import explain
 from ottla.severity import SEVERITIES, Severity
+from ottla.text import visible_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +80,8 @@ class PlacedFinding:
 
     def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
         """Returns the finding as displayed in tables and reports."""
-        shared = {name: getattr(self, name) for name in _SHARED}
+        # Sentences and commands quote names of strangers.
+        shared = {name: visible_all(getattr(self, name)) for name in _SHARED}
         return Finding(file=file, topic=topic, partition=partition, **shared)
 
 

@@ -23,6 +23,7 @@ from ottla.logs.names import (
     TRANSACTION_STATE,
 )
 from ottla.logs.release import Releases, releases_of
+from ottla.text import visible_all
 from ottla.words import count, duration
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ def _read(
     for partition, request, answer in zip(partitions, requests, read(requests), strict=True):
         if answer is not None:
             rows, undecoded = answer
-            found[request.topic] += ((partition, row) for row in rows)
+            found[request.topic] += ((partition, visible_all(row)) for row in rows)
             findings += _undecoded_findings(partition.directory, *undecoded)
     return found
 

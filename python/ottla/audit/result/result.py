@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter, itemgetter
@@ -24,6 +23,7 @@ from ottla.logs.names import display
 from ottla.logs.output import check_output
 from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.severity import SEVERITIES, Severity
+from ottla.text import json_text
 
 if TYPE_CHECKING:
     import os
@@ -244,9 +244,9 @@ class AuditResult:
         """Yields the result as one JSON object in pieces, without `batches` and `records`."""
         from ottla._engine import __version__
 
-        yield f'{{"version": {json.dumps(__version__)},\n "summary": '
-        yield json.dumps(asdict(self.summary))
-        yield f',\n "paths": {json.dumps(self.paths, ensure_ascii=False)}'
+        yield f'{{"version": {json_text(__version__)},\n "summary": '
+        yield json_text(asdict(self.summary))
+        yield f',\n "paths": {json_text(self.paths)}'
         yield f',\n "started_ms": {self.started_ms},\n "elapsed_s": {self.elapsed_s:.3f}'
         for name in JSON_TABLES:
             table: Table = getattr(self, name)
@@ -256,9 +256,7 @@ class AuditResult:
             yield "]"
         yield ',\n "advice": ['
         for number, deed in enumerate(self.advice):
-            yield ("\n  " if number == 0 else ",\n  ") + json.dumps(
-                asdict(deed), ensure_ascii=False
-            )
+            yield ("\n  " if number == 0 else ",\n  ") + json_text(asdict(deed))
         yield "]}\n"
 
 

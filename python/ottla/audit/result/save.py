@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.result.tables import arrow_stream, json_line
 from ottla.errors import MissingDependencyError
 from ottla.storage.directory import check_new_directory, new_directory
+from ottla.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def save_tables(
             if "parquet" in formats:
                 _write_parquet(table, os.path.join(partial, f"{table.name}.parquet"))
         with open(os.path.join(partial, "summary.json"), "w", encoding="utf-8") as file:
-            file.write(json.dumps(summary, indent=2) + "\n")
+            file.write(json_text(summary, indent=2) + "\n")
 
 
 def check_parquet() -> None:

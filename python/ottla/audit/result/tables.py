@@ -7,13 +7,13 @@ requires none of them. `batches` and `records` hold no rows: they read the files
 from __future__ import annotations
 
 import base64
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla.audit.result.columns import columns_of
 from ottla.errors import MissingDependencyError
+from ottla.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -179,8 +179,7 @@ def arrow_stream(columns: Sequence[Column], rows: Sequence[Row]) -> _engine.Tabl
     for index, column in enumerate(columns):
         if column.type == "list":
             values[index] = [
-                None if value is None else json.dumps(jsonable(value), ensure_ascii=False)
-                for value in values[index]
+                None if value is None else json_text(jsonable(value)) for value in values[index]
             ]
         types.append("string" if column.type == "list" else column.type)
     return _engine.table_stream([column.name for column in columns], types, values)
@@ -207,7 +206,7 @@ def jsonable(value: Any) -> Any:
 def json_line(columns: Sequence[Column], row: Row) -> str:
     """Returns a row as one JSON object on one line."""
     pairs = zip(columns, row, strict=True)
-    return json.dumps({column.name: jsonable(value) for column, value in pairs}, ensure_ascii=False)
+    return json_text({column.name: jsonable(value) for column, value in pairs})
 
 
 def _cut(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:

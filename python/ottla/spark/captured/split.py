@@ -6,7 +6,6 @@ derived from the same verdicts, so they complement each other.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +17,7 @@ from ottla.spark.captured.columns import CapturedColumn, arrow_types, with_colum
 from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, prepare
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
+from ottla.text import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -164,7 +164,7 @@ _HEADERS_AT = [column.name for column in VALID_COLUMNS].index("headers") - 1
 
 def _record_row(position: int, record: Record) -> tuple[Any, ...]:
     row = list(_RECORD(record))
-    row[_HEADERS_AT] = json.dumps(jsonable(row[_HEADERS_AT]), ensure_ascii=False)
+    row[_HEADERS_AT] = json_text(jsonable(row[_HEADERS_AT]))
     return (position, *row)
 
 

@@ -1,0 +1,65 @@
+"""Text of strangers, made harmless where somebody reads it.
+
+Names of files, topics, groups and headers, transactional ids, and what side files and records hold
+may be anything: sequences that a terminal obeys, characters that reverse a line or end it. Whatever
+of that is displayed passes `visible`, whatever is written as JSON passes `json_text`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["json_text", "visible", "visible_all"]
+
+
+def visible(text: str) -> str:
+    r"""Returns text for one line of a terminal, what is not printable as ``\xNN`` of its UTF-8.
+
+    Not printable are control characters, C1 among them, marks of direction, separators of lines and
+    paragraphs, blanks other than the usual one, and what has no character.
+
+    >>> visible("café"), visible("a\x1b[2Jb\u202e\n")
+    ('café', 'a\\x1b[2Jb\\xe2\\x80\\xae\\x0a')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    try:
+        # As `os.fsdecode` has a byte that is no UTF-8.
+        data = character.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = character.encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in data)
+
+
+def visible_all(value: Any) -> Any:
+    r"""Returns lists, tuples and dictionaries with all text in them made visible.
+
+    >>> visible_all({"group": "a\r", "members": [("b\x07", 1)]})
+    {'group': 'a\\x0d', 'members': [('b\\x07', 1)]}
+    """
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {name: visible_all(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = map(visible_all, value)
+        return list(items) if isinstance(value, list) else tuple(items)
+    return value
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    r"""Returns a value as JSON that displays as it is, what is not printable as ``\uNNNN``.
+
+    >>> print(json_text({"name": "café\u202e\x9b"}))
+    {"name": "café\u202e\u009b"}
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isprintable():
+        return text
+    # Line ends stand between values alone: in strings they are escaped already.
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
