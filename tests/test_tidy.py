@@ -105,6 +105,41 @@ def test_no_rust_code_panics_on_purpose() -> None:
     assert matches_in_rust(pattern, "ottla-kernels", *ENGINE, "ottla-py") == []
 
 
+def test_no_rust_code_panics_where_an_assertion_fails() -> None:
+    """What must hold is shown by the compiler, by a test, or by an error; kernels check memory."""
+    assertions = matches_in_rust(r"\bassert(_eq|_ne)?!", *ENGINE, "ottla-py")
+    # One that the compiler evaluates.
+    assert [line for line in assertions if ": const _: () = assert!" not in line] == []
+    held = matches_in_rust(r"\bassert(_eq|_ne)?!", "ottla-kernels")
+    assert sorted(line.split(":")[0] for line in held) == [
+        "rust/ottla-kernels/src/build/mod.rs",
+        "rust/ottla-kernels/src/copies.rs",
+    ]
+
+
+def test_nothing_is_borrowed_while_python_is_called() -> None:
+    """What a thread keeps between calls is taken out and put back: a `RefCell` would panic."""
+    assert matches_in_rust(r"borrow_mut|\.borrow\(\)\.|with_borrow|\bRefCell\b", "ottla-py") == []
+    # With the interpreter's lock or without it, a panic in the engine becomes our exception.
+    calls = matches_in_rust(r"\.detach\(", "ottla-py")
+    assert [line.split(":")[0] for line in calls] == ["rust/ottla-py/src/calls.rs"]
+
+
+def test_indexing_is_allowed_by_item_alone_and_with_the_reason() -> None:
+    lint = "clippy::indexing_slicing"
+    for crate in (*ENGINE, "ottla-py", "ottla-kernels"):
+        lib = (ROOT / f"rust/{crate}/src/lib.rs").read_text(encoding="utf-8")
+        assert lint in lib, crate
+    for path in rust_sources("ottla-kernels", *ENGINE, "ottla-py"):
+        code = "\n".join(line for _, line in code_of(path.read_text(encoding="utf-8")))
+        for attribute in re.findall(r"#!?\[(?:allow|expect)\([^]]*\)\]", code):
+            if lint in attribute:
+                assert "reason" in attribute, (name_of(path), attribute)
+                # A file of kernels has one reason; anywhere else an item has its own.
+                of_file = attribute.startswith("#!")
+                assert not of_file or "ottla-kernels" in name_of(path), (name_of(path), attribute)
+
+
 def test_no_file_knows_the_machine_it_was_written_on() -> None:
     places = "|".join(("wo" + "rk", "ro" + "ot", "ho" + "me"))
     assert lines_with(rf"(?<![\w.$)/-])/({places})/", skip=LOCKS) == []

@@ -1,5 +1,6 @@
 //! What the memory and the codecs cost by themselves, for benchmarks.
 
+use crate::calls::detached;
 use crate::check::with_checker;
 use crate::errors::to_python;
 use crate::records::whole_batch;
@@ -12,10 +13,10 @@ use pyo3::types::PyBytes;
 
 /// Loads one byte of every cache line: the cost of reading the same memory, for benchmarks.
 #[pyfunction]
-pub(crate) fn bare_read(py: Python<'_>, data: &Bound<'_, PyBytes>) -> u64 {
+pub(crate) fn bare_read(py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResult<u64> {
     let bytes = data.as_bytes();
     let load = |line: &[u8]| line.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
-    py.detach(|| bytes.chunks(64).fold(0u64, |sum, line| sum.wrapping_add(load(line))))
+    detached(py, || bytes.chunks(64).fold(0u64, |sum, line| sum.wrapping_add(load(line))))
 }
 
 /// Inflates the payload of every compressed batch and does nothing else: the cost of the codec, for
@@ -39,5 +40,5 @@ pub(crate) fn bare_inflate(py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResul
             Ok(total)
         })
     };
-    py.detach(inflate).map_err(|error| to_python(py, &error))
+    detached(py, inflate)?.map_err(|error| to_python(py, &error))
 }

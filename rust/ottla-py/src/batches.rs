@@ -53,6 +53,7 @@ impl BatchIterator {
         let item = batches.next();
         let ended = item.is_none() || batches.position() == state.0;
         *state = (batches.position(), ended);
+        drop(state);
         match item {
             None => Ok(None),
             Some(Ok(info)) => Ok(Some(RecordBatch { data: self.data.clone_ref(py), info })),

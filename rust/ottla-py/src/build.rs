@@ -1,6 +1,7 @@
 //! Building batches: from records and columns to `bytes`.
 
 use crate::bytes::bytes_of;
+use crate::calls::attached;
 use crate::check::with_checker;
 use crate::numpy_columns::{ByteColumn, contiguous};
 use numpy::PyReadonlyArray1;
@@ -122,7 +123,9 @@ pub(crate) fn build_batch<'py>(
     };
     let rows = all_owned(rows)?;
     let records: Vec<_> = rows.iter().map(borrowed).collect();
-    let batch = with_checker(Level::Full, |c| builder::build_batch(&fields, &records, c.codecs()));
+    let batch = attached(py, || {
+        with_checker(Level::Full, |c| builder::build_batch(&fields, &records, c.codecs()))
+    })?;
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }
 
@@ -164,9 +167,11 @@ pub(crate) fn build_control_batch<'py>(
         producer_epoch,
         ..BatchFields::default()
     };
-    let batch = with_checker(Level::Full, |c| {
-        builder::build_control_batch(&fields, timestamp, record, c.codecs())
-    });
+    let batch = attached(py, || {
+        with_checker(Level::Full, |c| {
+            builder::build_control_batch(&fields, timestamp, record, c.codecs())
+        })
+    })?;
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }
 
@@ -194,7 +199,9 @@ pub(crate) fn build_message_set<'py>(
         LegacyFields { magic, base_offset, log_append_time_ms, compression, compression_level };
     let rows = all_owned(rows)?;
     let records: Vec<_> = rows.iter().map(borrowed).collect();
-    let set = with_checker(Level::Full, |c| builder::build_legacy(&fields, &records, c.codecs()));
+    let set = attached(py, || {
+        with_checker(Level::Full, |c| builder::build_legacy(&fields, &records, c.codecs()))
+    })?;
     Ok(PyBytes::new(py, &set.map_err(refused)?))
 }
 
@@ -248,6 +255,6 @@ pub(crate) fn build_batch_from_columns<'py>(
     if let Some(size) = plan.size() {
         return PyBytes::new_with(py, size, |batch| plan.write(batch).map_err(refused));
     }
-    let batch = with_checker(Level::Full, |c| plan.build(c.codecs()));
+    let batch = attached(py, || with_checker(Level::Full, |c| plan.build(c.codecs())))?;
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }

@@ -1,6 +1,7 @@
 //! `check_batches`, and the checker of each thread.
 
 use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::calls::{attached, detached};
 use crate::errors::to_python;
 use crate::kernels::kernels;
 use ottla_format::check::{Checker, Level};
@@ -8,19 +9,21 @@ use ottla_format::limits::Limits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::cell::RefCell;
+use std::cell::Cell;
 
 thread_local! {
-    static CHECKER: RefCell<Checker> =
-        RefCell::new(Checker::with_kernels(Level::Full, Limits::default(), kernels()));
+    static IDLE: Cell<Option<Box<Checker>>> = const { Cell::new(None) };
 }
 
-/// Calls `work` with this thread's checker, at a level.
+/// Works with this thread's checker, at a level; it is taken out for that time.
 pub(crate) fn with_checker<T>(level: Level, work: impl FnOnce(&mut Checker) -> T) -> T {
-    CHECKER.with_borrow_mut(|checker| {
-        checker.set_level(level);
-        work(checker)
-    })
+    let mut checker = IDLE.take().unwrap_or_else(|| {
+        Box::new(Checker::with_kernels(Level::Full, Limits::default(), kernels()))
+    });
+    checker.set_level(level);
+    let result = work(&mut checker);
+    IDLE.set(Some(checker));
+    result
 }
 
 /// The level with this name.
@@ -79,6 +82,6 @@ fn check(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
 #[inline(never)]
 fn check_all(py: Python<'_>, bytes: &[u8], level: Level) -> PyResult<u64> {
     let work = || with_checker(level, |checker| checker.check_all(bytes));
-    let result = if bytes.len() < DETACH_BYTES { work() } else { py.detach(work) };
+    let result = if bytes.len() < DETACH_BYTES { attached(py, work) } else { detached(py, work) }?;
     result.map_err(|error| to_python(py, &error))
 }

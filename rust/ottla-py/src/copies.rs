@@ -1,5 +1,6 @@
 //! Copies of a partition compared.
 
+use crate::calls::detached;
 use crate::findings::Finding;
 use crate::partition::PartitionScan;
 use crate::place::{Place, os_error};
@@ -116,9 +117,9 @@ pub(crate) fn compare_copies(
         let place = places.and_then(|places| places.get(segment as usize));
         Ok(Box::new(place.ok_or(io::ErrorKind::NotFound)?.open()?))
     };
-    let compared = py.detach(|| {
+    let compared = detached(py, || {
         with_scanner(level_of(&named.copies), |scanner| compare(&named.copies, scanner, &mut open))
-    });
+    })?;
     if let Some(error) = progress.into_error(py, STOPPED) {
         return Err(error);
     }

@@ -1,5 +1,6 @@
 //! How far a segment holds whole batches.
 
+use crate::calls::detached;
 use crate::place::Place;
 use ottla_log::framing::{self, WholeBatches};
 use pyo3::prelude::*;
@@ -38,7 +39,7 @@ pub(crate) fn whole_batches(
         Place::Path(_) => FILE_READ_BYTES,
         Place::Object(_) => OBJECT_READ_BYTES,
     };
-    py.detach(|| framing::whole_batches(&file, position, stop, budget, read_bytes))
+    detached(py, || framing::whole_batches(&file, position, stop, budget, read_bytes))?
         .map(|WholeBatches { last, end }| (last, end))
         .map_err(|error| place.error(py, &error))
 }

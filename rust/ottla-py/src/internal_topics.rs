@@ -1,5 +1,6 @@
 //! Coordinators' topics decoded, and what they say held against the logs.
 
+use crate::calls::detached;
 use crate::findings::Finding;
 use crate::place::Place;
 use crate::scanners::with_scanner;
@@ -50,9 +51,10 @@ fn each_record(
             Some((known, file)) if known == segment => file,
             _ => place.open_detached(py)?,
         };
-        let more = py
-            .detach(|| with_scanner(Level::Crc, |scanner| reader.visit(scanner, &file, &mut visit)))
-            .map_err(|error| place.error(py, &error))?;
+        let visited = detached(py, || {
+            with_scanner(Level::Crc, |scanner| reader.visit(scanner, &file, &mut visit))
+        })?;
+        let more = visited.map_err(|error| place.error(py, &error))?;
         if !more {
             break;
         }

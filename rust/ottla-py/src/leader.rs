@@ -1,6 +1,7 @@
 //! `Leader`: the decisions of one partition's leader over time.
 
 use crate::bytes::bytes_of;
+use crate::calls::{attached, detached};
 use crate::leader_options::{Keywords, LeaderOptions, StoredLogOptions};
 use crate::producer_state::{AbortedTransaction, ProducerState, VerificationGuard};
 use crate::request_options::{Integer, OriginName};
@@ -124,9 +125,10 @@ impl Leader {
         let records = bytes_of(records)?;
         let bytes = records.as_bytes();
         let mut engine = self.engine(py);
-        let engine = &mut *engine;
-        let mut decide = || with_validator(|validator| append(engine, bytes, validator));
-        let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
+        let held = &mut *engine;
+        let decide = || with_validator(|validator| append(held, bytes, validator));
+        let verdict = if is_short(bytes) { attached(py, decide) } else { detached(py, decide) }?;
+        drop(engine);
         Ok(Verdict::new(py, records.clone(), verdict))
     }
 }
@@ -225,8 +227,9 @@ impl Leader {
         let engine = with_stored(snapshot, stored_batches_after, |snapshot, sets| {
             let source = ReplaySource { snapshot, snapshot_offset, sets, replay, now_ms };
             let log = StoredLog { offsets, aborted, source };
-            with_validator(|validator| Engine::restore(settings, log, validator.codecs()))
-                .map_err(|error| not_restored(py, &error))
+            let restore =
+                |validator: &mut Validator| Engine::restore(settings, log, validator.codecs());
+            attached(py, || with_validator(restore))?.map_err(|error| not_restored(py, &error))
         })?;
         Ok(Self { engine: Mutex::new(engine), topic, partition })
     }
@@ -365,7 +368,7 @@ impl Leader {
             now_ms,
         };
         let mut engine = self.engine(py);
-        let verdict = with_validator(|validator| engine.end_transaction(&end, validator));
+        let verdict = attached(py, || with_validator(|v| engine.end_transaction(&end, v)))?;
         let verdict = verdict.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
     }
@@ -434,7 +437,7 @@ impl Leader {
         with_stored(snapshot, stored_batches_after, |snapshot, sets| {
             let source = ReplaySource { snapshot, snapshot_offset, sets, replay, now_ms };
             let mut engine = self.engine(py);
-            with_validator(|validator| engine.truncate(offset, &source, validator.codecs()))
+            attached(py, || with_validator(|v| engine.truncate(offset, &source, v.codecs())))?
                 .map_err(|error| not_restored(py, &error))
         })
     }

@@ -14,6 +14,7 @@ mod bare;
 mod batches;
 mod build;
 mod bytes;
+mod calls;
 mod check;
 mod copies;
 mod error_codes;
@@ -66,6 +67,8 @@ mod _engine {
     use crate::build::{
         build_batch, build_batch_from_columns, build_control_batch, build_message_set,
     };
+    #[pymodule_export]
+    use crate::calls::provoke_panic;
     #[pymodule_export]
     use crate::check::check_batches;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The segments of a partition put together: findings, and the rows of the tables that a partition
 //! fills.
 
+use crate::calls::detached;
 use crate::findings::Finding;
 use crate::place::{Place, reason_to_stop};
 use crate::segment::SegmentScan;
@@ -468,7 +469,7 @@ pub(crate) fn merge_partition(
     };
     let (files, segments): (Vec<_>, Vec<_>) =
         scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
-    let inner = py.detach(|| merge_partition_with(segments, &context, &beside));
+    let inner = detached(py, || merge_partition_with(segments, &context, &beside))?;
     match beside.stop.into_inner().ok().flatten() {
         Some(stop) => Err(stop),
         None => Ok(PartitionScan { inner, context, files }),

@@ -1,6 +1,7 @@
 //! Where a reader finds its bytes: a file of this machine, or an object of Python's that reads them
 //! from somewhere else. The interpreter's lock is held while that object is called, and no longer.
 
+use crate::calls::detached;
 use ottla_log::source::Source;
 use pyo3::exceptions::{PyException, PyOSError, PyTypeError};
 use pyo3::prelude::*;
@@ -53,7 +54,7 @@ impl Place {
 
     /// Opens it without the interpreter's lock.
     pub(crate) fn open_detached(&self, py: Python<'_>) -> PyResult<Opened> {
-        py.detach(|| self.open()).map_err(|error| self.error(py, &error))
+        detached(py, || self.open())?.map_err(|error| self.error(py, &error))
     }
 
     /// Announces the range that this thread is going to read to an object with a method `expect`.

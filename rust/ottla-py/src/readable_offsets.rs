@@ -1,5 +1,6 @@
 //! The offsets that reading a partition gives, counted.
 
+use crate::calls::detached;
 use crate::place::{Opened, Place, os_error};
 use ottla_audit::{Isolation, PartitionReader, ReadOptions, ReadableOffsets, Remainder, Scanner};
 use ottla_format::check::Level;
@@ -24,6 +25,10 @@ impl Source for Counted<'_> {
 
     fn size(&self) -> io::Result<u64> {
         self.file.size()
+    }
+
+    fn next_data(&self, position: u64) -> u64 {
+        self.file.next_data(position)
     }
 }
 
@@ -74,7 +79,7 @@ pub(crate) fn count_readable_offsets(
     let mut opened = None;
     while offsets.segment().is_some() {
         py.check_signals()?;
-        py.detach(|| some_steps(&mut offsets, &mut scanner, &places, (&mut opened, &read)))
+        detached(py, || some_steps(&mut offsets, &mut scanner, &places, (&mut opened, &read)))?
             .map_err(|(segment, error)| match places.get(segment) {
                 Some(place) => place.error(py, &error),
                 None => os_error(py, &error, None),

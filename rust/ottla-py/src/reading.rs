@@ -1,6 +1,7 @@
 //! The records of a partition, as a consumer would get them: the glue around
 //! [`ottla_audit::PartitionReader`].
 
+use crate::calls::detached;
 use crate::place::{Opened, Place, os_error};
 use crate::records::{Record, RecordIterator, iterate};
 use crate::scanners::with_scanner;
@@ -164,12 +165,13 @@ impl Reading {
             _ => {
                 self.data = None;
                 let place = self.places.get(segment);
-                let opened = py.detach(|| place.ok_or(io::ErrorKind::NotFound)?.open());
+                let opened = detached(py, || place.ok_or(io::ErrorKind::NotFound)?.open())?;
                 opened.map_err(|error| self.error(py, segment, &error))?
             }
         };
         let reader = &mut self.reader;
-        let step = py.detach(|| with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)));
+        let step =
+            detached(py, || with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)))?;
         self.file = Some((segment, file));
         step.map_err(|error| self.error(py, segment, &error))
     }
@@ -206,8 +208,7 @@ impl Reading {
         }
         let Some((_, file)) = &self.file else { return Ok(None) };
         let buffer = &mut self.buffer;
-        let filled = py
-            .detach(|| read(file, position, size.max(WINDOW_BYTES), buffer))
+        let filled = detached(py, || read(file, position, size.max(WINDOW_BYTES), buffer))?
             .map_err(|error| self.error(py, readable.segment, &error))?;
         let Some(bytes) = self.buffer.get(..filled).filter(|bytes| bytes.len() >= size) else {
             return Ok(None);

@@ -1,5 +1,6 @@
 //! Reading record by record.
 
+use crate::calls::attached;
 use crate::check::with_checker;
 use crate::errors::to_python;
 use ottla_audit::rows::columns::{RECORD_COLUMNS, RecordPart};
@@ -21,7 +22,7 @@ pub(crate) fn iterate(
     data: &Bound<'_, PyBytes>,
     origin: u64,
 ) -> PyResult<RecordIterator> {
-    let (cursor, source) = open(info, data, origin)
+    let (cursor, source) = attached(py, || open(info, data, origin))?
         .map_err(|error| to_python(py, &error.within(info.position as usize)))?;
     let (is_control, position) = (info.is_control(), info.position);
     Ok(RecordIterator { source, cursor: Mutex::new(cursor), is_control, position })
@@ -118,7 +119,9 @@ impl RecordIterator {
     /// The offset of the next record; `None` after the last.
     pub(crate) fn next_offset(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
-        match cursor.next(self.source.bytes(py)) {
+        let next = cursor.next(self.source.bytes(py));
+        drop(cursor);
+        match next {
             Ok(record) => Ok(record.map(|record| record.offset)),
             Err(error) => Err(to_python(py, &error.within(self.position as usize))),
         }
@@ -128,7 +131,9 @@ impl RecordIterator {
     pub(crate) fn next_record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
         let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
         let index = cursor.index();
-        let record = match cursor.next(self.source.bytes(py)) {
+        let next = cursor.next(self.source.bytes(py));
+        drop(cursor);
+        let record = match next {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(None),
             Err(error) => return Err(to_python(py, &error.within(self.position as usize))),

@@ -1,5 +1,6 @@
 //! What the next start of a broker makes of a partition's directory, and the side files it builds.
 
+use crate::calls::detached;
 use crate::place::{Place, os_error};
 use crate::progress::Progress;
 use crate::request_options::named_release;
@@ -190,14 +191,14 @@ fn predict<T: Send>(
 ) -> PyResult<T> {
     let known: Option<Vec<_>> = aborted.map(|known| known.into_iter().map(transaction).collect());
     let progress = Progress::new(progress);
-    let predicted = py.detach(|| {
+    let predicted = detached(py, || {
         let reports = Cell::new(0);
         let report = |read: u64| {
             let due = read / BYTES_BETWEEN_REPORTS;
             due == reports.replace(due) || progress.report(read)
         };
         work(listed, known.as_deref().map_or(Aborted::Sought, Aborted::Known), &report)
-    });
+    })?;
     predicted.map_err(|error| listed.error(py, &error, progress))
 }
 
@@ -335,9 +336,9 @@ pub(crate) fn rebuild_side_files(
 ) -> PyResult<SideFiles> {
     let file = path.open_detached(py)?;
     let config = IndexConfig { index_interval_bytes, ..IndexConfig::default() };
-    let built = py.detach(|| {
+    let built = detached(py, || {
         recovery::rebuild_side_files(&file, base_offset, snapshot, leader_epochs, &config)
-    });
+    })?;
     let built = built.map_err(|error| match error {
         LoadError::Io { error, .. } => path.error(py, &error),
         LoadError::Refused(_) | LoadError::Snapshot(_) => PyValueError::new_err(error.to_string()),

@@ -1,5 +1,6 @@
 //! The rows of the tables `batches` and `records` as Python objects, a bounded number at a time.
 
+use crate::calls::detached;
 use crate::place::{Opened, Place};
 use crate::records::iterate;
 use crate::scanners::with_scanner;
@@ -75,9 +76,9 @@ fn list(
     limit: usize,
 ) -> PyResult<ottla_audit::Listing> {
     let context = SegmentContext::default();
-    py.detach(|| {
+    detached(py, || {
         with_scanner(Level::Decode, |scanner| scanner.list(source, context, position, limit))
-    })
+    })?
     .map_err(|error| place.error(py, &error))
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn segment_records(
             continue;
         }
         let mut whole = vec![0; usize::try_from(info.size).unwrap_or(0)];
-        let filled = py.detach(|| fill(&source, info.position, &mut whole));
+        let filled = detached(py, || fill(&source, info.position, &mut whole))?;
         if filled.map_err(|error| path.error(py, &error))? < whole.len() {
             return Ok((rows, None));
         }

@@ -1,5 +1,6 @@
 //! Segment files scanned, in one pass or in ranges.
 
+use crate::calls::detached;
 use crate::check::level_of;
 use crate::findings::Finding;
 use crate::place::{Opened, Place, reason_to_stop};
@@ -148,8 +149,8 @@ impl SegmentScan {
     }
 
     /// The scan as bytes, of a format that begins with its version.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &detached(py, || self.inner.to_bytes())?))
     }
 
     /// The scan that :meth:`to_bytes` made into bytes.
@@ -166,7 +167,7 @@ impl SegmentScan {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let from_bytes = slf.get_type().getattr("from_bytes")?;
-        Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
+        Ok((from_bytes, (slf.get().to_bytes(slf.py())?,)))
     }
 }
 
@@ -243,10 +244,10 @@ impl Segment {
             now_ms,
             is_compared,
         };
-        let (indexes, unread) = py.detach(|| {
+        let (indexes, unread) = detached(py, || {
             let base = base_offset.unwrap_or(0);
             read_indexes(base, offset_index.as_ref(), time_index.as_ref())
-        })?;
+        })??;
         Ok(Self { place: path, source, context, level, indexes, unread })
     }
 
@@ -370,8 +371,9 @@ impl Segment {
             read = read.saturating_add(bytes);
             progress.report(read)
         };
-        let done =
-            py.detach(|| with_scanner(self.level, |scanner| work(scanner, &source, &mut advance)));
+        let done = detached(py, || {
+            with_scanner(self.level, |scanner| work(scanner, &source, &mut advance))
+        })?;
         let stopped = progress.into_error(py, "the scan was stopped");
         if let Some(error) = stopped.or_else(|| source.into_error(py, &self.place)) {
             return Err(error);
@@ -475,13 +477,13 @@ impl Chunk {
     /// Raises:
     ///     ValueError: they are not neighbours, or of different segments or levels.
     fn merge(&self, py: Python<'_>, right: &Self) -> PyResult<Self> {
-        let merged = py.detach(|| self.inner.clone().merge(right.inner.clone()));
+        let merged = detached(py, || self.inner.clone().merge(right.inner.clone()))?;
         merged.map(|inner| Self { inner }).map_err(chunk_error)
     }
 
     /// The chunk as bytes, of a format that begins with its version.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &detached(py, || self.inner.to_bytes())?))
     }
 
     /// The chunk that :meth:`to_bytes` made into bytes.
@@ -498,7 +500,7 @@ impl Chunk {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let from_bytes = slf.get_type().getattr("from_bytes")?;
-        Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
+        Ok((from_bytes, (slf.get().to_bytes(slf.py())?,)))
     }
 }
 
@@ -526,8 +528,8 @@ pub(crate) fn segment_cuts(
     apart: u64,
 ) -> PyResult<Vec<u64>> {
     let source = Limited::new(path.open_detached(py)?, size);
-    py.detach(|| {
+    detached(py, || {
         with_scanner(Level::Decode, |scanner| scanner.cuts(&source, base_offset, index, apart))
-    })
+    })?
     .map_err(|error| path.error(py, &error))
 }

@@ -1,6 +1,7 @@
 //! The tables `batches` and `records` of a segment as Arrow record batches, without a Python object
 //! for any row.
 
+use crate::calls::detached;
 use crate::header_json::header_texts;
 use crate::place::{Opened, Place};
 use arrow_array::ffi::{FFI_ArrowSchema, to_ffi};
@@ -396,7 +397,7 @@ impl SegmentTable {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<TableBatch>> {
         tidy(py);
         loop {
-            match py.detach(|| self.shared.next(true)) {
+            match detached(py, || self.shared.next(true))? {
                 Ok(batch) => return Ok(batch.map(|batch| TableBatch { batch })),
                 Err(Fault::Busy) => py.check_signals()?,
                 Err(Fault::Io(error)) => return Err(self.shared.place.error(py, &error)),

@@ -1,6 +1,7 @@
 //! Verdicts for a partition that knows no producer.
 
 use crate::bytes::bytes_of;
+use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::records::{RecordIterator, iterate};
 use crate::request_options::{Integer, OriginName, RequestOptions, profile_of, release_of};
@@ -80,7 +81,7 @@ pub(crate) fn validate(
     let bytes = data.as_bytes();
     let decide =
         || with_validator(|validator| ottla_leader::validate(bytes, config, &request, validator));
-    let verdict = if is_short(bytes) { decide() } else { py.detach(decide) };
+    let verdict = if is_short(bytes) { attached(py, decide) } else { detached(py, decide) }?;
     Ok(Verdict::new(py, data.clone(), verdict))
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn validate_stored(
     let (bytes, config) = (data.as_bytes(), settings.get().config());
     let (now_ms, profile) = (now_ms.clock()?, profile_of(profile)?);
     let version = release_of(config, kafka_version)?;
-    let verdict = py.detach(|| {
+    let verdict = detached(py, || {
         with_validator(|validator| {
             ottla_leader::validate_stored(
                 bytes,
@@ -127,7 +128,7 @@ pub(crate) fn validate_stored(
                 validator,
             )
         })
-    });
+    })?;
     Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
 }
 
@@ -175,13 +176,13 @@ pub(crate) fn validate_each(
     }
     .request(config)?;
     let bytes = data.as_bytes();
-    let parts = py.detach(|| {
+    let parts = detached(py, || {
         with_validator(|validator| {
             with_checker(Level::Full, |checker| {
                 ottla_leader::validate_each(bytes, config, &request, validator, checker)
             })
         })
-    });
+    })?;
     Ok(parts.into_iter().map(|part| SetPart::new(&data, part)).collect())
 }
 

@@ -4,16 +4,21 @@ use crate::bytes::DETACH_BYTES;
 use crate::kernels::kernels;
 use ottla_format::limits::Limits;
 use ottla_leader::Validator;
-use std::cell::RefCell;
+use std::cell::Cell;
 
 thread_local! {
-    static VALIDATOR: RefCell<Validator> =
-        RefCell::new(Validator::new(Limits::default(), kernels()));
+    static IDLE: Cell<Option<Box<Validator>>> = const { Cell::new(None) };
 }
 
-/// Lends this thread's validator.
+/// Works with this thread's validator, which is taken out for that time: whoever asks meanwhile, from
+/// Python called on the way, gets another one.
 pub(crate) fn with_validator<T>(work: impl FnOnce(&mut Validator) -> T) -> T {
-    VALIDATOR.with_borrow_mut(work)
+    let idle = IDLE.take();
+    let mut validator =
+        idle.unwrap_or_else(|| Box::new(Validator::new(Limits::default(), kernels())));
+    let result = work(&mut validator);
+    IDLE.set(Some(validator));
+    result
 }
 
 /// Whether a decision takes less than a microsecond, so that keeping the GIL is cheaper: few bytes,

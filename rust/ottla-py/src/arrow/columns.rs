@@ -5,6 +5,7 @@
 
 use crate::arrow::stream::stream_capsule;
 use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::calls::{attached, detached};
 use crate::check::with_checker;
 use crate::errors::to_python;
 use arrow_array::{ArrayRef, RecordBatch};
@@ -57,13 +58,13 @@ pub(crate) fn read_columns(
     Ok(Columns { source: source.unbind(), numbers, arrow })
 }
 
-fn detached<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Send) -> T {
-    if bytes.len() < DETACH_BYTES { work() } else { py.detach(work) }
+fn called<T: Send>(py: Python<'_>, bytes: &[u8], work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if bytes.len() < DETACH_BYTES { attached(py, work) } else { detached(py, work) }
 }
 
 fn read_inflated(py: Python<'_>, bytes: &[u8]) -> PyResult<Arc<InflatedNumbers>> {
     let read =
-        detached(py, bytes, || with_checker(Level::Decode, |checker| read_numbers(checker, bytes)));
+        called(py, bytes, || with_checker(Level::Decode, |checker| read_numbers(checker, bytes)))?;
     let InflatedColumns { columns, inflated } = read.map_err(|error| to_python(py, &error))?;
     Ok(Arc::new(InflatedNumbers { numbers: columns, inflated }))
 }
@@ -182,10 +183,10 @@ impl Columns {
 
 fn read_arrow(py: Python<'_>, source: &Bound<'_, PyBytes>) -> PyResult<RecordBatch> {
     let bytes = source.as_bytes();
-    let read = detached(py, bytes, || {
+    let read = called(py, bytes, || {
         let read = with_checker(Level::Decode, |checker| read_views(checker, bytes))?;
         Ok((read.columns.finish(), read.inflated))
-    });
+    })?;
     let (columns, inflated) = read.map_err(|error| to_python(py, &error))?;
     let backed = PyBackedBytes::from(source.clone());
     arrow_batch(&columns, backed, inflated)

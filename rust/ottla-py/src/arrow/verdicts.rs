@@ -1,5 +1,6 @@
 //! A leader's verdicts on a column of record sets, as Arrow columns, without a Python object a row.
 
+use crate::calls::detached;
 use crate::numpy_columns::contiguous;
 use crate::request_options::{Integer, RequestOptions, origin_of};
 use crate::segment_table::TableBatch;
@@ -118,7 +119,7 @@ pub(crate) fn validate_column(
             Err(error) => SetRow::Unjudged(format!("nothing was judged: {}", error.value(py))),
         });
     }
-    let verdicts = py.detach(|| with_validator(|validator| judge(&rows, validator)));
+    let verdicts = detached(py, || with_validator(|validator| judge(&rows, validator)))?;
     verdicts.map(TableBatch::new).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
