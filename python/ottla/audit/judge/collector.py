@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding
 from ottla.audit.judge import side_files
+from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.judge import ENGINE_TABLES
 from ottla.audit.judge.near import near_names, near_paths
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
@@ -116,7 +117,7 @@ class Collector:
 
     def outcome(self) -> Outcome:
         """Returns the results of all logs, in order. Called once, after the last is added."""
-        self._findings += self._directory_findings()
+        self._findings += bounded(self._directory_findings())
         self._findings += self._compared
         tables: dict[str, TableRows] = {
             name: PackedRows(self._packed, name) for name in ENGINE_TABLES
