@@ -52,9 +52,10 @@ impl Arena {
     }
 
     /// A payload was refused beyond the bound, and the next one may be. Fresh pages for each would
-    /// take longer than inflating, so they are kept until as much was inflated of others.
+    /// take longer than inflating, also where each follows on a sound one of the same size, so they
+    /// are kept until twice as much was inflated of others.
     pub(super) fn refused(&mut self) {
-        self.kept_for = self.bytes.len();
+        self.kept_for = self.bytes.len().saturating_mul(2);
     }
 
     /// Notes what stops some clients in the payload that is inflated.
