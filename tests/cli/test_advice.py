@@ -30,8 +30,8 @@ def test_a_copy_is_fetched_again_only_once_another_broker_leads_the_partition(
 ) -> None:
     named = broken_copies(tmp_path, everywhere="orders-0", only_b="orders-1")
     text = " ".join(run("audit", *named).out.split())
-    what = text.index("a and c have offsets 3 to 5. Stop the broker of b/orders-1.")
-    leads = text.index("Once another one leads the partition, move the directory", what)
+    what = text.index("a and c have offsets 3 to 5. Stop the broker of this copy.")
+    leads = text.index("Once another one leads the partition, move b/orders-1 out", what)
     assert text.index("$ kafka-topics.sh --bootstrap-server HOST:9092 --describe", leads)
 
 
@@ -82,3 +82,20 @@ def test_find_hanging_comes_before_abort_and_an_old_broker_gets_no_new_command(
     find = next(n for n, line in enumerate(lines) if f" find-hanging {place}" in line)
     assert f" abort {place} --start-offset 6" in lines[find + 1]
     assert "forceTerminateTransaction" not in out
+
+
+@pytest.mark.shared
+def test_a_deed_that_is_the_only_one_forgets_nobody(run: Run, shared: Path) -> None:
+    (case,) = (shared / "damage" / "cases").glob("133-*")
+    text = " ".join(run("audit", case / "log").out.split())
+    assert "Nothing better was found than to do nothing: no readable record is lost" in text
+    assert "forgets" not in text
+
+
+def test_a_copy_that_is_only_behind_stays_where_it_is_and_follows(run: Run, tmp_path: Path) -> None:
+    paths = [write_log_directory(tmp_path / name) for name in ("a", "b")]
+    for file in (paths[0] / "orders-1").glob(f"{12:020}.*"):
+        file.unlink()
+    text = " ".join(run("audit", *paths).out.split())
+    assert "starts, see that b leads the partition: as a follower this copy fetches" in text
+    assert "move a/orders-1" not in text

@@ -42,6 +42,12 @@ class Copies:
     def __init__(self, result: AuditResult) -> None:
         self._base = result.directory
         self._rows: dict[tuple[Any, Any], list[Mapping[str, Any]]] = defaultdict(list)
+        self._names = {
+            os.path.dirname(finding["file"]): str(finding["replica"])
+            for finding in result.findings
+            if finding["replica"] is not None and finding["file"] is not None
+        }
+        """Copies by their directory, as far as they have a finding as such."""
         for row in result.differences:
             if row["kind"] not in LAWFUL:
                 self._rows[row["topic"], row["partition"]].append(row)
@@ -73,15 +79,22 @@ class Copies:
                 " before any broker starts."
             )
             return Cure(is_whole=False, lines=[*[*said][:RANGES_SHOWN], none])
+        look = f"$ kafka-topics.sh --bootstrap-server {HOST} --describe --topic"
+        look = f"{look} {shlex.quote(topic or '')}"
+        if all(row["kind"] == "behind" for row in lacked):
+            lead = (
+                f"{_said(whole, lacked)} Before the broker of {directory} starts, see that"
+                f" {' or '.join(whole[:COPIES_SHOWN])} leads the partition: as a follower this copy"
+                " fetches what it lacks, as leader it has the others cut that off."
+            )
+            return Cure(is_whole=True, lines=[lead, look])
         fetch = (
-            f"{_said(whole, lacked)} Stop the broker of {directory}. Once another one leads the"
-            " partition, move the directory out of the log directory and start the broker: it"
+            f"{_said(whole, lacked)} Stop the broker of this copy. Once another one leads the"
+            f" partition, move {directory} out of the log directory and start the broker: it"
             " fetches the partition from there. Without another leader its empty log becomes"
             " everybody's."
         )
-        look = f"$ kafka-topics.sh --bootstrap-server {HOST} --describe --topic"
-        lines = [*self._only(here, rows), fetch, f"{look} {shlex.quote(topic or '')}"]
-        return Cure(is_whole=True, lines=lines)
+        return Cure(is_whole=True, lines=[*self._only(here, rows), fetch, look])
 
     def are_compared(self, topic: str | None, partition: int | None) -> bool:
         """Whether copies of a partition differ, or lack the same."""
@@ -98,6 +111,8 @@ class Copies:
 
     def _name_of(self, directory: str, rows: Sequence[Mapping[str, Any]]) -> str | None:
         """The name of the copy in a directory."""
+        if directory in self._names:
+            return self._names[directory]
         for row in rows:
             for name, file in zip(row["replicas"], row["files"], strict=True):
                 if file is not None and os.path.dirname(file) == directory:

@@ -119,7 +119,7 @@ def _of_log_directory(
     best = deeds[0]
     yield from _save(path, best, cures.stems)
     if len(deeds) == 1:
-        yield f"Nothing better was found than to do nothing: {price_of(best)}."
+        yield f"Nothing better was found than to do nothing: {price_of(best, deeds)}."
     else:
         yield "What was tried, the best first; the broker must be stopped:"
         for number, deed in enumerate(deeds[:DEEDS_SHOWN], 1):
@@ -139,8 +139,8 @@ def _save(path: str, best: Deed, stems: set[str]) -> Iterator[str]:
         return
     is_local = store_of(os.fsencode(path)) is None
     yield (
-        "Save the readable records first, because whatever is done costs some of them"
-        + (" (COPY is a directory elsewhere):" if is_local else ":")
+        "First save the readable records: every deed costs some"
+        + (" (COPY is elsewhere):" if is_local else ":")
     )
     if len(losing) > PARTITIONS_SHOWN:
         stem = _unused(os.path.basename(path) or "log", stems)
@@ -212,7 +212,7 @@ def _forgotten(prices: Sequence[PartitionPrice], others: Sequence[Deed]) -> int:
         for price in deed.partitions:
             most[_name(price)] = max(most.get(_name(price), 0), price.producers or 0)
     return sum(
-        most.get(_name(price), 0) - (price.producers or 0)
+        max(most.get(_name(price), 0) - price.producers, 0)
         for price in prices
         if price.as_expected.opens and not price.as_expected.gone and price.producers is not None
     )

@@ -14,7 +14,7 @@ from ottla.audit.catalogue.explain import offset_after
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.copies import Copies
 from ottla.logs.names import LOG_START_OFFSETS, display
-from ottla.words import listed, offsets
+from ottla.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,25 +128,20 @@ class Remedies:
             " from another replica first."
         )
 
-    def _checkpoint(self, finding: Mapping[str, Any]) -> str:
+    def _checkpoint(self, finding: Mapping[str, Any]) -> str | None:
         """What to do where a log ends before an offset that its broker has noted."""
         above, file = os.path.split(finding["file"])
         partition = f"{finding['topic']}-{finding['partition']}"
         if file == display(LOG_START_OFFSETS):
             return (
-                f"The next start deletes every segment of {partition}. If nobody has deleted these"
-                f" records, the file is wrong: stop the broker, copy {partition}, and correct its"
-                " line to the base offset of its first segment."
+                f"The next start deletes every segment of {partition}: stop the broker and copy"
+                " the directory first."
             )
-        directory = os.path.join(above, partition)
         place = finding["topic"], finding["partition"], finding["first_offset"]
-        if cure := self._copies.cure(directory, *place):
-            return " ".join(line for line in cure.lines if not line.startswith("$"))
-        lost = offsets(finding["first_offset"], finding["last_offset"])
-        return (
-            f"Look for a replica that has {lost} before this broker starts, and have that one lead"
-            " the partition: followers cut off what their leader does not have."
-        )
+        cure = self._copies.cure(os.path.join(above, partition), *place)
+        if cure is None:
+            return None
+        return " ".join(line for line in cure.lines if not line.startswith("$"))
 
     def _tail(self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool) -> str:
         directory, file = os.path.split(finding["file"])
