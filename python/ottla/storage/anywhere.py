@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.storage.files import LOCAL, LocalFiles
 from ottla.storage.paths import full_path, store_of
+from ottla.storage.secrets import StorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ class AnyFiles:
         *,
         within: Sequence[bytes] | None = None,
     ) -> None:
-        self._storage_options = dict(storage_options or {})
+        self._storage_options = StorageOptions(storage_options or {})
         self._within = None if within is None else tuple(within)
         self._local = LOCAL if within is None else LocalFiles(within)
         self._stores: dict[bytes, ObjectFiles] = {}
@@ -77,6 +78,12 @@ class AnyFiles:
 
 def _any_files(storage_options: Mapping[str, str], within: Sequence[bytes] | None) -> AnyFiles:
     return AnyFiles(storage_options, within=within)
+
+
+def again(place: Place, files: Files) -> Place:
+    """Returns the same file, read as `files` read it: with their settings of stores."""
+    path = getattr(place, "path", None)
+    return place if path is None else files.place(path, place.size)
 
 
 def files_within(

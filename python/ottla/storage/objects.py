@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.errors import MissingDependencyError, StorageError
 from ottla.storage.files import Entry
 from ottla.storage.readahead import ReadAhead
+from ottla.storage.secrets import StorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,11 +72,11 @@ class ObjectFiles:
 
     def __init__(self, root: bytes, storage_options: Mapping[str, str] | None = None) -> None:
         self.root = root
-        self._storage_options = dict(storage_options or {})
+        self._storage_options = StorageOptions(storage_options or {})
         self._store: Any = None
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[ObjectFiles], tuple[bytes, dict[str, str]]]:
+    def __reduce__(self) -> tuple[type[ObjectFiles], tuple[bytes, StorageOptions]]:
         return ObjectFiles, (self.root, self._storage_options)
 
     def __eq__(self, other: object) -> bool:

@@ -5,10 +5,11 @@ A request is data, executed by a thread of this process or by a task of a cluste
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ottla import _engine
+from ottla.storage import again
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +47,16 @@ class ScanRequest:
     time_index: Place | None
     level: str
     now_ms: int
+
+    def read_by(self, files: Files) -> ScanRequest:
+        """Returns the same request with these files, and so with their settings of stores."""
+        offset_index, time_index = self.offset_index, self.time_index
+        return replace(
+            self,
+            place=again(self.place, files),
+            offset_index=None if offset_index is None else again(offset_index, files),
+            time_index=None if time_index is None else again(time_index, files),
+        )
 
     def open(self) -> Segment:
         """Opens the segment.

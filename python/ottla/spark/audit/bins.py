@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.run.scan import ScanRequest, scan_request
 from ottla.spark.work.packing import group_items
+from ottla.storage import sending_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.audit.plan.copies import Copies
     from ottla.audit.plan.plan import Log, Plan, ScanTask
     from ottla.logs.inventory import Inventory
+    from ottla.storage import Files
 
 MAX_FILES = 2_000
 """Maximum number of files in a bin: opening them may take longer than reading them."""
@@ -61,6 +63,11 @@ class LogItem:
     requests: Mapping[int, ScanRequest]
     """Requests of the files that are split into ranges, by index."""
     copies: Copies | None
+
+    def read_by(self, files: Files) -> LogItem:
+        """Returns the item as it was sent; in a row, it has no secrets of stores."""
+        requests = {index: request.read_by(files) for index, request in self.requests.items()}
+        return replace(self, requests=requests)
 
 
 Bin = tuple[tuple[LogItem, ...], tuple[ScanItem, ...]]
@@ -125,7 +132,8 @@ class _Packer:
             new = dict.fromkeys(item.log for item in group if item.log not in described)
             described.update(new)
             logs = tuple(self._log_item(log) for log in new)
-            data = pickle.dumps((logs, tuple(group)), protocol=5)
+            with sending_secrets():
+                data = pickle.dumps((logs, tuple(group)), protocol=5)
             bins.append((sum(map(_size_of, group)), zlib.compress(data, 1)))
         bins.sort(key=lambda entry: -entry[0])
         return Bins(tuple(data for _, data in bins))

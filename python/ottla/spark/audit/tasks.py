@@ -157,7 +157,7 @@ def judge_group(
     for row in rows:
         if row["kind"] == "log":
             # Pickled by `make_bins`, and passed through the chunk table.
-            items[row["log"]] = pickle.loads(row["data"])
+            items[row["log"]] = pickle.loads(row["data"]).read_by(inventory.files)
         else:
             by_log[row["log"]].append(row)
     copies = next((item.copies for item in items.values() if item.copies is not None), None)

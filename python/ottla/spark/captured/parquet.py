@@ -19,7 +19,7 @@ from ottla.spark.setup.jobs import job
 from ottla.spark.work.items import frame_of_work, rows_of_work
 from ottla.spark.work.kind import require_pyspark
 from ottla.spark.work.packing import TaskSize, group_items
-from ottla.storage import LocalPlace, files_of, full_path
+from ottla.storage import LocalPlace, StorageOptions, files_of, full_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -159,7 +159,8 @@ def _work(
         tuple(needed.index(index) for index in kept),
         tuple(names),
     )
-    return ReadTask(judge, tuple(types), tuple(types.values()), dict(storage_options or {}))
+    options = StorageOptions(storage_options or {})
+    return ReadTask(judge, tuple(types), tuple(types.values()), options)
 
 
 def _reject_expressions(options: Mapping[str, Any]) -> None:

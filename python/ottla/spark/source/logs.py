@@ -13,6 +13,7 @@ from ottla.audit.run.threads import ThreadRunner
 from ottla.logs.names import INTERNAL_TOPICS
 from ottla.spark.source.pieces import OPENING_BYTES
 from ottla.spark.work.packing import group_items
+from ottla.storage import AnyFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +48,11 @@ class LogsTask:
 
     def rows(self, request: Request) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of the table."""
-        runner = ThreadRunner(self.plan, level=request.level, threads=1)
+        inventory = self.plan.inventory
+        # Spark sends tasks by itself, without secrets of stores.
+        files = AnyFiles(request.storage_options)
+        plan = replace(self.plan, inventory=replace(inventory, files=files))
+        runner = ThreadRunner(plan, level=request.level, threads=1)
         result = run_part(runner, level=request.level)
         for chunk in getattr(result, request.table).chunks():
             yield from _arrow_batches(request, chunk)

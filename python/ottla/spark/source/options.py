@@ -12,6 +12,7 @@ from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from ottla.spark.work.schema import SQL_TYPES
 from ottla.spark.work.schema import schema_of as sql_schema
+from ottla.storage import StorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,7 +107,7 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         partition_bytes=_number(given, "partition_bytes", MIN_TASK_BYTES),
         fail_on_data_loss=_bool(given, "fail_on_data_loss", default=True),
         max_bytes_per_trigger=_number(given, "max_bytes_per_trigger", 1),
-        storage_options=storage_options,
+        storage_options=StorageOptions(storage_options),
     )
     if schema is not None:
         _check_types(request, schema)
@@ -139,7 +140,7 @@ def request_for(
         partition_bytes=partition_bytes,
         fail_on_data_loss=True,
         max_bytes_per_trigger=None,
-        storage_options=storage_options,
+        storage_options=StorageOptions(storage_options),
     )
 
 

@@ -12,6 +12,7 @@ from ottla.logs.segment import first_batch, segment_cuts, segment_table
 from ottla.spark.source.filters import Bounds, PushedFilters
 from ottla.spark.source.options import check_inputs
 from ottla.spark.work.packing import group_items
+from ottla.storage import AnyFiles, again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +68,10 @@ class PiecesTask:
         Raises:
             SparkError: a file cannot be read, and `fail_on_data_loss` is true.
         """
-        for piece in self.pieces:
+        files = AnyFiles(request.storage_options)
+        for sent in self.pieces:
+            # Spark sends pieces by itself, without secrets of stores.
+            piece = sent._replace(place=again(sent.place, files))
             try:
                 yield from piece_rows(piece, request, self.bounds)
             except OSError as error:

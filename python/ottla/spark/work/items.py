@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
+from ottla.storage import sending_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +41,8 @@ def frame_of_work(
         items: one for each task; any objects that can be pickled.
         columns: names and types of the rows.
     """
-    packed = [zlib.compress(pickle.dumps(item, protocol=5), 1) for item in items]
+    with sending_secrets():
+        packed = [zlib.compress(pickle.dumps(item, protocol=5), 1) for item in items]
     numbers = spark.range(0, len(packed), 1, max(1, len(packed)))
     return map_in_arrow(numbers, run_in_worker(target, (shared, packed)), columns)
 

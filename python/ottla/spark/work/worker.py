@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import __version__
 from ottla.errors import MissingDependencyError
+from ottla.storage import sending_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,7 +156,8 @@ def _load(target: str, payload: object) -> Callable[[], Callable[[Any], Any]]:
     """Returns a function that loads, in a worker, the function to run there."""
     find = find_ottla()
     # As bytes: unpickling objects of Ottla imports it, which works only after `find`.
-    pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
+    with sending_secrets():
+        pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
     module, _, name = target.partition(":")
 
     def load() -> Callable[[Any], Any]:
@@ -194,7 +196,8 @@ def by_value(target: str, arguments: tuple[object, ...]) -> tuple[object, ...]:
         arguments: arguments of the class; any objects that can be pickled.
     """
     find = find_ottla()
-    pickled = pickle.dumps(arguments, protocol=5)
+    with sending_secrets():
+        pickled = pickle.dumps(arguments, protocol=5)
 
     def make(target: str, pickled: bytes) -> Any:
         import importlib
