@@ -223,12 +223,11 @@ def audit(
     """  # noqa: D301 - click's mark of lines to keep
     if not paths and not replicas:
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
-    by_replica = _paths_by_replica(replicas)
-    _check_output(output, [*paths, *chain(*by_replica.values())], records=records)
+    _check_output(output, paths, replicas, records=records)
     options: _AuditOptions = {
         "topics": topics,
         "level": level,
-        "replicas": by_replica,
+        "replicas": _paths_by_replica(replicas),
         "topic_configs": topic_configs,
         "storage_options": storage_options,
         "follow_links": follow_links,
@@ -249,8 +248,7 @@ def audit(
                 **options,
             )
     result = result.select(severity=severity, ignore=ignore, baseline=baseline)
-    if output is not None:
-        _save(result, output, records=records)
+    _save(result, output, records=records)
     _print(result, form, is_complete=is_complete)
     return result.exit_code
 
@@ -288,7 +286,9 @@ def _paths_by_replica(replicas: tuple[str, ...]) -> dict[str, list[str]]:
     return paths
 
 
-def _check_output(output: str | None, sources: Sequence[str], *, records: bool) -> None:
+def _check_output(
+    output: str | None, paths: Sequence[str], replicas: tuple[str, ...], *, records: bool
+) -> None:
     """Checks the target before hours of reading, not after them."""
     from ottla.errors import StorageError
     from ottla.logs.output import check_output
@@ -300,14 +300,16 @@ def _check_output(output: str | None, sources: Sequence[str], *, records: bool) 
         return
     try:
         check_target(output)
-        check_output(output, sources)
+        check_output(output, [*paths, *chain(*_paths_by_replica(replicas).values())])
     except StorageError:
         raise
     except (FileExistsError, ValueError) as error:
         raise click.BadParameter(str(error), param_hint="--output") from error
 
 
-def _save(result: AuditResult, output: str, *, records: bool) -> None:
+def _save(result: AuditResult, output: str | None, *, records: bool) -> None:
+    if output is None:
+        return
     from ottla.audit.result.result import save
     from ottla.audit.result.save import Format, check_parquet
     from ottla.errors import MissingDependencyError

@@ -96,7 +96,7 @@ catalogue! {
         joins: Nothing,
         meaning: "A segment ends in the middle of a batch.",
         causes: "Active segment: the broker was killed while it was writing, or is still writing. Closed segment: the file was cut short by a full disk or an incomplete copy.",
-        action: "Active segment after a kill: nothing, the next start removes the partial batch. Closed segment: restore it from another replica before any restart.",
+        action: "Active segment after a kill, as info: nothing, the next start removes the partial batch. As an error: records were behind it; compare the end of the log with another replica before the broker starts. Closed segment: restore it from another replica before any restart.",
         kafka: "LogSegment.recover; LogLoader.recoverSegment",
     }
     GarbageTail {
@@ -109,7 +109,7 @@ catalogue! {
         joins: Nothing,
         meaning: "The bytes after the last batch of a segment are neither a batch nor zeros.",
         causes: "A torn page after an unclean stop, or foreign bytes appended to the file.",
-        action: "Active segment after an unclean stop: nothing, recovery removes them. After a clean stop the broker may refuse to start: the report of ottla audit says what was tried, and what it costs.",
+        action: "Active segment after an unclean stop, as info: nothing, recovery removes them. As an error: records were there; compare the end of the log with another replica before the broker starts, since the start removes these bytes. After a clean stop the broker may refuse to start: the report of ottla audit says what was tried, and what it costs.",
         kafka: "LogSegment.recover; a clean start raises CorruptRecordException here",
     }
     ZeroTail {
@@ -122,7 +122,7 @@ catalogue! {
         joins: Nothing,
         meaning: "A segment ends with zeros after its last batch.",
         causes: "The file was preallocated (preallocate=true), or extents were allocated but not written before a crash.",
-        action: "Active segment: nothing. Closed segment: no record is lost, but a recovery that reaches it deletes every later segment: restore the segment from another replica.",
+        action: "Active segment, as info: nothing. As an error: records were there; compare the end of the log with another replica before the broker starts. Closed segment: no record is lost, but a recovery that reaches it deletes every later segment: restore the segment from another replica.",
         kafka: "FileRecords.open with preallocate; LogLoader.recoverLog",
     }
     MagicFault {
