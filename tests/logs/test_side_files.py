@@ -27,7 +27,7 @@ def test_an_empty_checkpoint_has_no_entries() -> None:
         (b"0\n", "line 2 is no count"),
         (b"0\nmany\n", "line 2 is no count"),
         (b"0\n2\norders 0 1\n", "the count is wrong"),
-        (b"0\n1\norders 0\n", "line 3"),
+        (b"0\n1\norders 0\n", "line 3 is not `topic partition offset`"),
         (b"0\n1\norders 0 x\n", "line 3 holds no number"),
         (b"0\n1\norders 0 99999999999999999999\n", "line 3 holds no number"),
         (b"0\n1\norders 0 " + b"9" * 5000, "line 3 holds no number"),

@@ -223,7 +223,7 @@ def _first_step(
     event = grave[0]
     head = heads[event["event"]]
     if event["good_replicas"] and (cure := remedies.cure(head)):
-        return cure
+        return cure[0].lower() + cure[1:]
     text = _of_copies(result, event) or remedies.of(head)
     if text is None or text == SEE_NEXT_START:
         text = event["action"]

@@ -57,9 +57,9 @@ def first_step(result: AuditResult) -> str | None:
             if cures.of(log_directory, price) is not None:
                 return f"do not start the broker: another copy has what {_name(price)} lacks."
         if _losing(deeds[0]):
-            return "do not start the broker; save the records that can be read."
+            return "before the broker starts, save the records that can be read."
         if deeds[0].operations:
-            return f"do not start the broker; {_lower(what_to_do(deeds[0].operations))}."
+            return f"before the broker starts, {_lower(what_to_do(deeds[0].operations))}."
         return "nothing is better than the next start itself."
     return None
 

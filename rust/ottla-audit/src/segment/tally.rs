@@ -528,8 +528,9 @@ impl<'a> Tally<'a> {
         let left_out = self.scan.producers.left_out();
         if left_out > 0 {
             let message = format!(
-                "{} of producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked",
-                words::count(left_out, "batch")
+                "{} {} to producers beyond the first {MAX_PRODUCERS}: their sequences and transactions were not checked",
+                words::count(left_out, "batch"),
+                if left_out == 1 { "belongs" } else { "belong" }
             );
             let finding = Finding::new(FindingKind::LimitExceeded, message);
             self.push(finding.values(format!("at most {MAX_PRODUCERS} producers"), "more"));

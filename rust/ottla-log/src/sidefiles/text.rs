@@ -66,7 +66,7 @@ impl fmt::Display for TextError {
             TextFault::VersionMissing => f.write_str("no version"),
             TextFault::CountMissing | TextFault::Count => write!(f, "line {line} is no count"),
             TextFault::WrongCount => f.write_str("the count is wrong"),
-            TextFault::Entry => write!(f, "line {line}"),
+            TextFault::Entry => write!(f, "line {line} is not `{}`", self.expected),
             TextFault::Number => write!(f, "line {line} holds no number"),
             TextFault::Order => write!(f, "line {line} does not increase"),
             TextFault::TopicId => f.write_str("no topic id"),
