@@ -65,28 +65,39 @@ unsafe fn skip_header_part<const NULLABLE: bool>(
     Some(after + 1 + ((first & 0x7f | second << 7) >> 1))
 }
 
-/// Whether the key of a header is ASCII. It begins with its length at `position` and ends at `end`.
+/// Whether the bytes from `position` to `end` are ASCII, at least 16: as the headers of a record are as
+/// a rule, with their lengths.
 ///
 /// # Safety
-/// `position` is below `end`, and the bytes of `data` before `end` are readable.
+/// The bytes of `data` before `end` are readable.
 #[inline(always)]
 unsafe fn is_ascii(data: *const u8, position: usize, end: usize) -> bool {
-    // SAFETY: the caller promises the bytes before `end`.
-    let is_long = unsafe { *data.add(position) } >= 0x80;
-    // The last byte of a length is below 0x80, as those of the key must be.
-    let mut next = position + usize::from(is_long);
-    let mut bits = 0;
-    while next + 8 <= end {
-        // SAFETY: as above.
-        bits |= unsafe { load8(data.add(next)) };
-        next += 8;
+    if end - position < 16 {
+        return false;
     }
-    while next < end {
-        // SAFETY: as above.
-        bits |= u64::from(unsafe { *data.add(next) });
-        next += 1;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE2 is part of x86-64; every load ends at `end` at the latest.
+    unsafe {
+        use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128};
+        let mut bits = _mm_loadu_si128(data.add(end - 16).cast());
+        let mut next = position;
+        while next + 16 < end {
+            bits = _mm_or_si128(bits, _mm_loadu_si128(data.add(next).cast()));
+            next += 16;
+        }
+        _mm_movemask_epi8(bits) == 0
     }
-    bits & 0x8080_8080_8080_8080 == 0
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: every load ends at `end` at the latest.
+    unsafe {
+        let mut bits = load8(data.add(end - 8));
+        let mut next = position;
+        while next + 8 < end {
+            bits |= load8(data.add(next));
+            next += 8;
+        }
+        bits & CONTINUES == 0
+    }
 }
 
 /// Whether the header count at `position` and the headers behind it end exactly at `end`, and
@@ -107,10 +118,6 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
         let Some(value) = (unsafe { skip_header_part::<false>(data, next, end) }) else {
             return false;
         };
-        // SAFETY: `next` is below `end`, since a key begins there, and `value` is checked first.
-        if value > end || !unsafe { is_ascii(data, next, value) } {
-            return false;
-        }
         // SAFETY: as above.
         let Some(after) = (unsafe { skip_header_part::<true>(data, value, end) }) else {
             return false;
@@ -118,6 +125,33 @@ unsafe fn headers_end_at(data: *const u8, position: usize, end: usize) -> bool {
         next = after;
     }
     next == end
+}
+
+/// Whether the keys of headers are UTF-8: some clients cannot read the others.
+///
+/// # Safety
+/// [`headers_end_at`] accepts the headers.
+#[cold]
+#[inline(never)]
+unsafe fn has_text_keys(data: *const u8, position: usize, end: usize) -> bool {
+    // SAFETY: the headers lie before `end`, and begin with their count, in one byte.
+    let count = unsafe { *data.add(position) } >> 1;
+    let mut next = position + 1;
+    for _ in 0..count {
+        // SAFETY: a key begins below `end`, with a length of one or two bytes.
+        let from = next + 1 + usize::from(unsafe { *data.add(next) } >= 0x80);
+        // SAFETY: as above; what follows was accepted.
+        let Some(value) = (unsafe { skip_header_part::<false>(data, next, end) }) else {
+            return false;
+        };
+        // SAFETY: the key ends where its value begins, before `end`.
+        let key = unsafe { std::slice::from_raw_parts(data.add(from), value - from) };
+        // SAFETY: as above.
+        let after = unsafe { skip_header_part::<true>(data, value, end) };
+        let (Ok(_), Some(after)) = (std::str::from_utf8(key), after) else { return false };
+        next = after;
+    }
+    true
 }
 
 /// [`CONTINUES`] and [`PAYLOAD`], hidden from the optimiser, which would load them into registers again
@@ -216,7 +250,10 @@ unsafe fn ends_with_headers(data: *const u8, position: usize, record_end: usize)
         unsafe { *data.add(position) == 0 }
     } else {
         // SAFETY: `position` is inside the record.
-        position < record_end && unsafe { headers_end_at(data, position, record_end) }
+        position < record_end
+            && unsafe { headers_end_at(data, position, record_end) }
+            && (unsafe { is_ascii(data, position, record_end) }
+                || unsafe { has_text_keys(data, position, record_end) })
     }
 }
 
