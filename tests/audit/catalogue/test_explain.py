@@ -129,6 +129,42 @@ def test_commands_are_those_that_the_brokers_have_as_far_as_that_is_known() -> N
     assert [find, abort] == transaction_commands(hanging)[:2]
 
 
+HOSTILE = "it's; rm -rf $HOME"
+
+
+@pytest.mark.parametrize("state", ["open", "hanging"])
+def test_a_topic_in_a_command_is_one_word_of_the_shell(state: str) -> None:
+    transaction = {
+        "topic": HOSTILE,
+        "partition": 3,
+        "state": state,
+        "first_offset": 12,
+        "producer_id": 7,
+        "producer_epoch": 2,
+        "coordinator_epoch": 0,
+    }
+    lines = [line for line in transaction_commands(transaction) if not line.startswith("#")]
+    assert len(lines) == (1 if state == "open" else 3)
+    for line in lines:
+        words = shlex.split(line)
+        assert words[words.index("--topic") + 1] == HOSTILE
+        assert words[words.index("--partition") + 1] == "3"
+
+
+def test_a_transactional_id_in_a_command_is_one_word_of_the_shell() -> None:
+    lines = [line for line in force_commands(HOSTILE) if not line.startswith("#")]
+    assert [shlex.split(line)[-1] for line in lines] == [HOSTILE] * len(lines)
+    assert lines
+
+
+def test_consumers_go_on_behind_a_faulty_batch_at_the_offset_after_its_last() -> None:
+    faulty = finding("record-fault", severity="error", first_offset=12, last_offset=14)
+    assert offset_after(faulty) == 15
+    assert offset_after({**faulty, "next_good_offset": 20}) == 20
+    assert offset_after({**faulty, "severity": "warning"}) is None
+    assert offset_after({**faulty, "last_offset": None}) is None
+
+
 def test_no_command_of_a_finding_gives_records_up() -> None:
     damaged = finding("damaged-range", severity="error", next_good_offset=15)
     assert commands(damaged, None) == []

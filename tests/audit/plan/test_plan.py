@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ottla
 from ottla.audit.plan.plan import Plan, make_plan
 from ottla.logs.listing import take_inventory
 from support.logs import segment, segment_name, write_log_directory, write_partition
@@ -29,6 +30,18 @@ def test_the_segments_of_a_partition_make_one_log(tmp_path: Path) -> None:
     assert [f.base_offset for f in log.files] == [0, 3, 6]
     by_offset = {t.base_offset: (t.next_base_offset, t.is_active) for t in plan.tasks}
     assert by_offset == {0: (3, False), 3: (6, False), 6: (None, True)}
+
+
+def test_two_files_of_one_base_offset_are_one_log_that_repeats_itself(tmp_path: Path) -> None:
+    partition = write_partition(
+        tmp_path / "orders-0", {0: segment(1), 3: segment(1, base_offset=3)}
+    )
+    (partition / "0.log").write_bytes(segment(1))
+    (log,) = plan_of(partition).logs
+    assert [f.base_offset for f in log.files] == [0, 0, 3]
+    assert log.is_whole
+    repeats = [f for f in ottla.audit(partition).findings if f["name"] == "offset-repeat"]
+    assert [(f["first_offset"], f["last_offset"]) for f in repeats] == [(0, 2)]
 
 
 def test_named_segments_make_one_log_only_where_they_follow_each_other(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Files cut into ranges that threads share: the result never depends on it."""
 
+import importlib
 import os
 import pickle
 import threading
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from ottla.audit.judge.collector import Outcome
 from ottla.audit.pipeline import carry_out
 from ottla.audit.plan.plan import ENDLESS, make_plan
 from ottla.audit.result.result import make_result
+from ottla.audit.run.scan import scan_request
 from ottla.audit.run.threads import ThreadRunner
 from ottla.logs.listing import take_inventory
 from support.logs import TIMESTAMP, segment, segment_name, write_log_directory, write_partition
@@ -112,6 +115,53 @@ def test_ranges_are_held_to_the_bound_of_all_threads_together(large: Path) -> No
     size = (large / segment_name(0)).stat().st_size
     outcome = run(large, threads=4, split_bytes=1 << 18, max_mb_per_s=10.0)
     assert outcome.elapsed_s >= size / 10e6
+
+
+class HeldBack:
+    """A segment whose first range arrives once no other has begun for a while."""
+
+    def __init__(self, opened: Segment) -> None:
+        self.opened = opened
+        self.begun: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.opened, name)
+
+    def scan_range(self, start: int, stop: int, **options: Any) -> Chunk:
+        if start:
+            self.begun.append(start)
+        else:
+            seen = -1
+            while seen < len(self.begun):
+                seen = len(self.begun)
+                time.sleep(0.5)
+            self.ahead = seen
+        return self.opened.scan_range(start, stop, **options)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_ranges_wait_for_the_one_to_the_left_of_them(
+    large: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[HeldBack] = []
+
+    class Request:
+        def __init__(self, request: Any) -> None:
+            self.request = request
+
+        def open(self) -> HeldBack:
+            held.append(HeldBack(self.request.open()))
+            return held[-1]
+
+    threads_module = importlib.import_module("ottla.audit.run.threads")
+    monkeypatch.setattr(
+        threads_module, "scan_request", lambda *args, **kw: Request(scan_request(*args, **kw))
+    )
+    outcome = run(large, threads=threads, split_bytes=1 << 16)
+    assert len(outcome.files) == 1
+    (segment_in_ranges,) = held
+    assert len(segment_in_ranges.begun) > 30
+    assert segment_in_ranges.ahead <= 2 * threads
 
 
 def test_a_file_that_is_gone_is_unread_once(large: Path) -> None:

@@ -125,6 +125,32 @@ def test_offsets_of_an_unread_segment_are_not_said_to_be_missing(tmp_path: Path)
     assert names(outcome, partition.parent) == [("unreadable", "orders-0/00000000000000000012.log")]
 
 
+def test_a_log_of_which_a_segment_was_not_read_proves_nothing_about_its_end(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / "orders-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 20\n")
+    plan = plan_of(log_directory)
+    (log_directory / "orders-0" / segment_name(12)).unlink()
+    outcome = carry_out(ThreadRunner(plan, level="full", threads=1))
+    assert names(outcome, log_directory) == [("unreadable", "orders-0/00000000000000000012.log")]
+
+
+@pytest.mark.parametrize("split_bytes", [None, 1 << 16], ids=["whole", "ranges"])
+def test_progress_counts_the_bytes_of_files_that_cannot_be_read(
+    tmp_path: Path, split_bytes: int | None
+) -> None:
+    for name, count in (("orders-0", 300), ("orders-1", 200)):
+        write_partition(tmp_path / name, {0: segment(count, value_size=500)})
+    plan = make_plan(take_inventory([tmp_path]), split_bytes=split_bytes)
+    (tmp_path / "orders-0" / segment_name(0)).unlink()
+    told: list[tuple[int, int]] = []
+    runner = ThreadRunner(
+        plan, level="full", threads=2, progress=lambda *progress: told.append(progress)
+    )
+    outcome = carry_out(runner)
+    assert [finding.name for finding in outcome.findings] == ["unreadable"]
+    assert told[-1] == (plan.byte_count, plan.byte_count)
+
+
 def test_the_threads_are_as_many_as_the_cores_of_this_process() -> None:
     assert default_threads() == len(os.sched_getaffinity(0))
 

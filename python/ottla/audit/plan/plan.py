@@ -229,7 +229,7 @@ def _logs(partition: Partition) -> list[Log]:
     if live:
         runs.append([live[0]])
     for before, after in pairwise(live):
-        if partition.next_base_offset(before) in (after.base_offset, before.base_offset):
+        if after.base_offset in (before.base_offset, partition.next_base_offset(before)):
             runs[-1].append(after)
         else:
             runs.append([after])
@@ -237,7 +237,7 @@ def _logs(partition: Partition) -> list[Log]:
         Log(
             partition,
             tuple(run),
-            is_whole=len(run) == len(partition.live_base_offsets),
+            is_whole={f.base_offset for f in run} == set(partition.live_base_offsets),
             is_live=True,
         )
         for run in runs
