@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge import side_files
+from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.live import has_grown
 from ottla.audit.judge.merge import merge_request
 from ottla.audit.judge.packed import PackedLog, ScannedFile, pack_log
@@ -85,7 +86,7 @@ def judge_log(
     is_read = len(scans) == len(log.files)
     extent = _extent(merged) if log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
-        findings += side_files.check_partition(partition, extent, small)
+        findings += bounded(side_files.check_partition(partition, extent, small))
     files = {number: _scanned_file(scans[number]) for number in sorted(scans)}
     judged = JudgedLog(
         packed=pack_log(files, tables),

@@ -366,16 +366,16 @@ fn find_plausible(
     let stop = from.saturating_add(size).min(window.end());
     let mut at = from;
     while at < stop {
-        let head = window.hold(at, LOOK_BYTES);
-        let held = head.len();
-        if is_zero(head.get(..LOOK_BYTES).unwrap_or(head)) {
-            // A batch may begin with zeros before its first other byte.
-            let data = window.next_data(at).min(stop).saturating_sub(LOOK_BYTES as u64);
+        let held = window.held(at);
+        if is_zero(held.get(..LOOK_BYTES).unwrap_or(held)) {
+            // A batch may begin with zeros before its first other byte, which may be behind `stop`.
+            let data = window.next_data(at).saturating_sub(LOOK_BYTES as u64);
             if data > at {
                 at = data;
                 continue;
             }
         }
+        let held = window.hold(at, LOOK_BYTES).len();
         // A candidate is judged by lengths that may lie beyond what is held.
         let is_all = at.saturating_add(held as u64) >= window.end();
         let judged = held.saturating_sub(LOOK_BYTES).saturating_add(1);
