@@ -18,7 +18,7 @@ pub(super) struct ZstdStream<'p> {
     input: InBuffer<'p>,
     needs_input: bool,
     is_frame_done: bool,
-    /// Where a request is written to; no more than `limit` bytes.
+    /// Where a request is written to; its capacity is the size of the request, at most `limit`.
     room: Vec<u8>,
     limit: usize,
 }
@@ -50,8 +50,7 @@ impl<'p> ZstdStream<'p> {
                 self.is_frame_done = false;
             }
             before = Some(made);
-            let room = self.room.get_mut(..wanted).ok_or(Fault::TooLarge)?;
-            let mut output = OutBuffer::around_pos(room, made);
+            let mut output = OutBuffer::around_pos(&mut self.room, made);
             let hint = self.decoder.decompress_stream(&mut output, &mut self.input);
             let hint = hint.map_err(|_| Fault::Undecodable)?;
             made = output.pos();
@@ -69,9 +68,9 @@ impl<'p> ZstdStream<'p> {
 impl CodecStream for ZstdStream<'_> {
     fn read(&mut self, wanted: usize, out: &mut Vec<u8>) -> Result<Option<usize>, Fault> {
         let wanted = wanted.min(self.limit).max(1);
-        if self.room.len() < wanted {
-            // Fresh zeroed pages cost nothing until they are written.
-            self.room = vec![0; wanted];
+        if self.room.capacity() != wanted {
+            // A record may claim any length: what is not written to is not zeroed, either.
+            self.room = Vec::with_capacity(wanted);
         }
         loop {
             match self.read_once(wanted)? {
