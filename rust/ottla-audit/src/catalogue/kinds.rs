@@ -224,9 +224,9 @@ catalogue! {
         effects: [MovesBatches, MiscountsOffsets, ChangesBytes],
         trace_of: [],
         joins: Nothing,
-        meaning: "The CRC is right, but the codec is unknown or cannot decompress the payload.",
+        meaning: "The CRC is right, but the codec is unknown or Kafka's own consumer cannot decompress the payload.",
         causes: "Damage before the checksum was computed: a faulty producer, proxy or codec library.",
-        action: "Find the producer by its id. Consumers stop here and must seek past the batch; the log cleaner marks the partition as uncleanable.",
+        action: "Find the producer by its id. Java consumers stop here and must seek past the batch; those of other clients may read it, as they read lz4 blocks that inflate to nothing. The log cleaner marks the partition as uncleanable.",
         kafka: "CompressionType, Compression.wrapForInput; LogCleanerManager.uncleanablePartitions",
     }
     RecordFault {
@@ -354,7 +354,7 @@ catalogue! {
         effects: [],
         trace_of: [],
         joins: SamePartition,
-        meaning: "Something was not followed because it exceeds a limit of this program: a batch that was not decoded, producers, transactions or leader epochs beyond those that are tracked.",
+        meaning: "Something was not followed because it exceeds a limit of this program, which Kafka's own consumer does not have: a batch that was not decoded, producers, transactions or leader epochs beyond those that are tracked.",
         causes: "A very large batch or a payload made to inflate without end; or far more producers, aborted transactions or elections than brokers usually have in one partition.",
         action: "Read in the message what was not followed: nothing is known of it. If it is genuine, audit the segments one by one, or raise the limit.",
         kafka: "message.max.bytes limits what brokers accept; nothing limits what it inflates to",
