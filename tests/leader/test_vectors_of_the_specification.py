@@ -281,6 +281,7 @@ for codec in ("gzip", "lz4"):
             f"{codec} payload and {size} bytes of garbage",
             sent(codec=codec, squeezed=BLOCKS[codec] + b"x" * size),
             Accepted(),
+            Refused(87),
         )
 vector(
     "22",
@@ -309,7 +310,7 @@ for codec in CODECS[1:]:
         f"two {codec} streams",
         sent(codec=codec, squeezed=halves, count=4, max_timestamp=NOW + 3),
         Refused(87) if codec == "lz4" else Accepted(last=1003),
-        Refused(87, (2,)) if codec == "lz4" else None,
+        {"lz4": Refused(87, (2,)), "zstd": None}.get(codec, Refused(87)),
     )
     vector(
         "25",
@@ -685,6 +686,7 @@ vector(
     "a header key that is no text, value length -5",
     sent(varint(len(ODD)) + ODD, count=1),
     Accepted(last=1000),
+    Refused(87, (0,)),
 )
 ODD = b"\xff\0\0" + varint(-7) + varint(1) + b"v" + varint(0)
 vector(
@@ -692,6 +694,7 @@ vector(
     "record attributes 0xff, key length -7",
     sent(varint(len(ODD)) + ODD, count=1),
     Accepted(last=1000),
+    Refused(87, (0,)),
 )
 LONG = b"\0" + b"\x80" * 10 + b"\0" * 5
 vector(

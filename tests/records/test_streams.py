@@ -74,7 +74,9 @@ def test_a_block_of_nothing_between_records_is_read_over(codec: str) -> None:
     assert [r.value for r in ottla.read(data)] == [b"one", b"two"]
     ottla.check_batches(data, level="full")
     for profile in ("kafka", "strict"):
-        assert code_of(data, profile) == 0
+        # librdkafka stops at an empty gzip member and at a zstd block of nothing.
+        stops_clients = profile == "strict" and codec != "snappy"
+        assert code_of(data, profile) == (87 if stops_clients else 0)
         assert code_of(data, profile, compression_type="uncompressed") == 0
 
 

@@ -67,6 +67,7 @@ pub(crate) fn compressed<'a>(
         is_kept && info.record_count == Some(0) && !validation.is_strict(Difference::Undecodable);
     let parse = if is_kept && is_compressed { Parse::Skip } else { Parse::Full };
     let repaired;
+    let mut framing = None;
     let payload = match payload(info, records) {
         Ok(Payload::Compressed { codec, reading, bytes, .. }) if !is_unopened => {
             let is_skipped =
@@ -75,7 +76,7 @@ pub(crate) fn compressed<'a>(
             // Two calls, because the first borrows the codecs for as long as its bytes live.
             match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
                 Ok(_) => {
-                    validation.judge_framing(codecs.client_fault())?;
+                    framing = codecs.client_fault();
                     codecs.inflated()
                 }
                 Err(kind) => {
@@ -91,6 +92,7 @@ pub(crate) fn compressed<'a>(
     };
     let summary = judge_records(validation, info, payload, parse, is_compressed)?;
     validation.end_of_set()?;
+    validation.judge_framing(framing)?;
     if is_kept && summary.is_dense {
         return Ok(summary.kept_batch(validation.config, validation.request, records));
     }

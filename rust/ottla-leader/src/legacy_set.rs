@@ -103,12 +103,13 @@ pub(crate) fn wrapper<'a>(
 ) -> Decision<Accepted<'a>> {
     judge_batch(validation, info, info)?;
     let repaired;
+    let mut framing = None;
     let set = match payload(info, records) {
         Ok(Payload::Compressed { codec, reading, bytes, .. }) => {
             // Two calls, because the first borrows the codecs for as long as its bytes live.
             match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
                 Ok(_) => {
-                    validation.judge_framing(codecs.client_fault())?;
+                    framing = codecs.client_fault();
                     codecs.inflated()
                 }
                 Err(kind) => {
@@ -124,6 +125,7 @@ pub(crate) fn wrapper<'a>(
     let wrapper =
         Wrapper::open(info, set).map_err(|kind| validation.unreadable_legacy(kind, None))?;
     let summary = judge_inner_records(validation, &wrapper)?;
+    validation.judge_framing(framing)?;
     let (config, request) = (validation.config, validation.request);
     if is_kept && summary.is_dense {
         let mut set = records.to_vec();
