@@ -132,7 +132,11 @@ def _bare_read(directory: Path) -> float:
 
 
 def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
-    """Time an audit from the page cache against checking in memory and against bare reading."""
+    """Time an audit from the page cache against checking in memory and against bare reading.
+
+    Checking in memory is by one thread, ours and aiokafka's: it counts as often as the audit has
+    threads.
+    """
     data = generate(_SHAPE, 16 * MIB)
     with log_directory(size) as (directory, written):
         walls = _walls(
@@ -150,10 +154,11 @@ def audit_speed(size: int = 2 * GB, rounds: int = 5) -> Measure:
     share = speed / (in_memory * THREADS)
     return Measure(
         f"ottla audit --level full, {written / GB:.1f} GB in the page cache, {THREADS} threads",
-        "≥ 60 % of check_batches × threads; ≥ 10× aiokafka",
-        f"{share:.0%} of {THREADS} × {in_memory / GB:.1f} GB/s; {speed / peer:.1f}×; "
+        "≥ 60 % of check_batches × threads; ≥ 5× aiokafka × threads",
+        f"{share:.0%} of {THREADS} × {in_memory / GB:.1f} GB/s; "
+        f"{speed / (peer * THREADS):.1f}× {THREADS} × {peer / GB:.2f} GB/s; "
         f"{walls['read'] / walls['audit']:.0%} of a bare read",
-        share >= 0.6 and speed >= 10 * peer,
+        share >= 0.6 and speed >= 5 * peer * THREADS,
         {
             "bytes_per_s": speed,
             "in_memory_bytes_per_s": in_memory,
@@ -228,7 +233,7 @@ def audit_memory(size: int = 4 * GB) -> Measure:
     if status not in {0, 1, 2}:
         raise RuntimeError(f"the audit ended with {status}")
     return Measure(
-        f"resident memory, audit of {written / GB:.1f} GB",
+        f"resident memory, audit of {written / GB:.1f} GB of 100 B in 8 partitions, no producers",
         "≤ 150 MiB",
         f"{resident / MIB:.0f} MiB",
         resident <= 150 * MIB,
