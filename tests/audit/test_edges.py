@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ottla
 import pytest
@@ -12,8 +12,6 @@ from support.logs import segment, write_log_directory, write_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ottla.audit import Row
-
 NOISE = b"\xa5\x5a\x96" * 100
 ZEROS = bytes(200)
 
@@ -22,7 +20,7 @@ def log_of(tmp_path: Path, data: bytes, base_offset: int = 0) -> Path:
     return write_partition(tmp_path / "orders-0", {base_offset: data})
 
 
-def found(path: Path, name: str) -> list[Row]:
+def found(path: Path, name: str) -> list[dict[str, Any]]:
     return [row for row in ottla.audit(path).findings if row["name"] == name]
 
 
