@@ -90,6 +90,7 @@ __all__ = [
     "parse_offset_checkpoint",
     "parse_partition_metadata",
     "parse_partition_name",
+    "partitions_without_directory",
     "predict_recovery",
     "predict_starts",
     "profile_differences",
@@ -285,6 +286,9 @@ def check_names(
 ) -> list[tuple[int, Finding]]: ...
 def offset_beyond_end(
     file_name: bytes, topic: str, partition: int, offset: int, log_end_offset: int
+) -> Finding | None: ...
+def partitions_without_directory(
+    file_name: bytes, partitions: Sequence[tuple[str, int, int]]
 ) -> Finding | None: ...
 def missing_log(
     *,

@@ -118,6 +118,8 @@ class Inventory:
     log_directories: tuple[LogDirectory, ...]
     partitions: tuple[Partition, ...]
     unreadable: tuple[Unreadable, ...]
+    too_deep: tuple[bytes, ...] = ()
+    """Directories that hold others which were not looked into, since they are too far below."""
     sources: tuple[tuple[bytes, str | None], ...] = ()
     """The given paths, longest first, each with the replica it was given for."""
     files: Files = field(default=ANYWHERE, compare=False)

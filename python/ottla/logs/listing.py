@@ -67,6 +67,7 @@ def take_inventory(
         log_directories=tuple(listing.log_directories),
         partitions=tuple(listing.partitions),
         unreadable=tuple(listing.unreadable),
+        too_deep=tuple(listing.too_deep),
         sources=tuple(sorted(named, key=lambda source: len(source[0]), reverse=True)),
         files=files,
     )
@@ -81,6 +82,7 @@ class _Listing:
     partitions: list[Partition] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     bases: list[bytes] = field(default_factory=list)
+    too_deep: list[bytes] = field(default_factory=list)
     # Identities of all directories listed, so that links cannot lead in circles and a directory
     # that is given twice is audited once.
     seen: set[Hashable] = field(default_factory=set)
@@ -233,6 +235,8 @@ class _Listing:
         elif not is_log_directory and depth < MAX_DEPTH:
             self._walk(path, children, depth + 1)
         else:
+            if not is_log_directory and any(inner.is_directory for inner in children):
+                self.too_deep.append(path)
             return False
         return True
 

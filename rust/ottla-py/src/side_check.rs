@@ -51,6 +51,20 @@ pub(crate) fn offset_beyond_end(
         .map(Finding::from)
 }
 
+/// The finding about partitions of which a checkpoint has an offset and the log directory nothing.
+///
+/// Args:
+///     file_name: of the checkpoint.
+///     partitions: topic, partition and offset of each.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn partitions_without_directory(
+    file_name: &[u8],
+    partitions: Vec<(String, i32, i64)>,
+) -> Option<Finding> {
+    side_check::partitions_without_directory(file_name, &partitions).map(Finding::from)
+}
+
 /// The finding about a partition without a segment.
 ///
 /// Args:

@@ -231,3 +231,19 @@ def test_a_snapshot_behind_the_end_of_the_log_is_an_error(tmp_path: Path, clean_
         (path / ".kafka_cleanshutdown").unlink()
     (path / "orders-0" / segment_name(30, "snapshot")).write_bytes(b"")
     assert lost(only(ottla.audit(path), "snapshot-mismatch")) == ("error", 24, 29)
+
+
+def test_a_partition_that_only_a_checkpoint_knows_is_a_warning(tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+    shutil.rmtree(path / "orders-1")
+    row = only(ottla.audit(path), "checkpoint-mismatch")
+    assert (row["severity"], row["file"]) == ("warning", "replication-offset-checkpoint")
+    assert "partitions that have no directory here: orders-1 (24);" in row["message"]
+
+
+def test_directories_too_far_below_are_a_warning(tmp_path: Path) -> None:
+    write_log_directory(tmp_path / "kafka", ["orders-0"])
+    write_log_directory(tmp_path / "a" / "b" / "c" / "d" / "e" / "kafka", ["orders-1"])
+    row = only(ottla.audit(tmp_path), "limit-exceeded")
+    assert (row["severity"], row["file"]) == ("warning", "a/b/c/d")
+    assert "the directories in it were not looked into" in row["message"]

@@ -13,6 +13,7 @@ from ottla.audit.judge.judge import ENGINE_TABLES
 from ottla.audit.judge.near import near_names, near_paths
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
 from ottla.logs.checkpoints import Checkpoints
+from ottla.logs.listing import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -187,6 +188,15 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
     if not plan.partitions and not inventory.unreadable and not plan.unmatched_topics:
         message = f"{inventory.display(inventory.base) or '/'}: no segment to audit"
         yield make_finding(UNREADABLE, message, path=inventory.base)
+    if inventory.too_deep:
+        first, count = inventory.too_deep[0], len(inventory.too_deep)
+        more = f" nor into {count - 1:,} more such directories" if count > 1 else ""
+        yield make_finding(
+            "limit-exceeded",
+            f"{inventory.display(first)}: the directories in it were not looked into{more}:"
+            f" more than {MAX_DEPTH} levels below what was given, logs are not looked for",
+            path=first,
+        )
     for partition in plan.partitions:
         for file in partition.odd_files:
             if file.fault is not None and file.state == "live" and file.kind in _BESIDE:

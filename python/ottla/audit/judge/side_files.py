@@ -15,7 +15,12 @@ from ottla import _engine
 from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge.live import has_grown
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
-from ottla.logs.metadata import cluster_id, parse_meta_properties, parse_partition_metadata
+from ottla.logs.metadata import (
+    cluster_id,
+    parse_meta_properties,
+    parse_partition_metadata,
+    read_meta_properties,
+)
 from ottla.logs.names import (
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
@@ -25,6 +30,7 @@ from ottla.logs.names import (
     RECOVERY_POINTS,
 )
 from ottla.logs.side_files import SideFileError, read_side_file
+from ottla.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,9 +67,51 @@ def check_log_directory(
         elif file.kind == "offset-checkpoint" and file.state == "live":
             offsets, faults = _parse_file(file, inventory, parse_offset_checkpoint)
             yield from faults
+            yield from _without_directory(file, directory, inventory, offsets or {})
             for partition in inventory.partitions if offsets else ():
                 if partition.log_directory == directory.path and partition.state == "live":
                     yield from _beyond_end(file, partition, offsets or {}, ranges, inventory.files)
+
+
+def _without_directory(
+    file: FileEntry,
+    directory: LogDirectory,
+    inventory: Inventory,
+    offsets: Mapping[tuple[str, int], int],
+) -> Iterable[PlacedFinding]:
+    """Yields the finding about partitions that a checkpoint knows and the directory lacks."""
+    # The others have entries of the same partitions, or are kept longer.
+    if file.name != HIGH_WATERMARKS:
+        return
+    above, files = directory.path, inventory.files
+    here = {(p.topic, p.partition) for p in inventory.partitions if p.log_directory == above}
+    lacking = [
+        (topic, number, offset)
+        for (topic, number), offset in offsets.items()
+        if (topic, number) not in here
+        and not files.exists(join(above, os.fsencode(f"{topic}-{number}")))
+    ]
+    if lacking:
+        moved = _on_other_disks(directory, inventory)
+        lacking = [entry for entry in lacking if entry[:2] not in moved]
+    found = _engine.partitions_without_directory(file.name, lacking)
+    if found is not None:
+        yield place_finding(found, path=file.path, directory=None)
+
+
+def _on_other_disks(
+    directory: LogDirectory, inventory: Inventory
+) -> set[tuple[str | None, int | None]]:
+    """Returns the partitions in the other log directories of the same broker."""
+
+    def broker(path: bytes) -> tuple[str | None, str | None] | None:
+        known = read_meta_properties(path, inventory.files)
+        number = known.get("node.id", known.get("broker.id"))
+        return None if number is None else (known.get("cluster.id"), number)
+
+    own = broker(directory.path)
+    paths = {d.path for d in inventory.log_directories if own and broker(d.path) == own}
+    return {(p.topic, p.partition) for p in inventory.partitions if p.log_directory in paths}
 
 
 def _beyond_end(

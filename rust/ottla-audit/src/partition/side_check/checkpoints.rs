@@ -66,3 +66,33 @@ pub fn offset_beyond_end(
             .values(format!("at most {log_end_offset}"), offset),
     )
 }
+
+/// Partitions that a finding names.
+const MAX_NAMED: usize = 3;
+
+/// Returns the finding about partitions of which a checkpoint has an offset and the log directory
+/// has none, given with that offset. One at offset 0 held no record.
+pub fn partitions_without_directory(
+    file_name: &[u8],
+    partitions: &[(String, i32, i64)],
+) -> Option<Finding> {
+    let Checkpoint { offset_name, .. } = checkpoint_of(file_name)?;
+    let held: Vec<_> = partitions.iter().filter(|(.., offset)| *offset > 0).collect();
+    let named: Vec<_> = held
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(topic, partition, offset)| format!("{topic}-{partition} ({offset})"))
+        .collect();
+    let more = match held.len().saturating_sub(named.len()) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    let message = format!(
+        "{} has a {offset_name} of partitions that have no directory here: {}{more}; they were deleted or moved moments before the broker stopped, or they are lost",
+        String::from_utf8_lossy(file_name),
+        named.join(", ")
+    );
+    (!held.is_empty()).then(|| {
+        Finding::new(FindingKind::CheckpointMismatch, message).values("a directory", "none")
+    })
+}

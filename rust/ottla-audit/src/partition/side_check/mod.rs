@@ -32,7 +32,7 @@ pub(crate) mod proof;
 pub(crate) mod snapshots;
 pub(crate) mod transaction_indexes;
 
-pub use checkpoints::offset_beyond_end;
+pub use checkpoints::{offset_beyond_end, partitions_without_directory};
 pub use files::{NoSideFiles, SideFiles};
 pub use leader_epochs::epoch_beyond_end;
 pub use metadata::{foreign_topic_ids, unreadable_text_file};
