@@ -124,7 +124,4 @@ fn judge(mut scans: Vec<SegmentScan>, source: &'static [u8], indexes: &Indexes) 
     }
     let log = merge_partition(scans, &context);
     log.transactions_left_out();
-    for open in log.producers.iter().filter_map(|producer| producer.open_transaction) {
-        log.is_hanging(&open);
-    }
 }

@@ -12,6 +12,7 @@ use ottla_leader::{
     AppendRequest, EndTransaction, Leader, LeaderSettings, LogOffsets, Profile, Replay,
     ReplaySource, StoredLog, UnknownProducer, Validator,
 };
+use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::snapshot::read_producers;
 use ottla_log::producers::{Guard, Origin, ProducerEntry};
 
@@ -19,6 +20,7 @@ use ottla_log::producers::{Guard, Origin, ProducerEntry};
 struct History<'a> {
     settings: [u8; 8],
     is_kafka: bool,
+    release: u8,
     unknown_producer: u8,
     transaction_verification: bool,
     next_offset: u8,
@@ -27,17 +29,47 @@ struct History<'a> {
 
 #[derive(Arbitrary, Debug)]
 enum Step<'a> {
-    Append { batch: Batch, request: Asked },
-    AppendBytes { records: &'a [u8], request: Asked },
-    Follow { batch: Batch, base_offset: i64 },
-    EndTransaction { producer_id: i8, producer_epoch: i16, coordinator_epoch: i8, commit: bool },
-    Verify { producer_id: u8, producer_epoch: i8, base_sequence: i32, transaction_version: u8 },
-    Wait { ms: u32 },
+    Append {
+        batch: Batch,
+        request: Asked,
+    },
+    AppendBytes {
+        records: &'a [u8],
+        request: Asked,
+    },
+    Follow {
+        batch: Batch,
+        base_offset: i64,
+    },
+    EndTransaction {
+        producer_id: i8,
+        producer_epoch: i16,
+        coordinator_epoch: i8,
+        commit: bool,
+        transaction_version: u8,
+    },
+    Verify {
+        producer_id: u8,
+        producer_epoch: i8,
+        base_sequence: i32,
+        transaction_version: u8,
+    },
+    Wait {
+        ms: u32,
+    },
     Expire,
-    DeleteRecords { offset: u8 },
-    AdvanceHighWatermark { offset: u8 },
-    Truncate { offset: u8 },
-    Restart { replay: bool },
+    DeleteRecords {
+        offset: u8,
+    },
+    AdvanceHighWatermark {
+        offset: u8,
+    },
+    Truncate {
+        offset: u8,
+    },
+    Restart {
+        replay: bool,
+    },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -59,6 +91,7 @@ struct Asked {
     has_transactional_id: bool,
     is_coordinator: bool,
     with_guard: bool,
+    transaction_version: u8,
 }
 
 struct Run {
@@ -77,6 +110,8 @@ fuzz_target!(|history: History<'_>| {
         profile: if history.is_kafka { Profile::Kafka } else { Profile::Strict },
         unknown_producer: unknown[usize::from(history.unknown_producer) % unknown.len()],
         transaction_verification: history.transaction_verification,
+        kafka_version: KafkaVersion::RELEASES
+            [usize::from(history.release) % KafkaVersion::RELEASES.len()],
     };
     let mut run = Run {
         leader: Leader::new(settings.clone(), 0, history.next_offset.into()),
@@ -115,12 +150,19 @@ impl Run {
                     assert!(verdict.outcome.is_ok() || !self.is_longer_than(before));
                 }
             }
-            &Step::EndTransaction { producer_id, producer_epoch, coordinator_epoch, commit } => {
+            &Step::EndTransaction {
+                producer_id,
+                producer_epoch,
+                coordinator_epoch,
+                commit,
+                transaction_version,
+            } => {
                 let end = EndTransaction {
                     producer_id: producer_id.into(),
                     producer_epoch,
                     coordinator_epoch: coordinator_epoch.into(),
                     commit,
+                    transaction_version: i16::from(transaction_version % 3),
                     now_ms: self.now_ms,
                 };
                 let ended = self.leader.end_transaction(&end, &mut self.validator);
@@ -196,6 +238,7 @@ impl Run {
             has_transactional_id: asked.has_transactional_id,
             origin: if asked.is_coordinator { Origin::Coordinator } else { Origin::Client },
             guard: self.guard.as_ref().filter(|_| asked.with_guard),
+            transaction_version: i16::from(asked.transaction_version % 3),
             now_ms: self.now_ms,
         };
         let before = (self.leader.state().log_end_offset(), self.leader.state().snapshot());

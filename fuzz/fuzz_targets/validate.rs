@@ -9,6 +9,7 @@ use ottla_format::check::{Checker, Level};
 use ottla_format::error_code::ErrorCode;
 use ottla_fuzz::{bounded, limits, mend_checksums, topic_config};
 use ottla_leader::{Profile, Request, Validator, Verdict, validate, validate_each};
+use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::Origin;
 
 #[derive(Arbitrary, Debug)]
@@ -42,6 +43,8 @@ fuzz_target!(|data: &[u8]| {
             origin: origins[usize::from(setup.origin) % origins.len()],
             has_transactional_id: setup.flags & 2 == 0,
             profile,
+            kafka_version: KafkaVersion::RELEASES
+                [usize::from(setup.flags >> 2) % KafkaVersion::RELEASES.len()],
         };
         let mut validator = Validator::new(limits(), ottla_kernels::Level::best());
         let verdict =

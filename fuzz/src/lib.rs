@@ -153,7 +153,10 @@ pub fn try_codec(codec: Compression, magic: i8, payload: &[u8]) {
     let mut used = Codecs::new(limits());
     let other = used.compress(Compression::Lz4, None, 2, &vec![0xa5; 1 << 16]).expect("compresses");
     used.decompress(Compression::Lz4, Reading::Bytes { magic: 2 }, &other).expect("inflates");
-    assert_eq!(used.decompress(codec, Reading::Bytes { magic }, payload), first.as_deref().map_err(|kind| *kind));
+    assert_eq!(
+        used.decompress(codec, Reading::Bytes { magic }, payload),
+        first.as_deref().map_err(|kind| *kind)
+    );
 
     let Ok(inflated) = first else { return };
     let size = inflated.len() as u64;

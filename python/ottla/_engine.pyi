@@ -94,6 +94,7 @@ __all__ = [
     "predict_recovery",
     "predict_starts",
     "profile_differences",
+    "provoke_panic",
     "read_batches",
     "read_columns",
     "rebuild_side_files",

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import ottla
 import pytest
+from ottla.records import Compression
 from support.logs import TIMESTAMP, write_partition
 
 HOUR = 3_600_000
 
 
-def suspects(directory: Path, timestamps: list[int], codec: str) -> list[str]:
+def suspects(directory: Path, timestamps: list[int], codec: Compression) -> list[str]:
     """Write a log of one batch with these timestamps; return what is suspect about it."""
     data = ottla.build_batch(
         [ottla.NewRecord(value=b"v", timestamp=at) for at in timestamps], compression=codec
@@ -22,7 +23,7 @@ def suspects(directory: Path, timestamps: list[int], codec: str) -> list[str]:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
 def test_one_record_in_seconds_in_the_middle_of_a_batch_is_suspect(
-    codec: str, tmp_path: Path
+    codec: Compression, tmp_path: Path
 ) -> None:
     seconds = TIMESTAMP // 1000
     times = [TIMESTAMP, TIMESTAMP + 1, seconds, TIMESTAMP + 2]
@@ -31,7 +32,7 @@ def test_one_record_in_seconds_in_the_middle_of_a_batch_is_suspect(
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "zstd"])
 def test_records_out_of_order_and_without_timestamps_are_not_suspect(
-    codec: str, tmp_path: Path
+    codec: Compression, tmp_path: Path
 ) -> None:
     times = [TIMESTAMP, TIMESTAMP - HOUR, -1, TIMESTAMP + 2]
     assert suspects(tmp_path, times, codec) == []

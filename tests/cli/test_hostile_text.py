@@ -7,6 +7,7 @@ import struct
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import ottla
 import pytest
@@ -59,7 +60,7 @@ def transactional_id(name: str, producer: int) -> tuple[bytes, bytes]:
     return key, value + struct.pack(">qq", TIMESTAMP, TIMESTAMP)
 
 
-def records(*pairs: tuple[bytes | None, bytes | None], **fields: int) -> bytes:
+def records(*pairs: tuple[bytes | None, bytes | None], **fields: Any) -> bytes:
     made = [ottla.NewRecord(key=key, value=value, timestamp=TIMESTAMP) for key, value in pairs]
     return ottla.build_batch(made, partition_leader_epoch=0, **fields)
 

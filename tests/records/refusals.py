@@ -61,7 +61,8 @@ class Refusal:
     taken: int
     """Bytes of memory."""
     to_honest: float
-    """The slowest input's time in that of inflating the honest batches."""
+    """The slowest input's time in that of inflating the honest batches, or of filling fresh memory
+    as large, if that is more: runs of one byte inflate as fast as the cache takes them."""
     to_ordinary: float | None
     """The same in that of another library."""
 
@@ -75,6 +76,8 @@ def _kind_of(act: Callable[[bytes], object], data: bytes) -> str | None:
 
 
 def _seconds(run: Callable[[], object]) -> float:
+    # The turn before left other data in the cache, and less or more memory to the codecs.
+    run()
     start = time.process_time()
     run()
     return max(time.process_time() - start, 1e-7)
@@ -90,19 +93,23 @@ def measure(task: Task, rounds: int) -> Refusal:
     honest = Path(task.honest).read_bytes()
     turns: list[Callable[[], object]] = [partial(_kind_of, act, data) for data in inputs]
     turns.append(partial(bare_inflate, honest))
-    if task.ordinary is not None:
-        codec, path, repeats = task.ordinary
-        inflate, ordinary = LIBRARIES[codec], Path(path).read_bytes()
-        turns.append(lambda: [inflate(ordinary) for _ in range(repeats)])
+    size = bare_inflate(honest)
+    turns.append(lambda: b"\xa5" * size)
     times = [[_seconds(turn) for turn in turns] for _ in range(rounds)]
-    best = [min(of_turn) for of_turn in zip(*times, strict=True)]
-    slowest = max(best[: len(inputs)])
+    *of_inputs, of_honest, of_memory = (min(of_turn) for of_turn in zip(*times, strict=True))
+    slowest = max(of_inputs)
     return Refusal(
         kinds,
         taken * (1 if sys.platform == "darwin" else 1024),
-        slowest / best[len(inputs)],
-        slowest / best[-1] if task.ordinary is not None else None,
+        slowest / max(of_honest, of_memory),
+        slowest / _ordinary_seconds(*task.ordinary, rounds) if task.ordinary is not None else None,
     )
+
+
+def _ordinary_seconds(codec: str, path: str, repeats: int, rounds: int) -> float:
+    """Measure another library after all turns: what it allocates would slow those that follow."""
+    inflate, ordinary = LIBRARIES[codec], Path(path).read_bytes()
+    return min(_seconds(lambda: [inflate(ordinary) for _ in range(repeats)]) for _ in range(rounds))
 
 
 # Linux hands the high-water mark of whoever starts a program on to the program: the one that

@@ -124,7 +124,7 @@ fn of_one_time(offsets: impl IntoIterator<Item = i64>) -> Vec<Vec<u8>> {
     let mut codecs = Codecs::new(Limits::default());
     let record = NewRecord { timestamp: 1_000, value: Some(b"v"), ..NewRecord::default() };
     let fields = |base_offset| BatchFields { base_offset, ..BatchFields::default() };
-    let build = |offset| build_batch(&fields(offset), &[record.clone()], &mut codecs);
+    let build = |offset| build_batch(&fields(offset), std::slice::from_ref(&record), &mut codecs);
     offsets.into_iter().map(build).map(|built| built.expect("builds")).collect()
 }
 

@@ -1,9 +1,13 @@
 """One table says which word and which exit status an audit has, in the code and in the docs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from ottla.audit.result.verdict import VERDICTS, exit_code_of, verdict_of, verdicts_markdown
+
+if TYPE_CHECKING:
+    from ottla.severity import Severity
 
 
 @pytest.mark.parametrize(
@@ -19,7 +23,7 @@ from ottla.audit.result.verdict import VERDICTS, exit_code_of, verdict_of, verdi
 def test_the_gravest_finding_decides_unless_something_was_not_read(
     errors: int, warnings: int, not_read: int, word: str, status: int
 ) -> None:
-    counts = {"error": errors, "warning": warnings, "info": 7}
+    counts: dict[Severity, int] = {"error": errors, "warning": warnings, "info": 7}
     assert verdict_of(counts, not_read) == word
     assert exit_code_of(counts, not_read) == status
 

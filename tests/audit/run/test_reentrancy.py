@@ -33,7 +33,7 @@ def every_entry(broker: Path) -> None:
 
 
 def test_a_progress_callback_may_audit(broker: Path) -> None:
-    calls = []
+    calls: list[int] = []
 
     def progress(read: int, _: int) -> None:
         if not calls:
@@ -64,7 +64,7 @@ def test_the_progress_of_one_scan_may_scan(broker: Path, level: str) -> None:
 
 
 def test_the_progress_of_a_prediction_may_predict(broker: Path) -> None:
-    calls = []
+    calls: list[int] = []
 
     def progress(read: int) -> bool:
         if not calls:

@@ -195,7 +195,10 @@ def test_columns_are_those_asked_for_in_that_order(demo: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"table": "recrods"}, "table is 'recrods', not one of files, batches, records, findings"),
+        (
+            {"table": "recrods"},
+            "table is 'recrods', not one of files, batches, records, events, findings",
+        ),
         ({"tabel": "files"}, "no option 'tabel', only table, columns, topics"),
         ({"columns": "offset,key,velocity"}, "records has no column 'velocity', only file, topic"),
         ({"columns": "offset,offset"}, "column 'offset' is selected 2 times"),
