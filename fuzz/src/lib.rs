@@ -34,6 +34,9 @@ pub fn limits() -> Limits {
     Limits { batch_bytes, decompressed_bytes, culprits: MIB as u32 >> 6, ..Limits::default() }
 }
 
+/// What the engine's own bounds let a small payload inflate to, where they cannot be set.
+pub const INFLATED_BYTES: usize = 16 * MIB;
+
 /// How many times the yardstick a MiB of work may take; work is the input and what it may inflate to.
 const YARDSTICKS_PER_MIB: f64 = 240.0;
 

@@ -35,6 +35,7 @@ __all__ = [
     "PartitionRecords",
     "PartitionScan",
     "ProducerState",
+    "Rebuild",
     "RebuiltIndexes",
     "Record",
     "RecordBatch",
@@ -97,7 +98,6 @@ __all__ = [
     "provoke_panic",
     "read_batches",
     "read_columns",
-    "rebuild_side_files",
     "release_differences",
     "segment_batches",
     "segment_columns",
@@ -356,14 +356,6 @@ def predict_starts(
     aborted: Sequence[tuple[int, int, int]] | None,
     progress: Callable[[int], bool] | None = None,
 ) -> list[Start]: ...
-def rebuild_side_files(
-    path: _Place,
-    base_offset: int,
-    *,
-    snapshot: bytes | None = None,
-    leader_epochs: bytes | None = None,
-    index_interval_bytes: int = 4096,
-) -> SideFiles: ...
 def segment_columns(
     table: Literal["place", "batches", "records"],
 ) -> list[tuple[str, Any, str]]: ...
@@ -942,13 +934,19 @@ class Start:
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
+class Rebuild:
+    def __new__(
+        cls, snapshot: bytes | None = None, *, index_interval_bytes: int = 4096
+    ) -> Rebuild: ...
+    def segment(self, path: _Place, base_offset: int) -> SideFiles: ...
+    def leader_epochs(self) -> bytes: ...
+
 class SideFiles:
     offset_index: Final[bytes]
     time_index: Final[bytes]
     transaction_index: Final[bytes]
     snapshot: Final[bytes]
     next_offset: Final[int]
-    leader_epochs: Final[bytes]
     valid_bytes: Final[int]
     fault: Final[str | None]
     def __eq__(self, other: object, /) -> bool: ...

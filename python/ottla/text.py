@@ -8,7 +8,14 @@ of that is displayed passes `visible`, whatever is written as JSON passes `json_
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+# Those that the engine escapes in the headers of records, and halves of surrogate pairs.
+_HIDDEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 __all__ = ["json_text", "visible", "visible_all"]
 
@@ -53,13 +60,17 @@ def visible_all(value: Any) -> Any:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    r"""Returns a value as JSON that displays as it is, what is not printable as ``\uNNNN``.
+    r"""Returns a value as JSON that displays as it is.
+
+    What is displayed as nothing or changes how the rest is, is ``\uNNNN``: C1, marks of direction,
+    separators of lines and paragraphs, tags, halves of surrogate pairs.
 
     >>> print(json_text({"name": "café\u202e\x9b"}))
     {"name": "café\u202e\u009b"}
     """
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if text.isprintable():
-        return text
-    # Line ends stand between values alone: in strings they are escaped already.
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    return text if text.isascii() and "\x7f" not in text else _HIDDEN.sub(_json_escaped, text)
+
+
+def _json_escaped(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1]

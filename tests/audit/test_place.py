@@ -157,7 +157,7 @@ def test_an_object_of_which_nothing_can_be_read_raises_what_it_raised() -> None:
         lambda: _engine.segment_records(gone, 0, 10),
         lambda: _engine.committed_offsets([(gone, 0)], 0),
         lambda: _engine.transactional_ids([(gone, 0)], 0),
-        lambda: _engine.rebuild_side_files(gone, 0),
+        lambda: _engine.Rebuild().segment(gone, 0),
         lambda: list(records_of([(gone, 0)])),
         lambda: predicted({segment_name(0).encode(): gone}),
     ):
@@ -258,7 +258,7 @@ def test_every_reader_reads_objects(tmp_path: Path) -> None:
     for (path, _), (place, _) in zip(of_files, of_objects, strict=True):
         assert _engine.segment_batches(place, 0, 7) == _engine.segment_batches(path, 0, 7)
         assert _engine.segment_records(place, 0, 7) == _engine.segment_records(path, 0, 7)
-        assert _engine.rebuild_side_files(place, 0) == _engine.rebuild_side_files(path, 0)
+        assert _engine.Rebuild().segment(place, 0) == _engine.Rebuild().segment(path, 0)
     offsets = [[r.offset for r in records_of(each)] for each in (of_files, of_objects)]
     assert offsets[0] == offsets[1] != []
     assert predicted(held) == predicted(paths)

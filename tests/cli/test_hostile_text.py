@@ -7,7 +7,6 @@ import struct
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import ottla
 import pytest
@@ -60,9 +59,9 @@ def transactional_id(name: str, producer: int) -> tuple[bytes, bytes]:
     return key, value + struct.pack(">qq", TIMESTAMP, TIMESTAMP)
 
 
-def records(*pairs: tuple[bytes | None, bytes | None], **fields: Any) -> bytes:
+def records(*pairs: tuple[bytes | None, bytes | None]) -> bytes:
     made = [ottla.NewRecord(key=key, value=value, timestamp=TIMESTAMP) for key, value in pairs]
-    return ottla.build_batch(made, partition_leader_epoch=0, **fields)
+    return ottla.build_batch(made, partition_leader_epoch=0)
 
 
 def of_a_producer() -> bytes:

@@ -209,7 +209,7 @@ def test_headers_are_the_json_of_the_dictionaries(log: Path) -> None:
     first, second = arrow("records", log)["headers"].to_pylist()
     assert first == (
         '[["plain", "text"], ["none", null], ["empty", ""], ["", {"base64": "/wA="}],'
-        ' ["\ufffdbad", "a\\"b\\\\c/\\n\\r\\t\\b\\f\\u0001\x7f\u00fc\u2028\U0001f600"],'
+        ' ["\ufffdbad", "a\\"b\\\\c/\\n\\r\\t\\b\\f\\u0001\\u007f\u00fc\\u2028\U0001f600"],'
         ' ["surrogate", {"base64": "7aCA"}]]'
     )
     assert second == "[]"

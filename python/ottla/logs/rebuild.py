@@ -121,14 +121,17 @@ def _rebuild(
         names.append(text)
 
     snapshot = _first_snapshot(partition, files)
-    epochs: bytes | None = None
+    rebuild = _begun(snapshot, interval)
     fault: str | None = None
     for segment, next_base_offset in _segments(partition):
         base_offset = segment.base_offset or 0
         name = file_name("segment", base_offset).decode()
         try:
             log = files.place(segment.path, segment.size)
-            built = _build(log, segment, snapshot, epochs, interval, is_first=not names)
+            if names or snapshot is None:
+                built = rebuild.segment(log, base_offset)
+            else:
+                rebuild, built = _first(rebuild, log, base_offset, interval)
         except ValueError as error:
             fault = f"{name}: {error}"
             break
@@ -136,7 +139,6 @@ def _rebuild(
         write(file_name("time-index", base_offset), built.time_index)
         if built.transaction_index:
             write(file_name("transaction-index", base_offset), built.transaction_index)
-        snapshot, epochs = built.snapshot, built.leader_epochs
         if built.valid_bytes < segment.size:
             reason = built.fault or "no batch"
             fault = f"{name}, position {built.valid_bytes}: {reason}"
@@ -145,32 +147,27 @@ def _rebuild(
             write(file_name("producer-snapshot", end), built.snapshot)
         if fault:
             break
-    write(LEADER_EPOCHS, epochs or b"0\n0\n")
+    write(LEADER_EPOCHS, rebuild.leader_epochs())
     return names, fault
 
 
-def _build(
-    log: Place,
-    segment: FileEntry,
-    snapshot: bytes | None,
-    epochs: bytes | None,
-    interval: int,
-    *,
-    is_first: bool,
-) -> _engine.SideFiles:
+def _begun(snapshot: bytes | None, interval: int) -> _engine.Rebuild:
     try:
-        return _engine.rebuild_side_files(
-            log,
-            segment.base_offset or 0,
-            snapshot=snapshot,
-            leader_epochs=epochs,
-            index_interval_bytes=interval,
-        )
+        return _engine.Rebuild(snapshot, index_interval_bytes=interval)
     except ValueError:
-        if not is_first or snapshot is None:
-            raise
-    # Kafka deletes a snapshot that it cannot read, and starts without one.
-    return _build(log, segment, None, epochs, interval, is_first=True)
+        # Kafka deletes a snapshot that it cannot read, and starts without one.
+        return _engine.Rebuild(index_interval_bytes=interval)
+
+
+def _first(
+    rebuild: _engine.Rebuild, log: Place, base_offset: int, interval: int
+) -> tuple[_engine.Rebuild, _engine.SideFiles]:
+    """The files of the first segment; where Kafka gives up, without the snapshot before it."""
+    try:
+        return rebuild, rebuild.segment(log, base_offset)
+    except ValueError:
+        rebuild = _engine.Rebuild(index_interval_bytes=interval)
+        return rebuild, rebuild.segment(log, base_offset)
 
 
 def _segments(partition: Partition) -> Iterator[tuple[FileEntry, int | None]]:

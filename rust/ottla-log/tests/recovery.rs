@@ -81,8 +81,7 @@ fn side_files_are_rebuilt_as_a_recovery_makes_them() {
     for (outcome, base_offset) in after.segments.iter().zip([0, 9]) {
         let data = files[&outcome.file].as_slice();
         let config = IndexConfig::default();
-        let built =
-            rebuild_side_files(&data, base_offset, snapshot.as_deref(), None, &config).unwrap();
+        let built = rebuild_side_files(&data, base_offset, snapshot.as_deref(), &config).unwrap();
         let rebuilt = outcome.rebuilt.as_ref().expect("recovered");
         assert_eq!(
             offset_index::entries(&built.offset_index).count() as u64,
@@ -104,7 +103,7 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     let data = aborted(100, 4);
     let batch = data.len() as i32 / 4;
     let config = IndexConfig::default();
-    let built = rebuild_side_files(&data.as_slice(), 100, None, None, &config).unwrap();
+    let built = rebuild_side_files(&data.as_slice(), 100, None, &config).unwrap();
     let entries: Vec<_> =
         offset_index::entries(&built.offset_index).map(|entry| entry.offset(100)).collect();
     // Batches of 6,000 bytes: every one but the first, and the marker.
@@ -114,7 +113,7 @@ fn an_index_has_an_entry_for_each_interval_and_the_offset_a_batch_ends_with() {
     let last = time_index::entries(&built.time_index).next_back();
     assert_eq!(last, Some(TimeEntry { timestamp: 5_000, relative_offset: 8 }));
     let wide = IndexConfig { index_interval_bytes: 1 << 20, ..config };
-    let built = rebuild_side_files(&data.as_slice(), 100, None, None, &wide).unwrap();
+    let built = rebuild_side_files(&data.as_slice(), 100, None, &wide).unwrap();
     assert!(built.offset_index.is_empty());
     assert_eq!(built.time_index, last.unwrap().to_bytes());
 }
@@ -135,7 +134,7 @@ fn an_entry_is_due_once_more_bytes_than_the_interval_have_passed() {
     for (index_interval_bytes, offsets) in [(size - 1, vec![1, 2, 3, 4]), (size, vec![2, 4])] {
         let config = IndexConfig { index_interval_bytes, ..IndexConfig::default() };
         let data = batches.concat();
-        let built = rebuild_side_files(&data.as_slice(), 0, None, None, &config).unwrap();
+        let built = rebuild_side_files(&data.as_slice(), 0, None, &config).unwrap();
         let entries: Vec<_> =
             offset_index::entries(&built.offset_index).map(|entry| entry.offset(0)).collect();
         assert_eq!(entries, offsets);
@@ -147,7 +146,7 @@ fn an_index_holds_as_many_entries_as_its_bytes_and_no_more() {
     let refusal = |batches: i64, segment_index_bytes| {
         let config = IndexConfig { index_interval_bytes: 1, segment_index_bytes };
         let data = of_one_time(0..batches).concat();
-        match rebuild_side_files(&data.as_slice(), 0, None, None, &config) {
+        match rebuild_side_files(&data.as_slice(), 0, None, &config) {
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
         }
@@ -165,7 +164,7 @@ fn an_index_holds_as_many_entries_as_its_bytes_and_no_more() {
 fn an_index_never_gets_the_same_offset_twice() {
     let config = IndexConfig { index_interval_bytes: 1, ..IndexConfig::default() };
     let data = of_one_time([0, 1, 1]).concat();
-    let again = rebuild_side_files(&data.as_slice(), 0, None, None, &config);
+    let again = rebuild_side_files(&data.as_slice(), 0, None, &config);
     let message = again.expect_err("the third batch repeats the second").to_string();
     assert!(message.contains("Attempt to append an offset 1 to position 1"), "{message}");
 }
@@ -246,15 +245,13 @@ fn a_segment_is_recovered_if_an_entry_of_its_transaction_index_ends_below_it() {
 #[test]
 fn what_no_recovery_survives_is_not_rebuilt() {
     let mut data = aborted(1 << 40, 1);
-    let error =
-        rebuild_side_files(&data.as_slice(), 0, None, None, &IndexConfig::default()).unwrap_err();
+    let error = rebuild_side_files(&data.as_slice(), 0, None, &IndexConfig::default()).unwrap_err();
     assert!(matches!(error, LoadError::Refused(_)), "{error}");
-    let bad =
-        rebuild_side_files(&data.as_slice(), 1 << 40, Some(b"no"), None, &IndexConfig::default());
+    let bad = rebuild_side_files(&data.as_slice(), 1 << 40, Some(b"no"), &IndexConfig::default());
     assert!(matches!(bad, Err(LoadError::Snapshot(_))), "{bad:?}");
     data.truncate(100);
     let built =
-        rebuild_side_files(&data.as_slice(), 1 << 40, None, None, &IndexConfig::default()).unwrap();
+        rebuild_side_files(&data.as_slice(), 1 << 40, None, &IndexConfig::default()).unwrap();
     assert_eq!((built.valid_bytes, built.next_offset), (0, 1 << 40));
 }
 

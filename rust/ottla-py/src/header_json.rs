@@ -1,7 +1,7 @@
 //! Headers of records as JSON: an array of pairs of key and value, one text a record.
 //!
 //! A key that is not UTF-8 has replacement characters, a value that is not is `{"base64": …}`; a
-//! space follows each comma and colon, as from `json.dumps`.
+//! space follows each comma and colon, as from `ottla.text.json_text`.
 
 use arrow_array::StringArray;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
@@ -51,5 +51,37 @@ fn write_headers(out: &mut Vec<u8>, headers: &Headers<'_>) -> Result<(), ArrowEr
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) -> Result<(), ArrowError> {
-    serde_json::to_writer(out, text).map_err(|error| ArrowError::JsonError(error.to_string()))
+    let is_plain = text.bytes().all(|byte| (b' '..0x7f).contains(&byte));
+    if is_plain || !text.contains(is_hidden) {
+        let written = serde_json::to_writer(out, text);
+        return written.map_err(|error| ArrowError::JsonError(error.to_string()));
+    }
+    let json = serde_json::to_string(text);
+    let json = json.map_err(|error| ArrowError::JsonError(error.to_string()))?;
+    let mut units = [0; 2];
+    for character in json.chars() {
+        if is_hidden(character) {
+            let units = character.encode_utf16(&mut units);
+            out.extend(units.iter().flat_map(|unit| format!("\\u{unit:04x}").into_bytes()));
+        } else {
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a character is displayed as nothing, or changes how others are: C1, marks of direction,
+/// separators, tags. Those that `ottla.text.json_text` escapes too.
+fn is_hidden(character: char) -> bool {
+    matches!(character,
+        '\u{7f}'..='\u{9f}'
+        | '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
 }

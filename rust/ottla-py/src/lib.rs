@@ -108,8 +108,7 @@ mod _engine {
 
     #[pymodule_export]
     use crate::recovery::{
-        RebuiltIndexes, Recovery, SideFiles, Start, predict_recovery, predict_starts,
-        rebuild_side_files,
+        Rebuild, RebuiltIndexes, Recovery, SideFiles, Start, predict_recovery, predict_starts,
     };
 
     #[pymodule_export]

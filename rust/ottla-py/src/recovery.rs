@@ -11,9 +11,11 @@ use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use ottla_log::source::Source;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Mutex;
 
 /// Bytes read between two calls of a callback.
 const BYTES_BETWEEN_REPORTS: u64 = 8 << 20;
@@ -305,63 +307,108 @@ pub(crate) struct SideFiles {
     transaction_index: Vec<u8>,
     snapshot: Vec<u8>,
     next_offset: i64,
-    leader_epochs: Vec<u8>,
     valid_bytes: u64,
     fault: Option<String>,
 }
 
-/// Builds what should stand beside a segment.
+/// Builds what should stand beside the segments of a log, one after the other.
 ///
 /// Args:
-///     path: of the segment file, or an object that reads it, see :class:`Segment`.
-///     base_offset: the number in its name.
-///     snapshot: the bytes of the producer snapshot before it, if producers were known there.
-///     leader_epochs: the bytes of a ``leader-epoch-checkpoint`` of what is before it.
+///     snapshot: the bytes of the producer snapshot before the first segment, if producers were known
+///         there.
+///     index_interval_bytes: bytes of batches between two entries of an index.
 ///
 /// Raises:
-///     OSError: the file cannot be read.
-///     ValueError: Kafka would give up on the segment, or the snapshot or checkpoint is none.
-#[pyfunction]
-#[pyo3(signature = (
-    path, base_offset, *, snapshot=None, leader_epochs=None, index_interval_bytes=4096
-))]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
-pub(crate) fn rebuild_side_files(
-    py: Python<'_>,
-    path: Place,
-    base_offset: i64,
-    snapshot: Option<&[u8]>,
-    leader_epochs: Option<&[u8]>,
-    index_interval_bytes: u64,
-) -> PyResult<SideFiles> {
-    let file = path.open_detached(py)?;
-    let config = IndexConfig { index_interval_bytes, ..IndexConfig::default() };
-    let built = detached(py, || {
-        recovery::rebuild_side_files(&file, base_offset, snapshot, leader_epochs, &config)
-    })?;
-    let built = built.map_err(|error| match error {
-        LoadError::Io { error, .. } => path.error(py, &error),
-        LoadError::Refused(_) | LoadError::Snapshot(_) => PyValueError::new_err(error.to_string()),
-        LoadError::Limit(_) | LoadError::Stopped => PyOSError::new_err(error.to_string()),
-    })?;
-    let recovery::SideFiles {
-        offset_index,
-        time_index,
-        transaction_index,
-        snapshot,
-        next_offset,
-        leader_epochs,
-        valid_bytes,
-        fault,
-    } = built;
-    Ok(SideFiles {
-        offset_index,
-        time_index,
-        transaction_index,
-        snapshot,
-        next_offset,
-        leader_epochs,
-        valid_bytes,
-        fault,
-    })
+///     ValueError: the snapshot is none.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct Rebuild {
+    /// Taken out while a segment is built.
+    inner: Mutex<Option<recovery::Rebuild>>,
+}
+
+#[pymethods]
+impl Rebuild {
+    #[new]
+    #[pyo3(signature = (snapshot=None, *, index_interval_bytes=4096))]
+    fn new(snapshot: Option<&[u8]>, index_interval_bytes: u64) -> PyResult<Self> {
+        let config = IndexConfig { index_interval_bytes, ..IndexConfig::default() };
+        let inner = recovery::Rebuild::new(snapshot, None, config)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { inner: Mutex::new(Some(inner)) })
+    }
+
+    /// Builds what should stand beside the next segment.
+    ///
+    /// Args:
+    ///     path: of the segment file, or an object that reads it, see :class:`Segment`.
+    ///     base_offset: the number in its name.
+    ///
+    /// Raises:
+    ///     OSError: the file cannot be read.
+    ///     ValueError: Kafka would give up on the segment; nothing but :meth:`leader_epochs` is of use
+    ///         then.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+    fn segment(&self, py: Python<'_>, path: Place, base_offset: i64) -> PyResult<SideFiles> {
+        let file = path.open_detached(py)?;
+        let Some(mut rebuild) = self.take() else {
+            return Err(PyValueError::new_err("another segment is being built"));
+        };
+        let built = detached(py, || {
+            let built = rebuild.segment(&file, base_offset);
+            (rebuild, built)
+        })?;
+        let (rebuild, built) = built;
+        if let Ok(mut inner) = self.inner.lock() {
+            *inner = Some(rebuild);
+        }
+        let built = built.map_err(|error| match error {
+            LoadError::Io { error, .. } => path.error(py, &error),
+            LoadError::Refused(_) | LoadError::Snapshot(_) => {
+                PyValueError::new_err(error.to_string())
+            }
+            LoadError::Limit(_) | LoadError::Stopped => PyOSError::new_err(error.to_string()),
+        })?;
+        Ok(SideFiles::from(built))
+    }
+
+    /// Returns the bytes of ``leader-epoch-checkpoint`` after the segments so far.
+    ///
+    /// Raises:
+    ///     ValueError: one is being built.
+    fn leader_epochs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = self.inner.lock();
+        let bytes =
+            inner.ok().and_then(|inner| inner.as_ref().map(recovery::Rebuild::leader_epochs));
+        let bytes = bytes.ok_or_else(|| PyValueError::new_err("a segment is being built"))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+impl Rebuild {
+    fn take(&self) -> Option<recovery::Rebuild> {
+        self.inner.lock().ok()?.take()
+    }
+}
+
+impl From<recovery::SideFiles> for SideFiles {
+    fn from(built: recovery::SideFiles) -> Self {
+        let recovery::SideFiles {
+            offset_index,
+            time_index,
+            transaction_index,
+            snapshot,
+            next_offset,
+            valid_bytes,
+            fault,
+        } = built;
+        Self {
+            offset_index,
+            time_index,
+            transaction_index,
+            snapshot,
+            next_offset,
+            valid_bytes,
+            fault,
+        }
+    }
 }

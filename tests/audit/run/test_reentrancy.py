@@ -112,7 +112,7 @@ def test_a_file_that_python_reads_may_call_the_engine(broker: Path) -> None:
     assert _engine.segment_batches(place, 0, 100)[0]
     table = _engine.segment_table(place, "records")
     assert sum(map(len, table)) == 12
-    assert _engine.rebuild_side_files(place, 0).next_offset == 12
+    assert _engine.Rebuild().segment(place, 0).next_offset == 12
 
 
 def test_what_is_collected_between_records_may_go_on_with_the_same_iterator() -> None:

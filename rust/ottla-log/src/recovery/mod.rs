@@ -60,6 +60,6 @@ pub use index_builder::IndexConfig;
 pub use interruption::{LoadError, Refusal};
 pub use partition_log::RebuiltIndexes;
 pub use prediction::{Recovery, SegmentOutcome, predict_recovery};
-pub use rebuild::{SideFiles, rebuild_side_files};
+pub use rebuild::{Rebuild, SideFiles, rebuild_side_files};
 pub use restart::Restart;
 pub use starts::{Start, StartOutcome, Starts, predict_starts};
