@@ -941,6 +941,7 @@ class Rebuild:
     def segment(self, path: _Place, base_offset: int) -> SideFiles: ...
     def leader_epochs(self) -> bytes: ...
 
+@final
 class SideFiles:
     offset_index: Final[bytes]
     time_index: Final[bytes]
