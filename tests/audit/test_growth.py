@@ -237,7 +237,7 @@ def sparse_partition(directory: Path, size: int, *, end: bytes = b"") -> Path:
 
 
 @pytest.mark.parametrize("end", [b"", b"damage"], ids=["zeros", "zeros-before-damage"])
-@pytest.mark.parametrize("entry", [audit, report, predict, read, rebuild])
+@pytest.mark.parametrize("entry", [audit, report, predict, read, inspect, validate, rebuild])
 def test_a_sparse_segment_costs_what_it_holds(entry: Entry, end: bytes, tmp_path: Path) -> None:
     small = sparse_partition(tmp_path / "small", 1 << 20, end=end)
     large = sparse_partition(tmp_path / "large", 1 << 37, end=end)

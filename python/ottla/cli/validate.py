@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import json
 import os
 import sys
@@ -268,10 +269,29 @@ def _from_segment(name: str, place: Place, source: BinaryIO) -> Iterator[_Record
         yield _RecordSet(
             name, data, position=batch["position"], base_offset=batch["base_offset"] or 0
         )
-    source.seek(end)
-    rest = iter(lambda: source.read(1 << 20), b"")
-    if any(piece.strip(b"\0") for piece in rest):
+    if _has_more_than_zeros(source, end):
         yield _gap(name, end, source.seek(0, os.SEEK_END))
+
+
+def _has_more_than_zeros(source: BinaryIO, position: int) -> bool:
+    while (data := _next_data(source, position)) is not None:
+        source.seek(data)
+        piece = source.read(1 << 20)
+        if piece.strip(b"\0"):
+            return True
+        if not piece:
+            break
+        position = data + len(piece)
+    return False
+
+
+def _next_data(source: BinaryIO, position: int) -> int | None:
+    """Where a hole of a sparse file ends that holds a position, None at the end of the file."""
+    try:
+        return os.lseek(source.fileno(), position, os.SEEK_DATA)
+    except OSError as error:
+        # An object has no descriptor, and not every file system tells.
+        return None if error.errno == errno.ENXIO else position
 
 
 def _gap(place: str, start: int, end: int) -> _ReadFailure:

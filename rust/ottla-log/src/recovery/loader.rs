@@ -61,6 +61,7 @@ pub(super) fn load(
     log.epochs.truncate_from_start(checkpoint);
     let bases: Vec<_> = log.segments.keys().copied().collect();
     log.state.remove_strays(&bases, &mut log.reader.files)?;
+    log.end_recovery();
     log.state.rebuild(
         &mut log.reader,
         &log.segments,

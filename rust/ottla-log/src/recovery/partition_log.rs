@@ -173,6 +173,13 @@ impl<'d> PartitionLog<'d> {
         Ok(cut)
     }
 
+    /// Segments are recovered: what that knows of producers is the log's.
+    pub(super) fn end_recovery(&mut self) {
+        if let Some(recovering) = self.recovering.take() {
+            self.state.retain(recovering);
+        }
+    }
+
     /// Deletes the snapshot of a deleted segment.
     pub(super) fn delete_snapshot(&mut self, base_offset: i64) {
         self.state.delete(base_offset, &mut self.reader.files);

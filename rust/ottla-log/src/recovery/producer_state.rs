@@ -75,6 +75,12 @@ impl ProducerStateManager {
         Self { retained, snapshots, ..Self::empty() }
     }
 
+    /// Takes over the state that the newest snapshot of another is of, to be gone on with where that is
+    /// loaded.
+    pub(super) fn retain(&mut self, other: Self) {
+        self.retained = other.anew().retained;
+    }
+
     /// Writes a snapshot, unless the log has not grown since the last one.
     pub(super) fn take_snapshot(&mut self, files: &mut Files<'_>) -> Result<(), Interruption> {
         let end_offset = self.producers.end_offset();
