@@ -254,7 +254,7 @@ def test_a_hundred_thousand_tiny_segments_are_all_read(run: Run, tmp_path: Path)
     # Each lacks its index: so many are findings, the last counts the others.
     assert summary["findings"] == {"error": 0, "warning": 0, "info": 4096 + 1}
     counting = [f["message"] for f in result["findings"] if f["message"].startswith("and ")]
-    assert counting == ["and 95904 more of these in this partition"]
+    assert counting == ["and 95,904 more of these in this directory"]
 
 
 @pytest.mark.parametrize("verb", ["audit", "read", "inspect", "rebuild", "validate"])
