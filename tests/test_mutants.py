@@ -41,6 +41,8 @@ def test_a_mutant_that_no_test_notices_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "python" / "ottla" / "logs").mkdir(parents=True)
+    for package in ("ottla", "ottla/logs"):
+        (tmp_path / "python" / package / "__init__.py").touch()
     module = tmp_path / "python" / "ottla" / "logs" / "sums.py"
     module.write_text("def least(a, b):\n    return a if a < b else b\n")
     tests = tmp_path / "tests" / "logs"
