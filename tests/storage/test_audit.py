@@ -1,9 +1,9 @@
 """An audit of objects finds what an audit of the same files finds."""
 
 import base64
-import re
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
