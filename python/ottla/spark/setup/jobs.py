@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["job"]
 
 
+def _is_interrupted(error: BaseException) -> bool:
+    """Whether Spark raised an error because Ctrl-C cancelled the job that PySpark waited for."""
+    context = error.__context__
+    while context is not None:
+        if isinstance(context, KeyboardInterrupt):
+            return True
+        context = context.__context__
+    return False
+
+
 @contextmanager
 def job(what: str, spark: SparkSession | None = None) -> Iterator[None]:
     """Turns what Spark raises inside the block into one clear error.
@@ -41,5 +51,7 @@ def job(what: str, spark: SparkSession | None = None) -> Iterator[None]:
     try:
         yield
     except errors_of_spark() as error:
+        if _is_interrupted(error):
+            raise KeyboardInterrupt from error
         sentences = [f"{what} failed: {sentence_of(error)}", *doctor(spark).failures()]
         raise SparkError("\n".join(sentences)) from error
