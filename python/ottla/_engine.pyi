@@ -98,6 +98,7 @@ __all__ = [
     "provoke_panic",
     "read_batches",
     "read_columns",
+    "release_bounds",
     "release_differences",
     "segment_batches",
     "segment_columns",
@@ -329,6 +330,9 @@ def parse_leader_epochs(
     data: bytes,
 ) -> tuple[list[tuple[int, int]], tuple[str, str, str] | None]: ...
 def parse_meta_properties(data: bytes) -> tuple[dict[str, str], tuple[str, str, str] | None]: ...
+def release_bounds(
+    properties: dict[str, str],
+) -> tuple[tuple[int, int] | None, tuple[int, int] | None]: ...
 def parse_offset_checkpoint(
     data: bytes,
 ) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...

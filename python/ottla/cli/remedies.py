@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.audit.catalogue.explain import offset_after
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.copies import Copies
-from ottla.logs.names import LOG_START_OFFSETS, display
+from ottla.logs.names import LOG_START_OFFSETS, classify, display
 from ottla.words import listed
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Remedies:
     def _derived(self, finding: Mapping[str, Any]) -> str:
         directory, file = os.path.split(finding["file"])
         above, inside = os.path.split(os.path.join(self._base, directory))
-        is_snapshot = file.endswith(".snapshot")
+        is_snapshot = classify(os.fsencode(file))[0] == "producer-snapshot"
         nothing = None
         for deed in sorted(self._deeds.get(above, ()), key=lambda deed: len(deed.operations)):
             prices = [p for p in deed.partitions if f"{p.topic}-{p.partition}" == inside]

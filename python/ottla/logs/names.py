@@ -7,6 +7,7 @@ returns them; `display` converts them to text.
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import lru_cache
 from typing import Literal
@@ -54,6 +55,7 @@ __all__ = [
     "directory_kind",
     "display",
     "file_name",
+    "is_segment",
     "parse_partition_name",
 ]
 
@@ -116,3 +118,12 @@ def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
     ('segment', 'deleted', 42)
     """
     return _engine.parse_file_name(name)
+
+
+def is_segment(path: bytes) -> bool:
+    """Whether a path is that of a segment's file.
+
+    >>> is_segment(b"orders-0/00000000000000000042.log"), is_segment(b"orders-0")
+    (True, False)
+    """
+    return classify(os.path.basename(path))[0] == "segment"

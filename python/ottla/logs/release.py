@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     Release = tuple[int, int]
     """Major and minor."""
 
-DIRECTORY_IDS_SINCE = (3, 7)
-"""`directory.id` in `meta.properties`, KIP-858."""
-KRAFT_SINCE = (2, 8)
-"""Version 1 of `meta.properties`, KIP-500."""
-ZOOKEEPER_BEFORE = (4, 0)
-"""Version 0 of `meta.properties`."""
 MAX_BOOTSTRAP_BYTES = 1 << 20
 """Of a `bootstrap.checkpoint` with a record of each feature, 1 KiB is much."""
 
@@ -55,12 +49,10 @@ class Releases(NamedTuple):
 
 def releases_of(log_directory: bytes, files: Files = ANYWHERE) -> Releases:
     """The releases that may have written a log directory, by the files that its broker wrote."""
-    properties = read_meta_properties(log_directory, files)
-    if properties.get("version") == "0":
-        return Releases(before=ZOOKEEPER_BEFORE)
-    found = [] if not properties else [KRAFT_SINCE]
-    if "directory.id" in properties:
-        found.append(DIRECTORY_IDS_SINCE)
+    since, before = _engine.release_bounds(read_meta_properties(log_directory, files))
+    if before is not None:
+        return Releases(since, before)
+    found = [] if since is None else [since]
     return Releases(since=max([*found, *_formatted_for(log_directory, files)], default=None))
 
 

@@ -128,7 +128,7 @@ mod _engine {
     #[pymodule_export]
     use crate::sidefiles::{
         parse_leader_epochs, parse_meta_properties, parse_offset_checkpoint,
-        parse_partition_metadata,
+        parse_partition_metadata, release_bounds,
     };
 
     #[pymodule_export]

@@ -2,7 +2,7 @@
 //! `(message, expected, found)`.
 
 use ottla_log::sidefiles::checkpoint::{check_order, read_leader_epochs, read_offset_checkpoint};
-use ottla_log::sidefiles::meta_properties::read_meta_properties;
+use ottla_log::sidefiles::meta_properties::{self, Release, read_meta_properties};
 use ottla_log::sidefiles::metadata::read_partition_metadata;
 use ottla_log::sidefiles::text::TextError;
 use pyo3::prelude::*;
@@ -54,4 +54,15 @@ pub(crate) fn parse_meta_properties(data: &[u8]) -> (BTreeMap<&str, &str>, Optio
         Ok(properties) => (properties, None),
         Err(error) => (BTreeMap::new(), Some(fault_text(&error))),
     }
+}
+
+/// The first release of Kafka that may have written a `meta.properties`, major and minor, and the first
+/// after the last one; ``None`` where its properties leave it open, as those of an unreadable one do.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
+pub(crate) fn release_bounds(
+    properties: BTreeMap<String, String>,
+) -> (Option<Release>, Option<Release>) {
+    let named = properties.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    meta_properties::release_bounds(&named)
 }

@@ -96,7 +96,7 @@ def mends(
     Whether it does has to be tried: without any snapshot, a start after a clean stop forgets all
     producers, but one that reads the last segment from its beginning takes a snapshot of them.
     """
-    snapshots = [name for name in wrong if name.endswith(b".snapshot")]
+    snapshots = [name for name in wrong if _is_snapshot(name)]
     others = [name for name in wrong if name not in snapshots]
     indexes = _indexes(names, {_stem(file) for file in others}, also=others)
     without = _deletes("delete-snapshot", snapshots)
@@ -135,7 +135,7 @@ def _candidates(
     suspects = {_stem(n.file) for n in named if n.finding not in INDEX_FINDINGS}
     moved = [stem for stem in reversed(stems) if stem in suspects or stem in last]
     for stem in moved[:MAX_SEGMENTS_MOVED]:
-        files = [name for name in names if _stem(name) == stem and not name.endswith(b".snapshot")]
+        files = [name for name in names if _stem(name) == stem and not _is_snapshot(name)]
         yield Candidate("move-segment", frozenset(FileOperation("move", name) for name in files))
 
 
@@ -156,6 +156,10 @@ def _deletes(deed: DeedName, names: Sequence[bytes]) -> Candidate:
 def _of_kind(names: Sequence[bytes], wanted: str) -> list[bytes]:
     kinds = ((name, *classify(name)) for name in names)
     return [name for name, kind, state, _ in kinds if kind == wanted and state == "live"]
+
+
+def _is_snapshot(name: bytes) -> bool:
+    return classify(name)[0] == "producer-snapshot"
 
 
 def _is_odd(name: bytes) -> bool:

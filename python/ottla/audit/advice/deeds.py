@@ -214,7 +214,7 @@ def _deeds(
     answers: Mapping[bytes, Answer],
     others: Mapping[bytes, Answer],
 ) -> list[Deed]:
-    """The deeds for a log directory, the best first; none where nothing is to be told."""
+    """The deeds for a log directory, the best first; none where there is nothing to say."""
     known = list(_known(requests, answers))
     sound, unknown = places.counts(path, requests)
     counts = sound, unknown + len(requests) - len(known)
@@ -246,7 +246,7 @@ def _deeds(
 
 
 def _is_settled(options: PartitionOptions) -> bool:
-    """Whether there is nothing to tell of a partition."""
+    """Whether there is nothing to say about a partition."""
     return options.nothing.is_fine and options.mend is None and not options.nothing.expected.mended
 
 
@@ -321,12 +321,12 @@ def _price(start: StartRequest, options: PartitionOptions, option: Option) -> Pa
         exposed_transactions=effect.exposed_transactions,
         producers=expected.producers,
         side_files_mended=tuple(display(name) for name in expected.mended),
-        expected=None if _told(expected) == _told(effect) else _told(expected),
+        expected=None if _differing(expected) == _differing(effect) else _differing(expected),
     )
 
 
-def _told(effect: Effect) -> dict[str, Any]:
-    """What is told of an effect beside that at worst."""
+def _differing(effect: Effect) -> dict[str, Any]:
+    """The fields of an effect that may differ from those at worst."""
     return {
         "opens": effect.opens,
         "is_put_aside": effect.is_put_aside,

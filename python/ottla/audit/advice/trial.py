@@ -6,11 +6,12 @@ outside the log after it, and cut when they are inside, in bytes that the start 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
-from ottla.logs.names import display
+from ottla.logs.names import classify, display
 from ottla.logs.recovery import predict_start_without
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ottla.logs.inventory import FileEntry, Partition
+    from ottla.logs.names import FileKind
     from ottla.logs.recovery import RecoveryPrediction
     from ottla.storage import Files
 
@@ -228,7 +230,7 @@ def _remainders(
     start, end = prediction.log_start_offset or 0, prediction.log_end_offset or 0
     by_offsets = tuple(ALL_BYTES for _ in names)
     # A segment that was split is in other files, all of it.
-    if any(file.endswith(".log") for file in prediction.files_created):
+    if any(_kind(os.fsencode(file)) == "segment" for file in prediction.files_created):
         return (start, end, by_offsets), (start, end, by_offsets)
     bytes_left = tuple(
         ALL_BYTES
@@ -241,11 +243,15 @@ def _remainders(
 
 def _is_mended(name: bytes, prediction: RecoveryPrediction, gone: frozenset[bytes]) -> bool:
     """Whether a start does not go on with a wrong side file."""
-    if name.endswith(b".snapshot"):
+    if _kind(name) == "producer-snapshot":
         deleted = (*prediction.files_deleted, *prediction.snapshots_rewritten)
         return name in gone or display(name) in deleted
     segment = display(name.split(b".", 1)[0] + b".log")
     return prediction.opens and segment in prediction.rebuilt
+
+
+def _kind(name: bytes) -> FileKind:
+    return classify(name)[0]
 
 
 def _error(prediction: RecoveryPrediction) -> str:

@@ -18,6 +18,7 @@ from ottla.logs.names import (
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
     classify,
+    is_segment,
 )
 from ottla.severity import SEVERITIES, Severity
 from ottla.words import count, listed, offsets
@@ -296,7 +297,7 @@ def _message(members: Sequence[PlacedFinding], group: Group, missing: int | None
         text = f"the log lost its end, {offsets(first, last)}"
         if missing is not None:
             text += f": the segment that begins at offset {missing} is missing"
-        if (head.path or b"").endswith(b".log"):
+        if head.path is not None and is_segment(head.path):
             # What proves it stands behind its first clause, and is named below.
             text += f": {head.message.partition('; ')[0]}"
         else:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.audit.catalogue.explain import causes, explain
+from ottla.logs.names import classify, is_segment
 from ottla.severity import SEVERITIES
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 Place: TypeAlias = "bytes | int | None"
 """The segment or the producer that a cause and its traces share, where they have to."""
 
-ENTRIES = (b".index", b".timeindex", b".txnindex")
-"""Ends of the names of files whose entries alone do not prove that the log was longer."""
+INDEXES = ("offset-index", "time-index", "transaction-index")
+"""Kinds of files whose entries alone do not prove that the log was longer."""
 
 LOSES_END = "loses-end"
 
@@ -191,7 +192,7 @@ class _Log:
     def _matching(self, effect: str, causes: _Causes, trace: PlacedFinding) -> int | None:
         """Returns the cause with an effect that is where the trace says."""
         place = _place(effect, trace)
-        is_beside = trace.path is not None and not trace.path.endswith(b".log")
+        is_beside = trace.path is not None and not is_segment(trace.path)
         if effect == "misplaces-batches" and is_beside and causes.found.get(place):
             return causes.found[place][0][1]
         if trace.first_offset is None or (effect == "disturbs-producer" and place is None):
@@ -250,7 +251,7 @@ class _Log:
         for index in shows:
             finding = self._findings[index]
             is_open = explain(finding.name).stops == "read_committed"
-            is_entry = (finding.path or b"").endswith(ENTRIES)
+            is_entry = _is_index(finding.path)
             first = finding.first_offset
             if is_open or (is_entry and first is not None and end <= first <= reach):
                 found.append(index)
@@ -259,9 +260,8 @@ class _Log:
     def _proves(self, index: int, end: LogEnd) -> bool:
         """Whether a finding has an offset behind the end that only a longer log explains."""
         finding = self._findings[index]
-        path = finding.path or b""
         is_open = explain(finding.name).stops == "read_committed"
-        is_weak = is_open or path.endswith(ENTRIES)
+        is_weak = is_open or _is_index(finding.path)
         return not is_weak and finding.first_offset is not None and _last(finding) >= end.offset
 
     def _last_claimed(self, index: int) -> int:
@@ -299,6 +299,10 @@ def _joint(finding: PlacedFinding, kind: Explanation) -> tuple[object, ...] | No
     if kind.joins == "same-lawful-cause" and _is_lawful(finding):
         return kind.name, finding.cause
     return None
+
+
+def _is_index(path: bytes | None) -> bool:
+    return path is not None and classify(os.path.basename(path))[0] in INDEXES
 
 
 def _is_lawful(finding: PlacedFinding) -> bool:

@@ -50,6 +50,35 @@ pub fn read_meta_properties(data: &[u8]) -> Result<BTreeMap<&str, &str>, TextErr
     Ok(properties)
 }
 
+/// A release of Kafka, major and minor.
+pub type Release = (u8, u8);
+
+/// The first release with a quorum of its own, whose version of the file is 1 (KIP-500).
+const QUORUM_SINCE: Release = (2, 8);
+/// The first release that names each log directory (KIP-858).
+const DIRECTORY_IDS_SINCE: Release = (3, 7);
+/// The first release without `ZooKeeper`, whose version of the file was 0.
+const ZOOKEEPER_BEFORE: Release = (4, 0);
+
+/// The first release that may have written a file with these properties, and the first after the last
+/// one; `None` where the properties leave it open.
+///
+/// # Examples
+/// ```
+/// use ottla_log::sidefiles::meta_properties::{read_meta_properties, release_bounds};
+///
+/// let properties = read_meta_properties(b"version=1\nnode.id=1\n").unwrap();
+/// assert_eq!(release_bounds(&properties), (Some((2, 8)), None));
+/// ```
+pub fn release_bounds(properties: &BTreeMap<&str, &str>) -> (Option<Release>, Option<Release>) {
+    match properties.get("version").copied() {
+        Some("0") => (None, Some(ZOOKEEPER_BEFORE)),
+        Some(_) if properties.contains_key("directory.id") => (Some(DIRECTORY_IDS_SINCE), None),
+        Some(_) => (Some(QUORUM_SINCE), None),
+        None => (None, None),
+    }
+}
+
 /// Whether these are decimal digits of a number that fits 64 bits.
 fn is_number(digits: &str) -> bool {
     digits.len() <= MAX_NUMBER_DIGITS
