@@ -15,6 +15,7 @@ from ottla.audit.result.columns import TABLES
 from ottla.audit.result.tables import Table, arrow_stream
 from ottla.logs.segment import batch_chunks, record_chunks, segment_table
 from ottla.storage import LocalPlace
+from ottla.text import json_text
 from records.crafting import (
     COMPRESSED,
     CONTROL,
@@ -213,6 +214,15 @@ def test_headers_are_the_json_of_the_dictionaries(log: Path) -> None:
         ' ["surrogate", {"base64": "7aCA"}]]'
     )
     assert second == "[]"
+
+
+def test_every_character_is_escaped_in_headers_as_in_all_json(log: Path) -> None:
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    texts = ["".join(characters[at : at + 4096]) for at in range(0, len(characters), 4096)]
+    headers = tuple((f"{number}", text.encode()) for number, text in enumerate(texts))
+    log.write_bytes(encode_batch([(0, None, None, headers)], base_offset=0))
+    [written] = arrow("records", log)["headers"].to_pylist()
+    assert written == json_text([[f"{number}", text] for number, text in enumerate(texts)])
 
 
 @st.composite
