@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-spark vectors check build develop wheel bench bench-java bench-spark \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark vectors check build develop wheel bench bench-java bench-spark \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -45,8 +45,16 @@ test: $(VENV)/.engine $(VENV)/.dev ## the fast tests of both languages
 test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and example
 	cargo test --quiet --locked --workspace --exclude ottla-py -- --include-ignored
 	PROPTEST_CASES=10000 cargo test --quiet --locked -p ottla-leader --test leader_history
-	$(BIN)/pytest -q -m "" --durations 10 -rs
+	$(BIN)/pytest -q -m measures --durations 10 -rs
+	$(MAKE) --jobs 2 --output-sync=target test-of-python test-of-spark
+
+# Spark's tests mostly wait for a JVM, so the others run beside them.
+test-of-python:
+	$(BIN)/pytest -q -m "not spark and not measures" --durations 10 -rs
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
+
+test-of-spark:
+	$(BIN)/pytest -q -m "spark and not measures" --durations 10 -rs
 
 # Another PySpark than the pinned one has an environment of its own; the engine serves any Python.
 SPARK_VENV = $(VENV)-spark-$(PYSPARK)

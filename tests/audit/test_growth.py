@@ -199,6 +199,7 @@ def _least(entry: Entry, log: Path, targets: Iterator[Path]) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.measures
 @pytest.mark.parametrize(
     ("make", "size", "entries"), CASES, ids=[make.__name__ for make, *_ in CASES]
 )

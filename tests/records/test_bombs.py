@@ -102,6 +102,7 @@ def file_of(directory: Path, name: str, data: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("name", ZEROS)
 def test_a_bomb_takes_the_time_and_memory_of_an_honest_payload_as_large_as_the_bound(
@@ -191,6 +192,7 @@ LIES: dict[str, bytes] = {
 }
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("act", ACTS)
 def test_no_size_or_count_that_lies_costs_time_or_memory(act: str, tmp_path: Path) -> None:
     task = Task(

@@ -31,6 +31,7 @@ def simulated(partitions: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.measures
 def test_the_driver_plans_and_merges_a_hundred_thousand_files_within_its_share() -> None:
     found = simulated(PARTITIONS)
     assert found["files"] == 100_000
