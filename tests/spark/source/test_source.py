@@ -199,7 +199,7 @@ def test_columns_are_those_asked_for_in_that_order(demo: Path) -> None:
             {"table": "recrods"},
             "table is 'recrods', not one of files, batches, records, events, findings",
         ),
-        ({"tabel": "files"}, "no option 'tabel', only table, columns, topics"),
+        ({"tabel": "files"}, "no option 'tabel' (did you mean table?), only table, schema"),
         ({"columns": "offset,key,velocity"}, "records has no column 'velocity', only file, topic"),
         ({"columns": "offset,offset"}, "column 'offset' is selected 2 times"),
         ({"level": "deep"}, "level is 'deep', not one of crc, decode, full"),

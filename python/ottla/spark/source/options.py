@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, get_args
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, TypeVar, cast, get_args
 
 from ottla.audit.pipeline import Level
-from ottla.audit.plan.plan import plan_audit
-from ottla.audit.result.columns import TABLES
+from ottla.audit.plan.plan import make_plan
+from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
 from ottla.errors import SparkError
+from ottla.logs.listing import take_inventory
+from ottla.logs.reading import Isolation
+from ottla.spark.source.globs import expand_globs
+from ottla.spark.source.names import MIN_TASK_BYTES, OPTIONS, take_options
+from ottla.spark.source.offsets import (
+    FROM_EARLIEST,
+    TO_LATEST,
+    Choice,
+    parse_assign,
+    parse_ending,
+    parse_starting,
+)
 from ottla.spark.work.schema import SQL_TYPES
 from ottla.spark.work.schema import schema_of as sql_schema
-from ottla.storage import StorageOptions
+from ottla.storage import StorageOptions, files_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,23 +34,37 @@ if TYPE_CHECKING:
 
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Column
+    from ottla.logs.inventory import Inventory, Partition
+    from ottla.spark.source.names import GivenOptions
+    from ottla.spark.source.offsets import TopicPartition
 
-MIN_TASK_BYTES = 64 << 10
+Layout = Literal["ottla", "kafka"]
+"""Columns of `records`: our own, or those of Spark's Kafka source."""
 
-OPTIONS = {
-    "path": "the argument of load()",
-    "paths": "the argument of load()",
-    "table": f"one of {', '.join(TABLES)}",
-    "columns": "names of columns, separated by commas",
-    "topics": "patterns of topics, separated by commas",
-    "level": f"one of {', '.join(get_args(Level))}",
-    "partition_bytes": f"bytes per task, at least {MIN_TASK_BYTES}",
-    "fail_on_data_loss": "true or false",
-    "max_bytes_per_trigger": "bytes per trigger",
-}
+Headers = Literal["structs", "json"]
+"""Headers of a record: an array of structs, or JSON text."""
 
-STORAGE_PREFIX = "storage."
-"""Prefix of options that are settings of an object store; see `ottla.storage.files_of`."""
+ImpossibleTimestamps = Literal["error", "null", "clamp"]
+"""What to do with timestamps that Spark's type cannot hold."""
+
+OnDamage = Literal["fail", "skip", "quarantine"]
+"""What to do with bytes that cannot be read: end, leave them out, or return them as rows."""
+
+LateSegments = Literal["wait", "fail"]
+"""What a stream does about offsets missing between segments, which a copy may still bring."""
+
+Name = TypeVar("Name", bound=str)
+
+# Options about rows of segments, which other tables do not have.
+_OF_ROWS = (
+    *("starting_offsets", "ending_offsets", "starting_timestamp", "ending_timestamp"),
+    *("starting_offsets_by_timestamp", "ending_offsets_by_timestamp"),
+    *("starting_offsets_by_timestamp_strategy", "on_damage", "late_segments"),
+)
+_OF_RECORDS = ("isolation_level", "headers")
+_OF_KAFKA = ("include_headers", "impossible_timestamps")
+
+_SELECTIONS = ("topics", "subscribe", "subscribe_pattern", "assign")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +74,24 @@ class Request:
     paths: tuple[str, ...]
     table: str
     columns: tuple[str, ...]
-    topics: tuple[str, ...]
-    level: Level
-    partition_bytes: int | None
-    fail_on_data_loss: bool
-    max_bytes_per_trigger: int | None
-    storage_options: Mapping[str, str]
+    topics: tuple[str, ...] = ()
+    """Patterns, from `topics` or `subscribe`."""
+    subscribe_pattern: str | None = None
+    """A regular expression that the whole name of a topic matches."""
+    assign: tuple[TopicPartition, ...] = ()
+    layout: Layout = "ottla"
+    headers: Headers = "structs"
+    impossible_timestamps: ImpossibleTimestamps = "error"
+    isolation: Isolation = "read_uncommitted"
+    starting: Choice = FROM_EARLIEST
+    ending: Choice = TO_LATEST
+    on_damage: OnDamage = "fail"
+    late_segments: LateSegments = "wait"
+    level: Level = "full"
+    partition_bytes: int | None = None
+    fail_on_data_loss: bool = True
+    max_bytes_per_trigger: int | None = None
+    storage_options: Mapping[str, str] = field(default_factory=lambda: StorageOptions({}))
 
     @property
     def column_definitions(self) -> tuple[Column, ...]:
@@ -61,53 +100,74 @@ class Request:
         return tuple(known[name] for name in self.columns)
 
     def plan(self) -> Plan:
-        """Plans an audit of what is below the paths now."""
-        return plan_audit(self.paths, topics=self.topics, storage_options=self.storage_options)
+        """Plans an audit of what is below the paths now, of the topics that are asked for.
+
+        Raises:
+            SparkError: no path matches a pattern, or no topic the regular expression.
+        """
+        paths = expand_globs(self.paths, self.storage_options)
+        files = files_within(paths, self.storage_options)
+        inventory = take_inventory(paths, files=files)
+        return make_plan(self._selected(inventory), self.topics)
+
+    def _selected(self, inventory: Inventory) -> Inventory:
+        """Returns an inventory of the partitions that `subscribe_pattern` or `assign` selects."""
+        if self.subscribe_pattern is not None:
+            pattern = re.compile(self.subscribe_pattern)
+
+            def is_wanted(partition: Partition) -> bool:
+                topic = partition.topic
+                return topic is not None and pattern.fullmatch(topic) is not None
+
+        elif self.assign:
+            assigned = set(self.assign)
+
+            def is_wanted(partition: Partition) -> bool:
+                return (partition.topic, partition.partition) in assigned
+
+        else:
+            return inventory
+        chosen = tuple(filter(is_wanted, inventory.partitions))
+        return replace(inventory, partitions=chosen, log_directories=())
 
 
 def parse_options(options: Mapping[str, str], schema: StructType | None = None) -> Request:
-    """Checks options, whose names are lower case, and a schema if the user gave one.
+    """Checks options, and a schema if the user gave one.
 
     Raises:
-        SparkError: an option or column is unknown, or has an invalid value.
+        SparkError: an option or column is unknown, has an invalid value, or is given twice.
     """
-    given = {name.lower(): value for name, value in options.items()}
-    storage_options = {
-        name.removeprefix(STORAGE_PREFIX): given.pop(name)
-        for name in list(given)
-        if name.startswith(STORAGE_PREFIX)
-    }
-    for name in given:
-        if name not in OPTIONS:
-            known = ", ".join(name for name in OPTIONS if name not in ("path", "paths"))
-            raise SparkError(
-                f"the data source ottla has no option {name!r}, only {known} and"
-                f" {STORAGE_PREFIX}endpoint and similar"
-            )
-    table = given.get("table", "records")
+    given = take_options(options)
+    table = given.values.get("table", "records")
     if table not in TABLES:
         raise SparkError(f"table is {table!r}, not {OPTIONS['table']}")
-    level = given.get("level", "full")
-    if level not in get_args(Level):
-        raise SparkError(f"level is {level!r}, not {OPTIONS['level']}")
-    paths = json.loads(given["paths"]) if "paths" in given else []
-    if "path" in given:
-        paths.append(given["path"])
-    if not paths:
-        raise SparkError("the data source ottla needs a path: load('/var/lib/kafka')")
-    columns = _names(given.get("columns", "")) or tuple(c.name for c in TABLES[table])
+    layout: Layout = _choice(given, "schema", Layout, "ottla")
+    _check_fitting(given, table, layout)
+    columns = _names(given.values.get("columns", "")) or tuple(c.name for c in TABLES[table])
     if schema is not None:
         columns = tuple(schema.fieldNames())
     request = Request(
-        paths=tuple(paths),
+        paths=_paths(given),
         table=table,
         columns=_check_columns(table, columns),
-        topics=_names(given.get("topics", "")),
-        level=cast("Level", level),
+        topics=_names(given.values.get("topics", given.values.get("subscribe", ""))),
+        subscribe_pattern=_pattern(given),
+        assign=_assigned(given),
+        layout=layout,
+        headers=_choice(given, "headers", Headers, "structs"),
+        impossible_timestamps=_choice(
+            given, "impossible_timestamps", ImpossibleTimestamps, "error"
+        ),
+        isolation=_choice(given, "isolation_level", Isolation, "read_uncommitted"),
+        starting=parse_starting(given),
+        ending=parse_ending(given),
+        on_damage=_choice(given, "on_damage", OnDamage, "fail"),
+        late_segments=_choice(given, "late_segments", LateSegments, "wait"),
+        level=_choice(given, "level", Level, "full"),
         partition_bytes=_number(given, "partition_bytes", MIN_TASK_BYTES),
         fail_on_data_loss=_bool(given, "fail_on_data_loss", default=True),
         max_bytes_per_trigger=_number(given, "max_bytes_per_trigger", 1),
-        storage_options=StorageOptions(storage_options),
+        storage_options=StorageOptions(given.storage_options),
     )
     if schema is not None:
         _check_types(request, schema)
@@ -136,12 +196,61 @@ def request_for(
         table=table,
         columns=_check_columns(table, columns),
         topics=topics,
-        level="full",
         partition_bytes=partition_bytes,
-        fail_on_data_loss=True,
-        max_bytes_per_trigger=None,
         storage_options=StorageOptions(storage_options),
     )
+
+
+def _paths(given: GivenOptions) -> tuple[str, ...]:
+    paths = json.loads(given.values["paths"]) if "paths" in given.values else []
+    if "path" in given.values:
+        paths.append(given.values["path"])
+    if not paths:
+        raise SparkError("the data source ottla needs a path: load('/var/lib/kafka')")
+    return tuple(paths)
+
+
+def _check_fitting(given: GivenOptions, table: str, layout: Layout) -> None:
+    """Raises SparkError if an option is given that would have no effect."""
+    if layout == "kafka" and table != "records":
+        raise SparkError(f"{given.typed['schema']}=kafka is of the table records, not of {table}")
+    selections = [given.typed[name] for name in _SELECTIONS if name in given.values]
+    if len(selections) > 1:
+        raise SparkError(f"{' and '.join(selections)} are given: only one of them can be")
+    fitting = (
+        (_OF_ROWS, table in SEGMENT_TABLES, f"is of the tables {' and '.join(SEGMENT_TABLES)}"),
+        (_OF_RECORDS, table == "records", "is of the table records"),
+        (_OF_KAFKA, layout == "kafka", "is of schema=kafka"),
+    )
+    for names, is_fitting, whose in fitting:
+        for name in names:
+            if name in given.values and not is_fitting:
+                raise SparkError(f"{given.typed[name]} {whose}, not of {table}")
+
+
+def _choice(given: GivenOptions, name: str, names: object, default: Name) -> Name:
+    """Returns the value of an option that is one of a few names."""
+    known = get_args(names)
+    text = given.values.get(name, default)
+    if text.lower() not in known:
+        raise SparkError(f"{given.typed[name]} is {text!r}, not one of {', '.join(known)}")
+    return cast("Name", text.lower())
+
+
+def _pattern(given: GivenOptions) -> str | None:
+    text = given.values.get("subscribe_pattern")
+    if text is not None:
+        try:
+            re.compile(text)
+        except re.error as error:
+            typed = given.typed["subscribe_pattern"]
+            raise SparkError(f"{typed} is {text!r}, no regular expression: {error}") from error
+    return text
+
+
+def _assigned(given: GivenOptions) -> tuple[TopicPartition, ...]:
+    text = given.values.get("assign")
+    return () if text is None else parse_assign(given.typed["assign"], text)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -159,26 +268,27 @@ def _check_columns(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_types(request: Request, schema: StructType) -> None:
-    for column, field in zip(request.column_definitions, schema.fields, strict=True):
-        expected, found = SQL_TYPES[column.type], field.dataType.simpleString()
+    for column, given in zip(request.column_definitions, schema.fields, strict=True):
+        expected, found = SQL_TYPES[column.type], given.dataType.simpleString()
         if found != expected:
             raise SparkError(f"column {column.name} of {request.table} is {expected}, not {found}")
 
 
-def _number(options: Mapping[str, str], name: str, minimum: int) -> int | None:
-    text = options.get(name)
+def _number(given: GivenOptions, name: str, minimum: int) -> int | None:
+    text = given.values.get(name)
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and int(text) >= minimum):
-        raise SparkError(f"{name} is {text!r}, must be a number of at least {minimum}")
+    if not (re.fullmatch(r"[0-9]{1,19}", text) and int(text) >= minimum):
+        typed = given.typed[name]
+        raise SparkError(f"{typed} is {text!r}, must be a number of at least {minimum}")
     return int(text)
 
 
-def _bool(options: Mapping[str, str], name: str, *, default: bool) -> bool:
-    text = options.get(name, str(default)).lower()
-    if text not in ("true", "false"):
-        raise SparkError(f"{name} is {text!r}, must be true or false")
-    return text == "true"
+def _bool(given: GivenOptions, name: str, *, default: bool) -> bool:
+    text = given.values.get(name, str(default))
+    if text.lower() not in ("true", "false"):
+        raise SparkError(f"{given.typed[name]} is {text!r}, must be true or false")
+    return text.lower() == "true"
 
 
 def schema_of(options: Mapping[str, str]) -> str:
@@ -193,8 +303,8 @@ def schema_of(options: Mapping[str, str]) -> str:
     return sql_schema(parse_options(options).column_definitions)
 
 
-def check_inputs(plan: Plan) -> None:
-    """Raises SparkError if a given path has no logs, or a pattern matches no topic."""
+def check_inputs(request: Request, plan: Plan) -> None:
+    """Raises SparkError if a given path has no logs, or a selection matches no partition."""
     given = {path for path, _ in plan.inventory.sources}
     for unreadable in plan.inventory.unreadable:
         if unreadable.path in given:
@@ -202,3 +312,9 @@ def check_inputs(plan: Plan) -> None:
             raise SparkError(f"{name}: {unreadable.reason}")
     for pattern in plan.unmatched_topics:
         raise SparkError(f"no topic matches {pattern!r}")
+    if request.subscribe_pattern is not None and not plan.partitions:
+        raise SparkError(f"no topic matches {request.subscribe_pattern!r}")
+    there = {(partition.topic, partition.partition) for partition in plan.partitions}
+    for topic, number in request.assign:
+        if (topic, number) not in there:
+            raise SparkError(f"there is no partition {number} of topic {topic!r}")

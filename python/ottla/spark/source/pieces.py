@@ -214,7 +214,7 @@ def task_pieces(request: Request) -> Iterator[PiecesTask]:
         SparkError: a given path has no logs, or a pattern matches no topic.
     """
     plan = request.plan()
-    check_inputs(plan)
+    check_inputs(request, plan)
     return pieces_of(request, plan, PushedFilters())
 
 

@@ -77,10 +77,10 @@ class TableReader(DataSourceReader):  # type: ignore[misc]
         request = self._request
         plan = request.plan()
         if request.table in SEGMENT_TABLES:
-            check_inputs(plan)
+            check_inputs(request, plan)
             return [InputPartition(pieces) for pieces in pieces_of(request, plan, self._pushed)]
         if is_per_log(request.table, plan):
-            check_inputs(plan)
+            check_inputs(request, plan)
             size = request.partition_bytes or TASK_BYTES
             return [InputPartition(LogsTask(part)) for part in plan_parts(plan, self._pushed, size)]
         return [InputPartition(AuditTask())]
