@@ -13,7 +13,8 @@ use ottla_format::check::Level;
 use ottla_format::compression::Codecs;
 use ottla_format::header::{LOG_OVERHEAD, RECORD_BATCH_OVERHEAD};
 use ottla_format::limits::Limits;
-use ottla_fuzz::{limits, pair, segment};
+use ottla_fuzz::{limits, packed_files, pair, segment, segment_files};
+use ottla_log::recovery::{IndexConfig, Rebuild};
 
 const TIME: i64 = 1_500_000_000_000;
 const TEXT: &[u8] = b"hello hello hello hello, and a little more so that there is a match";
@@ -59,11 +60,24 @@ fn main() -> io::Result<()> {
     for (name, input) in chunks() {
         save("chunks", &name, &input)?;
     }
+    for (name, input) in directories() {
+        save("report", name, &input)?;
+    }
+    save(
+        "names",
+        "names",
+        b"00000000000000000100.log\0orders-0\0orders-0.0f-delete\0meta.properties",
+    )?;
+    save("names", "epochs", b"0\n2\n0 0\n2 100\n")?;
+    save("names", "offsets", b"0\n1\norders 0 100\n")?;
     // The bytes of a structured input mean nothing by themselves: any will do.
     save("build_read", "zeros", &[0; 200])?;
     save("build_read", "ramp", &(0..=255).collect::<Vec<u8>>())?;
-    save("leader", "zeros", &[0; 200])?;
-    save("leader", "ramp", &(0..=255).collect::<Vec<u8>>())
+    for target in ["leader", "recovery", "rebuild"] {
+        save(target, "zeros", &[0; 200])?;
+        save(target, "ramp", &(0..=255).collect::<Vec<u8>>())?;
+    }
+    Ok(())
 }
 
 /// Scans and chunks of a segment, alone and in pairs that belong together.
@@ -88,6 +102,35 @@ fn chunks() -> Vec<(String, Vec<u8>)> {
         inputs.push((format!("cut-{name}"), pair(&chunk(0..cut), &chunk(cut..end))));
     }
     inputs
+}
+
+/// A segment with what a broker keeps beside it, and the same in pieces.
+fn directories() -> Vec<(&'static str, Vec<u8>)> {
+    let [log, index, times] = segment_files();
+    let log = log.as_slice();
+    let mut rebuild = Rebuild::new(None, None, IndexConfig::default()).expect("is empty");
+    let built = rebuild.segment(&log, 100).expect("reads");
+    let epochs = rebuild.leader_epochs();
+    let [segment, offsets, timestamps, transactions, snapshot, own] = [0, 1, 2, 3, 4, 10];
+    let end = built.next_offset as u16;
+    let beside = [
+        (offsets, 100, index.as_slice()),
+        (timestamps, 100, &times),
+        (transactions, 100, &built.transaction_index),
+        (snapshot, end, &built.snapshot),
+        (own, 0, &epochs),
+        (own, 1, b"version: 0\ntopic_id: va8YOpSrRK6fWBUV4XmPLw"),
+    ];
+    let whole = [&[(segment, 100, log)][..], &beside].concat();
+    // The second cut is inside a batch.
+    let (first, rest) = log.split_at(built.valid_bytes as usize);
+    let (middle, last) = rest.split_at(rest.len() / 2);
+    let parts = [(segment, 100, first), (segment, end, middle), (segment, 1200, last)];
+    vec![
+        ("whole", packed_files(&whole)),
+        ("parts", packed_files(&[&parts[..], &beside].concat())),
+        ("bare", packed_files(&parts)),
+    ]
 }
 
 fn records() -> Vec<NewRecord<'static>> {

@@ -4,8 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use ottla_fuzz::{INFLATED_BYTES, bounded, mend_checksums};
-use ottla_log::names::file_name;
+use ottla_fuzz::{INFLATED_BYTES, bounded, file};
 use ottla_log::recovery::{Aborted, LoadError, Restart, predict_recovery};
 use std::collections::BTreeMap;
 
@@ -32,43 +31,17 @@ enum Offset {
     Any(i64),
 }
 
-const SUFFIXES: [&[u8]; 12] = [
-    b".log",
-    b".index",
-    b".timeindex",
-    b".txnindex",
-    b".snapshot",
-    b".log.swap",
-    b".index.swap",
-    b".log.cleaned",
-    b".log.deleted",
-    b".snapshot.deleted",
-    b"",
-    b".checkpoint.deleted",
-];
-
 fn directory(files: &[File<'_>]) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let file = |file: &File<'_>| {
-        let offset = match file.offset {
+    let named = |of: &File<'_>| {
+        let offset = match of.offset {
             Offset::Near(offset) => i64::from(offset),
             // A segment reaches 2^31 offsets.
             Offset::Far(steps) => i64::from(steps) << 31,
             Offset::Any(offset) => offset,
         };
-        let suffix = SUFFIXES[usize::from(file.suffix) % SUFFIXES.len()];
-        let name = match (suffix, offset & 3) {
-            (b"", 0) => b"leader-epoch-checkpoint".to_vec(),
-            (b"", 1) => b"partition.metadata".to_vec(),
-            (b"", _) => file.data.iter().take(40).copied().collect(),
-            (suffix, _) => file_name(offset, suffix),
-        };
-        let mut data = file.data.to_vec();
-        if file.is_mended && suffix.starts_with(b".log") {
-            mend_checksums(&mut data);
-        }
-        (name, data)
+        file(of.suffix, offset, of.data, of.is_mended)
     };
-    files.iter().map(file).collect()
+    files.iter().map(named).collect()
 }
 
 fuzz_target!(|input: Input<'_>| {

@@ -1,5 +1,5 @@
-//! What the fuzz targets share: bounds and the watch over them, checksums made right, and a plain
-//! reading of a buffer, and a segment with everything in it.
+//! What the fuzz targets share: bounds and the watch over them, checksums made right, a plain
+//! reading of a buffer, a segment with everything in it, and a directory as one input.
 
 use cpu_time::ThreadTime;
 use ottla_audit::SegmentContext;
@@ -16,7 +16,9 @@ use ottla_format::header::{CRC_START, Envelope, LOG_OVERHEAD, Next, RECORD_BATCH
 use ottla_format::limits::Limits;
 use ottla_kernels::Level;
 use ottla_leader::TopicConfig;
+use ottla_log::names::file_name;
 use peak_alloc::PeakAlloc;
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -210,10 +212,12 @@ pub fn topic_config(settings: [u8; 8]) -> TopicConfig {
     config
 }
 
-/// A segment of a few kilobytes with a bit of everything that a scan takes down, its indexes, and what
-/// is known of it.
-pub fn segment() -> (Vec<u8>, Indexes, SegmentContext) {
-    const TIME: i64 = 1_500_000_000_000;
+/// A time for the records of [`segment_files`].
+const TIME: i64 = 1_500_000_000_000;
+
+/// A segment of base offset 100, a few kilobytes with a bit of everything that a scan takes down, and
+/// its two indexes.
+pub fn segment_files() -> [Vec<u8>; 3] {
     let mut codecs = Codecs::new(limits());
     let (mut bytes, mut offset_index, mut time_index) = (Vec::new(), Vec::new(), Vec::new());
     let mut next = 100;
@@ -260,18 +264,33 @@ pub fn segment() -> (Vec<u8>, Indexes, SegmentContext) {
     }
     // And a batch that was cut.
     bytes.extend_from_within(..50);
-    let mut indexes = Indexes::new(100);
-    indexes.has_offsets(offset_index.len() as u64);
-    indexes.has_times(time_index.len() as u64);
-    indexes.add_offsets(&offset_index);
-    indexes.add_times(&time_index);
+    [bytes, offset_index, time_index]
+}
+
+/// That segment, its indexes as they are read, and what is known of it.
+pub fn segment() -> (Vec<u8>, Indexes, SegmentContext) {
+    let [bytes, offset_index, time_index] = segment_files();
     let context = SegmentContext {
         base_offset: Some(100),
         now_ms: TIME + 86_400_000,
         is_compared: true,
         ..SegmentContext::default()
     };
-    (bytes, indexes, context)
+    (bytes, indexes(100, Some(&offset_index), Some(&time_index)), context)
+}
+
+/// The indexes of a segment as they are read.
+pub fn indexes(base_offset: i64, offsets: Option<&[u8]>, times: Option<&[u8]>) -> Indexes {
+    let mut indexes = Indexes::new(base_offset);
+    if let Some(data) = offsets {
+        indexes.has_offsets(data.len() as u64);
+        indexes.add_offsets(data);
+    }
+    if let Some(data) = times {
+        indexes.has_times(data.len() as u64);
+        indexes.add_times(data);
+    }
+    indexes
 }
 
 /// Two byte strings as one input.
@@ -284,4 +303,63 @@ pub fn pair(left: &[u8], right: &[u8]) -> Vec<u8> {
 pub fn unpair(input: &[u8]) -> (&[u8], &[u8]) {
     let Some((size, rest)) = input.split_first_chunk() else { return (input, &[]) };
     rest.split_at_checked(u16::from_le_bytes(*size).into()).unwrap_or((rest, &[]))
+}
+
+/// What is behind the offset in the name of a file; nothing for a file with a name of its own.
+pub const SUFFIXES: [&[u8]; 12] = [
+    b".log",
+    b".index",
+    b".timeindex",
+    b".txnindex",
+    b".snapshot",
+    b".log.swap",
+    b".index.swap",
+    b".log.cleaned",
+    b".log.deleted",
+    b".snapshot.deleted",
+    b"",
+    b".checkpoint.deleted",
+];
+
+/// The name and the content of a file in the directory of a partition, chosen by number.
+pub fn file(suffix: u8, offset: i64, data: &[u8], is_mended: bool) -> (Vec<u8>, Vec<u8>) {
+    let suffix = SUFFIXES[usize::from(suffix) % SUFFIXES.len()];
+    let name = match (suffix, offset & 3) {
+        (b"", 0) => b"leader-epoch-checkpoint".to_vec(),
+        (b"", 1) => b"partition.metadata".to_vec(),
+        (b"", _) => data.iter().take(40).copied().collect(),
+        (suffix, _) => file_name(offset, suffix),
+    };
+    let mut data = data.to_vec();
+    if is_mended && suffix.starts_with(b".log") {
+        mend_checksums(&mut data);
+    }
+    (name, data)
+}
+
+/// A directory as one input: of each file how it is chosen, its offset, its size, its bytes.
+pub fn packed_files(files: &[(u8, u16, &[u8])]) -> Vec<u8> {
+    let file = |&(suffix, offset, data): &(u8, u16, &[u8])| {
+        let size = u16::try_from(data.len()).expect("inputs are small");
+        [&[suffix][..], &offset.to_le_bytes(), &size.to_le_bytes(), data].concat()
+    };
+    files.iter().flat_map(file).collect()
+}
+
+/// The directory of [`packed_files`]. A suffix above 127 has the checksums made right, an offset
+/// above 32,767 is far away: a segment reaches 2^31 offsets.
+pub fn unpack_files(mut input: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    while let Some((&[suffix, low, high, size_low, size_high], rest)) = input.split_first_chunk() {
+        let size = u16::from_le_bytes([size_low, size_high]).into();
+        let (data, rest) = rest.split_at_checked(size).unwrap_or((rest, &[]));
+        input = rest;
+        let offset = match u16::from_le_bytes([low, high]) {
+            far if far > 0x7fff => i64::from(far & 0x7fff) << 31,
+            near => near.into(),
+        };
+        let (name, data) = file(suffix & 0x7f, offset, data, suffix > 0x7f);
+        files.insert(name, data);
+    }
+    files
 }
