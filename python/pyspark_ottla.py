@@ -29,23 +29,25 @@ class DefaultSource(DataSource):  # type: ignore[misc]
         """The name to pass to `format`."""
         return "ottla"
 
-    def schema(self) -> str:
+    def schema(self) -> str | StructType:
         """Returns the columns of the table that the options name."""
-        from ottla.spark.source.options import schema_of
+        from ottla.spark.source.tables import schema_for
 
-        return schema_of(self.options)
+        return schema_for(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Returns a reader of a table."""
         from ottla.spark.source.reader import make_reader
+        from ottla.spark.source.tables import options_for
 
-        return make_reader(self.options, schema)
+        return make_reader(options_for(self.options, schema), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Returns a reader that follows logs as they grow."""
         from ottla.spark.source.stream import make_stream_reader
+        from ottla.spark.source.tables import options_for
 
-        return make_stream_reader(self.options, schema)
+        return make_stream_reader(options_for(self.options, schema), schema)
 
     def __reduce__(self) -> tuple[object, ...]:
         from ottla.spark.work.worker import by_value

@@ -57,9 +57,11 @@ class StorageOptions(dict[str, str]):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple[type[StorageOptions], tuple[dict[str, str]]]:
-        if _is_sending.get():
-            return StorageOptions, (dict(self),)
-        return StorageOptions, ({k: v for k, v in self.items() if _is_public(k, v)},)
+        return StorageOptions, (dict(self) if _is_sending.get() else self.public(),)
+
+    def public(self) -> dict[str, str]:
+        """Returns the settings that are no secrets."""
+        return {name: value for name, value in self.items() if _is_public(name, value)}
 
 
 @contextmanager

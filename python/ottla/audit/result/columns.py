@@ -300,6 +300,17 @@ TABLES: dict[str, tuple[Column, ...]] = {
 DERIVED: dict[str, tuple[Column, ...]] = {"quarantine": QUARANTINE}
 """Tables that a method of the result returns, not an attribute."""
 
+NEVER_NULL: dict[str, tuple[str, ...]] = {
+    "files": ("file", "kind", "state", "size", "is_read"),
+    "batches": ("file", "position", "size", "magic", "base_offset", "last_offset", "is_valid"),
+    "records": ("file", "batch_position", "offset", "timestamp", "sequence"),
+    "events": ("event", "name", "severity", "message"),
+    "findings": ("name", "severity", "message"),
+    "gaps": ("file", "first_offset", "last_offset", "offsets"),
+    "metrics": ("topic", "partition", "batches", "records", "bytes"),
+}
+"""Columns by table that have a value in every row."""
+
 SEGMENT_TABLES = ("batches", "records")
 """Tables whose rows are read from the segments when they are used."""
 

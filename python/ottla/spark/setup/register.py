@@ -50,9 +50,8 @@ def _source() -> type[DataSource]:
 
             return DefaultSource(self.options)
 
-        def schema(self) -> str:
-            columns: str = self._source().schema()
-            return columns
+        def schema(self) -> str | StructType:
+            return self._source().schema()
 
         def reader(self, schema: StructType) -> DataSourceReader:
             return self._source().reader(schema)

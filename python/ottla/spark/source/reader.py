@@ -27,6 +27,7 @@ from ottla.spark.source.logs import (
 )
 from ottla.spark.source.options import check_inputs, parse_options
 from ottla.spark.source.pieces import pieces_of
+from ottla.spark.source.tables import require_values
 from ottla.spark.work.worker import by_value
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def make_reader(options: Mapping[str, str], schema: StructType) -> TableReader:
         SparkError: see `parse_options`.
     """
     request = parse_options(options, schema)
-    return (FilteringReader if _is_pushing_filters() else TableReader)(request, PushedFilters())
+    required = tuple(field.name for field in schema.fields if not field.nullable)
+    kind = FilteringReader if _is_pushing_filters() else TableReader
+    return kind(request, PushedFilters(), required)
 
 
 def _is_pushing_filters() -> bool:
@@ -62,11 +65,14 @@ def _is_pushing_filters() -> bool:
 
 
 class TableReader(DataSourceReader):  # type: ignore[misc]
-    """Reads a table."""
+    """Reads a table; the required columns are those that Spark was told are never null."""
 
-    def __init__(self, request: Request, pushed: PushedFilters) -> None:
+    def __init__(
+        self, request: Request, pushed: PushedFilters, required: tuple[str, ...] = ()
+    ) -> None:
         self._request = request
         self._pushed = pushed
+        self._required = required
 
     def partitions(self) -> list[InputPartition]:
         """Returns one partition per task, in the order of the rows.
@@ -89,10 +95,12 @@ class TableReader(DataSourceReader):  # type: ignore[misc]
         """Yields the record batches of one task."""
         # If there is nothing to read, Spark passes None.
         work = None if partition is None else partition.value
-        return iter(()) if work is None else work.rows(self._request)
+        rows = iter(()) if work is None else work.rows(self._request)
+        return require_values(rows, self._required) if self._required else rows
 
     def __reduce__(self) -> tuple[object, ...]:
-        return by_value("ottla.spark.source.reader:TableReader", (self._request, self._pushed))
+        arguments = (self._request, self._pushed, self._required)
+        return by_value("ottla.spark.source.reader:TableReader", arguments)
 
 
 class FilteringReader(TableReader):

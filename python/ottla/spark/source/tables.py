@@ -1,0 +1,152 @@
+"""Tables of a catalog: `CREATE TABLE … USING ottla`.
+
+Spark asks a Python data source for the columns of a table when the table is created, with the
+options of the table among its properties. When the table is read, it passes the columns, but no
+options (up to 4.3). What Spark does keep is the metadata of columns, so the options travel there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ottla.audit.result.columns import NEVER_NULL, TABLES
+from ottla.errors import SparkError
+from ottla.spark.source.names import STORAGE_PREFIX
+from ottla.spark.source.options import schema_of
+from ottla.storage import StorageOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.types import DataType, StructType
+
+__all__ = ["options_for", "require_values", "schema_for"]
+
+METADATA = "ottla.options"
+"""Metadata of the first column of a table: its options as JSON."""
+
+PROVIDER = "provider"
+"""A property of every table of a catalog, and no option of a read."""
+
+OPTION_PREFIX = "option."
+"""Prefix of the properties of a table that are its options."""
+
+
+def schema_for(options: Mapping[str, str]) -> str | StructType:
+    """Returns the columns of the table that the options name.
+
+    For a table of a catalog, they have the comments of `docs/tables.md`, are `NOT NULL` where that
+    is so, and carry the options.
+
+    Raises:
+        SparkError: see `parse_options`; or an option is a secret, which the catalog would show.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    if PROVIDER not in given:
+        return schema_of(given)
+    kept = _options_of_table(given)
+    return _described(schema_of(kept), kept)
+
+
+def options_for(options: Mapping[str, str], schema: StructType) -> Mapping[str, str]:
+    """Returns the options of a read: of a table of a catalog, those it was created with.
+
+    Options of the query, as in ``SELECT … FROM t WITH (columns = 'offset')``, come first.
+
+    Raises:
+        SparkError: the table was created with a list of columns, so that its options are lost.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    found = [field.metadata[METADATA] for field in schema.fields if METADATA in field.metadata]
+    if found:
+        spelled = {name.replace("_", "") for name in given}
+        kept = json.loads(found[0]).items()
+        return {**{k: v for k, v in kept if k.replace("_", "") not in spelled}, **given}
+    if "path" not in given and "paths" not in given:
+        raise SparkError(
+            "no path was given. Spark passes no options to a table that was created with a list of"
+            " columns: leave the list out, and choose columns by OPTIONS (columns 'offset, value')"
+        )
+    return given
+
+
+def require_values(
+    batches: Iterable[pa.RecordBatch], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yields batches whose schema says that columns are never null, as Spark asks of a reader.
+
+    Raises:
+        SparkError: one of the columns is null in a row.
+    """
+    import pyarrow as pa
+
+    for batch in batches:
+        schema = batch.schema
+        for name in columns:
+            index = schema.get_field_index(name)
+            if batch.column(index).null_count:
+                raise SparkError(f"{name} is null in a row, but was declared NOT NULL")
+            schema = schema.set(index, schema.field(index).with_nullable(nullable=False))
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _options_of_table(properties: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options among the properties of a table."""
+    kept = {
+        name.removeprefix(OPTION_PREFIX): value
+        for name, value in properties.items()
+        if name.startswith(OPTION_PREFIX)
+    }
+    # Spark makes the path absolute, and a URI.
+    if "path" in properties:
+        kept["path"] = re.sub(r"^file:(//(?=/))?", "", properties["path"])
+    named = {
+        name.removeprefix(STORAGE_PREFIX): value
+        for name, value in kept.items()
+        if name.startswith(STORAGE_PREFIX)
+    }
+    public = StorageOptions(named).public()
+    for name in named:
+        if name not in public:
+            raise SparkError(
+                f"the catalog would show {STORAGE_PREFIX}{name} to everyone who reads it: set it in"
+                " the environment of the driver and the executors, or create a temporary view"
+            )
+    return kept
+
+
+def _described(columns: str, options: Mapping[str, str]) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    table = options.get("table", "records")
+    docs = {column.name: column.doc for column in TABLES[table]}
+    # Rows of a quarantine are no rows of the table.
+    is_whole = "quarantine" not in options.values()
+    never_null = NEVER_NULL.get(table, ()) if is_whole else ()
+    fields: list[StructField] = []
+    for name, kind in re.findall(r"`([^`]+)` ([^`]+?)(?:, |$)", columns):
+        metadata: dict[str, Any] = {} if fields else {METADATA: json.dumps(dict(options))}
+        if name in docs:
+            metadata["comment"] = docs[name]
+        fields.append(StructField(name, _type(kind), name not in never_null, metadata))
+    return StructType(fields)
+
+
+def _type(kind: str) -> DataType:
+    from pyspark.sql import types
+
+    text, data = types.StringType(), types.BinaryType()
+    pair = types.StructType([types.StructField("key", text), types.StructField("value", data)])
+    known: dict[str, DataType] = {
+        "string": text,
+        "binary": data,
+        "bigint": types.LongType(),
+        "int": types.IntegerType(),
+        "boolean": types.BooleanType(),
+        "timestamp": types.TimestampType(),
+        "array<struct<key:string,value:binary>>": types.ArrayType(pair),
+    }
+    return known[kind.lower()]
