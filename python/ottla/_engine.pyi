@@ -18,6 +18,7 @@ __all__ = [
     "META_PROPERTIES",
     "PARTITION_METADATA",
     "RECOVERY_POINTS",
+    "SEGMENT_SUFFIX",
     "SHARE_GROUP_STATE",
     "TRANSACTION_STATE",
     "AbortedTransaction",
@@ -80,6 +81,7 @@ __all__ = [
     "judge_open_transaction",
     "kafka_versions",
     "kernel_level",
+    "lacks_offset",
     "leader_error_codes",
     "least_release",
     "merge_partition",
@@ -136,6 +138,7 @@ BOOTSTRAP_CHECKPOINT: bytes
 CLEAN_SHUTDOWN: bytes
 LEADER_EPOCHS: bytes
 PARTITION_METADATA: bytes
+SEGMENT_SUFFIX: bytes
 CONSUMER_OFFSETS: str
 SHARE_GROUP_STATE: str
 TRANSACTION_STATE: str
@@ -325,6 +328,7 @@ def merge_partition(
 def parse_file_name(name: bytes) -> tuple[_FileKind, _FileState, int | None]: ...
 def parse_partition_name(name: bytes) -> tuple[bytes, int, _PartitionState] | None: ...
 def directory_kind(names: Sequence[bytes]) -> Literal["log-directory", "partition", "unknown"]: ...
+def lacks_offset(name: bytes) -> bool: ...
 def file_name(kind: str, offset: int) -> bytes: ...
 def parse_leader_epochs(
     data: bytes,

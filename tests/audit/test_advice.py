@@ -107,6 +107,20 @@ def copied(log_directory: Path, scratch: Path) -> Path:
 # What would hurt an operator
 
 
+@pytest.mark.parametrize("name", ["orders.log", "copy.snapshot", "99999999999999999999.index"])
+def test_a_file_whose_name_lacks_an_offset_is_moved_away(kafka: Path, name: str) -> None:
+    """A start that looks for the offset is refused, and deleting others does not help."""
+    (kafka / "orders-0" / name).touch()
+    deed = advice_for(kafka)[0]
+    assert (deed.deed, operations_of(deed)) == ("move-file", [("move", f"orders-0/{name}")])
+    assert lost_by(deed) == 0
+
+
+def test_a_file_with_a_number_that_a_start_reads_is_left_where_it_is(kafka: Path) -> None:
+    (kafka / "orders-0" / "+24.snapshot").touch()
+    assert "move-file" not in {deed.deed for deed in advice_for(kafka)}
+
+
 def test_an_index_is_not_deleted_where_the_start_would_then_cut_sound_records(
     kafka: Path, tmp_path: Path
 ) -> None:

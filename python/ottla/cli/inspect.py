@@ -14,7 +14,7 @@ from ottla.audit.result.tables import json_line
 from ottla.cli.options import OFFSET, Verb, storage_option
 from ottla.cli.terminal import complain
 from ottla.logs.columns import BATCH_COLUMNS, RECORD_COLUMNS, Column, Row
-from ottla.logs.names import classify, display
+from ottla.logs.names import classify, display, may_hold_batches
 from ottla.logs.segment import batch_chunks, find_offset, record_chunks
 from ottla.storage import files_of, full_path
 from ottla.text import visible
@@ -90,12 +90,12 @@ def inspect(
 def _fault(path: bytes, files: Files) -> str | None:
     """Returns why a file cannot be inspected. A FIFO must not be opened, which would block."""
     entry = files.stat(path)
-    kind = classify(entry.name)[0]
     if entry.is_directory:
         return "a directory: give a segment in it, or use `ottla audit`"
     if entry.fault is not None:
         return "not a file"
-    if kind not in ("segment", "metadata-snapshot", "unknown"):
+    if not may_hold_batches(entry.name):
+        kind = classify(entry.name)[0]
         return f"{kind.replace('-', ' ')}, not a segment: give its .log file"
     return None
 

@@ -16,7 +16,7 @@ import click
 from ottla.cli.options import Verb, storage_option
 from ottla.cli.terminal import complain
 from ottla.errors import OttlaError, StorageError
-from ottla.logs.names import display
+from ottla.logs.names import SEGMENT_SUFFIX, display
 from ottla.records import TopicConfig, validate, validate_stored
 from ottla.storage import files_of, full_path
 from ottla.text import json_text, visible
@@ -214,7 +214,7 @@ def _record_sets(file: str, storage_options: dict[str, str]) -> Iterator[_Record
             return
         place = files.place(path, entry.size)
         with place.open(BUFFER_BYTES) as source:
-            if path.endswith(b".log"):
+            if path.endswith(SEGMENT_SUFFIX):
                 yield from _from_segment(name, place, source)
             elif path.endswith(b".jsonl"):
                 yield from _from_lines(name, source)

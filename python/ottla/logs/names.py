@@ -25,10 +25,12 @@ from ottla._engine import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
+    SEGMENT_SUFFIX,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     directory_kind,
     file_name,
+    lacks_offset,
 )
 from ottla.text import visible
 
@@ -46,6 +48,7 @@ __all__ = [
     "META_PROPERTIES",
     "PARTITION_METADATA",
     "RECOVERY_POINTS",
+    "SEGMENT_SUFFIX",
     "SHARE_GROUP_STATE",
     "TRANSACTION_STATE",
     "FileKind",
@@ -56,6 +59,8 @@ __all__ = [
     "display",
     "file_name",
     "is_segment",
+    "lacks_offset",
+    "may_hold_batches",
     "parse_partition_name",
 ]
 
@@ -127,3 +132,12 @@ def is_segment(path: bytes) -> bool:
     (True, False)
     """
     return classify(os.path.basename(path))[0] == "segment"
+
+
+def may_hold_batches(path: bytes) -> bool:
+    """Whether a path is that of a file with batches, or of one that Kafka does not name.
+
+    >>> may_hold_batches(b"orders-0/copy.log"), may_hold_batches(b"00000000000000000042.index")
+    (True, False)
+    """
+    return classify(os.path.basename(path))[0] in ("segment", "metadata-snapshot", "unknown")

@@ -6,6 +6,7 @@ use ottla_format::builder::{
 };
 use ottla_format::compression::Codecs;
 use ottla_format::limits::Limits;
+use ottla_log::names::lacks_offset;
 use ottla_log::recovery::{
     Aborted, Directory, IndexConfig, LoadError, Recovery, Restart, StartOutcome, Starts,
     predict_recovery, predict_starts, rebuild_side_files,
@@ -256,14 +257,36 @@ fn what_no_recovery_survives_is_not_rebuilt() {
 }
 
 #[test]
-fn names_that_are_no_numbers_are_refused_as_java_does() {
-    for file in [&b"orders.log"[..], b".index", b"99999999999999999999.log", b"x.snapshot"] {
+fn a_start_is_refused_at_the_names_that_lack_an_offset_and_no_others() {
+    let stems = ["orders", "", "99999999999999999999", "-1", "+1", "1-0000000001", "7"];
+    let suffixes = [
+        ".log",
+        ".index",
+        ".timeindex",
+        ".txnindex",
+        ".snapshot",
+        ".swap",
+        ".log.swap",
+        ".cleaned",
+        ".log.cleaned",
+        ".log.deleted",
+        ".checkpoint",
+        ".log.tmp",
+        ".txt",
+        "",
+    ];
+    let mut refused = 0;
+    for file in stems.iter().flat_map(|stem| suffixes.map(|suffix| format!("{stem}{suffix}"))) {
+        let file = file.into_bytes();
         let mut files = directory();
-        files.insert(file.to_vec(), Vec::new());
+        files.insert(file.clone(), Vec::new());
         let after = predict(&files, &Restart::default()).expect("read");
-        let class = after.refusal.expect("refused").class;
-        assert_eq!(class, "java.lang.NumberFormatException", "{file:?}");
+        let class = after.refusal.map(|refusal| refusal.class);
+        let java = "java.lang.NumberFormatException";
+        assert_eq!(class == Some(java), lacks_offset(&file), "{}", file.escape_ascii());
+        refused += u32::from(class == Some(java));
     }
+    assert_eq!(refused, 4 * 9);
 }
 
 /// A directory with a segment that says it has so many bytes, and holds none.

@@ -91,7 +91,9 @@ mod _engine {
     #[pymodule_export]
     use crate::leader::Leader;
     #[pymodule_export]
-    use crate::names::{directory_kind, file_name, parse_file_name, parse_partition_name};
+    use crate::names::{
+        directory_kind, file_name, lacks_offset, parse_file_name, parse_partition_name,
+    };
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
     #[pymodule_export]

@@ -33,6 +33,12 @@ pub(crate) fn directory_kind(names: Vec<Bound<'_, PyBytes>>) -> &'static str {
     DirectoryKind::of(names.iter().map(PyBytesMethods::as_bytes)).name()
 }
 
+/// Whether a start is refused at a file of this name, for want of an offset in it.
+#[pyfunction]
+pub(crate) fn lacks_offset(name: &[u8]) -> bool {
+    names::lacks_offset(name)
+}
+
 /// The name of a file of a segment, or of a snapshot of producers.
 ///
 /// Raises:
@@ -61,6 +67,7 @@ pub(crate) fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("CLEAN_SHUTDOWN", names::CLEAN_SHUTDOWN),
         ("LEADER_EPOCHS", names::LEADER_EPOCHS),
         ("PARTITION_METADATA", names::PARTITION_METADATA),
+        ("SEGMENT_SUFFIX", names::LOG),
     ] {
         module.add(constant, PyBytes::new(module.py(), name))?;
     }

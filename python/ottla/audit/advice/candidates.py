@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ottla.logs.names import LEADER_EPOCHS, classify, display
+from ottla.logs.names import LEADER_EPOCHS, classify, lacks_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,9 +23,6 @@ SNAPSHOT_FINDING = "snapshot-mismatch"
 
 MAX_SEGMENTS_MOVED = 8
 """Segments that are tried without, one after the other."""
-
-# Files whose names a start reads a number from, and gives up where there is none.
-_NUMBERED = (b".log", b".index", b".timeindex", b".txnindex", b".swap", b".cleaned")
 
 
 class Named(NamedTuple):
@@ -130,7 +127,7 @@ def _candidates(
         yield epochs
         # A segment that is read from its beginning shows its epochs again.
         yield epochs.beside(_indexes(names, stems))
-    odd = [name for name in names if _is_odd(name)]
+    odd = [name for name in names if lacks_offset(name)]
     yield Candidate("move-file", frozenset(FileOperation("move", name) for name in odd))
     suspects = {_stem(n.file) for n in named if n.finding not in INDEX_FINDINGS}
     moved = [stem for stem in reversed(stems) if stem in suspects or stem in last]
@@ -143,9 +140,8 @@ def _indexes(
     names: Sequence[bytes], stems: Sequence[bytes] | set[bytes], also: Sequence[bytes] = ()
 ) -> Candidate:
     """Without the `.index` of some segments: a start reads them from their beginning."""
-    wanted = {stem + b".index" for stem in stems}
     # Of a `.timeindex` that is wrong nothing should be left to be believed.
-    wanted.update(file for file in also if _stem(file) in stems)
+    wanted = {file for file in (*_of_kind(names, "offset-index"), *also) if _stem(file) in stems}
     return _deletes("delete-index", [name for name in names if name in wanted])
 
 
@@ -160,11 +156,6 @@ def _of_kind(names: Sequence[bytes], wanted: str) -> list[bytes]:
 
 def _is_snapshot(name: bytes) -> bool:
     return classify(name)[0] == "producer-snapshot"
-
-
-def _is_odd(name: bytes) -> bool:
-    """Whether a start takes the name for that of a segment's file, and finds no offset in it."""
-    return name.endswith(_NUMBERED) and not display(name.split(b".", 1)[0]).isdigit()
 
 
 def _stem(name: bytes) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
-from ottla.logs.names import classify, display
+from ottla.logs.names import classify, display, file_name
 from ottla.logs.recovery import predict_start_without
 
 if TYPE_CHECKING:
@@ -246,8 +246,10 @@ def _is_mended(name: bytes, prediction: RecoveryPrediction, gone: frozenset[byte
     if _kind(name) == "producer-snapshot":
         deleted = (*prediction.files_deleted, *prediction.snapshots_rewritten)
         return name in gone or display(name) in deleted
-    segment = display(name.split(b".", 1)[0] + b".log")
-    return prediction.opens and segment in prediction.rebuilt
+    base_offset = classify(name)[2]
+    if base_offset is None or not prediction.opens:
+        return False
+    return display(file_name("segment", base_offset)) in prediction.rebuilt
 
 
 def _kind(name: bytes) -> FileKind:

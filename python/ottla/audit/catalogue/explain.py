@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla import _engine
 from ottla._engine import CauseExplanation, Explanation
+from ottla.logs.names import may_hold_batches
 from ottla.logs.release import Releases
 from ottla.severity import SEVERITIES
 
@@ -82,7 +83,8 @@ def commands(finding: Mapping[str, Any], path: str | None) -> list[str]:
     """
     lines = []
     kind = explain(finding["name"])
-    if path is not None and path.endswith(".log") and finding["position"] is not None:
+    is_of_batches = path is not None and may_hold_batches(os.fsencode(path))
+    if path is not None and is_of_batches and finding["position"] is not None:
         offset = "" if finding["first_offset"] is None else f" --offset {finding['first_offset']}"
         lines.append(f"ottla inspect {shlex.quote(path)}{offset}")
     if path is not None and kind.is_rebuildable and finding["severity"] != "info":

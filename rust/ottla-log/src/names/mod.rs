@@ -25,6 +25,6 @@ mod segment;
 pub use constants::*;
 pub use directory::DirectoryKind;
 pub use file::{FileKind, FileName, FileState};
-pub use offset::{OffsetError, file_name, offset_of};
+pub use offset::{OffsetError, file_name, lacks_offset, offset_of};
 pub use partition::{PartitionName, PartitionState};
 pub use segment::SegmentNames;

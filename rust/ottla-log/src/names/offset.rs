@@ -1,6 +1,10 @@
 //! Offsets in names, as Kafka's loader writes and reads them (`LogFileUtils`).
 
+use super::constants::{CLEANED, INDEX, LOG, SNAPSHOT, SWAP, TIME_INDEX, TRANSACTION_INDEX};
 use std::fmt;
+
+/// What a name ends with where the loader reads an offset in it.
+const NUMBERED: [&[u8]; 7] = [LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX, SNAPSHOT, SWAP, CLEANED];
 
 /// The name of a file as Kafka builds it: an offset of 20 digits and a suffix, such as [`SWAP`](super::SWAP).
 pub fn file_name(offset: i64, suffix: &[u8]) -> Vec<u8> {
@@ -58,4 +62,10 @@ pub fn offset_of(name: &[u8]) -> Result<i64, OffsetError> {
     };
     let digits = String::from_utf8_lossy(digits);
     digits.parse().map_err(|_| OffsetError::NotANumber { found: digits.into_owned() })
+}
+
+/// Whether Kafka's loader gives up its start at a file of this name: it looks for an offset in it, and
+/// there is none.
+pub fn lacks_offset(name: &[u8]) -> bool {
+    NUMBERED.iter().any(|suffix| name.ends_with(suffix)) && offset_of(name).is_err()
 }
