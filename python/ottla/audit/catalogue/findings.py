@@ -22,18 +22,12 @@ UNREADABLE = "unreadable"
 """The finding that something given was not audited (exit status 3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A fault, its place, and what was expected.
-
-    The fields are the columns of the `findings` table; see `docs/tables.md`.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What a finding says, whether its place is a path of the plan or a displayed name."""
 
     name: str
     severity: Severity
-    file: str | None
-    topic: str | None
-    partition: int | None
     message: str
     position: int | None = None
     size: int | None = None
@@ -48,11 +42,23 @@ class Finding:
     commands: tuple[str, ...] = ()
     expected: str | None = None
     found: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Fault):
+    """A fault, its place, and what was expected.
+
+    The fields are the columns of the `findings` table; see `docs/tables.md`.
+    """
+
+    file: str | None
+    topic: str | None
+    partition: int | None
     event: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedFinding:
+class PlacedFinding(Fault):
     """A fault at a place of the plan."""
 
     path: bytes | None
@@ -61,31 +67,12 @@ class PlacedFinding:
     """Directory of the partition that it is about."""
     pattern: str | None = None
     """Pattern of topics, if it is not about a file."""
-    name: str
-    severity: Severity
-    message: str
-    position: int | None = None
-    size: int | None = None
-    first_offset: int | None = None
-    last_offset: int | None = None
-    record_index: int | None = None
-    producer_id: int | None = None
-    next_good_offset: int | None = None
-    cause: str | None = None
-    replica: str | None = None
-    good_replicas: tuple[str, ...] | None = None
-    commands: tuple[str, ...] = ()
-    expected: str | None = None
-    found: str | None = None
 
     def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
         """Returns the finding as displayed in tables and reports."""
         # Sentences and commands quote names of strangers.
-        shared = {name: visible_all(getattr(self, name)) for name in _SHARED}
+        shared = {field.name: visible_all(getattr(self, field.name)) for field in fields(Fault)}
         return Finding(file=file, topic=topic, partition=partition, **shared)
-
-
-_SHARED = {field.name for field in fields(Finding)} - {"file", "topic", "partition", "event"}
 
 
 def by_place(finding: PlacedFinding) -> tuple[bytes, int, int, str]:
