@@ -26,7 +26,8 @@ def follow() -> int:
         .start(str(work / "table"))
     )
     query.awaitTermination()
-    return spark.read.parquet(str(work / "table")).count()
+    count: int = spark.read.parquet(str(work / "table")).count()
+    return count
 
 
 print(f"{follow()} records in what is there, half a batch left for later")
