@@ -97,6 +97,7 @@ __all__ = [
     "predict_recovery",
     "predict_starts",
     "profile_differences",
+    "proved_end",
     "provoke_panic",
     "read_batches",
     "read_columns",
@@ -169,7 +170,7 @@ _Severity: TypeAlias = Literal["info", "warning", "error"]
 _FileState: TypeAlias = Literal["live", "deleted", "swap", "cleaned", "temporary"]
 _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _StartOutcome: TypeAlias = Literal[
-    "refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"
+    "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
 ]
 _Column: TypeAlias = tuple[Any, ...] | None
 
@@ -303,6 +304,7 @@ def missing_log(
     orphans: Sequence[int],
     snapshots: Sequence[int],
 ) -> Finding: ...
+def proved_end(log_end_offset: int, witnesses: Sequence[tuple[str, int]]) -> Finding | None: ...
 def epoch_beyond_end(entries: Sequence[tuple[int, int]], log_end_offset: int) -> Finding | None: ...
 def unreadable_text_file(file_name: bytes, fault: str, expected: str, found: str) -> Finding: ...
 def foreign_topic_ids(partitions: Sequence[tuple[str, str]]) -> list[tuple[int, Finding]]: ...

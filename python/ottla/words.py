@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["count", "duration", "listed", "moment", "offsets"]
+__all__ = ["count", "duration", "listed", "moment", "offsets", "time_span"]
 
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 """Units of durations in ms, the largest first."""
@@ -73,3 +73,23 @@ def moment(timestamp_ms: int) -> str:
         return f"timestamp {timestamp_ms}"
     millis = f".{timestamp_ms % 1000:03}" if timestamp_ms % 1000 else ""
     return f"{time:%Y-%m-%d %H:%M:%S}{millis} UTC"
+
+
+def time_span(first_ms: int | None, last_ms: int | None) -> str:
+    """Where on the clock something lies, to the second; empty if nothing bounds it.
+
+    >>> time_span(1_760_000_000_000, 1_760_000_060_000)
+    'between 2025-10-09 08:53:20 UTC and 2025-10-09 08:54:20 UTC'
+    >>> time_span(1_760_000_000_000, None), time_span(None, None)
+    ('after 2025-10-09 08:53:20 UTC', '')
+    """
+    if first_ms is None:
+        return "" if last_ms is None else f"before {_second(last_ms)}"
+    if last_ms is None:
+        return f"after {_second(first_ms)}"
+    first, last = _second(min(first_ms, last_ms)), _second(max(first_ms, last_ms))
+    return f"at {first}" if first == last else f"between {first} and {last}"
+
+
+def _second(timestamp_ms: int) -> str:
+    return moment(timestamp_ms - timestamp_ms % 1000)

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 from support.commands import Run
-from support.logs import TIMESTAMP, batches, segment, segment_name, write_partition
+from support.logs import (
+    TIMESTAMP,
+    batches,
+    segment,
+    segment_name,
+    write_log_directory,
+    write_partition,
+)
 
 from benches.data import encode_batch
 
@@ -129,6 +136,48 @@ def test_a_torn_end_of_a_killed_broker_is_told_and_is_no_error(run: Run, tmp_pat
     ran = run("read", path)
     assert ran.status == 0
     assert "nothing from offset 9 on can be read" in ran.err
+
+
+def test_an_end_that_a_checkpoint_knows_more_of_is_an_error(run: Run, tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"]) / "orders-0"
+    (path / ".." / ".kafka_cleanshutdown").unlink()
+    active = path / segment_name(12)
+    active.write_bytes(active.read_bytes() + segment(1, base_offset=24)[:40])
+    ran = run("read", path)
+    assert (ran.status, ran.err.count("\n")) == (0, 1)
+    assert ran.err.endswith("was not looked at: ottla audit does\n")
+    (path / ".." / "replication-offset-checkpoint").write_text("0\n1\norders 0 27\n")
+    ran = run("read", path)
+    assert ran.status == 2
+    assert ran.err.endswith(
+        "; the high watermark 27 is beyond its end; offsets 24 to 26 are lost\n"
+    )
+
+
+def test_a_log_start_offset_that_leaves_no_record_is_said(run: Run, tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"]) / "orders-0"
+    (path / ".." / "log-start-offset-checkpoint").write_text("0\n1\norders 0 25\n")
+    ran = run("read", path)
+    assert (ran.status, ran.out) == (0, "")
+    assert "no record from its log start offset 25 on, which log-start-offset" in ran.err
+    assert run("read", path, "--from", 30).err == ""
+
+
+def test_a_path_that_is_not_there_comes_with_the_nearest_one(run: Run, partition: Path) -> None:
+    wrong = partition.parent / "ordres-0"
+    for arguments in (
+        ("read", wrong),
+        ("inspect", wrong / segment_name(0)),
+        ("rebuild", wrong, "--output", partition.parent / "new"),
+    ):
+        ran = run(*arguments)
+        assert ran.status == 3
+        assert f"did you mean {partition}?" in ran.err
+    ran = run("rebuild", partition, "--output", partition.parent / "new", "--topic", "ordres")
+    assert (ran.status, ran.err) == (
+        3,
+        "ottla: no topic matches 'ordres': did you mean orders? topics here: orders\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from ottla.audit.advice.deeds import with_advice
 from ottla.audit.judge.collector import Collector
 from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
 from ottla.audit.judge.judge import judge_log
+from ottla.audit.judge.log_ends import with_witnesses_elsewhere
 from ottla.audit.judge.restarts import with_restarts
 from ottla.audit.plan.plan import MIN_SPLIT_BYTES
 from ottla.audit.result.result import make_result
@@ -105,6 +106,7 @@ def carry_out(runner: Runner) -> Outcome:
     outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
     outcome = with_advice(runner.plan, outcome, runner.price_options)
     outcome = with_coordinators(runner.plan, outcome, runner.read_coordinators)
+    outcome = with_witnesses_elsewhere(runner.plan, outcome)
     return replace(outcome, elapsed_s=time.monotonic() - started, started_ms=started_ms)
 
 

@@ -27,6 +27,7 @@ from ottla.cli.rebuild import rebuild
 from ottla.cli.terminal import complain
 from ottla.cli.validate import validate_files
 from ottla.errors import EngineError, MissingDependencyError, SparkError, StorageError
+from ottla.logs.near import near_paths
 from ottla.text import visible
 
 if TYPE_CHECKING:
@@ -91,8 +92,11 @@ def run(arguments: Sequence[str]) -> int:
         _show(error)
         return IO_ERROR
     except OSError as error:
-        place = "" if error.filename is None else f"{os.fsdecode(error.filename)!s}: "
-        complain(f"{place}{error.strerror or error}")
+        path = error.filename
+        place = "" if path is None else f"{os.fsdecode(path)!s}: "
+        is_missing = isinstance(error, FileNotFoundError) and isinstance(path, (str, bytes))
+        near = near_paths(os.path.abspath(os.fsencode(path))) if is_missing else ""
+        complain(f"{place}{error.strerror or error}{near}")
         return IO_ERROR
     except Exception as error:
         # The outermost loop: Python's own status would be that of warnings.

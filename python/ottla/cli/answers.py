@@ -26,6 +26,7 @@ RESTARTS: dict[str, tuple[Severity, str]] = {
     "put-aside": ("error", "an empty partition will replace"),
     "ends-early": ("error", "offsets of existing records will be assigned again"),
     "cuts": ("warning", "cuts off records"),
+    "empties": ("error", "every segment is deleted"),
     "exposes-aborted": ("warning", "read_committed consumers will receive aborted records"),
 }
 """What a start can do to a partition, worst first, and how grave that is."""
@@ -133,14 +134,6 @@ def _starts(result: AuditResult) -> Iterator[Line]:
             # Nothing but a file that is written helps those that are put aside.
             action = f" {found[0]['action']}." if outcome == "put-aside" else ""
             yield "Next start", f"{meaning}: {_few(places)}.{action}", severity
-    known = {(row["topic"], row["partition"]) for row in result.recovery}
-    for deed in result.advice:
-        for price in deed.partitions if not deed.operations else ():
-            is_empty = price.opens and price.log_start_offset == price.log_end_offset
-            if is_empty and (price.topic, price.partition) not in known:
-                name = f"{price.topic}-{price.partition}"
-                text = f"every segment of {name} is deleted; its log begins at"
-                yield "Next start", f"{text} {price.log_start_offset}.", "warning"
     unknown = [row for row in result.recovery if row["outcome"] is None]
     if unknown:
         places = [f"{row['directory']} ({row['message']})" for row in unknown]
@@ -164,6 +157,8 @@ def restart_text(row: Mapping[str, Any]) -> str:
     """What a start does to a partition, in a few words."""
     if not row["opens"]:
         return f"{row['error'].rpartition('.')[2]}: {row['message'].rstrip('.')}"
+    if row["outcome"] == "empties":
+        return f"its log begins at {row['log_start_offset']}"
     parts = [f"ends at {row['log_end_offset']}"]
     if row["offsets_lost"]:
         parts[0] += f" instead of {row['log_end_offset'] + row['offsets_lost']}"

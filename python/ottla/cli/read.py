@@ -14,8 +14,8 @@ from ottla.cli.options import OFFSET, Verb, storage_option
 from ottla.cli.terminal import complain
 from ottla.errors import NotAPartitionError
 from ottla.logs.columns import RECORD_COLUMNS
-from ottla.logs.names import INTERNAL_TOPICS, display, parse_partition_name
-from ottla.logs.reading import Damage, Isolation, read_partition
+from ottla.logs.names import INTERNAL_TOPICS, LOG_START_OFFSETS, display, parse_partition_name
+from ottla.logs.reading import Damage, Isolation, log_start_offset, read_partition
 from ottla.records import decode_record
 from ottla.storage import full_path
 from ottla.text import json_text
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 # Bytes collected before they are written.
 WRITE_BYTES = 1 << 16
+
+ASK_AUDIT = (
+    "; what indexes, leader epochs, consumer groups and other copies know of it was not looked at:"
+    " ottla audit does"
+)
+"""Behind what is said of the end of a log that nothing looked at shows to have gone on."""
 
 EXIT_CODES = {"info": 0, "warning": 1, "error": 2}
 
@@ -92,7 +98,8 @@ def read(
     def report(damage: Damage) -> None:
         nonlocal status
         status = max(status, EXIT_CODES[damage.severity])
-        complain(damage)
+        is_open = damage.severity != "error" and damage.next_good_offset is None
+        complain(f"{damage}{ASK_AUDIT}" if is_open and damage.first_offset is not None else damage)
 
     try:
         records = read_partition(
@@ -106,7 +113,14 @@ def read(
     except NotAPartitionError as error:
         complain(error)
         return 3
-    _write(lines(records))
+    written = _write(lines(records))
+    is_all = from_offset is None and to_offset is None
+    if is_all and not written and (start := log_start_offset(directory, storage_options)):
+        complain(
+            f"{display(os.fsencode(directory))}: no record from its log start offset {start} on,"
+            f" which {display(LOG_START_OFFSETS)} beside it has; a .log file alone is read from its"
+            " beginning"
+        )
     if records.stopped_by is not None:
         offset, producer_id = records.stopped_by
         complain(
@@ -172,14 +186,17 @@ def _decoded_text(record: Record, decoded: Mapping[str, Any]) -> str:
     return f"{record.offset:>10} {time_text(record.timestamp):<24} {what} {key} {value}"
 
 
-def _write(lines: Iterator[bytes]) -> None:
-    """Writes lines in large pieces; those read before an error are written too."""
+def _write(lines: Iterator[bytes]) -> int:
+    """Writes lines in large pieces, and returns their number.
+
+    Those read before an error are written, too.
+    """
     sys.stdout.flush()
     out = sys.stdout.buffer
     held: list[bytes] = []
-    size = 0
+    size = count = 0
     try:
-        for line in lines:
+        for count, line in enumerate(lines, 1):  # noqa: B007 - the last one is returned
             held.append(line)
             size += len(line) + 1
             if size >= WRITE_BYTES:
@@ -194,3 +211,4 @@ def _write(lines: Iterator[bytes]) -> None:
         raise
     out.writelines(line + b"\n" for line in held)
     out.flush()
+    return count

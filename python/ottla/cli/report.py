@@ -27,7 +27,7 @@ from ottla.cli.words import shell_path
 from ottla.severity import SEVERITIES, Severity
 from ottla.storage import store_of
 from ottla.text import visible
-from ottla.words import count, listed, moment, offsets
+from ottla.words import count, listed, moment, offsets, time_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -502,6 +502,10 @@ def _print_place(
     console.print("  " + ", ".join([place, *details]), soft_wrap=True)
     if with_message:
         _print_wrapped(console, _sentence({**head, "message": event["message"]}), 4)
+        when = time_span(event["first_timestamp"], event["last_timestamp"])
+        # Timestamps that are themselves in doubt tell no time.
+        if when and event["severity"] != "info" and event["name"] != "timestamp-suspect":
+            _print_wrapped(console, f"Records written {when}.", 4)
 
 
 def _sentence(finding: dict[str, Any]) -> str:

@@ -6,17 +6,24 @@ import errno
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ottla import _engine
 from ottla.errors import DamageWarning, NotAPartitionError
-from ottla.logs.checkpoints import read_offsets
+from ottla.logs.checkpoints import Checkpoints, read_offsets
 from ottla.logs.listing import take_inventory
-from ottla.logs.names import LOG_START_OFFSETS, MAX_OFFSET, display
+from ottla.logs.names import (
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    MAX_OFFSET,
+    RECOVERY_POINTS,
+    display,
+)
 from ottla.severity import severity_of
 from ottla.storage import files_within, full_path
 from ottla.text import visible
+from ottla.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +137,7 @@ def read_partition(
     names = [inventory.display(segment.path) for segment in segments]
 
     def report(row: Mapping[str, Any]) -> None:
-        damage = _damage(row, names)
+        damage = _with_witnesses(_damage(row, names), partition, files)
         if on_damage is not None:
             on_damage(damage)
         else:
@@ -167,6 +174,43 @@ def _damage(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
     )
 
 
+def _with_witnesses(damage: Damage, partition: Partition, files: Files) -> Damage:
+    """Returns the end of a log as an error with the offsets lost, if something beside proves more.
+
+    The audit has more to ask: indexes, leader epochs, coordinators, other copies.
+    """
+    end = damage.first_offset
+    if damage.next_good_offset is not None or end is None or not partition.is_whole:
+        return damage
+    checkpoints = Checkpoints(files)
+    snapshots = (
+        file.base_offset
+        for file in partition.files
+        if file.kind == "producer-snapshot" and file.state == "live" and file.base_offset
+    )
+    known = {
+        "the recovery point": checkpoints.offset(partition, RECOVERY_POINTS),
+        "the high watermark": checkpoints.offset(partition, HIGH_WATERMARKS),
+        "the snapshot of offset": max(snapshots, default=None),
+    }
+    witnesses = [
+        (f"{name} {offset}", offset)
+        for name, offset in known.items()
+        if offset is not None and offset > end
+    ]
+    proof = _engine.proved_end(end, witnesses)
+    if proof is None:
+        return damage
+    names = listed([name for name, _ in witnesses], len(witnesses))
+    verb = "is" if len(witnesses) == 1 else "are"
+    return replace(
+        damage,
+        severity=proof.severity,
+        last_offset=proof.last_offset,
+        message=f"{damage.message}; {names} {verb} beyond its end",
+    )
+
+
 def _segments(
     source: Source, partitions: tuple[Partition, ...], files: Files
 ) -> tuple[Partition, tuple[FileEntry, ...]]:
@@ -194,6 +238,18 @@ def _segments(
                 # A file of another kind, given by mistake.
                 raise NotAPartitionError(f"{name}: no record batch in its {segment.size:,} bytes")
     return partition, segments
+
+
+def log_start_offset(directory: Source, storage_options: Mapping[str, str] | None = None) -> int:
+    """Returns the first offset that `read_partition` returns if there is a record: 0 for files.
+
+    Raises:
+        NotAPartitionError: it is neither a partition directory nor a segment.
+        OSError: a directory cannot be read.
+    """
+    files = files_within([directory], storage_options)
+    inventory = take_inventory([directory], files=files)
+    return _log_start_offset(_segments(directory, inventory.partitions, files)[0], files)
 
 
 def _log_start_offset(partition: Partition, files: Files) -> int:

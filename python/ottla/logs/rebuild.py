@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import LEADER_EPOCHS, file_name
+from ottla.logs.near import near_names, near_paths
 from ottla.logs.output import check_output
 from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.storage import files_within
@@ -75,8 +77,8 @@ def rebuild_side_files(
     Raises:
         FileExistsError: the directory exists and is not empty.
         OSError: a segment cannot be read, or a file cannot be written.
-        ValueError: there are no files of Kafka, `index_interval_bytes` is negative, or the
-            directory is inside a source.
+        ValueError: there are no files of Kafka, no topic matches, `index_interval_bytes` is
+            negative, or the directory is inside a source.
     """
     if index_interval_bytes < 0:
         raise ValueError(f"index_interval_bytes is {index_interval_bytes}, must be at least 0")
@@ -88,8 +90,14 @@ def rebuild_side_files(
     files = files_within(sources, storage_options)
     inventory = take_inventory(sources, files=files)
     for unreadable in inventory.unreadable:
-        raise ValueError(f"{inventory.display(unreadable.path)}: {unreadable.reason}")
+        missing = unreadable.reason + near_paths(unreadable.path)
+        raise ValueError(f"{inventory.display(unreadable.path)}: {missing}")
     patterns = tuple(topics or ())
+    there = {p.topic for p in inventory.partitions if p.topic is not None}
+    for pattern in patterns:
+        if not any(fnmatchcase(topic, pattern) for topic in there):
+            near = near_names(pattern, there, "topics")
+            raise ValueError(f"no topic matches {pattern!r}{near}")
     partitions = [
         p
         for p in inventory.partitions
@@ -103,8 +111,8 @@ def rebuild_side_files(
             place = os.path.join(partial, relative)
             os.makedirs(place, exist_ok=True)
             names, fault = _rebuild(partition, files, place, index_interval_bytes)
-            there = os.path.join(target, relative)
-            built.append(RebuiltPartition(relative, there, tuple(names), fault))
+            place = os.path.join(target, relative)
+            built.append(RebuiltPartition(relative, place, tuple(names), fault))
     return tuple(built)
 
 

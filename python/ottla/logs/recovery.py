@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from ottla.storage import Files, Place, Source
 
-StartOutcome = Literal["refuses", "put-aside", "ends-early", "cuts", "exposes-aborted", "opens"]
+StartOutcome = Literal[
+    "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
+]
 
 
 @dataclass(frozen=True, slots=True)

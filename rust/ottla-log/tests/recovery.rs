@@ -383,6 +383,9 @@ fn starts_say_what_becomes_of_the_log_and_what_to_do_before() {
     cut.truncate(cut.len() - 101);
     let unclean = Starts { stopped_cleanly: false, ..starts };
     assert_eq!(outcomes(&files, "orders-0", &unclean)[0], (false, StartOutcome::Cuts, 1));
+    let beyond = Starts { log_start_offset: Some(17), ..starts };
+    let empties = |clean| (clean, StartOutcome::Empties, 0);
+    assert_eq!(outcomes(&directory(), "orders-0", &beyond), [empties(true), empties(false)]);
 }
 
 fn change() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {

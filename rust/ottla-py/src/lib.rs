@@ -125,7 +125,7 @@ mod _engine {
     #[pymodule_export]
     use crate::side_check::{
         check_names, epoch_beyond_end, foreign_topic_ids, missing_log, offset_beyond_end,
-        partitions_without_directory, unreadable_text_file,
+        partitions_without_directory, proved_end, unreadable_text_file,
     };
     #[pymodule_export]
     use crate::sidefiles::{

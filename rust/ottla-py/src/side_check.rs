@@ -91,6 +91,17 @@ pub(crate) fn missing_log(
     log_end::missing_log(&context, &snapshots).into()
 }
 
+/// What proves that a log went on behind its end: an error with the offsets lost, ``None`` if nothing
+/// does.
+///
+/// Args:
+///     log_end_offset: of the log.
+///     witnesses: each in words, with where the log ended at least.
+#[pyfunction]
+pub(crate) fn proved_end(log_end_offset: i64, witnesses: Vec<(String, i64)>) -> Option<Finding> {
+    log_end::proved_by_others(log_end_offset, witnesses).map(Finding::from)
+}
+
 /// The finding about the last entry of ``leader-epoch-checkpoint``, if it starts beyond the end of the
 /// log.
 #[pyfunction]

@@ -10,6 +10,13 @@ from typing import Any
 import ottla
 import pytest
 from support.logs import segment, segment_name, write_log_directory, write_partition
+from support.small_log import (
+    PARTITION,
+    SECOND,
+    write_checkpoint,
+    write_committed_offset,
+    write_orders,
+)
 
 MIB = 1 << 20
 BATCH = segment(1, base_offset=24)
@@ -179,6 +186,45 @@ def test_every_partition_of_a_destroyed_directory_names_what_is_lost(
     known = {name: end - 1 for name, end in ends.items() if end}
     assert {name: reached[name] for name in known} == known
     assert reached["__cluster_metadata-0"] == 124
+
+
+def test_a_tail_is_an_error_where_a_group_has_committed_an_offset_behind_it(
+    tmp_path: Path,
+) -> None:
+    write_orders(tmp_path, second=[*SECOND[:2], SECOND[2][:70]])
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        write_checkpoint(tmp_path / name, {})
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    assert only(ottla.audit(tmp_path), "truncated-tail")["severity"] == "info"
+    write_committed_offset(tmp_path, 15)
+    assert only(ottla.audit(tmp_path), "truncated-tail")["severity"] == "info"
+    shutil.rmtree(tmp_path / "__consumer_offsets-0")
+    write_committed_offset(tmp_path, 18)
+    result = ottla.audit(tmp_path)
+    row = only(result, "truncated-tail")
+    assert lost(row) == ("error", 15, 17)
+    proof = "the committed offset 18 proves that offsets 15 to 17 were there and are lost"
+    assert row["message"].endswith(f"; {proof}")
+    assert [event["offsets_lost"] for event in result.events] == [3]
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(("acknowledged", "severity"), [(18, "error"), (15, "info")])
+def test_a_tail_is_an_error_where_one_copy_alone_has_more_that_was_acknowledged(
+    tmp_path: Path, acknowledged: int, severity: str
+) -> None:
+    for broker in ("a", "b"):
+        write_orders(tmp_path / broker, second=SECOND[: 3 if broker == "a" else 2])
+        for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+            write_checkpoint(tmp_path / broker / name, {})
+        (tmp_path / broker / ".kafka_cleanshutdown").unlink()
+    write_checkpoint(tmp_path / "a" / "replication-offset-checkpoint", {PARTITION: acknowledged})
+    with (tmp_path / "b" / PARTITION / segment_name(9)).open("ab") as file:
+        file.write(SECOND[2][:70])
+    result = ottla.audit([tmp_path / "a", tmp_path / "b"])
+    row = only(result, "truncated-tail")
+    assert row["severity"] == severity
+    assert ("the copy on a proves that offsets 15 to 17" in row["message"]) == (severity == "error")
 
 
 def offsets_in(path: Path) -> dict[str, int]:

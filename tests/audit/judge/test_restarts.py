@@ -79,6 +79,15 @@ def test_a_missing_topic_id_matters_beside_partitions_that_have_one(tmp_path: Pa
     assert rows_of(log_directory) == []
 
 
+def test_a_log_start_offset_beyond_the_end_empties_the_log(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (log_directory / "log-start-offset-checkpoint").write_text("0\n1\norders 0 25\n")
+    row = rows_of(log_directory)[0]
+    assert (row["outcome"], row["log_start_offset"], row["is_next"]) == ("empties", 25, True)
+    assert row["action"] == "Copy the directory first"
+    assert len(row["segments_deleted"]) == 2
+
+
 def test_with_too_many_segments_a_start_is_not_foretold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

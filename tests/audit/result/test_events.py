@@ -9,7 +9,7 @@ import ottla
 import pytest
 from ottla.audit.catalogue.findings import PlacedFinding
 from ottla.audit.result.traces import LogEnd, group_findings
-from support.logs import segment_name
+from support.logs import TIMESTAMP, segment_name
 from support.small_log import (
     FIRST,
     PARTITION,
@@ -185,6 +185,41 @@ def test_the_json_form_has_verdict_paths_and_times(tmp_path: Path) -> None:
     assert form["started_ms"] > 1_700_000_000_000
     assert form["elapsed_s"] >= 0
     assert form["events"] == []
+
+
+def test_an_event_says_what_it_makes_of_the_log_and_when_its_records_were_written(
+    tmp_path: Path,
+) -> None:
+    write_orders(tmp_path)
+    overwrite(tmp_path / PARTITION / segment_name(0), SIZE + 65, b"\xff")
+    event = only_event(tmp_path)
+    assert (event["verdict"], event["severity"]) == ("DAMAGED", "error")
+    assert (event["first_timestamp"], event["last_timestamp"]) == (TIMESTAMP, TIMESTAMP + 8)
+
+
+def test_what_is_lost_at_the_end_was_written_after_what_is_left(tmp_path: Path) -> None:
+    write_orders(tmp_path, second=SECOND[:2])
+    event = only_event(tmp_path)
+    assert (event["first_offset"], event["last_offset"]) == (15, 17)
+    assert (event["first_timestamp"], event["last_timestamp"]) == (TIMESTAMP + 14, None)
+
+
+def test_a_missing_segment_was_written_between_its_neighbours(tmp_path: Path) -> None:
+    write_orders(tmp_path)
+    third = b"".join(batch(18 + offset) for offset in (0, 3, 6))
+    (tmp_path / PARTITION / segment_name(18)).write_bytes(third)
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        write_checkpoint(tmp_path / name, {PARTITION: 27})
+    for suffix in ("log", "index", "timeindex"):
+        (tmp_path / PARTITION / segment_name(9, suffix)).unlink()
+    event = next(e for e in events(tmp_path) if e["name"] == "missing-segment")
+    assert (event["first_offset"], event["last_offset"]) == (9, 17)
+    assert (event["first_timestamp"], event["last_timestamp"]) == (TIMESTAMP + 8, TIMESTAMP + 18)
+
+
+def test_something_that_was_not_read_is_an_event_without_a_time(tmp_path: Path) -> None:
+    event = only_event(tmp_path / "nowhere")
+    assert (event["verdict"], event["first_timestamp"]) == ("INCOMPLETE", None)
 
 
 def test_groups_depend_on_no_order_of_partitions_and_lose_no_finding() -> None:

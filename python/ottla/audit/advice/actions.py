@@ -38,7 +38,7 @@ def with_actions(plan: Plan, rows: Iterable[Row], advice: Sequence[Deed]) -> tup
 def _with_action(row: Row, directories: dict[str, bytes], best: dict[str, Deed]) -> Row:
     values = dict(zip(_COLUMNS, row, strict=True))
     outcome = values["outcome"]
-    if outcome in (None, "opens", "put-aside"):
+    if outcome in (None, "opens", "empties", "put-aside"):
         return row
     if not values["is_next"]:
         action = KEEP_MARK if values["stop"] == "unclean" else UNREACHABLE

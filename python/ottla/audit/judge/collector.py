@@ -10,10 +10,10 @@ from ottla.audit.catalogue.findings import UNREADABLE, by_place, make_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.judge import ENGINE_TABLES
-from ottla.audit.judge.near import near_names, near_paths
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import MAX_DEPTH
+from ottla.logs.near import near_names, near_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -125,14 +125,7 @@ def _suspects(
     plan: Plan, findings: Iterable[PlacedFinding], has_ids: Collection[bytes]
 ) -> list[Partition]:
     """Returns live partitions with a finding that may matter to a start, or without a topic id."""
-    base = plan.inventory.base
-    found = {
-        f.directory
-        for f in findings
-        # Findings about the audited directory itself do not affect its partitions.
-        if (f.path == f.directory or os.path.dirname(f.path or b"") != base)
-        and explain(f.name).matters_to_start
-    }
+    found = {f.directory for f in findings if explain(f.name).matters_to_start}
     suspects = []
     for partition in plan.partitions:
         if partition.state != "live" or not partition.is_whole:

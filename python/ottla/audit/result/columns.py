@@ -68,10 +68,23 @@ EVENTS = (
     Column("event", "int32", "number, from 1 in the order of weight"),
     Column("name", "string", "name of the finding that is the cause, or shows it best"),
     Column("severity", "string", "of its gravest finding: error, warning or info"),
+    Column("verdict", "string", "what it alone makes of the log: SOUND, SUSPECT, DAMAGED, …"),
     *PLACE_COLUMNS,
     Column("position", "int64", "position in the file"),
     Column("first_offset", "int64", "first offset affected"),
     Column("last_offset", "int64", "last offset affected, inclusive"),
+    Column(
+        "first_timestamp",
+        "int64",
+        "when its records were written at the earliest, ms since 1970: the smallest timestamp of"
+        " the segments that it is in, or the largest one before records that are gone",
+    ),
+    Column(
+        "last_timestamp",
+        "int64",
+        "when they were written at the latest: the largest timestamp of these segments, or the"
+        " smallest one behind records that are gone; null if nothing is behind them",
+    ),
     Column("next_good_offset", "int64", "offset at which consumers can continue"),
     Column("offsets_lost", "int64", "offsets whose records cannot be read in this copy"),
     Column(
@@ -237,6 +250,7 @@ RECOVERY = (
         "string",
         "refuses: the broker does not start; put-aside: an empty partition replaces it;"
         " cuts: records are cut off; ends-early: the log ends before records that stay;"
+        " empties: every segment is deleted, since the log start offset is beyond the end;"
         " exposes-aborted: read_committed consumers receive aborted records; opens: none of these",
     ),
     Column("opens", "bool", "whether the broker starts"),

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.audit.catalogue.explain import causes, explain
+from ottla.audit.catalogue.findings import UNREADABLE
+from ottla.audit.result.times import NO_TIMES, written
 from ottla.audit.result.traces import LogEnd, group_findings
+from ottla.audit.result.verdict import verdict_of
 from ottla.logs.names import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
@@ -30,12 +33,15 @@ if TYPE_CHECKING:
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.traces import Group
+    from ottla.audit.result.verdict import Verdict
     from ottla.logs.inventory import Partition
 
 Value = TypeVar("Value")
 
 TRACES_SHOWN = 6
 """Files that the sentence of an event names; the rest is counted."""
+
+NO_FINDINGS: Mapping[Severity, int] = dict.fromkeys(SEVERITIES, 0)
 
 _WITNESSES = {
     "offset-index": "the index",
@@ -64,12 +70,15 @@ class Event:
     event: int
     name: str
     severity: Severity
+    verdict: Verdict
     file: str | None
     topic: str | None
     partition: int | None
     position: int | None
     first_offset: int | None
     last_offset: int | None
+    first_timestamp: int | None
+    last_timestamp: int | None
     next_good_offset: int | None
     offsets_lost: int
     records_lost: int | None
@@ -111,11 +120,16 @@ def make_events(
     directories = {finding.directory for finding in findings}
     partitions = {p.directory: p for p in plan.partitions if p.directory in directories}
     groups = group_findings(findings, _ends(outcome, partitions))
+    times = written(outcome.tables["timeline"] if partitions else (), partitions)
     events = []
     for group, loss in zip(groups, _losses(outcome, findings, groups, partitions), strict=True):
-        partition = partitions.get(findings[group.head].directory or b"")
-        event = _event(plan, [findings[index] for index in group.members], group, loss, partition)
-        events.append(event)
+        directory = findings[group.head].directory or b""
+        members = [findings[index] for index in group.members]
+        event = _event(plan, members, group, loss, partitions.get(directory))
+        span = times.get(directory, NO_TIMES).span(
+            members[0].path, event.first_offset, event.last_offset
+        )
+        events.append(replace(event, first_timestamp=span[0], last_timestamp=span[1]))
     in_order = sorted(range(len(groups)), key=lambda index: (*_weight(events[index]), index))
     numbers = [0] * len(findings)
     for number, index in enumerate(in_order, 1):
@@ -207,16 +221,22 @@ def _event(
     alike = [finding for finding in members if finding.name == head.name]
     ends = [o for f in alike for o in (f.first_offset, f.last_offset) if o is not None]
     ends += [offset for span in loss.offsets for offset in span]
+    severity = min((f.severity for f in members), key=SEVERITIES.index)
     return Event(
         event=0,
         name=head.name,
-        severity=min((f.severity for f in members), key=SEVERITIES.index),
+        severity=severity,
+        verdict=verdict_of(
+            {**NO_FINDINGS, severity: 1}, sum(f.name == UNREADABLE for f in members)
+        ),
         file=None if head.path is None else show(head.path),
         topic=partition.topic if partition else head.pattern,
         partition=partition.partition if partition else None,
         position=head.position,
         first_offset=min(ends, default=None),
         last_offset=max(ends, default=None),
+        first_timestamp=None,
+        last_timestamp=None,
         next_good_offset=_first_of(f.next_good_offset for f in members),
         offsets_lost=loss.count,
         records_lost=loss.count if loss.is_dense else None,

@@ -30,6 +30,7 @@ INDEXES = ("offset-index", "time-index", "transaction-index")
 """Kinds of files whose entries alone do not prove that the log was longer."""
 
 LOSES_END = "loses-end"
+COMMIT_BEYOND_END = "commit-beyond-end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,9 @@ class _Log:
         return not is_weak and finding.first_offset is not None and _last(finding) >= end.offset
 
     def _last_claimed(self, index: int) -> int:
-        return _last(self._findings[index])
+        finding = self._findings[index]
+        # What a group commits is the offset of the record after the last one that it got.
+        return _last(finding) - (finding.name == COMMIT_BEYOND_END)
 
     def _weight(self, index: int) -> tuple[int, str, bytes]:
         finding = self._findings[index]

@@ -57,6 +57,17 @@ pub fn missing_log(context: &PartitionContext, snapshots: &[i64]) -> Finding {
     }
 }
 
+/// Returns what others than the log's own broker prove of a log that ends at `end`, with the offsets
+/// lost: what groups have committed, or other copies hold. `witnesses` are in words, each with where
+/// the log ended at least.
+pub fn proved_by_others(end: i64, witnesses: Vec<(String, i64)>) -> Option<Finding> {
+    let beyond = witnesses.into_iter().filter(|&(_, end_offset)| end_offset > end);
+    let witnesses: Vec<_> = beyond.map(|(text, end_offset)| Witness { text, end_offset }).collect();
+    let proved = proved_end(&witnesses)?;
+    let finding = Finding::new(FindingKind::TruncatedTail, prove(&witnesses, end, proved));
+    Some(finding.graded(Severity::Error).offsets(end, proved.saturating_sub(1)))
+}
+
 /// What the bytes behind the last batch of a segment mean.
 #[derive(Debug)]
 struct TailVerdict {

@@ -38,6 +38,8 @@ pub enum StartOutcome {
     EndsEarly,
     /// Batches are cut off.
     Cuts,
+    /// The log start offset is beyond the end: every segment is deleted, and the log begins there.
+    Empties,
     /// `read_committed` consumers get aborted records.
     ExposesAborted,
     /// The log opens as it is.
@@ -45,15 +47,19 @@ pub enum StartOutcome {
 }
 
 impl StartOutcome {
-    fn of(after: &Recovery, offsets_lost: u64, needs_topic_id: bool) -> Self {
+    fn of(after: &Recovery, offsets_lost: u64, starts: &Starts) -> Self {
         if !after.opens() {
             Self::Refuses
-        } else if after.is_stray && needs_topic_id {
+        } else if after.is_stray && starts.needs_topic_id {
             Self::PutAside
         } else if offsets_lost > 0 && after.bytes_cut() > 0 {
             Self::Cuts
         } else if offsets_lost > 0 {
             Self::EndsEarly
+        } else if starts.log_end_offset.is_some_and(|end| end < after.log_start_offset)
+            && after.bytes_cut() > 0
+        {
+            Self::Empties
         } else if !after.exposed.is_empty() {
             Self::ExposesAborted
         } else {
@@ -68,6 +74,7 @@ impl StartOutcome {
             Self::PutAside => "put-aside",
             Self::EndsEarly => "ends-early",
             Self::Cuts => "cuts",
+            Self::Empties => "empties",
             Self::ExposesAborted => "exposes-aborted",
             Self::Opens => "opens",
         }
@@ -84,7 +91,9 @@ impl StartOutcome {
                 "Write partition.metadata anew (version: 0, topic_id: that of the topic)"
             }
             // What helps depends on the other partitions: it has to be tried over all of them.
-            Self::EndsEarly | Self::Cuts | Self::ExposesAborted => "Copy the directory first",
+            Self::EndsEarly | Self::Cuts | Self::Empties | Self::ExposesAborted => {
+                "Copy the directory first"
+            }
             Self::Opens => "Nothing",
         }
     }
@@ -135,7 +144,7 @@ pub fn predict_starts(
         };
         let after = predict(directory, partition, &restart, aborted, &progress)?;
         let offsets_lost = offsets_lost(&after, starts.log_end_offset);
-        let outcome = StartOutcome::of(&after, offsets_lost, starts.needs_topic_id);
+        let outcome = StartOutcome::of(&after, offsets_lost, starts);
         let is_next = stopped_cleanly == next_is_clean;
         let action = outcome.action();
         Ok(Start { stopped_cleanly, is_next, outcome, offsets_lost, action, after })
