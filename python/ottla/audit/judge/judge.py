@@ -13,7 +13,7 @@ from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
 from ottla.audit.judge.live import has_grown
 from ottla.audit.judge.merge import merge_request
-from ottla.audit.judge.packed import PackedLog, ScannedFile, pack_log
+from ottla.audit.judge.packed import LogPacker, PackedLog, ScannedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ottla import _engine
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.context import Surroundings
-    from ottla.audit.judge.packed import EngineTable
     from ottla.audit.plan.plan import Log
     from ottla.logs.inventory import Inventory
 
@@ -62,7 +61,7 @@ def judge_log(
         small = side_files.read_small_files(partition, inventory)
     epochs = (small and small.leader_epochs) or ()
     findings: list[PlacedFinding] = []
-    tables: dict[str, list[EngineTable]] = {name: [] for name in ENGINE_TABLES}
+    packer = LogPacker()
     merged = None
     beside = log.beside
     for run in _consecutive_runs(len(log.files), scans):
@@ -82,14 +81,14 @@ def judge_log(
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
             for name in ENGINE_TABLES:
-                tables[name].append(merged.table(name))
+                packer.add(name, merged.table(name))
     is_read = len(scans) == len(log.files)
     extent = _extent(merged) if log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:
         findings += bounded(side_files.check_partition(partition, extent, small))
     files = {number: _scanned_file(scans[number]) for number in sorted(scans)}
     judged = JudgedLog(
-        packed=pack_log(files, tables),
+        packed=packer.finish(files, ENGINE_TABLES),
         findings=tuple(findings),
         reasons=_other_files(log, scans),
         has_small_files=small is not None,

@@ -36,11 +36,18 @@ class ScannedFile:
     codecs: tuple[str, ...]
 
 
+PIECE_ROWS = 1024
+"""Rows of a table that are unpacked at a time, where a log has more."""
+
+
 @dataclass(frozen=True, slots=True)
 class PackedLog:
     """The scanned files of a log and its rows of every table; a few hundred bytes, picklable."""
 
     data: bytes
+    """Files, and the rows of the tables that have few."""
+    pieces: Mapping[str, tuple[bytes, ...]]
+    """The rows of the other tables."""
     columns: Mapping[str, tuple[str, ...]]
     """Names of columns, of the tables with rows."""
     counts: Mapping[str, int]
@@ -48,28 +55,54 @@ class PackedLog:
     file_count: int
 
 
-def pack_log(
-    files: Mapping[int, ScannedFile], tables: Mapping[str, Sequence[EngineTable]]
-) -> PackedLog:
-    """Packs the files of a log by index, and the rows of every table, given in parts."""
-    rows = {name: [row for _, part in parts for row in part] for name, parts in tables.items()}
-    data = ({index: astuple(file) for index, file in files.items()}, [*rows.values()])
-    return PackedLog(
-        data=pickle.dumps(data, protocol=5),
-        columns={
-            name: next(tuple(columns) for columns, part in parts if part)
-            for name, parts in tables.items()
-            if rows[name]
-        },
-        counts={name: len(rows) for name, rows in rows.items() if rows},
-        file_count=len(files),
-    )
+class LogPacker:
+    """Packs the rows of a log as they come, so that no two tables are held as objects at once."""
+
+    def __init__(self) -> None:
+        self._few: dict[str, list[Row]] = {}
+        self._pieces: dict[str, tuple[bytes, ...]] = {}
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, name: str, table: EngineTable) -> None:
+        """Adds rows to a table, behind those that it has."""
+        columns, rows = table
+        if not rows:
+            return
+        self._columns.setdefault(name, tuple(columns))
+        self._counts[name] = self._counts.get(name, 0) + len(rows)
+        few = self._few.setdefault(name, [])
+        if name not in self._pieces and len(few) + len(rows) <= PIECE_ROWS:
+            few.extend(rows)
+            return
+        pieces = [few] if few else []
+        pieces += [rows[at : at + PIECE_ROWS] for at in range(0, len(rows), PIECE_ROWS)]
+        packed = tuple(pickle.dumps(piece, protocol=5) for piece in pieces)
+        self._pieces[name] = self._pieces.get(name, ()) + packed
+        self._few[name] = []
+
+    def finish(self, files: Mapping[int, ScannedFile], tables: Sequence[str]) -> PackedLog:
+        """Packs the files, by index; `tables` are the names of all tables, in order."""
+        rows = [self._few.get(name, []) for name in tables]
+        data = ({index: astuple(file) for index, file in files.items()}, rows)
+        return PackedLog(
+            data=pickle.dumps(data, protocol=5),
+            pieces=self._pieces,
+            columns=self._columns,
+            counts=self._counts,
+            file_count=len(files),
+        )
 
 
 def _unpack(packed: bytes) -> tuple[dict[int, Row], list[list[Row]]]:
-    # Pickled by `pack_log`, here or by a task of this audit.
+    # Pickled by `LogPacker`, here or by a task of this audit.
     files, tables = pickle.loads(packed)  # noqa: S301
     return files, tables
+
+
+def _unpack_rows(piece: bytes) -> list[Row]:
+    rows: list[Row] = pickle.loads(piece)  # noqa: S301
+    return rows
 
 
 class PackedLogs:
@@ -81,6 +114,7 @@ class PackedLogs:
     def __init__(self, logs: Sequence[Log], tables: Sequence[str]) -> None:
         self._logs = logs
         self._packed: list[bytes | None] = [None] * len(logs)
+        self._pieces: dict[tuple[int, str], tuple[bytes, ...]] = {}
         self._columns: dict[str, tuple[str, ...]] = {}
         self._tables = {name: number for number, name in enumerate(tables)}
         self._counts = dict.fromkeys(tables, 0)
@@ -89,6 +123,8 @@ class PackedLogs:
     def add(self, index: int, packed: PackedLog) -> None:
         """Adds a log whose rows are of the tables given to the constructor, in their order."""
         self._packed[index] = packed.data
+        for name, pieces in packed.pieces.items():
+            self._pieces[index, name] = pieces
         self.file_count += packed.file_count
         for name, columns in packed.columns.items():
             # The names are held once for all logs.
@@ -116,15 +152,23 @@ class PackedLogs:
 
     def rows(self, table: str) -> Iterator[tuple[Partition, dict[str, Any]]]:
         """Yields the rows of a table, each with its partition; a column `file` has paths."""
-        number = self._tables[table]
         columns = self._columns.get(table, ())
-        for log, packed in zip(self._logs, self._packed, strict=True):
-            if log.partition is not None and packed is not None:
-                for values in _unpack(packed)[1][number]:
+        for index, log in enumerate(self._logs):
+            if log.partition is not None:
+                for values in self._values(index, table):
                     row = dict(zip(columns, values, strict=True))
                     if "file" in row:
                         row["file"] = log.files[row["file"]].path
                     yield log.partition, row
+
+    def _values(self, index: int, table: str) -> Iterator[Row]:
+        """Yields the rows that a log adds to a table."""
+        pieces = self._pieces.get((index, table))
+        if pieces is not None:
+            for piece in pieces:
+                yield from _unpack_rows(piece)
+        elif (packed := self._packed[index]) is not None:
+            yield from _unpack(packed)[1][self._tables[table]]
 
 
 class ScannedFiles:
