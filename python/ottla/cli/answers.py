@@ -31,6 +31,14 @@ RESTARTS: dict[str, tuple[Severity, str]] = {
 }
 """What a start can do to a partition, worst first, and how grave that is."""
 
+LOST_ENDS = ("lost-end", "missing-file")
+"""Causes by which a broker that starts as leader assigns offsets again."""
+
+LOOK_FIRST = (
+    "before the broker starts, look for the lost offsets on the other replicas and in backups, and"
+    " copy the log directory: as leader it assigns them again. Then"
+)
+
 _NONE = "no lost record was found"
 
 Event = dict[str, Any]
@@ -50,7 +58,7 @@ def answers(
         remedies: what to do about findings.
     """
     grave = [e for e in events if e["severity"] != "info" and e["name"] != UNREADABLE]
-    starts = list(_starts(result))
+    starts = [*_refused(result), *_starts(result)]
     if not (grave or starts):
         return
     losing = [event for event in events if event["offsets_lost"]]
@@ -140,6 +148,23 @@ def _starts(result: AuditResult) -> Iterator[Line]:
         yield "Next start", f"{_few(places)}.", "warning"
 
 
+def _refused(result: AuditResult) -> Iterator[Line]:
+    """Yields why a broker does not start that no partition alone shows."""
+    twice = [row["file"] for row in result.findings if row["name"] == "duplicate-partition"]
+    if twice:
+        which = "this partition" if len(twice) == 1 else "these partitions"
+        text = f"a broker with both directories of {which} does not start: {_few(twice)}."
+        yield "Next start", text, "error"
+    named = [
+        row["file"]
+        for row in result.findings
+        if row["name"] == "unknown-file" and row["severity"] == "warning"
+    ]
+    if named:
+        text = f"the broker will not start: {_few(named)} (no name of a topic and a partition)."
+        yield "Next start", text, "error"
+
+
 def _unchanged(result: AuditResult) -> Iterator[Line]:
     """Yields that the next start takes no record, where that is known."""
     rows = [row for row in result.recovery if row["is_next"]]
@@ -214,6 +239,10 @@ def _first_step(
     """The first thing to do: before the next start if that costs anything, else the first event."""
     step = first_step(result)
     if step is not None or not grave:
+        prefix = "before the broker starts, "
+        is_lost = any(e["cause"] in LOST_ENDS and e["offsets_lost"] for e in grave)
+        if step is not None and is_lost and not step.startswith("do not start"):
+            step = f"{LOOK_FIRST} {step.removeprefix(prefix)}"
         return step
     event = grave[0]
     head = heads[event["event"]]

@@ -88,6 +88,8 @@ def put_aside_note(result: AuditResult) -> Iterator[str]:
     ]
     if aside:
         places = listed([*dict.fromkeys(aside)], PARTITIONS_SHOWN)
+        if any(deed.partitions_not_priced for deed in result.advice):
+            places += " at least"
         yield (
             "Brokers since 4.0 do not take over a partition without partition.metadata, but rename"
             f" its directory to -stray: here {places}. Brokers before 2.8 wrote no such file."
@@ -177,11 +179,14 @@ def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
     aside = [price for price in prices if price.as_expected.is_put_aside]
     away = [price for price in prices if _name(price) in moved]
     if away:
-        records = count(sum(price.readable_offsets for price in away), "readable record")
+        held = sum(price.readable_offsets for price in away)
+        records = count(held, "readable record") if held else "no readable record"
+        is_are = "is" if held <= 1 else "are"
         whose, places = ("it", "directory") if len(away) == 1 else ("them", "directories")
         parts.append(
             f"the broker starts without {whose}, and fetches {whose} from another replica or, if"
-            f" there is none, begins {whose} empty; {records} are then only in the moved {places}"
+            f" there is none, begins {whose} empty; {records} {is_are} then only in the moved"
+            f" {places}"
         )
     cut = [
         price

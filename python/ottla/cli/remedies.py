@@ -56,10 +56,18 @@ class Remedies:
         self._copies = Copies(result)
         self._active: dict[str, str] = {}
         """The last segment of each directory."""
+        self._segments: dict[str, list[str]] = {}
         for file in result.files:
             if file["kind"] == "segment" and file["state"] == "live" and file["topic"] is not None:
                 directory, name = os.path.split(file["file"])
                 self._active[directory] = max(self._active.get(directory, ""), name)
+                self._segments.setdefault(directory, []).append(name)
+        self._gaps: dict[str, list[str]] = {}
+        """The segments of each directory before which offsets are missing."""
+        for row in result.findings:
+            if row["name"] in ("missing-segment", "offset-gap") and row["severity"] != "info":
+                directory, name = os.path.split(row["file"])
+                self._gaps.setdefault(directory, []).append(name)
 
     def of_all(self, findings: Sequence[Mapping[str, Any]]) -> list[str]:
         """What to do about findings of one name, each sentence once; none where the name says it.
@@ -143,17 +151,28 @@ class Remedies:
             return None
         return " ".join(line for line in cure.lines if not line.startswith("$"))
 
-    def _tail(self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool) -> str:
+    def _tail(
+        self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool
+    ) -> str | None:
         directory, file = os.path.split(finding["file"])
         if start["outcome"] not in HARMLESS:
             return SEE_NEXT_START
         if file == self._active.get(directory):
+            if finding["severity"] == "error":
+                # That the start takes no record is no comfort where records are gone already.
+                return None
             if start["stop"] == "clean":
                 return "Nothing: the next start opens the log, and no record in it is lost."
             return "Nothing: the next start cuts these bytes off, and no record in front of them."
-        lost = finding["first_offset"] is not None
+        lost = finding["first_offset"] is not None or self._lacks_offsets_behind(directory, file)
         first = self.cure(finding) or (RESTORE if lost else "No record is lost by these bytes.")
         return " ".join([first, *self._other_start(directory, is_alone=is_alone)])
+
+    def _lacks_offsets_behind(self, directory: str, file: str) -> bool:
+        """Whether offsets are missing between a segment and the next one."""
+        behind = [name for name in self._gaps.get(directory, ()) if name > file]
+        between = (name for name in self._segments.get(directory, ()) if name > file)
+        return bool(behind) and min(behind) == min(between, default=None)
 
     def _unreadable(
         self, finding: Mapping[str, Any], start: Mapping[str, Any], *, is_alone: bool

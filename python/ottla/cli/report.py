@@ -503,8 +503,7 @@ def _print_place(
     if with_message:
         _print_wrapped(console, _sentence({**head, "message": event["message"]}), 4)
         when = time_span(event["first_timestamp"], event["last_timestamp"])
-        # Timestamps that are themselves in doubt tell no time.
-        if when and event["severity"] != "info" and event["name"] != "timestamp-suspect":
+        if when and (event["offsets_lost"] or event["severity"] == "error"):
             _print_wrapped(console, f"Records written {when}.", 4)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla import _engine
-from ottla.audit.catalogue.findings import place_finding
+from ottla.audit.catalogue.findings import make_finding, place_finding
 from ottla.audit.judge.live import has_grown
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
 from ottla.logs.metadata import (
@@ -28,6 +28,7 @@ from ottla.logs.names import (
     META_PROPERTIES,
     PARTITION_METADATA,
     RECOVERY_POINTS,
+    display,
 )
 from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.storage import join
@@ -61,6 +62,11 @@ def check_log_directory(
         inventory: the inventory it is in.
         ranges: start and end of the partitions of which every segment was read, by directory.
     """
+    for partition in inventory.partitions:
+        is_here = partition.log_directory == directory.path
+        # A directory without segments may be one that Kafka keeps for itself.
+        if is_here and partition.topic is None and partition.segments:
+            yield _unnamed(partition.directory)
     for file in directory.files:
         if file.name == META_PROPERTIES:
             yield from _parse_file(file, inventory, parse_meta_properties)[1]
@@ -71,6 +77,20 @@ def check_log_directory(
             for partition in inventory.partitions if offsets else ():
                 if partition.log_directory == directory.path and partition.state == "live":
                     yield from _beyond_end(file, partition, offsets or {}, ranges, inventory.files)
+
+
+def _unnamed(directory: bytes) -> PlacedFinding:
+    """The finding about a directory of segments that is named as no partition is."""
+    found = make_finding(
+        "unknown-file",
+        "the name of the directory is not that of a topic and a partition: a broker with it in a"
+        " log directory does not start",
+        path=directory,
+        directory=directory,
+        expected="TOPIC-PARTITION",
+        found=display(os.path.basename(directory)),
+    )
+    return replace(found, severity="warning")
 
 
 def _without_directory(

@@ -248,7 +248,7 @@ def _event(
         findings=len(members),
         files=tuple(dict.fromkeys(show(f.path) for f in members if f.path is not None)),
         action=_action(head, "lost-end" if group.lost_end is not None else cause),
-        message=_message(members, group, _missing_segment(group, partition)),
+        message=_message(members, group, partition),
     )
 
 
@@ -306,7 +306,7 @@ def _missing_segment(group: Group, partition: Partition | None) -> int | None:
     return None
 
 
-def _message(members: Sequence[PlacedFinding], group: Group, missing: int | None) -> str:
+def _message(members: Sequence[PlacedFinding], group: Group, partition: Partition | None) -> str:
     """Returns what happened in a sentence: the cause, and where else it shows."""
     head, *others = members
     text = head.message
@@ -314,7 +314,11 @@ def _message(members: Sequence[PlacedFinding], group: Group, missing: int | None
     is_seen = False
     if group.lost_end is not None:
         first, last = group.lost_end
-        text = f"the log lost its end, {offsets(first, last)}"
+        missing = _missing_segment(group, partition)
+        # A checkpoint beside the partition does not tell which one it is about.
+        is_inside = partition is None or os.path.dirname(head.path or b"") == partition.directory
+        of = "" if is_inside else f" of {partition.topic}-{partition.partition}"
+        text = f"the log{of} lost its end, {offsets(first, last)}"
         if missing is not None:
             text += f": the segment that begins at offset {missing} is missing"
         if head.path is not None and is_segment(head.path):

@@ -1,0 +1,81 @@
+"""The report on directories as an operator finds them: no comfort and no deed that harms."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.commands import Run
+from support.logs import META_PROPERTIES, segment_name, write_log_directory
+from support.small_log import SECOND, SIZE, batch, write_checkpoint, write_orders
+
+
+def joined(text: str) -> str:
+    """Text without its line breaks."""
+    return " ".join(text.split())
+
+
+def test_a_lost_end_is_nowhere_said_to_cost_nothing(run: Run, tmp_path: Path) -> None:
+    write_orders(tmp_path, second=[*SECOND[:2], SECOND[2][:60]])
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    out = joined(run("audit", tmp_path).out)
+    assert "Do first: before the broker starts, look for these offsets" in out
+    assert "othing: the next start" not in out
+
+
+def test_a_lost_end_that_only_a_checkpoint_shows_names_the_partition(
+    run: Run, tmp_path: Path
+) -> None:
+    write_orders(tmp_path, second=[])
+    out = joined(run("audit", tmp_path).out)
+    assert "the log of orders-0 lost its end, offsets 9 to 17; seen in" in out
+
+
+def test_destroyed_logs_are_looked_for_before_a_start_makes_them_empty(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+    for file in path.glob("*/*.log"):
+        file.write_bytes(b"\x07" * file.stat().st_size)
+    out = joined(run("audit", path).out)
+    (first,) = (part for part in out.split("Do first: ")[1:])
+    assert first.startswith("before the broker starts, look for ")
+    assert "No record is lost" not in out
+    assert "0 readable records" not in out
+
+
+def test_a_partition_on_two_disks_of_a_broker_keeps_it_from_starting(
+    run: Run, tmp_path: Path
+) -> None:
+    for disk in ("disk1", "disk2"):
+        write_log_directory(tmp_path / disk, ["orders-0"])
+        (tmp_path / disk / "meta.properties").write_text(META_PROPERTIES)
+    out = joined(run("audit", tmp_path).out)
+    assert "Next start: a broker with both directories of this partition does not start" in out
+    assert "changes nothing" not in out
+
+
+def test_a_backup_inside_a_log_directory_keeps_the_broker_from_starting(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    shutil.copytree(path / "orders-0", path / "orders-0.old")
+    ran = run("audit", path)
+    out = joined(ran.out)
+    assert ran.status == 1
+    assert "Next start: the broker will not start: orders-0.old" in out
+    assert "changes nothing" not in out
+    (path / "orders-0.old").rename(path / f"orders-0.{'0' * 32}-stray")
+    assert run("audit", path).status == 0
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "200"])
+def test_no_line_is_wider_than_the_terminal_but_for_places_and_commands(
+    columns: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    write_orders(tmp_path / "k", first=[batch(0), b"\xff" * SIZE], second=SECOND[:1])
+    write_checkpoint(tmp_path / "k" / "log-start-offset-checkpoint", {"orders-0": 2})
+    monkeypatch.chdir(tmp_path)
+    for line in run("audit", "k").out.splitlines():
+        is_place = line.startswith("  $ ") or segment_name(0)[:20] in line or "offsets" in line
+        assert is_place or len(line) <= int(columns), line
