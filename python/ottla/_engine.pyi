@@ -763,6 +763,20 @@ class Leader:
         unknown_producer: _UnknownProducer | str = "auto",
         transaction_verification: bool = True,
     ) -> Leader: ...
+    @staticmethod
+    def from_bytes(
+        state: object,
+        *,
+        config: Any = None,
+        topic: str = ...,
+        partition: int = 0,
+        leader_epoch: int = ...,
+        profile: _Profile | str = "strict",
+        kafka_version: str | None = None,
+        unknown_producer: _UnknownProducer | str = "auto",
+        transaction_verification: bool = True,
+    ) -> Leader: ...
+    def to_bytes(self) -> bytes: ...
     def append(
         self,
         records: object,

@@ -15,6 +15,7 @@ use crate::profiles::{Difference, Profile};
 use crate::reason::Reason;
 use crate::refusal::Refusal;
 use crate::request::Request;
+use crate::state::bytes::StateBytesError;
 use crate::state::restore::{ReplaySource, RestoreError, StoredLog};
 use crate::state::{AppendOutcome, OffsetOutOfRange, PartitionState};
 use crate::stored::Stored;
@@ -132,6 +133,16 @@ impl Leader {
     ) -> Result<Self, RestoreError> {
         let expiration_ms = settings.config.producer_id_expiration_ms;
         let state = PartitionState::restore(log, expiration_ms, codecs)?;
+        Ok(Self { settings, state, metrics: Metrics::default() })
+    }
+
+    /// The leader of a state that [`PartitionState::to_bytes`] has written.
+    ///
+    /// # Errors
+    /// [`StateBytesError`].
+    pub fn from_bytes(settings: LeaderSettings, state: &[u8]) -> Result<Self, StateBytesError> {
+        let expiration_ms = settings.config.producer_id_expiration_ms;
+        let state = PartitionState::from_bytes(state, expiration_ms)?;
         Ok(Self { settings, state, metrics: Metrics::default() })
     }
 

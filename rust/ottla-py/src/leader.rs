@@ -234,6 +234,54 @@ impl Leader {
         Ok(Self { engine: Mutex::new(engine), topic, partition })
     }
 
+    /// Returns the leader of a state that :meth:`to_bytes` returned, to go on where it ended.
+    ///
+    /// Every further decision is that of the leader which gave the bytes, except that no
+    /// verification is under way; ``metrics`` begin at 0. The arguments are those of
+    /// :class:`Leader`, and should be the same.
+    ///
+    /// Raises:
+    ///     ValueError: the bytes are no such state, cut, changed, or of another version.
+    ///
+    /// >>> import ottla
+    /// >>> leader = ottla.Leader()
+    /// >>> batch = ottla.build_batch([ottla.NewRecord(value=b"a")], producer_id=7,
+    /// ...                           producer_epoch=0, base_sequence=0)
+    /// >>> leader.append(batch, now_ms=0).is_duplicate
+    /// False
+    /// >>> again = ottla.Leader.from_bytes(leader.to_bytes())
+    /// >>> again.append(batch, now_ms=0).is_duplicate
+    /// True
+    #[staticmethod]
+    #[pyo3(
+        signature = (state, *, config=None, **options),
+        text_signature = "(state, *, config=None, topic='', partition=0, leader_epoch=0, \
+            profile='strict', kafka_version=None, unknown_producer='auto', \
+            transaction_verification=True)"
+    )]
+    fn from_bytes(
+        py: Python<'_>,
+        state: &Bound<'_, PyAny>,
+        config: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let keywords = Keywords::new("Leader.from_bytes()", options);
+        let LeaderOptions { settings, topic, partition } =
+            LeaderOptions::take(config, &keywords, py)?;
+        keywords.finish()?;
+        let state = bytes_of(state)?;
+        let engine = Engine::from_bytes(settings, state.as_bytes())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { engine: Mutex::new(engine), topic, partition })
+    }
+
+    /// Returns what the leader knows of the partition, for :meth:`from_bytes`: offsets, producers
+    /// with all batches that are remembered, and transactions. The bytes are versioned and have a
+    /// checksum; they take about 190 bytes for each producer.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.engine(py).state().to_bytes())
+    }
+
     /// Decides on the record set of a produce request, and appends it if it is accepted.
     ///
     /// Args:

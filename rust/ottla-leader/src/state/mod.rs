@@ -1,5 +1,6 @@
 //! What a partition is between two appends: its offsets, producers and aborted transactions.
 
+pub(crate) mod bytes;
 pub(crate) mod restore;
 
 use crate::stored::Stored;

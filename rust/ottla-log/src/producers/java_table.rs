@@ -29,6 +29,17 @@ impl Default for JavaTable {
 }
 
 impl JavaTable {
+    /// How many entries were ever added, and the number of buckets.
+    pub(super) fn parts(&self) -> (u64, u64) {
+        (self.added, self.buckets)
+    }
+
+    /// The table of these [`parts`](Self::parts), if there can be one.
+    pub(super) fn of(added: u64, buckets: u64) -> Option<Self> {
+        let is_table = buckets.is_power_of_two() && buckets >= INITIAL_BUCKETS;
+        is_table.then_some(Self { added, buckets })
+    }
+
     /// Adds a producer to those that the table holds. Returns its number among all that were added.
     pub(super) fn add(
         &mut self,

@@ -25,6 +25,7 @@
 //! | `verification` | transactions about which the coordinator is asked |
 //! | [`transactions`] | what transactions do to the last stable offset |
 //! | [`snapshot`] | producers as a file |
+//! | `state_bytes` | all of it as bytes |
 //! | `java_table` | the order of a snapshot's entries |
 
 mod appender;
@@ -35,6 +36,7 @@ mod judge;
 mod pending;
 mod refusal;
 pub mod snapshot;
+mod state_bytes;
 mod table;
 pub mod transactions;
 mod verification;
@@ -44,5 +46,6 @@ pub use batch::{Content, ProducerBatch, control_record};
 pub use entry::{ProducerEntry, RememberedBatch};
 pub use pending::Pending;
 pub use refusal::ProducerRefusal;
+pub use state_bytes::{StateError, StateReader, write_count};
 pub use table::Producers;
 pub use verification::Guard;

@@ -16,18 +16,18 @@ use ottla_format::sequence::increment_sequence;
 use std::collections::HashMap;
 
 #[derive(Clone, Debug)]
-struct KnownProducer {
-    entry: ProducerEntry,
+pub(super) struct KnownProducer {
+    pub(super) entry: ProducerEntry,
     /// Its number among all that were ever added.
-    number: u64,
+    pub(super) number: u64,
 }
 
 /// The producers of a partition.
 #[derive(Clone, Debug)]
 pub struct Producers {
-    entries: HashMap<i64, KnownProducer>,
-    order: JavaTable,
-    transactions: Transactions,
+    pub(super) entries: HashMap<i64, KnownProducer>,
+    pub(super) order: JavaTable,
+    pub(super) transactions: Transactions,
     verifications: Verifications,
     end_offset: i64,
 }

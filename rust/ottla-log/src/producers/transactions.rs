@@ -42,6 +42,21 @@ pub struct Transactions {
 }
 
 impl Transactions {
+    /// First offset → producer id of the open ones, first offset → marker of the unreplicated ones,
+    /// and whether two have clashed.
+    pub(super) fn parts(&self) -> (&BTreeMap<i64, i64>, &BTreeMap<i64, i64>, bool) {
+        (&self.open, &self.unreplicated, self.has_clashed)
+    }
+
+    /// The transactions of these [`parts`](Self::parts).
+    pub(super) fn of(
+        open: BTreeMap<i64, i64>,
+        unreplicated: BTreeMap<i64, i64>,
+        has_clashed: bool,
+    ) -> Self {
+        Self { open, unreplicated, has_clashed }
+    }
+
     /// A producer's transaction begins.
     pub fn begin(&mut self, first_offset: i64, producer_id: i64) {
         let other = self.open.insert(first_offset, producer_id);
