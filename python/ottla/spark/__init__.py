@@ -14,6 +14,7 @@ PySpark is imported when a function is called: importing this package is cheap a
 # The function shares its name with its package, so it is bound here over the package.
 from ottla.spark.audit.audit import audit
 from ottla.spark.captured.columns import VERDICT_COLUMNS, CapturedColumn, verdict_schema
+from ottla.spark.captured.history import HISTORY_COLUMNS, validate_in_order
 from ottla.spark.captured.parquet import validate_parquet
 from ottla.spark.captured.rows import validate_partition
 from ottla.spark.captured.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
@@ -25,6 +26,7 @@ from ottla.spark.setup.ship import ship
 from ottla.spark.source.read import read
 
 __all__ = [
+    "HISTORY_COLUMNS",
     "QUARANTINE_COLUMNS",
     "VALID_COLUMNS",
     "VERDICT_COLUMNS",
@@ -37,6 +39,7 @@ __all__ = [
     "ship",
     "split",
     "validate",
+    "validate_in_order",
     "validate_parquet",
     "validate_partition",
     "verdict_schema",

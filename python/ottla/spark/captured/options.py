@@ -109,6 +109,19 @@ class JudgeContext:
         """Returns the verdict on a record set, or why there is none; `row` returns a column."""
         return self._decide(verdict_on, records, row)
 
+    def decide(
+        self,
+        decide: Callable[[Any, TopicConfig | None, dict[str, Any]], Result],
+        records: Any,
+        row: Callable[[Any], Any],
+    ) -> Result | str:
+        """Returns what a function decides on a record set by its options, or why nothing."""
+
+        def by_options(records: Any, config: TopicConfig | None, **options: Any) -> Result:
+            return decide(records, config, options)
+
+        return self._decide(by_options, records, row)
+
     def split(self, records: Any, row: Callable[[Any], Any]) -> list[SetPart] | str:
         """Returns the parts of a record set, valid and rejected, or why there are none."""
         return self._decide(validate_each, records, row)

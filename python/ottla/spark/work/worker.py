@@ -26,6 +26,7 @@ __all__ = [
     "by_value",
     "find_ottla",
     "remember_shipped",
+    "run_groups_in_worker",
     "run_in_worker",
     "run_rows_in_worker",
     "run_table_in_worker",
@@ -237,6 +238,24 @@ def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]]
         payload: any object that can be pickled; it is unpickled in each task.
     """
     return _run_over(target, payload)
+
+
+def run_groups_in_worker(
+    target: str, payload: object
+) -> Callable[[tuple[Any, ...], Iterator[Any], Any], Iterator[Any]]:
+    """Returns a function for `applyInPandasWithState` that runs one of Ottla in the worker.
+
+    Args:
+        target: ``"module:function"``. The function takes the payload and returns a function from
+            key, frames and state to frames.
+        payload: any object that can be pickled; it is unpickled for each group.
+    """
+    load: Callable[[], Any] = _load(target, payload)
+
+    def run_groups(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
+        yield from load()(key, frames, state)
+
+    return run_groups
 
 
 def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa.Table]:
