@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
 __all__ = ["DefaultSource"]
@@ -48,6 +48,12 @@ class DefaultSource(DataSource):  # type: ignore[misc]
         from ottla.spark.source.tables import options_for
 
         return make_stream_reader(options_for(self.options, schema), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Returns a writer of rows as logs in a new directory."""
+        from ottla.spark.sink.writer import make_writer
+
+        return make_writer(self.options, schema, is_overwrite=overwrite)
 
     def __reduce__(self) -> tuple[object, ...]:
         from ottla.spark.work.worker import by_value

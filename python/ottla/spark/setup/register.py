@@ -9,7 +9,12 @@ from ottla.spark.work.worker import find_ottla
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSource,
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
 
 __all__ = ["register_source"]
@@ -58,5 +63,8 @@ def _source() -> type[DataSource]:
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
             return self._source().streamReader(schema)
+
+        def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+            return self._source().writer(schema, overwrite)
 
     return ShippedSource

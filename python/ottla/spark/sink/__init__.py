@@ -1,0 +1,1 @@
+"""Logs as a Spark sink: rows become segments of partitions."""
