@@ -1,4 +1,4 @@
-"""Reading logs as columns: numbers alone, and views of keys and values."""
+"""Reading logs as columns: numbers alone, views of keys and values, captured sets split."""
 
 import pytest
 
@@ -30,3 +30,12 @@ def test_a_log_is_read_as_an_arrow_table(
     time_peer: TimePeer, shape: Shape, size: int, peer: str
 ) -> None:
     time_peer("views", peer, generate(shape, size))
+
+
+@pytest.mark.parametrize("peer", JOBS["split"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size // MIB}MiB")
+@pytest.mark.parametrize("shape", [*SHAPES, Shape(100, compression="zstd")], ids=str)
+def test_captured_record_sets_are_split_into_columns(
+    time_peer: TimePeer, shape: Shape, size: int, peer: str
+) -> None:
+    time_peer("split", peer, generate(shape, size))

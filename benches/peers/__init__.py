@@ -7,8 +7,9 @@ worker in another environment has ours and NumPy alone.
 
 Jobs: `check` CRC, decoding and offsets of a log; `call` one small batch a call; `numbers` a log as
 NumPy columns; `views` a log as an Arrow table with keys and values; `rows` a file as Arrow record
-batches with keys and values copied; `build` columns to batches, a call a batch; `inflate` the
-bodies of compressed batches. The leader's verdict, a call a batch of an idempotent producer:
+batches with keys and values copied; `split` captured record sets judged, and their records as Arrow
+record batches; `build` columns to batches, a call a batch; `inflate` the bodies of compressed
+batches. The leader's verdict, a call a batch of an idempotent producer:
 `append` with the parts to write, `append-joined` with these in one piece, `accept` the decision
 alone, `append-inflate` on compressed batches. `decide` is the verdict on one batch without a
 producer, a call each time: what Kafka's own `LogValidator` decides in Java, with the CRC before it.
@@ -423,6 +424,44 @@ def ours_whole_rows(data: Data) -> Candidate:
     return _rows(None, data)
 
 
+def _captured(data: Data) -> tuple[bytes, ...]:
+    """Return the batches as producers send them, one a request."""
+    return tuple(bytes(8) + batch[8:] for batch in data.batches)
+
+
+def ours_split(data: Data) -> Candidate:
+    """Judge a column of captured record sets, and make columns of their records."""
+    from ottla.records import split_column
+
+    sets = _captured(data)
+    ends = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    column = np.frombuffer(b"".join(sets), np.uint8)
+
+    def split() -> int:
+        pieces = split_column(
+            ends,
+            column,
+            None,
+            "valid",
+            now_ms=_NOW_MS,
+            api_version=11,
+            base_offset=0,
+            leader_epoch=0,
+            origin="client",
+            transactional_id=None,
+            profile="strict",
+        )
+        return sum(map(len, pieces))
+
+    return split
+
+
+def aiokafka_split(data: Data) -> Candidate:
+    """Check the CRC of captured record sets, and read them into Arrow tables."""
+    sets = _captured(data)
+    return lambda: sum(map(_aiokafka_table, sets))
+
+
 def _builder(builder: Callable[[], Any], data: Data) -> Candidate:
     batches = [
         [(index, *record[:3], list(record[3])) for index, record in enumerate(records)]
@@ -595,6 +634,7 @@ JOBS: dict[str, dict[str, Prepare]] = {
     "numbers": {AIOKAFKA: aiokafka_numbers, OURS: ours_numbers},
     "views": {AIOKAFKA: aiokafka_views, OURS: ours_views},
     "rows": {AIOKAFKA: aiokafka_rows, OURS: ours_rows, WHOLE_ROWS: ours_whole_rows},
+    "split": {AIOKAFKA: aiokafka_split, OURS: ours_split},
     "build": {AIOKAFKA: aiokafka_build, OURS: ours_build, KAFKA_PYTHON: kafka_python_build},
     "inflate": {INFLATE: ours_inflate, OURS: ours_check, AIOKAFKA: aiokafka_check},
     "append": {AIOKAFKA: produced_aiokafka, OURS: ours_append},

@@ -49,6 +49,7 @@ __all__ = [
     "SegmentStream",
     "SegmentTable",
     "SetPart",
+    "SetSplit",
     "SideFiles",
     "Start",
     "TableBatch",
@@ -110,6 +111,7 @@ __all__ = [
     "segment_stream",
     "segment_table",
     "share_group_states",
+    "split_column",
     "table_stream",
     "transactional_ids",
     "unreadable_text_file",
@@ -281,6 +283,24 @@ def validate_column(
     kafka_version: str | None = None,
     unjudged: Sequence[str | None] | None = None,
 ) -> TableBatch: ...
+def split_column(
+    ends: NDArray[np.int64],
+    data: NDArray[np.uint8],
+    config: object,
+    half: Literal["valid", "quarantine"],
+    *,
+    now_ms: int | Sequence[int | None] | None,
+    api_version: int | Sequence[int | None] | None,
+    base_offset: int | Sequence[int | None] | None,
+    leader_epoch: int | Sequence[int | None] | None,
+    origin: str | Sequence[str | None] | None,
+    transactional_id: str | Sequence[str | None] | None,
+    profile: str,
+    kafka_version: str | None = None,
+    unjudged: Sequence[str | None] | None = None,
+    nulls: Sequence[bool] | None = None,
+    piece_bytes: int = 4_194_304,
+) -> SetSplit: ...
 def provoke_panic(message: str) -> None: ...
 def profile_differences() -> list[dict[str, str]]: ...
 def release_differences() -> list[dict[str, Any]]: ...
@@ -859,6 +879,11 @@ class SetPart:
     record_index: Final[int | None]
     record_errors: Final[tuple[RecordError, ...]]
     def records(self) -> RecordIterator | None: ...
+
+@final
+class SetSplit:
+    def __iter__(self) -> SetSplit: ...
+    def __next__(self) -> TableBatch: ...
 
 @final
 class ErrorCode:

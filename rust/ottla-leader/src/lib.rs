@@ -63,7 +63,7 @@ pub use profiles::{Difference, Profile};
 pub use reason::Reason;
 pub use refusal::{LEADER_ERRORS, RecordError, Refusal};
 pub use request::Request;
-pub use split::{PartRefusal, PartVerdict, SetPart, validate_each};
+pub use split::{PartRefusal, PartVerdict, SetPart, only_batch, validate_each};
 pub use state::bytes::{STATE_VERSION, StateBytesError};
 pub use state::restore::{LogOffsets, Replay, ReplaySource, RestoreError, StoredLog};
 pub use state::{AppendOutcome, OffsetOutOfRange, PartitionState};

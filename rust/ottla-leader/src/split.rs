@@ -12,6 +12,7 @@ use ottla_format::batches::Batches;
 use ottla_format::check::{Checker, Level};
 use ottla_format::error::Error;
 use ottla_format::limits::Limits;
+use ottla_kernels::{BatchHeader, Nothing};
 use ottla_log::producers::Origin;
 
 /// A part of a record set: a batch, or bytes that are none.
@@ -91,6 +92,23 @@ pub fn validate_each(
     parts
 }
 
+/// The batch of a set that is one batch, whose records are all good, and these, inflated. The kernels
+/// find it out: `None` leaves the set to [`validate_each`].
+pub fn only_batch<'v>(
+    records: &'v [u8],
+    config: &TopicConfig,
+    request: &Request,
+    validator: &'v mut Validator,
+) -> Option<(BatchInfo, &'v [u8])> {
+    let (header, payload) = validator.prove(records, config, request)?;
+    may_be_walked(payload).then(|| (BatchInfo::from_kernel(&header, 0), payload))
+}
+
+/// Whether no record of a payload has more headers than it may. A header has two bytes at least.
+fn may_be_walked(payload: &[u8]) -> bool {
+    payload.len() / 2 <= Limits::default().headers as usize
+}
+
 /// A batch and its bytes.
 type Framed<'s> = (BatchInfo, &'s [u8]);
 
@@ -166,6 +184,7 @@ impl Splitter<'_> {
     /// Reads the records of a batch as a consumer does: how many they are, or the first fault.
     fn count_records(&mut self, (info, batch): &Framed<'_>) -> Result<u64, Error> {
         batch::verify(batch)?;
+        let (kernels, limits) = (self.validator.kernels(), Limits::default());
         let payload = match batch::payload(info, batch)? {
             // A batch that ends before its records has none.
             Payload::Plain { bytes, .. } => bytes,
@@ -175,7 +194,15 @@ impl Splitter<'_> {
                 .decompress(codec, reading, bytes)
                 .map_err(|kind| Error::new(kind, start))?,
         };
-        let mut cursor = RecordCursor::start(info, payload, Limits::default())?;
+        if let Some(header) = BatchHeader::parse(batch, 0).filter(|header| {
+            may_be_walked(payload)
+                && !info.is_control()
+                && header.last_offset_delta.checked_add(1) == Some(header.record_count)
+        }) && ottla_kernels::walk_payload(kernels, payload, &header, &mut Nothing)
+        {
+            return Ok(u64::from(header.record_count as u32));
+        }
+        let mut cursor = RecordCursor::start(info, payload, limits)?;
         let mut records = 0u64;
         while cursor.next(payload)?.is_some() {
             records = records.saturating_add(1);

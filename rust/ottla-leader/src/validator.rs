@@ -53,6 +53,11 @@ impl Validator {
         &mut self.codecs
     }
 
+    /// The kernels that it uses.
+    pub(crate) fn kernels(&self) -> Level {
+        self.kernels
+    }
+
     /// Decides over the bytes; what the partition knows of producers comes after it.
     pub fn validate<'a>(
         &mut self,
@@ -76,6 +81,23 @@ impl Validator {
             Ok(accepted) => Verdict::accepted(accepted, set_bytes, request),
             Err(refusal) => Verdict::refused(refusal, set_bytes, request, metrics),
         }
+    }
+
+    /// The records, inflated, of a set that is one ordinary batch and is accepted at a glance;
+    /// `None` says nothing about the set.
+    pub(crate) fn prove<'v>(
+        &'v mut self,
+        records: &'v [u8],
+        config: &TopicConfig,
+        request: &Request,
+    ) -> Option<(BatchHeader, &'v [u8])> {
+        let header = BatchHeader::parse(records, 0)?;
+        self.prover(config, request).prove(records, &header, config, request)?;
+        let payload = match header.codec() {
+            0 => records.get(header.records_position()..header.end)?,
+            _ => self.codecs.inflated(),
+        };
+        Some((header, payload))
     }
 
     #[inline]

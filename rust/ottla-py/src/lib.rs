@@ -56,6 +56,8 @@ mod _engine {
     #[pymodule_export]
     use crate::arrow::columns::{Columns, read_columns};
     #[pymodule_export]
+    use crate::arrow::split::{SetSplit, split_column};
+    #[pymodule_export]
     use crate::arrow::tables::{TableStream, table_stream};
     #[pymodule_export]
     use crate::arrow::verdicts::validate_column;

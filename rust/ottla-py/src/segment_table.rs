@@ -220,6 +220,16 @@ struct Constants {
 }
 
 impl Constants {
+    fn of((file, topic, partition): Prefix) -> Self {
+        Self {
+            file: Repeated::new(file),
+            topic: Repeated::new(topic),
+            partition: Repeated::new(partition),
+            no_headers: Repeated::new(Some(NO_HEADERS.to_owned())),
+            no_control: Repeated::new(None),
+        }
+    }
+
     fn place(&mut self, part: PlacePart, count: usize) -> ArrayRef {
         match part {
             PlacePart::File => self.file.text(count),
@@ -332,14 +342,7 @@ pub(crate) fn segment_table(
             Reader::Records(Box::new(RecordReader::new(range, parts, Limits::default())))
         }
     };
-    let (file, topic, partition) = prefix;
-    let constants = Constants {
-        file: Repeated::new(file),
-        topic: Repeated::new(topic),
-        partition: Repeated::new(partition),
-        no_headers: Repeated::new(Some(NO_HEADERS.to_owned())),
-        no_control: Repeated::new(None),
-    };
+    let constants = Constants::of(prefix);
     let state = Mutex::new(State { opened: Some(opened), reader, constants });
     Ok(SegmentTable { shared: Arc::new(Shared { place, selection, state }) })
 }
@@ -607,6 +610,12 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, 
 
 fn value_error(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// The columns of records that depend on no file.
+pub(crate) fn record_columns(rows: RecordRows) -> Result<RecordBatch, ArrowError> {
+    let columns = RECORD_COLUMNS.iter().map(|c| (c.name, ColumnSource::Record(c.value)));
+    records(rows, &Selection::new(columns.collect()), &mut Constants::of((None, None, None)))
 }
 
 fn records(

@@ -7,36 +7,63 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import ottla
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ottla.records import split_column
 from ottla.spark.captured.options import JudgeContext
-from ottla.spark.captured.split import (
-    QUARANTINE_COLUMNS,
-    VALID_COLUMNS,
-    Halves,
-    split_set,
-)
+from ottla.spark.captured.split import QUARANTINE_COLUMNS, VALID_COLUMNS, Half, split_rows
 from records.crafting import resealed
 from support import vectors
+from support.naive_split import Halves, split_set
 from support.strategies import DrawnRecord, batches_of_records, compressions
 
 from benches.data import Compression, encode_batch
 
 NOW_MS = 1_700_000_000_000
 COMPACTED = ottla.TopicConfig(cleanup_policy="compact")
-OPTIONS = {"now_ms": NOW_MS, "api_version": 11, "origin": "client", "transactional_id": None}
+OPTIONS: dict[str, Any] = {
+    "now_ms": NOW_MS,
+    "api_version": 11,
+    "origin": "client",
+    "transactional_id": None,
+    "base_offset": 0,
+    "leader_epoch": 0,
+}
 BATCH = ottla.build_batch(
     [ottla.NewRecord(b"a", b"1", headers=[("h", b"\xff")]), ottla.NewRecord(None, b"2")]
 )
+
+
+def rows_of(batch: pa.RecordBatch, context: JudgeContext, half: Half, size: int) -> list[Any]:
+    """Return the rows of a half, the index of the set first."""
+    pieces = split_rows(batch, context, half, size)
+    return [row for piece in pieces for row in zip(*piece.to_pydict().values(), strict=True)]
+
+
+def split_all(
+    sets: list[bytes | None], context: JudgeContext, size: int = 1 << 20, *beside: list[Any]
+) -> list[Halves]:
+    """Split the sets of a column; `beside` are further columns."""
+    arrays = [pa.array(sets, pa.binary()), *(pa.array(column) for column in beside)]
+    batch = pa.RecordBatch.from_arrays(arrays, [str(index) for index in range(len(arrays))])
+    found = [Halves() for _ in sets]
+    for origin, *row in rows_of(batch, context, "valid", size):
+        found[origin].valid.append(tuple(row))
+    for origin, *row in rows_of(batch, context, "quarantine", size):
+        found[origin].quarantine.append(tuple(row))
+    return found
 
 
 def split(records: bytes | None, **given: Any) -> Halves:
     config = given.pop("config", None)
     profile = given.pop("profile", "strict")
     context = JudgeContext(0, config, OPTIONS | given, {}, None, profile)
-    return split_set(records, context, lambda _: None)
+    (halves,) = split_all([records], context)
+    return halves
 
 
 def valid(halves: Halves) -> list[dict[str, Any]]:
@@ -204,13 +231,95 @@ def test_every_record_is_in_one_half_or_inside_bytes_of_quarantine(
     assert all(count == 1 for count in found.values())
 
 
-@given(captured_sets(), st.sampled_from([None, 11]))
-def test_both_frames_come_from_the_same_verdicts(data: bytes, api_version: int | None) -> None:
-    given_options = OPTIONS | {"api_version": api_version}
-    context = JudgeContext(0, COMPACTED, given_options, {}, None, "strict")
-    both = split_set(data, context, lambda _: None)
-    without = split_set(data, context, lambda _: None, wants_valid=False)
-    assert without.quarantine == both.quarantine
+@st.composite
+def legacy_sets(draw: st.DrawFn) -> bytes:
+    """Return records of magic 0 or 1, perhaps damaged, perhaps behind a batch of magic 2."""
+    records = [ottla.NewRecord(r.key, r.value, 5) for r in draw(batches_of_records(6))]
+    codec: Any = draw(st.sampled_from(["none", "gzip", "snappy", "lz4"]))
+    data = bytearray(
+        ottla.build_message_set(records, magic=draw(st.sampled_from([0, 1])), compression=codec)
+    )
+    if draw(st.booleans()):
+        data[draw(st.integers(0, len(data) - 1))] ^= 1 << draw(st.integers(0, 7))
+    return (BATCH if draw(st.booleans()) else b"") + bytes(data)
+
+
+CONFIGS = {
+    "plain": ottla.TopicConfig(),
+    "compacted": COMPACTED,
+    "stamped": ottla.TopicConfig(message_timestamp_type="LogAppendTime"),
+    "small": ottla.TopicConfig(max_message_bytes=100, message_timestamp_before_max_ms=5),
+    "recoded": ottla.TopicConfig(compression_type="gzip"),
+}
+
+
+@given(st.data())
+def test_a_column_is_split_as_each_set_is_record_by_record(data: st.DataObject) -> None:
+    sets = data.draw(st.lists(st.one_of(st.none(), captured_sets(), legacy_sets()), max_size=4))
+
+    def each(values: list[Any]) -> list[Any]:
+        return [data.draw(st.sampled_from(values)) for _ in sets]
+
+    topics = each([*CONFIGS, "unknown"])
+    times = each([NOW_MS, 0, None, -5])
+    origins = each(["client", "replication", "coordinator", "nobody", None])
+    constants = {
+        "api_version": data.draw(st.sampled_from([None, 2, 7, 11])),
+        "transactional_id": data.draw(st.sampled_from([None, "t"])),
+        "base_offset": data.draw(st.sampled_from([0, 7])),
+        "leader_epoch": 0,
+    }
+    profile = data.draw(st.sampled_from(["strict", "kafka"]))
+    columns = {"now_ms": 1, "origin": 2}
+    context = JudgeContext(0, CONFIGS, constants, columns, 3, profile)
+    size = data.draw(st.sampled_from([1, 200, 1 << 20]))
+    types = (pa.int64(), pa.string(), pa.string())
+    beside = [pa.array(c, t) for c, t in zip((times, origins, topics), types, strict=True)]
+    found = split_all(sets, context, size, *beside)
+    for records, halves, now_ms, origin, topic in zip(
+        sets, found, times, origins, topics, strict=True
+    ):
+        options = constants | {"now_ms": now_ms, "origin": origin, "profile": profile}
+        assert halves == split_set(records, CONFIGS.get(topic, topic), options)
+
+
+def test_a_piece_ends_after_as_many_bytes_wherever_that_is() -> None:
+    """Batches, records to blame and bytes are cut there, and come whole."""
+    records = [
+        ottla.NewRecord(b"k" if number % 3 else None, b"%05d" % number) for number in range(5000)
+    ]
+    good = ottla.build_batch(records, compression="zstd")
+    plain = ottla.build_batch(records)
+    sets = [good, plain, None, plain[:-1], good, BATCH]
+    context = JudgeContext(0, COMPACTED, OPTIONS, {}, None, "strict")
+    whole = split_all(sets, context)
+    assert split_all(sets, context, 3000) == whole
+    assert [len(halves.valid) for halves in whole] == [3333, 3333, 0, 0, 3333, 1]
+    batch = pa.RecordBatch.from_arrays([pa.array(sets, pa.binary())], ["records"])
+    sizes = [piece.nbytes for piece in split_rows(batch, context, "valid", 3000)]
+    assert len(sizes) > 100
+    assert max(sizes) < 20_000
+
+
+def test_a_column_that_is_a_slice_or_of_large_binaries_is_split_alike() -> None:
+    context = JudgeContext(0, None, OPTIONS, {}, None, "strict")
+    for kind in (pa.binary(), pa.large_binary()):
+        sets = pa.array([b"no batch", BATCH, None, BATCH], kind).slice(1)
+        batch = pa.RecordBatch.from_arrays([sets], ["records"])
+        assert [row[0] for row in rows_of(batch, context, "valid", 99)] == [0, 0, 2, 2]
+        (bad,) = rows_of(batch, context, "quarantine", 99)
+        assert (bad[0], bad[-1]) == (1, None)
+
+
+def test_arguments_that_split_nothing_are_refused() -> None:
+    ends, data = np.array([0, 5], np.int64), np.zeros(4, np.uint8)
+    options: Any = OPTIONS | {"base_offset": 0, "leader_epoch": 0, "profile": "strict"}
+    with pytest.raises(ValueError, match=r"a set lies at \[0, 5\], in data of 4 bytes"):
+        split_column(ends, data, None, "valid", **options)
+    with pytest.raises(ValueError, match="half is 'valid' or 'quarantine', not 'both'"):
+        split_column(ends - ends, data, None, "both", **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="piece_bytes is 1 or more"):
+        split_column(ends - ends, data, None, "valid", piece_bytes=0, **options)
 
 
 @given(st.lists(batches_of_records(6), min_size=1, max_size=3), compressions())

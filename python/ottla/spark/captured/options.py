@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ottla.records import TopicConfig, validate_each
+from ottla.records import TopicConfig
 from ottla.records import validate as verdict_on
 from ottla.spark.work.kind import require_pyspark
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from ottla.records import SetPart, Verdict
+    from ottla.records import Verdict
 
 # Options of `ottla.validate` that may differ between rows, and the Spark types they accept.
 WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
@@ -42,7 +42,6 @@ def no_config(topic: str | None) -> str:
 
 
 Config = TopicConfig | Mapping[str, TopicConfig] | None
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +121,6 @@ class JudgeContext:
 
         return self._decide(by_options, records, row)
 
-    def split(self, records: Any, row: Callable[[Any], Any]) -> list[SetPart] | str:
-        """Returns the parts of a record set, valid and rejected, or why there are none."""
-        return self._decide(validate_each, records, row)
-
     def _decide(
         self, decide: Callable[..., Result], records: Any, row: Callable[[Any], Any]
     ) -> Result | str:
@@ -144,7 +139,7 @@ class JudgeContext:
                 if options[name] is None and name not in MAY_BE_NULL:
                     return f"nothing was judged: {name} is null"
         try:
-            return decide(
+            return verdict_on(
                 records,
                 config,
                 profile=self.profile,

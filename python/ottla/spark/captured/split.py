@@ -6,26 +6,22 @@ derived from the same verdicts, so they complement each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.audit.result.columns import FILE_COLUMNS, QUARANTINE, RECORDS
-from ottla.audit.result.tables import jsonable
-from ottla.spark.captured.buffers import record_sets
-from ottla.spark.captured.columns import CapturedColumn, arrow_types, with_columns
+from ottla.records import split_column
+from ottla.spark.captured.buffers import column_arguments
+from ottla.spark.captured.columns import CapturedColumn, with_columns
 from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, prepare
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
-from ottla.text import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
-
-    from ottla.records import Record, RecordError, SetPart
 
 __all__ = ["QUARANTINE_COLUMNS", "VALID_COLUMNS", "split"]
 
@@ -60,11 +56,8 @@ QUARANTINE_COLUMNS = (
 )
 """Columns of the other half: a faulty record, or bytes that are rejected as a whole."""
 
-NOT_JUDGED = "not-judged"
-
-# Limits of a batch of rows sent back to Spark.
 OUT_BYTES = 4 << 20
-OUT_ROWS = 16_384
+"""Bytes of a batch of rows sent back to Spark, about."""
 
 
 def split(
@@ -149,114 +142,33 @@ class SplitJob:
     half: Half
 
 
-@dataclass(slots=True)
-class Halves:
-    """Rows of `VALID_COLUMNS` and of `QUARANTINE_COLUMNS` from one record set."""
-
-    valid: list[tuple[Any, ...]] = field(default_factory=list)
-    quarantine: list[tuple[Any, ...]] = field(default_factory=list)
-
-
-_RECORD = attrgetter("offset", "timestamp", "key", "value", "headers", "sequence", "control")
-_NO_RECORD = (None,) * (len(VALID_COLUMNS) - 1)
-_HEADERS_AT = [column.name for column in VALID_COLUMNS].index("headers") - 1
-
-
-def _record_row(position: int, record: Record) -> tuple[Any, ...]:
-    row = list(_RECORD(record))
-    row[_HEADERS_AT] = json_text(jsonable(row[_HEADERS_AT]))
-    return (position, *row)
-
-
-def split_set(
-    records: bytes | None,
-    context: JudgeContext,
-    row: Callable[[Any], Any],
-    *,
-    wants_valid: bool = True,
-) -> Halves:
-    """Splits one record set; `row` returns the value of a column.
-
-    Without `wants_valid`, no rows are made of valid batches.
-    """
-    parts = context.split(records, row)
-    halves = Halves()
-    if isinstance(parts, str) or records is None:
-        halves.quarantine.append(_rejected_bytes(0, records, None, NOT_JUDGED, str(parts)))
-        return halves
-    for part in parts:
-        if part.reason is not None:
-            data = records[part.position : part.position + part.size]
-            bad = _rejected_bytes(
-                part.position,
-                data,
-                part.error,
-                part.reason,
-                part.message,
-                record_index=part.record_index,
-            )
-            halves.quarantine.append(bad)
-        elif (errors := part.record_errors) or wants_valid:
-            _add_records(halves, part, {error.batch_index: error for error in errors})
-    return halves
-
-
-def _add_records(halves: Halves, part: SetPart, errors: Mapping[int, RecordError]) -> None:
-    """Adds the records of a batch to their halves; those with errors go to quarantine."""
-    for index, record in enumerate(part.records() or ()):
-        row = _record_row(part.position, record)
-        if index in errors:
-            error = errors[index]
-            bad = (*row, error.error, error.error_name, error.message, index, None, None)
-            halves.quarantine.append(bad)
-        else:
-            halves.valid.append(row)
-
-
-def _rejected_bytes(
-    position: int,
-    data: bytes | None,
-    error: int | None,
-    reason: str,
-    message: str | None,
-    *,
-    record_index: int | None = None,
-) -> tuple[Any, ...]:
-    """Returns the row of quarantine for bytes that are rejected as a whole."""
-    size = None if data is None else len(data)
-    return (position, *_NO_RECORD, error, reason, message, record_index, size, data)
-
-
 def split_batches(job: SplitJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Returns the work of a task of `split`."""
-    import pyarrow as pa
-
-    wants_valid = job.half == "valid"
-    types = arrow_types(VALID_COLUMNS if wants_valid else QUARANTINE_COLUMNS)
-
-    def record_batch(batch: pa.RecordBatch, rows: list[Any], origins: list[int]) -> pa.RecordBatch:
-        kept = batch.select(list(job.kept)).take(pa.array(origins, pa.int64())).columns
-        arrays = [pa.array(c, t) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
-        return pa.RecordBatch.from_arrays([*kept, *arrays], names=list(job.names))
 
     def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
         for batch in batches:
-            rows: list[Any] = []
-            origins: list[int] = []
-            size = 0
-            for origin, (view, row) in enumerate(record_sets(batch, job.context)):
-                records = None if view is None else bytes(view)
-                halves = split_set(records, job.context, row, wants_valid=wants_valid)
-                added = halves.valid if wants_valid else halves.quarantine
-                rows += added
-                origins += [origin] * len(added)
-                size += sum(
-                    len(value) for row in added for value in row if isinstance(value, bytes)
-                )
-                if size >= OUT_BYTES or len(rows) >= OUT_ROWS:
-                    yield record_batch(batch, rows, origins)
-                    rows, origins, size = [], [], 0
-            if rows:
-                yield record_batch(batch, rows, origins)
+            kept = batch.select(list(job.kept))
+            for rows in split_rows(batch, job.context, job.half):
+                origins, *columns = rows.columns
+                beside = kept.take(origins).columns
+                yield pa.RecordBatch.from_arrays([*beside, *columns], names=list(job.names))
 
     return divide
+
+
+def split_rows(
+    batch: pa.RecordBatch, context: JudgeContext, half: Half, piece_bytes: int = OUT_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Yields one half of the record sets of a batch.
+
+    The first column is the index of the set, the others are the columns of the half.
+    """
+    import pyarrow as pa
+
+    sets = batch.column(context.records)
+    nulls = sets.is_null().to_pylist() if sets.null_count else None
+    arguments = column_arguments(batch, context)
+    for rows in split_column(half=half, nulls=nulls, piece_bytes=piece_bytes, **arguments):
+        yield pa.record_batch(rows)

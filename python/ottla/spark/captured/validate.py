@@ -7,19 +7,12 @@ without copying the column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.records import validate_column
-from ottla.spark.captured.buffers import bytes_and_ends
+from ottla.spark.captured.buffers import column_arguments
 from ottla.spark.captured.columns import VERDICT_COLUMNS, with_columns
-from ottla.spark.captured.options import (
-    NO_RECORDS,
-    Config,
-    JudgeContext,
-    RequestOptions,
-    no_config,
-    prepare,
-)
+from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, prepare
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
 
@@ -132,26 +125,4 @@ def _verdicts(batch: pa.RecordBatch, context: JudgeContext) -> pa.RecordBatch:
     """Returns the verdicts on the record sets of a batch, with the names of `VERDICT_COLUMNS`."""
     import pyarrow as pa
 
-    sets = batch.column(context.records)
-    options = dict(context.constants)
-    options |= {name: batch.column(at).to_pylist() for name, at in context.columns.items()}
-    unjudged: list[str | None] = [None] * len(sets)
-    config: Any = context.config
-    if isinstance(config, dict):
-        topics = batch.column(context.topic).to_pylist()
-        unjudged = [None if topic in config else no_config(topic) for topic in topics]
-        config = [config.get(topic) for topic in topics]
-    if sets.null_count:
-        valid = sets.is_valid().to_pylist()
-        unjudged = [why if v else NO_RECORDS for why, v in zip(unjudged, valid, strict=True)]
-    ends, data = bytes_and_ends(sets)
-    verdicts = validate_column(
-        ends,
-        data,
-        config,
-        profile=context.profile,
-        kafka_version=context.kafka_version,
-        unjudged=unjudged,
-        **options,
-    )
-    return pa.record_batch(verdicts)
+    return pa.record_batch(validate_column(**column_arguments(batch, context)))

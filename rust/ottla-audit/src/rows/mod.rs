@@ -6,11 +6,13 @@
 //! | [`range`] | what is asked for, and the pieces it comes in |
 //! | [`batches`], [`records`] | the readers |
 //! | `advance`, `open_batch`, [`sheet`], [`headers`] | the pass in pieces, and the columns that it fills |
+//! | [`buffered`] | the columns of batches that are in memory |
 //! | `reading` | what a consumer would get of a partition |
 //! | `readable_offsets` | how much of that is left when the log is cut |
 
 pub(crate) mod advance;
 pub mod batches;
+pub mod buffered;
 pub mod columns;
 pub mod headers;
 pub(crate) mod open_batch;
@@ -21,6 +23,7 @@ pub mod records;
 pub mod sheet;
 
 pub use batches::{BatchReader, BatchRow};
+pub use buffered::{BufferedRecords, RestOfBatch};
 pub use range::{MAX_PIECE_BYTES, Piece, RowBounds, RowRange};
 pub use records::RecordReader;
 pub use sheet::{RecordParts, RecordRows};

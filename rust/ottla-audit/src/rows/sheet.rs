@@ -12,6 +12,7 @@ use crate::segment::tally::Tally;
 use ottla_format::batch::{BatchInfo, Record, RecordCursor};
 use ottla_format::check::Checker;
 use ottla_format::control_record::ControlRecord;
+use ottla_format::error::Error;
 use ottla_format::limits::Limits;
 use ottla_format::sequence::increment_sequence;
 use ottla_kernels::copies::{BinaryValues, Room};
@@ -87,7 +88,7 @@ impl Sheet {
         Room { rows: more(rows), key_bytes: bytes(key_bytes), value_bytes: bytes(value_bytes) }
     }
 
-    fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         let rows = self.copies.row_count().saturating_mul(self.row_bytes);
         rows.saturating_add(self.copies.data_size()).saturating_add(self.headers.size())
     }
@@ -97,7 +98,7 @@ impl Sheet {
     }
 
     /// What a batch takes at most.
-    fn cost(&self, bytes: usize, records: i32) -> usize {
+    pub(crate) fn cost(&self, bytes: usize, records: i32) -> usize {
         let rows = usize::try_from(records).unwrap_or(0);
         rows.saturating_mul(self.row_bytes).saturating_add(bytes)
     }
@@ -218,21 +219,32 @@ impl Sheet {
             batch.cursor = RecordCursor::start(&batch.info, payload, limits).ok();
         }
         let Some(cursor) = &mut batch.cursor else { return true };
+        // What cannot be read further is a finding of the audit; here it ends the batch.
+        self.push_all(&batch.info, payload, cursor, |_| true).unwrap_or(true)
+    }
+
+    /// Adds the records that are left, of those whose index is wanted: whether there was room for all.
+    pub(crate) fn push_all(
+        &mut self,
+        info: &BatchInfo,
+        payload: &[u8],
+        cursor: &mut RecordCursor,
+        mut is_wanted: impl FnMut(u32) -> bool,
+    ) -> Result<bool, Error> {
         loop {
             if self.is_full() {
-                return false;
+                return Ok(false);
             }
             let index = cursor.index();
-            // What cannot be read further is a finding of the audit; here it ends the batch.
-            let Ok(Some(record)) = cursor.next(payload) else { return true };
-            if self.bounds.takes(record.offset, record.timestamp) {
-                self.push(&batch.info, index, &record);
+            let Some(record) = cursor.next(payload)? else { return Ok(true) };
+            if is_wanted(index) && self.bounds.takes(record.offset, record.timestamp) {
+                self.push(info, index, &record);
             }
         }
     }
 
     /// Copies the records of an inflated batch, if the kernels find all of them right.
-    fn walk(
+    pub(crate) fn walk(
         &mut self,
         kernels: ottla_kernels::Level,
         payload: &[u8],

@@ -28,7 +28,7 @@ pub(crate) enum RowOption<T> {
 }
 
 impl<T> RowOption<T> {
-    fn try_map<U>(self, map: impl Fn(T) -> PyResult<U>) -> PyResult<RowOption<U>> {
+    pub(crate) fn try_map<U>(self, map: impl Fn(T) -> PyResult<U>) -> PyResult<RowOption<U>> {
         Ok(match self {
             Self::Each(values) => {
                 RowOption::Each(values.into_iter().map(map).collect::<PyResult<_>>()?)
@@ -52,8 +52,8 @@ impl<T> RowOption<Option<T>> {
     }
 }
 
-type Numbers = RowOption<Option<Integer>>;
-type Texts = RowOption<Option<PyBackedStr>>;
+pub(crate) type Numbers = RowOption<Option<Integer>>;
+pub(crate) type Texts = RowOption<Option<PyBackedStr>>;
 
 /// Judges each record set of a column as :func:`validate` does. Returns the attributes of the
 /// verdicts as columns of their names, with ``stored_size`` in place of the bytes.
@@ -95,7 +95,6 @@ pub(crate) fn validate_column(
     unjudged: Option<Vec<Option<String>>>,
 ) -> PyResult<TableBatch> {
     let (ends, data) = (contiguous(&ends)?, contiguous(&data)?);
-    let settings = config.try_map(|config| settings_of(py, config.as_ref()).map(Some))?;
     let options = ColumnOptions {
         now_ms,
         api_version,
@@ -106,36 +105,49 @@ pub(crate) fn validate_column(
         profile,
         kafka_version,
     };
-    let mut rows = Vec::with_capacity(ends.len());
-    for (row, bounds) in ends.windows(2).enumerate() {
-        if let Some(why) = unjudged.as_ref().and_then(|whys| whys.get(row)?.clone()) {
-            rows.push(SetRow::Unjudged(why));
-            continue;
-        }
-        let config = settings.known(row, "config");
-        let request = |config: &TopicSettings| options.request(row, config.config());
-        rows.push(match config.and_then(|config| Ok((config, request(config.get())?))) {
-            Ok((config, request)) => SetRow::Judged(set_of(data, bounds)?, config.get(), request),
-            Err(error) => SetRow::Unjudged(format!("nothing was judged: {}", error.value(py))),
-        });
-    }
-    let verdicts = detached(py, || with_validator(|validator| judge(&rows, validator)))?;
+    let rows = options.rows(py, config, unjudged, ends.len().saturating_sub(1))?;
+    let sets: Vec<_> = sets_of(ends, data).collect::<PyResult<_>>()?;
+    let verdicts = detached(py, || with_validator(|validator| judge(&rows, &sets, validator)))?;
     verdicts.map(TableBatch::new).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The options of a column of record sets.
-struct ColumnOptions<'a> {
-    now_ms: Numbers,
-    api_version: Numbers,
-    base_offset: Numbers,
-    leader_epoch: Numbers,
-    origin: Texts,
-    transactional_id: Texts,
-    profile: &'a str,
-    kafka_version: Option<&'a str>,
+pub(crate) struct ColumnOptions<'a> {
+    pub(crate) now_ms: Numbers,
+    pub(crate) api_version: Numbers,
+    pub(crate) base_offset: Numbers,
+    pub(crate) leader_epoch: Numbers,
+    pub(crate) origin: Texts,
+    pub(crate) transactional_id: Texts,
+    pub(crate) profile: &'a str,
+    pub(crate) kafka_version: Option<&'a str>,
 }
 
 impl ColumnOptions<'_> {
+    /// What becomes of each of so many rows.
+    pub(crate) fn rows(
+        &self,
+        py: Python<'_>,
+        config: RowOption<Option<Bound<'_, PyAny>>>,
+        unjudged: Option<Vec<Option<String>>>,
+        count: usize,
+    ) -> PyResult<Vec<SetRow>> {
+        let settings = config.try_map(|config| settings_of(py, config.as_ref()).map(Some))?;
+        let mut whys = unjudged.unwrap_or_default().into_iter();
+        let row_of = |row| {
+            if let Some(why) = whys.next().flatten() {
+                return SetRow::Unjudged(why);
+            }
+            let config = settings.known(row, "config");
+            let request = |config: &TopicSettings| self.request(row, config.config());
+            match config.and_then(|config| Ok((config, request(config.get())?))) {
+                Ok((config, request)) => SetRow::Judged(config.clone_ref(py), request),
+                Err(error) => SetRow::Unjudged(format!("nothing was judged: {}", error.value(py))),
+            }
+        };
+        Ok((0..count).map(row_of).collect())
+    }
+
     /// The request of a row. What is missing is reported before what is wrong.
     fn request(&self, row: usize, config: &TopicConfig) -> PyResult<Request> {
         let now_ms = *self.now_ms.known(row, "now_ms")?;
@@ -157,7 +169,7 @@ impl ColumnOptions<'_> {
 }
 
 /// The bytes of the set that lies between two ends.
-fn set_of<'a>(data: &'a [u8], bounds: &[i64]) -> PyResult<&'a [u8]> {
+pub(crate) fn set_of<'a>(data: &'a [u8], bounds: &[i64]) -> PyResult<&'a [u8]> {
     let place = |bound: Option<&i64>| usize::try_from(*bound?).ok();
     place(bounds.first())
         .zip(place(bounds.last()))
@@ -168,18 +180,29 @@ fn set_of<'a>(data: &'a [u8], bounds: &[i64]) -> PyResult<&'a [u8]> {
         })
 }
 
-/// A row: a set with its configuration and request, or why it is not judged.
-enum SetRow<'a> {
-    Judged(&'a [u8], &'a TopicSettings, Request),
+/// The sets that lie between ends.
+fn sets_of<'a>(ends: &'a [i64], data: &'a [u8]) -> impl Iterator<Item = PyResult<&'a [u8]>> {
+    ends.windows(2).map(|bounds| set_of(data, bounds))
+}
+
+/// What becomes of a row: the configuration and the request that its set is judged by, or why it is
+/// not.
+pub(crate) enum SetRow {
+    Judged(Py<TopicSettings>, Request),
     Unjudged(String),
 }
 
-fn judge(rows: &[SetRow<'_>], validator: &mut Validator) -> Result<RecordBatch, ArrowError> {
+fn judge(
+    rows: &[SetRow],
+    sets: &[&[u8]],
+    validator: &mut Validator,
+) -> Result<RecordBatch, ArrowError> {
     let mut verdicts = VerdictColumns::default();
-    for row in rows {
+    for (row, set) in rows.iter().zip(sets) {
         match row {
-            SetRow::Judged(set, settings, request) => {
-                match ottla_leader::validate(set, settings.config(), request, validator).outcome {
+            SetRow::Judged(settings, request) => {
+                let config = settings.get().config();
+                match ottla_leader::validate(set, config, request, validator).outcome {
                     Ok(accepted) => verdicts.accept(&accepted)?,
                     Err(refusal) => verdicts.refuse(&refusal)?,
                 }
@@ -299,13 +322,13 @@ impl VerdictColumns {
 
 /// A column of text, of which Arrow counts 2 GiB at most.
 #[derive(Default)]
-struct Messages {
-    builder: StringBuilder,
+pub(crate) struct Messages {
+    pub(crate) builder: StringBuilder,
     size: usize,
 }
 
 impl Messages {
-    fn push(&mut self, text: &str) -> Result<(), ArrowError> {
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), ArrowError> {
         self.size = self.size.saturating_add(text.len());
         if i32::try_from(self.size).is_err() {
             let message = "messages of more than 2 GiB: judge fewer record sets at once";
