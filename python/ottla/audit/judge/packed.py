@@ -75,7 +75,7 @@ class LogPacker:
         if name not in self._pieces and len(few) + len(rows) <= PIECE_ROWS:
             few.extend(rows)
             return
-        pieces = [few] if few else []
+        pieces: list[Sequence[Row]] = [few] if few else []
         pieces += [rows[at : at + PIECE_ROWS] for at in range(0, len(rows), PIECE_ROWS)]
         packed = tuple(pickle.dumps(piece, protocol=5) for piece in pieces)
         self._pieces[name] = self._pieces.get(name, ()) + packed

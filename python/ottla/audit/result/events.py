@@ -316,8 +316,9 @@ def _message(members: Sequence[PlacedFinding], group: Group, partition: Partitio
         first, last = group.lost_end
         missing = _missing_segment(group, partition)
         # A checkpoint beside the partition does not tell which one it is about.
-        is_inside = partition is None or os.path.dirname(head.path or b"") == partition.directory
-        of = "" if is_inside else f" of {partition.topic}-{partition.partition}"
+        of = ""
+        if partition is not None and os.path.dirname(head.path or b"") != partition.directory:
+            of = f" of {partition.topic}-{partition.partition}"
         text = f"the log{of} lost its end, {offsets(first, last)}"
         if missing is not None:
             text += f": the segment that begins at offset {missing} is missing"

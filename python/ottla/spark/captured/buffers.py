@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ottla.spark.captured.options import NO_RECORDS, no_config
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -41,6 +44,24 @@ def column_arguments(batch: pa.RecordBatch, context: JudgeContext) -> dict[str, 
         "unjudged": unjudged,
         **options,
     }
+
+
+def record_sets(
+    batch: pa.RecordBatch, context: JudgeContext
+) -> Iterator[tuple[memoryview | None, Callable[[Any], Any]]]:
+    """Yields each record set of a batch, with a function from a column to its value in the row."""
+    values = {index: batch.column(index).to_pylist() for index in set(context.positions())}
+    for number, records in enumerate(byte_views(batch.column(context.records))):
+        yield records, lambda index, number=number: values[index][number]  # type: ignore[misc]
+
+
+def byte_views(array: pa.Array) -> Iterator[memoryview | None]:
+    """Yields the values of a binary array without copying them; None for null."""
+    ends, data = bytes_and_ends(array)
+    view = data.data
+    valid = None if array.null_count == 0 else array.is_valid().to_pylist()
+    for index, (begin, end) in enumerate(pairwise(ends.tolist())):
+        yield view[begin:end] if valid is None or valid[index] else None
 
 
 def bytes_and_ends(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

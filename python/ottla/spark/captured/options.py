@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.records import TopicConfig
 from ottla.records import validate as verdict_on
@@ -42,6 +42,7 @@ def no_config(topic: str | None) -> str:
 
 
 Config = TopicConfig | Mapping[str, TopicConfig] | None
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class JudgeContext:
                 if options[name] is None and name not in MAY_BE_NULL:
                     return f"nothing was judged: {name} is null"
         try:
-            return verdict_on(
+            return decide(
                 records,
                 config,
                 profile=self.profile,
