@@ -113,27 +113,42 @@ def validate_in_order(
     )
     frame, context = prepare(df, column, config, options, (profile, kafka_version), topic=topic)
     by = [order] if isinstance(order, str) else list(order)
+    Leader(unknown_producer=unknown_producer)
+    return _judged((df, frame), context, (topic, partition, *by), unknown_producer, prefix)
+
+
+def _judged(
+    frames: tuple[DataFrame, DataFrame],
+    context: JudgeContext,
+    columns: tuple[str, ...],
+    unknown_producer: str,
+    prefix: str,
+) -> DataFrame:
+    """Returns the verdicts on the sets of a frame, given without and with columns of options.
+
+    The columns are those of topic and partition, and those that order the sets.
+    """
+    df, frame = frames
+    key = columns[:2]
     names = df.schema.names
-    for name in (topic, partition, *by):
+    for name in columns:
         if names.count(name) != 1:
             raise ValueError(f"the frame needs one column {name!r}, it has {', '.join(names)}")
-    Leader(unknown_producer=unknown_producer)
     schema = with_columns(df.schema.fields, HISTORY_COLUMNS, prefix)
     job = HistoryJob(
         context,
-        (names.index(topic), names.index(partition)),
-        tuple(names.index(name) for name in by),
+        (names.index(key[0]), names.index(key[1])),
+        tuple(names.index(name) for name in columns[2:]),
         len(names),
         tuple(schema.names),
         unknown_producer,
     )
     if df.isStreaming:
-        grouped = frame.groupBy(topic, partition)
         function = run_groups_in_worker("ottla.spark.captured.history:judge_group", job)
-        return grouped.applyInPandasWithState(
+        return frame.groupBy(*key).applyInPandasWithState(
             function, schema, "state binary", "append", "NoTimeout"
         )
-    ordered = frame.repartition(topic, partition).sortWithinPartitions(topic, partition, *by)
+    ordered = frame.repartition(*key).sortWithinPartitions(*columns)
     work = run_in_worker("ottla.spark.captured.history:judge_sorted", job)
     return map_in_arrow(ordered, work, schema)
 
