@@ -233,3 +233,22 @@ def test_a_lost_executor_changes_nothing(
     result = ottla.spark.audit(cluster, demo)
     assert marker.exists()
     assert_equal(result, ottla.audit(demo))
+
+
+def test_views_leave_what_the_session_has(everywhere: Any, demo: Path) -> None:
+    result = ottla.spark.audit(everywhere, demo)
+    everywhere.range(3).createOrReplaceTempView("monday_findings")
+    with pytest.raises(SparkError, match="the session has monday_findings already"):
+        result.create_views("monday_")
+    assert not everywhere.catalog.tableExists("monday_files")
+    assert everywhere.table("monday_findings").columns == ["id"]
+    names = result.create_views("tuesday_")
+    assert names == tuple(f"tuesday_{name}" for name in TABLES)
+    assert everywhere.table("tuesday_findings").count() == result.findings.count()
+    # Those of an earlier audit are replaced, others if that is asked for.
+    assert ottla.spark.audit(everywhere, demo).create_views("tuesday_") == names
+    result.create_views("monday_", replace=True)
+    assert everywhere.table("monday_findings").columns == result.findings.columns
+    for prefix in ("monday-", "`", "a b"):
+        with pytest.raises(ValueError, match="letters, digits and _"):
+            result.create_views(prefix)

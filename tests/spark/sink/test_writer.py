@@ -138,10 +138,16 @@ def without(*names: str) -> t.StructType:
     return t.StructType([field for field in SCHEMA.fields if field.name not in names])
 
 
+def quarantine() -> t.StructType:
+    """Return what `split` gives for records that are not valid."""
+    return t.StructType([*SCHEMA.fields, t.StructField("reason", t.StringType())])
+
+
 @pytest.mark.parametrize(
     ("schema", "options", "message"),
     [
         (t.StructType([*SCHEMA.fields, t.StructField("offset", t.LongType())]), {}, "given anew"),
+        (quarantine(), {}, "column reason is not written"),
         (without("value"), {}, "needs a column value"),
         (without("topic"), {}, "or the option topic"),
         (SCHEMA, {"topic": "orders"}, "leave one out"),

@@ -8,6 +8,7 @@ from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
 from ottla.audit.result.result import SAVED_TABLES
 from ottla.logs.output import check_output
 from ottla.spark.audit.frames import segment_frame, split_frames, table_frame
+from ottla.spark.audit.views import create_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -116,16 +117,42 @@ class SparkAuditResult:
         """
         return split_frames(self._spark, self._plan, self._outcome)
 
+    def create_views(self, prefix: str = "", *, replace: bool = False) -> tuple[str, ...]:
+        """Creates a temporary view of the session for every table, and returns their names.
+
+        Views of an earlier audit under the same names are replaced.
+
+        Args:
+            prefix: what the names begin with, before that of the table: letters, digits and ``_``.
+            replace: replaces views of other origin as well, and hides tables of these names.
+
+        Raises:
+            SparkError: the session has a view or a table of such a name that is not of Ottla. No
+                view is created.
+            ValueError: the prefix has other characters.
+
+        >>> from ottla.spark import audit, session  # doctest: +SKIP
+        >>> result = audit(session(), "examples/data")  # doctest: +SKIP
+        >>> result.create_views("monday_")[0]  # doctest: +SKIP
+        'monday_files'
+        """
+        return create_views(
+            self._spark, {table: getattr(self, table) for table in TABLES}, prefix, replace=replace
+        )
+
     def sql(self, query: str) -> DataFrame:
         """Runs a Spark SQL query over the tables, each under its own name.
 
-        They remain as temporary views of the session.
-            >>> from ottla.spark import audit, session  # doctest: +SKIP
-            >>> result = audit(session(), "examples/data")  # doctest: +SKIP
-            >>> result.sql("select name, count(*) from findings group by name")  # doctest: +SKIP
+        They remain as temporary views of the session; see `create_views` for other names.
+
+        Raises:
+            SparkError: the session has a view or a table of such a name that is not of Ottla.
+
+        >>> from ottla.spark import audit, session  # doctest: +SKIP
+        >>> result = audit(session(), "examples/data")  # doctest: +SKIP
+        >>> result.sql("select name, count(*) from findings group by name")  # doctest: +SKIP
         """
-        for name in TABLES:
-            getattr(self, name).createOrReplaceTempView(name)
+        self.create_views()
         return self._spark.sql(query)
 
     def save(
