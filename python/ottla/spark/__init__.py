@@ -20,6 +20,7 @@ from ottla.spark.captured.rows import validate_partition
 from ottla.spark.captured.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
 from ottla.spark.captured.validate import validate
 from ottla.spark.setup.doctor import doctor
+from ottla.spark.setup.functions import register
 from ottla.spark.setup.jobs import job
 from ottla.spark.setup.session import session
 from ottla.spark.setup.ship import ship
@@ -35,6 +36,7 @@ __all__ = [
     "doctor",
     "job",
     "read",
+    "register",
     "session",
     "ship",
     "split",

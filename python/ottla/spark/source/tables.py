@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["options_for", "require_values", "schema_for"]
+__all__ = ["options_for", "require_values", "schema_for", "struct_of"]
 
 METADATA = "ottla.options"
 """Metadata of the first column of a table: its options as JSON."""
@@ -127,12 +127,25 @@ def _described(columns: str, options: Mapping[str, str]) -> StructType:
     is_whole = "quarantine" not in options.values()
     never_null = NEVER_NULL.get(table, ()) if is_whole else ()
     fields: list[StructField] = []
-    for name, kind in re.findall(r"`([^`]+)` ([^`]+?)(?:, |$)", columns):
+    for field in struct_of(columns).fields:
         metadata: dict[str, Any] = {} if fields else {METADATA: json.dumps(dict(options))}
-        if name in docs:
-            metadata["comment"] = docs[name]
-        fields.append(StructField(name, _type(kind), name not in never_null, metadata))
+        if field.name in docs:
+            metadata["comment"] = docs[field.name]
+        is_nullable = field.name not in never_null
+        fields.append(StructField(field.name, field.dataType, is_nullable, metadata))
     return StructType(fields)
+
+
+def struct_of(columns: str) -> StructType:
+    """Returns the columns of `schema_of` as an object, without a session of Spark.
+
+    >>> struct_of("`offset` bigint, `value` binary").fieldNames()
+    ['offset', 'value']
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    found = re.findall(r"`([^`]+)` ([^`]+?)(?:, |$)", columns)
+    return StructType([StructField(name, _type(kind)) for name, kind in found])
 
 
 def _type(kind: str) -> DataType:

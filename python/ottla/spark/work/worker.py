@@ -26,6 +26,7 @@ __all__ = [
     "by_value",
     "find_ottla",
     "remember_shipped",
+    "run_calls_in_worker",
     "run_groups_in_worker",
     "run_in_worker",
     "run_rows_in_worker",
@@ -238,6 +239,25 @@ def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]]
         payload: any object that can be pickled; it is unpickled in each task.
     """
     return _run_over(target, payload)
+
+
+def run_calls_in_worker(target: str, payload: object) -> Callable[..., Any]:
+    """Returns a function for single calls that runs a function of Ottla in the worker.
+
+    Args:
+        target: ``"module:function"``. The function takes the payload and returns the function that
+            is called; a worker loads it once.
+        payload: any object that can be pickled.
+    """
+    load = _load(target, payload)
+    loaded: list[Callable[..., Any]] = []
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not loaded:
+            loaded.append(load())
+        return loaded[0](*arguments, **named)
+
+    return call
 
 
 def run_groups_in_worker(
