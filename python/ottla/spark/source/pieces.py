@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.plan.plan import ENDLESS
@@ -11,6 +12,7 @@ from ottla.errors import SparkError
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
 from ottla.spark.source.filters import Bounds, PushedFilters
 from ottla.spark.source.options import check_inputs
+from ottla.spark.work.ahead import work_ahead
 from ottla.spark.work.packing import group_items
 from ottla.storage import AnyFiles, again
 
@@ -35,6 +37,12 @@ OPENING_BYTES = 1 << 20
 
 # Brokers write 10 MiB by default.
 MAX_INDEX_BYTES = 64 << 20
+
+SMALL_BYTES = 1 << 20
+"""Objects up to this size are read in parallel, because the requests take most of the time."""
+
+SMALL_AT_ONCE = 8
+"""Number of small objects read in parallel."""
 
 MAX_CUTS = 256
 """A split costs some milliseconds while a query is planned; this many make enough tasks."""
@@ -69,14 +77,33 @@ class PiecesTask:
             SparkError: a file cannot be read, and `fail_on_data_loss` is true.
         """
         files = AnyFiles(request.storage_options)
-        for sent in self.pieces:
-            # Spark sends pieces by itself, without secrets of stores.
-            piece = sent._replace(place=again(sent.place, files))
-            try:
-                yield from piece_rows(piece, request, self.bounds)
-            except OSError as error:
-                if request.fail_on_data_loss:
-                    raise cannot_read(piece.file, error) from error
+        # Spark sends pieces by itself, without secrets of stores.
+        pieces = (sent._replace(place=again(sent.place, files)) for sent in self.pieces)
+        for is_small, group in groupby(pieces, _is_small_object):
+            if is_small:
+                read = partial(_rows_at_once, request=request, bounds=self.bounds)
+                for rows in work_ahead(read, group, SMALL_AT_ONCE):
+                    yield from rows
+            else:
+                for piece in group:
+                    yield from _rows_or_none(piece, request, self.bounds)
+
+
+def _is_small_object(piece: Piece) -> bool:
+    return piece.size <= SMALL_BYTES and not piece.is_cut and not piece.place.is_local
+
+
+def _rows_at_once(piece: Piece, *, request: Request, bounds: Bounds) -> list[pa.RecordBatch]:
+    return list(_rows_or_none(piece, request, bounds))
+
+
+def _rows_or_none(piece: Piece, request: Request, bounds: Bounds) -> Iterator[pa.RecordBatch]:
+    """Yields the record batches of a piece; none of a file that cannot be read and may be lost."""
+    try:
+        yield from piece_rows(piece, request, bounds)
+    except OSError as error:
+        if request.fail_on_data_loss:
+            raise cannot_read(piece.file, error) from error
 
 
 def cannot_read(file: str, error: OSError) -> SparkError:
