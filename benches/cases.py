@@ -108,7 +108,7 @@ CASES: tuple[Case, ...] = (
     *_both("views", _HUNDRED, 35, 36, read=False),
     *_both("views", _KIB, 28, 18, read=False),
     Case("split", _HUNDRED, LARGE, 10),
-    Case("split", Shape(100, compression="zstd"), LARGE, 5),
+    Case("split", Shape(100, compression="zstd"), LARGE, 4),
     Case("build", _HUNDRED, SMALL, 12),
     Case("build", _KIB, SMALL, 10),
     Case("check", _HUNDRED, SMALL, 20, level="bmi2"),

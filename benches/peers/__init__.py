@@ -42,6 +42,8 @@ CHECK = "check_batches"
 JAVA = "kafka-clients"
 WHOLE_ROWS = "ottla, all columns"
 VALIDATE = "ottla.validate"
+READY = "ready-made columns, nothing read"
+ALONE = "ottla, columns made and dropped, without Spark"
 STORED = "Leader.append, a copy of the bytes to store"
 
 CALLS = 1000

@@ -16,7 +16,7 @@ import ottla.spark
 from ottla.logs.segment import segment_table
 
 from benches.data import MIB
-from benches.peers import AIOKAFKA, OURS
+from benches.peers import AIOKAFKA, ALONE, OURS, READY
 from benches.race import Times, race
 from benches.spark import peer
 from benches.spark.data import Captured, Segments
@@ -29,8 +29,6 @@ SPLIT_BYTES = 512 * MIB
 EMBEDDED = "ottla.audit, two threads"
 SOURCE = "ottla, spark.read"
 FRAME = "ottla, rows through the JVM"
-READY = "ready-made columns, nothing read"
-ALONE = "ottla, columns made and dropped, without Spark"
 
 _NOW_MS = 1_800_000_000_000
 
@@ -206,6 +204,21 @@ def verdicts(spark: Any, data: Captured, name: str) -> Case:
     jobs = {who: _job(each, data.rows, data.size) for who, each in frames.items()}
     jobs[OURS] = _job(frames[OURS], data.rows * data.links, data.size * data.links)
     return Case(f"captured batches of {name} → verdicts", jobs, {AIOKAFKA: 5}, "3.4–4.0")
+
+
+def splits(spark: Any, data: Captured, name: str) -> Case:
+    """Captured record sets to their records, which a sink drops."""
+    frame = spark.read.parquet(str(data.once)).select("records")
+    columns = ["offset", "timestamp", "key", "value"]
+    valid, quarantine = ottla.spark.split(frame, now_ms=_NOW_MS)
+    theirs = frame.mapInArrow(peer.read_sets, peer.RECORD_SCHEMA)
+    sums = ("sum(offset) AS offsets", "sum(length(key)) AS keys", "sum(crc32(value)) AS values")
+    _agree((valid.select(columns), 1), theirs, *sums)
+    _expect(quarantine.count(), 0)
+    jobs = {
+        who: _job(each, data.rows, data.size) for who, each in ((OURS, valid), (AIOKAFKA, theirs))
+    }
+    return Case(f"captured batches of {name} → DataFrame of records", jobs, {AIOKAFKA: 3}, "–")
 
 
 def _job(frame: Any, count: int, size: int) -> Job:

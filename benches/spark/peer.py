@@ -145,6 +145,26 @@ def read_records(bins: Sequence[Sequence[Range]]) -> Work:
     return work
 
 
+def read_sets(batches: Iterator[Any]) -> Iterator[Any]:
+    """Return offset, timestamp, key and value of every record of the record sets of a column."""
+    import pyarrow as pa
+
+    names = ["offset", "timestamp", "key", "value"]
+    types = [pa.int64(), pa.int64(), pa.binary(), pa.binary()]
+    for sets in batches:
+        columns: list[list[Any]] = [[], [], [], []]
+        offsets, timestamps, keys, values = columns
+        for records in sets.column(0):
+            for batch in _batches(records.as_py()):
+                for record in batch:
+                    offsets.append(record.offset)
+                    timestamps.append(record.timestamp)
+                    keys.append(record.key)
+                    values.append(record.value)
+        arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, names)
+
+
 def judging() -> Any:
     """Return the pandas UDF: 0 for a record set that aiokafka reads to its end, else 2."""
     import pandas as pd
