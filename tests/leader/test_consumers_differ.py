@@ -22,6 +22,8 @@ from records.crafting import (
     entry,
     message,
     record,
+    xerial,
+    xxh32,
 )
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "odd-batches.jsonl.gz"
@@ -198,6 +200,45 @@ def test_an_lz4_content_checksum_is_verified_where_there_is_one() -> None:
             frame[-1] ^= 1
         data = batch(bytes(frame), codec=3, base_timestamp=NOW, max_timestamp=NOW)
         assert decided(data, "strict").error == (87 if broken else 0)
+
+
+@pytest.mark.parametrize(("size", "error"), [(None, 0), (0, 0), (-1, 87), (1, 87)])
+def test_an_lz4_content_size_is_that_of_the_content_where_there_is_one(
+    size: int | None, error: int
+) -> None:
+    content = record()
+    frame = bytearray(lz4.frame.compress(content, block_linked=False, store_size=True))
+    if size is not None:
+        declared = size and len(content) + size
+        frame[6:14] = declared.to_bytes(8, "little")
+        frame[14] = xxh32(bytes(frame[4:14])) >> 8 & 0xFF
+    data = batch(bytes(frame), codec=3, base_timestamp=NOW, max_timestamp=NOW)
+    assert decided(data, "kafka").error == 0
+    assert decided(data, "strict").error == error
+
+
+@pytest.mark.parametrize(("tail", "error"), [(b"", 0), (b"\0", 87), (b"abc", 87)])
+def test_bytes_behind_a_xerial_stream_stop_all_but_java(tail: bytes, error: int) -> None:
+    data = batch(xerial(record()) + tail, codec=2, base_timestamp=NOW, max_timestamp=NOW)
+    assert decided(data, "kafka").error == 0
+    assert decided(data, "strict").error == error
+    assert decided(data, "strict").error_message == (
+        None
+        if error == 0
+        else "bytes behind the last block of a xerial stream: librdkafka, aiokafka and kafka-python"
+        " take them for the length of a block, and stop"
+    )
+
+
+@pytest.mark.parametrize("flag", [0x20, 0x40, 0x80])
+def test_reserved_flags_of_a_gzip_header_stop_librdkafka(flag: int) -> None:
+    payload = bytearray(compress("gzip", record()))
+    payload[3] |= flag
+    data = batch(bytes(payload), codec=1, base_timestamp=NOW, max_timestamp=NOW)
+    assert decided(data, "kafka").error == 0
+    verdict = decided(data, "strict")
+    assert verdict.error == 87
+    assert "reserved flags in a gzip header: librdkafka" in (verdict.error_message or "")
 
 
 def test_a_batch_with_a_fault_of_its_own_is_not_reported_twice(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def predict_recovery(
         aborted: the log's aborted transactions as in `RecoveryPrediction.exposed`, if they are
             known; None, the default, searches every segment for them.
         kafka_version: the release of the broker, as a line (`"4.4"`) or a release (`"4.2.2"`);
-            those that are known, 4.1 to 4.4, start alike.
+            nothing that 4.1 to 4.4 are known to decide otherwise is asked by a start.
         storage_options: settings of an object store; see `audit`.
 
     Raises:

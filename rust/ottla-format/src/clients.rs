@@ -80,6 +80,10 @@ client_faults! {
     GzipTail, "gzip-tail", [Aiokafka, KafkaPython],
         "bytes behind the last gzip member",
         "take them for a member, and stop";
+    /// Reserved flags in the header of a gzip member.
+    GzipFlags, "gzip-flags", [Librdkafka],
+        "reserved flags in a gzip header",
+        "has zlib inflate it, which refuses them, and stops";
     /// A xerial header of another version than the one that is written.
     SnappyVersion, "snappy-version", [Aiokafka],
         "a xerial header of another version than 1",
@@ -88,6 +92,14 @@ client_faults! {
     SnappyStreams, "snappy-streams", [Librdkafka, Aiokafka],
         "more than one xerial stream",
         "take the second header for the length of a block, and stop";
+    /// Bytes behind the last block of a xerial stream, fewer than the length of another takes.
+    SnappyTail, "snappy-tail", [Librdkafka, Aiokafka, KafkaPython],
+        "bytes behind the last block of a xerial stream",
+        "take them for the length of a block, and stop";
+    /// A content size that is not that of the content.
+    Lz4Size, "lz4-size", [Librdkafka, Aiokafka, KafkaPython],
+        "an lz4 content size that is not that of the content",
+        "verify it, and stop";
     /// A content checksum that is not that of the content.
     Lz4Checksum, "lz4-checksum", [Librdkafka, Aiokafka, KafkaPython],
         "an lz4 content checksum that is not that of the content",

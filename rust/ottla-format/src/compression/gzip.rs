@@ -48,6 +48,7 @@ pub(super) fn decompress(
     let (mut flags, _) = header(&payload).ok_or(Fault::Undecodable)?;
     loop {
         if flags & RESERVED != 0 {
+            arena.note(ClientFault::GzipFlags);
             // libdeflate refuses these. The copy is made once, whatever the number of members.
             let byte = payload.to_mut().get_mut(at.saturating_add(FLAGS_AT));
             *byte.ok_or(Fault::Undecodable)? &= !RESERVED;

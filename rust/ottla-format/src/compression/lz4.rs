@@ -69,6 +69,10 @@ pub(super) fn decompress(payload: &[u8], magic: i8, arena: &mut Arena) -> Result
     if !blocks.rest.is_empty() {
         arena.note(ClientFault::Lz4Tail);
     }
+    // None is declared by 0, too.
+    if blocks.content_size > 0 && blocks.content_size != written as u64 {
+        arena.note(ClientFault::Lz4Size);
+    }
     let checksum = blocks.content_checksum;
     if checksum.is_some_and(|stored| stored != XxHash32::oneshot(0, arena.written(written))) {
         arena.note(ClientFault::Lz4Checksum);
@@ -96,6 +100,8 @@ pub(super) struct Lz4Blocks<'a> {
     flags: u8,
     block_bytes: usize,
     rest: &'a [u8],
+    /// That in the header, which is not verified; 0 for none.
+    content_size: u64,
     /// That at the end, which is not verified.
     content_checksum: Option<u32>,
 }
@@ -118,13 +124,15 @@ impl<'a> Lz4Blocks<'a> {
         if magic > 0 && checksum != header_checksum(covered) {
             return None;
         }
+        let size = covered.get(2..).and_then(|declared| declared.first_chunk());
+        let content_size = size.map_or(0, |declared| u64::from_le_bytes(*declared));
         let block_bytes = match sizes >> 4 {
             4 => 64 << 10,
             5 => 256 << 10,
             6 => 1 << 20,
             _ => 4 << 20,
         };
-        Some(Self { flags, block_bytes, rest, content_checksum: None })
+        Some(Self { flags, block_bytes, rest, content_size, content_checksum: None })
     }
 
     /// The next block, or nothing at the end mark.

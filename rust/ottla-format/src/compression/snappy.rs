@@ -50,6 +50,9 @@ impl SnappyCodec {
         if ahead.has_paused {
             return Err(Fault::Unusual);
         }
+        if !ahead.rest.is_empty() {
+            arena.note(ClientFault::SnappyTail);
+        }
         arena.exactly(0, total)?;
 
         let mut written = 0usize;
