@@ -53,6 +53,21 @@ def test_the_level_of_metadata_version_is_a_lower_bound(
     assert found.has((4, 9)) is None
 
 
+@pytest.mark.parametrize(
+    ("known", "release", "has"),
+    [
+        (Releases(since=(4, 1)), (4, 1), True),
+        (Releases(since=(4, 1)), (4, 2), None),
+        (Releases(before=(4, 0)), (3, 9), None),
+        (Releases(before=(4, 0)), (4, 0), False),
+    ],
+)
+def test_a_release_is_known_from_its_first_and_to_its_last(
+    known: Releases, release: tuple[int, int], *, has: bool | None
+) -> None:
+    assert known.has(release) is has
+
+
 @pytest.mark.parametrize("content", [b"", b"no batch", bytes(4096)])
 def test_a_bootstrap_checkpoint_that_is_none_says_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bootstrap.checkpoint").write_bytes(content)

@@ -244,6 +244,28 @@ fn a_segment_is_recovered_if_an_entry_of_its_transaction_index_ends_below_it() {
 }
 
 #[test]
+fn the_first_entry_of_an_index_is_followed_for_its_own_offset() {
+    let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
+    let size = directory()[&name(9, "log")].len() as i32;
+    // Kafka reads the end of a log from where the last entry points to, and believes an end there.
+    for (entries, log_end_offset) in [
+        (vec![(6, 0)], 16),
+        (vec![(6, size)], 9),
+        (vec![(5, 0), (6, size)], 9),
+        (vec![(6, 0), (6, size)], 16),
+        (vec![(6, size), (6, 0)], 9),
+    ] {
+        let mut files = directory();
+        let entry = |&(relative_offset, position): &(i32, i32)| {
+            offset_index::OffsetEntry { relative_offset, position }.to_bytes()
+        };
+        files.insert(name(9, "index"), entries.iter().flat_map(entry).collect());
+        let after = predict(&files, &cleanly).expect("read");
+        assert_eq!((after.refusal, after.log_end_offset), (None, log_end_offset), "{entries:?}");
+    }
+}
+
+#[test]
 fn what_no_recovery_survives_is_not_rebuilt() {
     let mut data = aborted(1 << 40, 1);
     let error = rebuild_side_files(&data.as_slice(), 0, None, &IndexConfig::default()).unwrap_err();
