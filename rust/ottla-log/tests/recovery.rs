@@ -191,6 +191,19 @@ fn the_epochs_of_leaders_end_before_the_log_does_and_begin_with_it() {
 }
 
 #[test]
+fn a_start_is_refused_at_an_epoch_or_a_start_offset_below_zero() {
+    for (text, is_refused) in [("0 0", false), ("-1 0", true), ("0 -1", true)] {
+        let mut files = directory();
+        let checkpoint = format!("0\n1\n{text}\n").into_bytes();
+        files.insert(b"leader-epoch-checkpoint".to_vec(), checkpoint);
+        let after = predict(&files, &Restart::default()).expect("read");
+        let class = after.refusal.map(|refusal| refusal.class);
+        let java = "java.lang.IllegalArgumentException";
+        assert_eq!(class, is_refused.then_some(java), "{text}");
+    }
+}
+
+#[test]
 fn a_batch_of_an_epoch_that_is_known_leaves_its_start_where_it_is() {
     let mut codecs = Codecs::new(Limits::default());
     let fields = BatchFields { partition_leader_epoch: 4, ..BatchFields::default() };
