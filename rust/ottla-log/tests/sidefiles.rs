@@ -89,6 +89,9 @@ fn an_aborted_transaction_of_a_later_version_is_not_read() {
     file.push(0);
     let entries: Vec<_> = transaction_index::entries(&file).collect();
     assert_eq!(entries, [Some(entry), None]);
+    // Kafka refuses what is above its version, and reads what is below.
+    file[34] = 0xff;
+    assert_eq!(transaction_index::entries(&file).next_back(), Some(Some(entry)));
 }
 
 #[test]
@@ -122,6 +125,10 @@ fn leader_epochs_are_read_in_any_order_and_their_disorder_is_told() {
     let error = check_order(&epochs).unwrap_err();
     assert_eq!((error.fault, error.line), (TextFault::Order, 5));
     assert_eq!(check_order(&epochs[..2]), Ok(()));
+    for text in [&b"0\n2\n2 79\n2 90\n"[..], b"0\n2\n2 79\n3 79\n"] {
+        let error = check_order(&read_leader_epochs(text).unwrap()).unwrap_err();
+        assert_eq!((error.fault, error.line), (TextFault::Order, 4));
+    }
 }
 
 #[test]
