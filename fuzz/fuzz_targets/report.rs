@@ -136,7 +136,7 @@ fn findings(files: &Files) -> PartitionScan {
     let mut snapshots: Vec<i64> = files.keys().filter_map(snapshot).collect();
     snapshots.sort_unstable();
     snapshots.dedup();
-    merge_partition_with(scans, &context, &Beside { files, bases, snapshots })
+    merge_partition_with(&scans, &context, &Beside { files, bases, snapshots })
 }
 
 /// Predicts the start over a directory as it is, and without some of its side files, and counts what

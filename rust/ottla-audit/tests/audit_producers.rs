@@ -314,7 +314,7 @@ fn summarise(log: &[Stored], said: &mut Vec<Said>) -> Part {
 
 fn merge(mut left: Part, right: Part, said: &mut Vec<Said>) -> Part {
     let shift = left.holes + (right.first - left.next).max(0);
-    left.producers.append(right.producers, shift, 1, &mut |id, verdict| {
+    left.producers.append(&right.producers, shift, 1, &mut |id, verdict| {
         say(said, id, &verdict);
     });
     Part { next: right.next, holes: shift + right.holes, ..left }
@@ -670,6 +670,6 @@ fn a_quarter_of_a_million_producers_are_followed_and_the_others_counted() {
 fn producers_of_a_later_part_that_find_no_room_are_counted() {
     let bound = MAX_PRODUCERS as i64;
     let mut producers = one_batch_each(0, bound);
-    producers.append(one_batch_each(bound, 3), 0, 1, &mut |_, _| {});
+    producers.append(&one_batch_each(bound, 3), 0, 1, &mut |_, _| {});
     assert_eq!(producers.left_out(), 3);
 }

@@ -278,7 +278,7 @@ fn a_transaction_whose_data_retention_took_still_stops_readers_at_the_log_start(
     };
     let snapshot = Snapshot([24], write_snapshot([entry].into_iter()));
     let segments = || vec![scan(20, &[plain(20, 4, 0), plain(24, 4, 0)])];
-    let found = merge_partition_with(segments(), &PartitionContext::default(), &snapshot);
+    let found = merge_partition_with(&segments(), &PartitionContext::default(), &snapshot);
     assert_eq!(found.last_stable_offset, 20);
     let finding = &found.findings[0].finding;
     assert_eq!((finding.kind, finding.severity), (FindingKind::OpenTransaction, Severity::Warning));
@@ -287,6 +287,6 @@ fn a_transaction_whose_data_retention_took_still_stops_readers_at_the_log_start(
     // A marker behind the snapshot ends it.
     let abort = NewControlRecord::Abort { coordinator_epoch: 0 };
     let ended = vec![scan(20, &[plain(20, 4, 0), marker(24, 7, abort)])];
-    let found = merge_partition_with(ended, &PartitionContext::default(), &snapshot);
+    let found = merge_partition_with(&ended, &PartitionContext::default(), &snapshot);
     assert_eq!((found.last_stable_offset, found.begun_below.len()), (25, 0));
 }

@@ -164,7 +164,7 @@ impl Log {
     ) -> Vec<Finding> {
         let context =
             PartitionContext { leader_epochs: epochs.to_vec(), ..PartitionContext::default() };
-        let scan = merge_partition_with(self.scans(stopped_cleanly), &context, files);
+        let scan = merge_partition_with(&self.scans(stopped_cleanly), &context, files);
         let placed = scan.findings.into_iter().map(|placed| placed.finding);
         placed
             .filter(|f| f.side_file.is_some() || f.kind == FindingKind::LeaderEpochFault)

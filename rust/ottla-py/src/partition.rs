@@ -467,9 +467,11 @@ pub(crate) fn merge_partition(
         is_consumer_offsets,
         orphans,
     };
-    let (files, segments): (Vec<_>, Vec<_>) =
-        scans.into_iter().map(|(file, scan)| (file, scan.get().inner.clone())).unzip();
-    let inner = detached(py, || merge_partition_with(segments, &context, &beside))?;
+    let files = scans.iter().map(|(file, _)| *file).collect();
+    let inner = detached(py, || {
+        let segments = scans.iter().map(|(_, scan)| &scan.get().inner);
+        merge_partition_with(segments, &context, &beside)
+    })?;
     match beside.stop.into_inner().ok().flatten() {
         Some(stop) => Err(stop),
         None => Ok(PartitionScan { inner, context, files }),

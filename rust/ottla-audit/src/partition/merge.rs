@@ -28,12 +28,13 @@ use ottla_log::sidefiles::snapshot::SnapshotEntry;
 
 /// Puts the segments of a partition together, in the order of their base offsets.
 pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -> PartitionScan {
-    merge_partition_with(segments, context, &NoSideFiles)
+    merge_partition_with(&segments, context, &NoSideFiles)
 }
 
-/// Does the same, and compares the files beside the segments with them.
-pub fn merge_partition_with(
-    segments: Vec<SegmentScan>,
+/// Does the same, and compares the files beside the segments with them. Scans are not copied with their
+/// producers, of which there may be many.
+pub fn merge_partition_with<'a>(
+    segments: impl IntoIterator<Item = &'a SegmentScan>,
     context: &PartitionContext,
     side_files: &dyn SideFiles,
 ) -> PartitionScan {
@@ -49,7 +50,7 @@ pub fn merge_partition_with(
         counters: Counters::default(),
         ended: EndedTransactions::default(),
         first_offset: None,
-        base_offset: segments.first().and_then(|scan| scan.context.base_offset),
+        base_offset: None,
         next_offset: None,
         holes: 0,
         epoch: None,
@@ -59,10 +60,14 @@ pub fn merge_partition_with(
         newest_timestamp: i64::MIN,
     };
     let mut out = PartitionScan::default();
-    for (index, mut scan) in segments.into_iter().enumerate() {
+    for (index, whole) in segments.into_iter().enumerate() {
+        let mut scan = whole.without_producers();
+        if index == 0 {
+            merge.base_offset = scan.context.base_offset;
+        }
         out.suppressed
             .extend(scan.findings.suppressed().into_iter().map(|(kind, n)| (index, kind, n)));
-        merge.add(index, &mut scan);
+        merge.add(index, &mut scan, &whole.producers);
         if let Some(fingerprint) = scan.fingerprint.take() {
             let fingerprint = fingerprint.in_segment(index as u32);
             out.fingerprint.get_or_insert_default().append(fingerprint);
@@ -102,7 +107,7 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    fn add(&mut self, index: usize, scan: &mut SegmentScan) {
+    fn add(&mut self, index: usize, scan: &mut SegmentScan, producers: &Producers) {
         if let Some(base) = scan.context.base_offset {
             self.compare_snapshots_up_to(base, index.saturating_sub(1));
         }
@@ -118,7 +123,6 @@ impl Merge<'_> {
         self.compare_epochs(index, scan);
         let is_repeated = self.check_border(index, scan);
         self.take_findings(index, scan);
-        let producers = std::mem::take(&mut scan.producers);
         self.left_out_of_segments = self.left_out_of_segments.saturating_add(producers.left_out());
         if is_repeated {
             return;

@@ -6,12 +6,13 @@ use crate::partition::sequences::{
 use crate::partition::transactions::{OpenTransaction, TransactionVerdict, Transactions};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
-/// Producers of one part of a log that are tracked. One with a batch or two takes some 400 bytes, and
-/// only a transaction makes it more; a log in which every batch has another producer would otherwise
-/// take unbounded memory.
+/// Producers of one part of a log that are tracked. One with a single batch takes some 140 bytes, one
+/// with several at most five times as much; a log in which every batch has another producer would
+/// otherwise take unbounded memory.
 pub const MAX_PRODUCERS: usize = 1 << 18;
 
 /// What a batch of a producer, or the end of a transaction, shows.
@@ -60,22 +61,121 @@ pub struct KnownProducer {
     pub has_marker: bool,
 }
 
+/// What several batches of a producer amount to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Producer {
-    id: i64,
+struct History {
     sequences: Sequences,
     transactions: Transactions,
-    last_timestamp: Option<i64>,
+    last_timestamp: i64,
     last_data: Option<(i64, i64)>,
     newest_offset: i64,
 }
 
+impl History {
+    /// A first batch; nothing can be said of it yet.
+    fn of(event: &ProducerEvent) -> Self {
+        let mut history = Self {
+            sequences: Sequences::default(),
+            transactions: Transactions::default(),
+            last_timestamp: event.timestamp,
+            last_data: None,
+            newest_offset: event.last_offset,
+        };
+        history.observe(*event, &mut |_| {});
+        history
+    }
+
+    /// Adds the next batch.
+    fn observe(&mut self, event: ProducerEvent, out: &mut dyn FnMut(ProducerVerdict)) {
+        self.last_timestamp = event.timestamp;
+        self.newest_offset = event.last_offset;
+        if matches!(event.kind, EventKind::Data { .. }) {
+            self.last_data = Some((event.offset, event.last_offset));
+        }
+        self.sequences.observe(event, &mut |event, verdict| {
+            out(ProducerVerdict::Sequence(*event, verdict));
+        });
+        self.transactions.observe(&event, &mut |verdict| {
+            out(ProducerVerdict::Transaction(verdict));
+        });
+    }
+
+    /// Moves it to its place in the log, behind a batch of `previous_timestamp`.
+    fn shift(&mut self, holes: i64, segment: u32, previous_timestamp: Option<i64>) {
+        self.sequences.shift(holes, segment, previous_timestamp);
+        self.transactions.shift(segment);
+    }
+
+    /// Appends what was moved to its place.
+    fn append(&mut self, right: &Self, out: &mut dyn FnMut(ProducerVerdict)) {
+        self.last_timestamp = right.last_timestamp;
+        self.last_data = right.last_data.or(self.last_data);
+        self.newest_offset = self.newest_offset.max(right.newest_offset);
+        self.sequences.append(&right.sequences, &mut |event, verdict| {
+            out(ProducerVerdict::Sequence(*event, verdict));
+        });
+        self.transactions.append(&right.transactions, &mut |verdict| {
+            out(ProducerVerdict::Transaction(verdict));
+        });
+    }
+}
+
+/// What is known of a producer. Most producers of a log that has many have written once, and take no
+/// more room than that batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Batches {
+    One(ProducerEvent),
+    Several(Box<History>),
+}
+
+impl Batches {
+    /// The history, to be added to.
+    fn several(&mut self) -> &mut History {
+        loop {
+            match self {
+                Self::One(event) => *self = Self::Several(Box::new(History::of(event))),
+                Self::Several(history) => return history,
+            }
+        }
+    }
+
+    fn history(&self) -> Cow<'_, History> {
+        match self {
+            Self::One(event) => Cow::Owned(History::of(event)),
+            Self::Several(history) => Cow::Borrowed(history),
+        }
+    }
+
+    fn last_timestamp(&self) -> i64 {
+        match self {
+            Self::One(event) => event.timestamp,
+            Self::Several(history) => history.last_timestamp,
+        }
+    }
+
+    fn has_open_transaction(&self) -> bool {
+        match self {
+            Self::One(event) => {
+                matches!(event.kind, EventKind::Data { is_transactional: true, .. })
+            }
+            Self::Several(history) => history.transactions.state().1.is_some(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Producer {
+    id: i64,
+    batches: Batches,
+}
+
 impl Producer {
     fn known(&self) -> KnownProducer {
-        let state = self.sequences.finish(&mut |_, _| {});
-        let (coordinator_epoch, open) = self.transactions.state();
+        let history = self.batches.history();
+        let state = history.sequences.finish(&mut |_, _| {});
+        let (coordinator_epoch, open) = history.transactions.state();
         // A marker of another epoch makes a broker forget the batches before it.
-        let newest = self.last_data.filter(|_| state.is_some_and(|state| state.has_batches()));
+        let newest = history.last_data.filter(|_| state.is_some_and(|state| state.has_batches()));
         let (first, last) = newest.unwrap_or((-1, -1));
         let entry = SnapshotEntry {
             producer_id: self.id,
@@ -83,15 +183,40 @@ impl Producer {
             last_sequence: state.map_or(-1, |state| state.last_sequence),
             last_offset: last,
             offset_delta: last.saturating_sub(first) as i32,
-            last_timestamp: self.last_timestamp.unwrap_or(-1),
+            last_timestamp: history.last_timestamp,
             coordinator_epoch: coordinator_epoch.unwrap_or(-1),
             transaction_first_offset: open.map(|open| open.first_offset),
         };
         KnownProducer {
             entry,
-            newest_offset: self.newest_offset,
-            has_data: self.last_data.is_some(),
+            newest_offset: history.newest_offset,
+            has_data: history.last_data.is_some(),
             has_marker: coordinator_epoch.is_some(),
+        }
+    }
+
+    /// Judges what depended on that nothing is to the left but `holes` deleted offsets.
+    fn finish(self, holes: i64, out: &mut dyn FnMut(ProducerVerdict)) -> ProducerState {
+        let mut history = match self.batches {
+            Batches::One(event) => History::of(&event),
+            Batches::Several(history) => *history,
+        };
+        history.sequences.shift(holes, 0, None);
+        let state: Option<SequenceState> = history.sequences.finish(&mut |event, verdict| {
+            out(ProducerVerdict::Sequence(*event, verdict));
+        });
+        let (coordinator_epoch, open_transaction) =
+            history.transactions.finish(&mut |verdict| out(ProducerVerdict::Transaction(verdict)));
+        let (first, last) = history.last_data.unwrap_or((-1, -1));
+        ProducerState {
+            producer_id: self.id,
+            producer_epoch: state.map_or(-1, |state| state.epoch),
+            last_sequence: state.map_or(-1, |state| state.last_sequence),
+            last_offset: last,
+            last_offset_delta: last.saturating_sub(first) as i32,
+            last_timestamp: history.last_timestamp,
+            coordinator_epoch,
+            open_transaction,
         }
     }
 }
@@ -99,65 +224,62 @@ impl Producer {
 /// The producers of one part of a log.
 #[derive(Clone, Default)]
 pub struct Producers {
-    places: HashMap<i64, usize>,
+    /// Of each id; incomplete once the list is [complete](Self::complete).
+    places: HashMap<i64, u32>,
     list: Vec<Producer>,
     newest: usize,
     /// Places of those with an open transaction.
-    open: BTreeSet<usize>,
+    open: BTreeSet<u32>,
     left_out: u64,
 }
 
 impl Producers {
-    fn place(&mut self, id: i64) -> Option<&mut Producer> {
+    /// The place of a producer in the list.
+    fn place(&mut self, id: i64) -> Option<usize> {
         // Batches of one producer come in runs.
         if self.list.get(self.newest).is_none_or(|producer| producer.id != id) {
-            let next = self.list.len();
-            self.newest = match self.places.get(&id) {
-                Some(&place) => place,
-                None if next >= MAX_PRODUCERS => {
-                    self.left_out = self.left_out.saturating_add(1);
-                    return None;
-                }
-                None => {
-                    self.places.insert(id, next);
-                    self.list.push(Producer {
-                        id,
-                        sequences: Sequences::default(),
-                        transactions: Transactions::default(),
-                        last_timestamp: None,
-                        last_data: None,
-                        newest_offset: -1,
-                    });
-                    next
-                }
-            };
+            if self.places.len() < self.list.len() {
+                self.places = places(&self.list);
+            }
+            self.newest = *self.places.get(&id)? as usize;
         }
-        self.list.get_mut(self.newest)
+        Some(self.newest)
+    }
+
+    /// Adds a producer that is not in the list.
+    fn add(&mut self, id: i64, batches: Batches) {
+        let next = self.list.len();
+        if next >= MAX_PRODUCERS {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        if batches.has_open_transaction() {
+            self.open.insert(next as u32);
+        }
+        self.places.insert(id, next as u32);
+        self.list.push(Producer { id, batches });
+        self.newest = next;
     }
 
     /// Adds the next batch of a producer.
     pub fn observe(&mut self, id: i64, mut event: ProducerEvent, out: &mut Out<'_>) {
-        let Some(producer) = self.place(id) else { return };
-        event.previous_timestamp = producer.last_timestamp;
-        producer.last_timestamp = Some(event.timestamp);
-        producer.newest_offset = event.last_offset;
-        if matches!(event.kind, EventKind::Data { .. }) {
-            producer.last_data = Some((event.offset, event.last_offset));
-        }
-        producer.sequences.observe(event, &mut |event, verdict| {
-            out(id, ProducerVerdict::Sequence(*event, verdict));
-        });
-        producer.transactions.observe(&event, &mut |verdict| {
-            out(id, ProducerVerdict::Transaction(verdict));
-        });
+        let place = self.place(id);
+        let Some(producer) = place.and_then(|place| self.list.get_mut(place)) else {
+            event.previous_timestamp = None;
+            return self.add(id, Batches::One(event));
+        };
+        event.previous_timestamp = Some(producer.batches.last_timestamp());
+        producer.batches.several().observe(event, &mut |verdict| out(id, verdict));
         if !matches!(event.kind, EventKind::Data { is_transactional: false, .. }) {
-            let is_open = producer.transactions.state().1.is_some();
-            self.set_open(self.newest, is_open);
+            self.follow_open();
         }
     }
 
-    fn set_open(&mut self, place: usize, is_open: bool) {
-        if is_open {
+    /// Takes down whether the newest producer has an open transaction.
+    fn follow_open(&mut self) {
+        let producer = self.list.get(self.newest);
+        let place = self.newest as u32;
+        if producer.is_some_and(|producer| producer.batches.has_open_transaction()) {
             self.open.insert(place);
         } else {
             self.open.remove(&place);
@@ -166,60 +288,60 @@ impl Producers {
 
     /// Appends the part to the right: `holes` offsets are missing below its first batch, and its
     /// segments are numbered from `segment` on.
-    pub fn append(&mut self, right: Self, holes: i64, segment: u32, out: &mut Out<'_>) {
+    pub fn append(&mut self, right: &Self, holes: i64, segment: u32, out: &mut Out<'_>) {
         self.left_out = self.left_out.saturating_add(right.left_out);
-        for mut producer in right.list {
-            let id = producer.id;
-            let Some(left) = self.place(id) else { continue };
-            producer.sequences.shift(holes, segment, left.last_timestamp);
-            producer.transactions.shift(segment);
-            left.last_timestamp = producer.last_timestamp.or(left.last_timestamp);
-            left.last_data = producer.last_data.or(left.last_data);
-            left.newest_offset = left.newest_offset.max(producer.newest_offset);
-            left.sequences.append(&producer.sequences, &mut |event, verdict| {
-                out(id, ProducerVerdict::Sequence(*event, verdict));
-            });
-            left.transactions.append(&producer.transactions, &mut |verdict| {
-                out(id, ProducerVerdict::Transaction(verdict));
-            });
-            let is_open = left.transactions.state().1.is_some();
-            self.set_open(self.newest, is_open);
+        if self.list.is_empty() {
+            // The usual log of many producers has them in one segment: no room is made for more.
+            self.list.reserve_exact(right.list.len());
+            self.places.reserve(right.list.len());
+        }
+        for Producer { id, batches } in &right.list {
+            let (id, mut batches) = (*id, batches.clone());
+            let place = self.place(id);
+            let left = place.and_then(|place| self.list.get_mut(place));
+            let previous = left.as_ref().map(|left| left.batches.last_timestamp());
+            match &mut batches {
+                Batches::One(event) => {
+                    event.holes = event.holes.saturating_add(holes);
+                    event.segment = event.segment.saturating_add(segment);
+                }
+                Batches::Several(history) => history.shift(holes, segment, previous),
+            }
+            match left {
+                Some(left) => {
+                    let right = batches.several();
+                    right.sequences.shift(0, 0, previous);
+                    left.batches.several().append(right, &mut |verdict| out(id, verdict));
+                    self.follow_open();
+                }
+                None => self.add(id, batches),
+            }
         }
     }
 
     /// Ends the merge: nothing is to the left but `holes` deleted offsets. Judges the events that
     /// depended on this, and returns the producers by id.
     pub fn finish(self, holes: i64, out: &mut Out<'_>) -> Vec<ProducerState> {
-        let mut states: Vec<ProducerState> = Vec::with_capacity(self.list.len());
-        for mut producer in self.list {
+        // The states take the place of the list as they are made.
+        let states = self.list.into_iter().map(|producer| {
             let id = producer.id;
-            producer.sequences.shift(holes, 0, None);
-            let state: Option<SequenceState> = producer.sequences.finish(&mut |event, verdict| {
-                out(id, ProducerVerdict::Sequence(*event, verdict));
-            });
-            let (coordinator_epoch, open_transaction) = producer
-                .transactions
-                .finish(&mut |verdict| out(id, ProducerVerdict::Transaction(verdict)));
-            let (first, last) = producer.last_data.unwrap_or((-1, -1));
-            states.push(ProducerState {
-                producer_id: id,
-                producer_epoch: state.map_or(-1, |state| state.epoch),
-                last_sequence: state.map_or(-1, |state| state.last_sequence),
-                last_offset: last,
-                last_offset_delta: last.saturating_sub(first) as i32,
-                last_timestamp: producer.last_timestamp.unwrap_or(-1),
-                coordinator_epoch,
-                open_transaction,
-            });
-        }
-        states.sort_by_key(|state| state.producer_id);
+            producer.finish(holes, &mut |verdict| out(id, verdict))
+        });
+        let mut states: Vec<ProducerState> = states.collect();
+        states.sort_unstable_by_key(|state| state.producer_id);
         states
+    }
+
+    /// Frees what only serves to add more: a part that is complete is kept until all are.
+    pub(crate) fn complete(&mut self) {
+        self.places = HashMap::new();
+        self.list.shrink_to_fit();
     }
 
     /// Returns the state of a producer, with nothing to the left.
     pub fn known(&self, id: i64) -> Option<KnownProducer> {
         let place = self.places.get(&id)?;
-        Some(self.list.get(*place)?.known())
+        Some(self.list.get(*place as usize)?.known())
     }
 
     /// Returns the states of all producers, in the order of their first batches.
@@ -229,16 +351,18 @@ impl Producers {
 
     /// Returns the states of the producers with an open transaction.
     pub fn with_open_transaction(&self) -> impl Iterator<Item = KnownProducer> {
-        self.open.iter().filter_map(|&place| self.list.get(place)).map(Producer::known)
+        self.open.iter().filter_map(|&place| self.list.get(place as usize)).map(Producer::known)
     }
 
     /// Whether all producers of the part to the right can be tracked here: then appending it has the
     /// same result as tracking both parts together.
     pub(crate) fn has_room_for(&self, right: &Self) -> bool {
         let room = MAX_PRODUCERS.saturating_sub(self.list.len());
-        let is_new = |producer: &&Producer| !self.places.contains_key(&producer.id);
-        right.left_out == 0
-            && (right.list.len() <= room || right.list.iter().filter(is_new).count() <= room)
+        let has_room = || {
+            let known: HashSet<i64> = self.list.iter().map(|producer| producer.id).collect();
+            right.list.iter().filter(|producer| !known.contains(&producer.id)).count() <= room
+        };
+        right.left_out == 0 && (right.list.len() <= room || has_room())
     }
 
     /// How many batches belong to producers beyond [`MAX_PRODUCERS`], which were not tracked.
@@ -283,11 +407,13 @@ impl<'de> Deserialize<'de> for Producers {
         let (mut list, left_out): (Vec<Producer>, u64) = Deserialize::deserialize(deserializer)?;
         let mut known = HashSet::new();
         list.retain(|producer| known.len() < MAX_PRODUCERS && known.insert(producer.id));
-        let places = list.iter().enumerate().map(|(place, producer)| (producer.id, place));
-        let places = places.collect();
-        let is_open =
-            |(_, producer): &(usize, &Producer)| producer.transactions.state().1.is_some();
-        let open = list.iter().enumerate().filter(is_open).map(|(place, _)| place).collect();
-        Ok(Self { places, list, newest: 0, open, left_out })
+        list.shrink_to_fit();
+        let is_open = |(_, producer): &(u32, &Producer)| producer.batches.has_open_transaction();
+        let open = (0..).zip(&list).filter(is_open).map(|(place, _)| place).collect();
+        Ok(Self { places: HashMap::new(), list, newest: 0, open, left_out })
     }
+}
+
+fn places(list: &[Producer]) -> HashMap<i64, u32> {
+    list.iter().zip(0..).map(|(producer, place)| (producer.id, place)).collect()
 }

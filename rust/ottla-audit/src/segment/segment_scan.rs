@@ -82,6 +82,32 @@ impl SegmentScan {
         }
     }
 
+    /// A copy without the producers, by far the most of what a scan may hold.
+    pub(crate) fn without_producers(&self) -> Self {
+        Self {
+            context: self.context,
+            counters: self.counters,
+            first_offset: self.first_offset,
+            next_offset: self.next_offset,
+            valid_bytes: self.valid_bytes,
+            largest_batch: self.largest_batch,
+            tail: self.tail,
+            lost_entry: self.lost_entry,
+            oldest: self.oldest,
+            newest: self.newest,
+            leader_epochs: self.leader_epochs.clone(),
+            ended: self.ended.clone(),
+            control: self.control.clone(),
+            findings: self.findings.clone(),
+            fingerprint: self.fingerprint.clone(),
+            holes: self.holes,
+            producers: Producers::default(),
+            index_check: self.index_check.clone(),
+            producer_findings: self.producer_findings.clone(),
+            unbounded_losses: self.unbounded_losses.clone(),
+        }
+    }
+
     /// Whether the bounds on what is kept hold for this part and the part on the right together, so
     /// that joining them keeps what one pass keeps.
     pub(crate) fn has_room_for(&self, right: &Self) -> bool {
@@ -162,7 +188,7 @@ impl SegmentScan {
             producer_findings: &mut self.producer_findings,
             ended: &mut self.ended,
         };
-        self.producers.append(producers, self.holes, 0, &mut |id, verdict| {
+        self.producers.append(&producers, self.holes, 0, &mut |id, verdict| {
             sink.take(id, &verdict);
         });
         self.holes = self.holes.saturating_add(holes);

@@ -107,5 +107,6 @@ pub(crate) fn finish(walk: Walk, indexes: &Indexes) -> SegmentScan {
     }
     let mut scan = tally.finish();
     scan.judge_indexes(indexes);
+    scan.producers.complete();
     scan
 }
