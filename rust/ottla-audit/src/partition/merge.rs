@@ -27,6 +27,7 @@ use crate::segment::segment_scan::SegmentScan;
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 
 /// Puts the segments of a partition together, in the order of their base offsets.
+#[expect(clippy::needless_pass_by_value, reason = "who merges them has no other use for them")]
 pub fn merge_partition(segments: Vec<SegmentScan>, context: &PartitionContext) -> PartitionScan {
     merge_partition_with(&segments, context, &NoSideFiles)
 }
