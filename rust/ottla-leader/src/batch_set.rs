@@ -74,8 +74,9 @@ pub(crate) fn compressed<'a>(
                 parse == Parse::Skip && !validation.is_strict(Difference::StreamPauses);
             let reading = if is_skipped { reading.skipping() } else { reading };
             // Two calls, because the first borrows the codecs for as long as its bytes live.
-            match codecs.decompress(codec, reading, bytes).map(<[u8]>::len) {
-                Ok(_) => {
+            let refused = validation.known_refusal(reading, bytes);
+            match refused.map_or_else(|| codecs.decompress(codec, reading, bytes).map(drop), Err) {
+                Ok(()) => {
                     framing = codecs.client_fault();
                     codecs.inflated()
                 }
@@ -118,7 +119,7 @@ fn before_damage(
     kind: ErrorKind,
     (codec, reading, bytes): (Compression, Reading, &[u8]),
     parse: Parse,
-    codecs: &Codecs,
+    codecs: &mut Codecs,
 ) -> Decision<Vec<u8>> {
     let is_undecodable = matches!(kind, ErrorKind::Undecodable { .. });
     if validation.is_strict(Difference::Undecodable) || !is_undecodable {

@@ -154,7 +154,7 @@ fn before_damage(
     validation: &mut Validation<'_>,
     kind: ErrorKind,
     (codec, reading, bytes): (Compression, Reading, &[u8]),
-    codecs: &Codecs,
+    codecs: &mut Codecs,
 ) -> Decision<Vec<u8>> {
     let is_undecodable = matches!(kind, ErrorKind::Undecodable { .. });
     if validation.is_strict(Difference::Undecodable) || !is_undecodable {

@@ -10,6 +10,7 @@ use crate::rewrite::{Stamp, patched};
 use crate::verdict::Accepted;
 use ottla_format::attributes::{Compression, LOG_APPEND_TIME, TRANSACTIONAL};
 use ottla_format::compression::Codecs;
+use ottla_format::error::ErrorKind;
 use ottla_format::header::CRC_START;
 use ottla_kernels::{BatchHeader, EachRecord, Level, Nothing, Record, Target, Timestamps};
 use ottla_log::producers::Origin;
@@ -63,6 +64,8 @@ pub(crate) struct Prover<'v> {
     pub(crate) max_inflated: usize,
     /// A payload whose framing stops some clients is refused.
     pub(crate) judges_framing: bool,
+    /// What is known of a payload that is too large: it need not be inflated again to say so.
+    pub(crate) refused: Option<ErrorKind>,
 }
 
 impl Prover<'_> {
@@ -177,7 +180,14 @@ impl Prover<'_> {
             return None;
         }
         let bytes = records.get(header.records_position()..header.end)?;
-        let size = self.codecs.decompress_at_once(codec, 2, bytes)?.len();
+        let inflated = self.codecs.decompress_at_once(codec, 2, bytes);
+        let size = match inflated.map(<[u8]>::len) {
+            Ok(size) => size,
+            Err(refused) => {
+                self.refused = refused;
+                return None;
+            }
+        };
         let stops_clients = self.judges_framing && self.codecs.client_fault().is_some();
         if size > self.max_inflated || stops_clients {
             return None;

@@ -7,6 +7,7 @@ use crate::reason::Reason;
 use crate::refusal::{Decision, RecordError, RecordErrors, Refusal};
 use crate::request::Request;
 use ottla_format::clients::ClientFault;
+use ottla_format::compression::Reading;
 use ottla_format::error::{ErrorKind, Field};
 use ottla_format::error_code::ErrorCode;
 use ottla_format::limits::Limits;
@@ -21,6 +22,8 @@ pub(crate) struct Validation<'p> {
     pub(crate) limits: Limits,
     /// Records are written anew, as far as is known before they are read.
     pub(crate) is_rebuilt: bool,
+    /// What the proof found of the only payload.
+    pub(crate) refused: Option<ErrorKind>,
     errors: RecordErrors,
 }
 
@@ -32,7 +35,7 @@ impl<'p> Validation<'p> {
         limits: Limits,
     ) -> Self {
         let errors = RecordErrors::default();
-        Self { config, request, metrics, limits, is_rebuilt: false, errors }
+        Self { config, request, metrics, limits, is_rebuilt: false, refused: None, errors }
     }
 
     pub(crate) fn is_strict(&self, row: Difference) -> bool {
@@ -42,6 +45,15 @@ impl<'p> Validation<'p> {
     /// The refusal of a row where Kafka answers −1.
     pub(crate) fn leak(&self, row: Difference, reason: Reason) -> Box<Refusal> {
         Refusal::leak(self.request.profile, row, reason)
+    }
+
+    /// What is known of a payload that is too large, so that it is not inflated again to find out: the
+    /// proof refused it with the bounds that are in force here.
+    pub(crate) fn known_refusal(&self, reading: Reading, payload: &[u8]) -> Option<ErrorKind> {
+        let limit = self.limits.decompressed(payload.len());
+        let is_inflated = reading != (Reading::Records { count: 0 });
+        let kind = ErrorKind::DecompressedTooLarge { limit };
+        (is_inflated && self.refused == Some(kind)).then_some(kind)
     }
 
     /// The lengths that a record of a compressed batch or set may declare, where the release has

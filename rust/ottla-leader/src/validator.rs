@@ -24,6 +24,7 @@ use crate::validation::Validation;
 use crate::verdict::{Accepted, Verdict};
 use ottla_format::batches::Batches;
 use ottla_format::compression::Codecs;
+use ottla_format::error::ErrorKind;
 use ottla_format::error_code::ErrorCode;
 use ottla_format::limits::Limits;
 use ottla_kernels::{BatchHeader, Level};
@@ -66,16 +67,18 @@ impl Validator {
         request: &Request,
     ) -> Verdict<'a> {
         let set_bytes = records.len();
-        if let Some(header) = BatchHeader::parse(records, 0)
-            && let Some(proof) =
-                self.prover(config, request).prove(records, &header, config, request)
-        {
-            let accepted = proof.accepted(records, &header, config, request);
-            return Verdict::accepted(accepted, set_bytes, request);
+        let mut refused = None;
+        if let Some(header) = BatchHeader::parse(records, 0) {
+            let mut prover = self.prover(config, request);
+            if let Some(proof) = prover.prove(records, &header, config, request) {
+                let accepted = proof.accepted(records, &header, config, request);
+                return Verdict::accepted(accepted, set_bytes, request);
+            }
+            refused = prover.refused;
         }
         let mut metrics = Metrics::default();
         self.codecs.set_limits(self.limits_of(request.profile));
-        let outcome = self.judge(records, config, request, &mut metrics);
+        let outcome = self.judge(records, config, request, refused, &mut metrics);
         self.codecs.set_limits(self.limits);
         match outcome {
             Ok(accepted) => Verdict::accepted(accepted, set_bytes, request),
@@ -110,6 +113,7 @@ impl Validator {
             max_headers,
             max_inflated,
             judges_framing: request.is_strict(Difference::ClientFraming),
+            refused: None,
         }
     }
 
@@ -125,12 +129,13 @@ impl Validator {
         limits
     }
 
-    /// The stages, one after the other.
+    /// The stages, one after the other. `refused` is what the proof found of the payload.
     fn judge<'a>(
         &mut self,
         records: &'a [u8],
         config: &TopicConfig,
         request: &Request,
+        refused: Option<ErrorKind>,
         metrics: &mut Metrics,
     ) -> Decision<Accepted<'a>> {
         if let Some(api_version) = request.api_version {
@@ -145,6 +150,7 @@ impl Validator {
         } else {
             let limits = self.limits_of(request.profile);
             let mut validation = Validation::new(config, request, metrics, limits);
+            validation.refused = refused;
             judge_set(&mut validation, analysis.batches, analysis.source, &mut self.codecs)?
         };
         judge_sizes(&accepted, records.len(), config, request, metrics)?;

@@ -76,7 +76,8 @@ impl Codecs {
             Compression::None => return Ok(payload),
             Compression::Zstd if magic < 2 => return Err(unknown_codec(codec, magic)),
             _ if reading == (Reading::Records { count: 0 }) => {
-                streams::is_opened(codec, magic, payload, self.arena.limit()).map(|()| 0)
+                let (limit, zstd) = (self.arena.limit(), self.zstd.decoder());
+                streams::is_opened(codec, magic, payload, limit, zstd).map(|()| 0)
             }
             _ => match self.at_once(codec, magic, payload) {
                 Err(Fault::Unusual) => self.stream(codec, reading, payload),
@@ -84,10 +85,7 @@ impl Codecs {
             },
         };
         let length = inflated.map_err(|fault| match fault {
-            Fault::TooLarge => {
-                self.arena.refused();
-                ErrorKind::DecompressedTooLarge { limit: self.arena.limit() as u64 }
-            }
+            Fault::TooLarge => self.too_large(),
             Fault::Undecodable | Fault::Unusual => ErrorKind::Undecodable { codec: codec as u8 },
         })?;
         self.arena.inflated(length);
@@ -97,20 +95,32 @@ impl Codecs {
 
     /// Returns the inflated payload, as [`Self::decompress`] does, if it is the same however it is
     /// read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DecompressedTooLarge`], as [`Self::decompress`] answers with the same bounds; `None`
+    /// where its answer is not known.
     pub fn decompress_at_once<'a>(
         &'a mut self,
         codec: Compression,
         magic: i8,
         payload: &'a [u8],
-    ) -> Option<&'a [u8]> {
+    ) -> Result<&'a [u8], Option<ErrorKind>> {
         self.inflated = 0;
         self.arena.start(self.limits.decompressed(payload.len()));
         if codec == Compression::None {
-            return Some(payload);
+            return Ok(payload);
         }
-        self.inflated = self.at_once(codec, magic, payload).ok()?;
+        self.inflated = self
+            .at_once(codec, magic, payload)
+            .map_err(|fault| (fault == Fault::TooLarge).then(|| self.too_large()))?;
         self.arena.inflated(self.inflated);
-        Some(self.inflated())
+        Ok(self.inflated())
+    }
+
+    /// A payload was refused beyond the bound.
+    fn too_large(&mut self) -> ErrorKind {
+        self.arena.refused();
+        ErrorKind::DecompressedTooLarge { limit: self.arena.limit() as u64 }
     }
 
     /// Inflates a payload into the arena.
@@ -133,7 +143,8 @@ impl Codecs {
         reading: Reading,
         payload: &[u8],
     ) -> Result<usize, Fault> {
-        let streamed = streams::read(codec, reading, payload, self.arena.limit());
+        let (limit, zstd) = (self.arena.limit(), self.zstd.decoder());
+        let streamed = streams::read(codec, reading, payload, limit, zstd);
         if let Some(fault) = streamed.fault {
             return Err(fault);
         }
@@ -180,13 +191,13 @@ impl Codecs {
     /// refuses, and whether it fails behind them: a broker sees the records before the damage, and may
     /// refuse these first, or not need what is damaged.
     pub fn decompress_before_damage(
-        &self,
+        &mut self,
         codec: Compression,
         reading: Reading,
         payload: &[u8],
     ) -> (Vec<u8>, bool) {
         let limit = usize::try_from(self.limits.decompressed(payload.len())).unwrap_or(usize::MAX);
-        let streamed = streams::read(codec, reading, payload, limit);
+        let streamed = streams::read(codec, reading, payload, limit, self.zstd.decoder());
         (streamed.bytes, streamed.fault.is_some())
     }
 

@@ -32,6 +32,9 @@ const MAX_WINDOW: u64 = (1 << 27) + 1;
 /// looking at its window.
 const OUTPUT_CHUNK: u64 = 16 << 10;
 
+/// A decoder above this size is made anew: it holds a window that few payloads need.
+const KEPT_DECODER_BYTES: usize = 1 << 20;
+
 /// The contexts of one thread: a new one for each batch would cost a seventh of the decoding.
 pub(super) struct ZstdCodec {
     decoder: DCtx<'static>,
@@ -41,6 +44,15 @@ pub(super) struct ZstdCodec {
 impl ZstdCodec {
     pub(super) fn new() -> Self {
         Self { decoder: DCtx::create(), encoder: CCtx::create() }
+    }
+
+    /// The decoder, for a stream.
+    pub(super) fn decoder(&mut self) -> &mut DCtx<'static> {
+        // A stream leaves the window behind that its frame asked for.
+        if self.decoder.sizeof() > KEPT_DECODER_BYTES {
+            self.decoder = DCtx::create();
+        }
+        &mut self.decoder
     }
 
     pub(super) fn decompress(&mut self, payload: &[u8], arena: &mut Arena) -> Result<usize, Fault> {

@@ -4,6 +4,7 @@ use super::codec_stream::CodecStream;
 use super::{gzip::GzipStream, lz4::Lz4Stream, snappy::SnappyStream, zstd::ZstdStream};
 use crate::attributes::Compression;
 use crate::compression::arena::Fault;
+use zstd_safe::DCtx;
 
 /// Bytes that Kafka's buffer asks the streams of gzip and zstd for at a time.
 const LARGE_BUFFER_BYTES: usize = 16 << 10;
@@ -22,12 +23,14 @@ pub(super) struct BufferedStream<'p> {
 }
 
 impl<'p> BufferedStream<'p> {
-    /// Opens the stream of a payload, which may inflate to `limit` bytes.
+    /// Opens the stream of a payload, which may inflate to `limit` bytes. `zstd` is the context of
+    /// that codec, which costs more to make than a small payload to read.
     pub(super) fn open(
         codec: Compression,
         magic: i8,
         payload: &'p [u8],
         limit: usize,
+        zstd: &'p mut DCtx<'static>,
     ) -> Result<Self, Fault> {
         let (source, size): (Box<dyn CodecStream + 'p>, _) = match codec {
             Compression::Gzip => (Box::new(GzipStream::open(payload)?), LARGE_BUFFER_BYTES),
@@ -36,7 +39,7 @@ impl<'p> BufferedStream<'p> {
             }
             Compression::Lz4 => (Box::new(Lz4Stream::open(payload, magic)?), SMALL_BUFFER_BYTES),
             Compression::Zstd if magic >= 2 => {
-                (Box::new(ZstdStream::open(payload, limit)?), LARGE_BUFFER_BYTES)
+                (Box::new(ZstdStream::open(payload, limit, zstd)?), LARGE_BUFFER_BYTES)
             }
             Compression::None | Compression::Zstd => return Err(Fault::Undecodable),
         };

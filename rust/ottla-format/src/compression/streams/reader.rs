@@ -6,6 +6,7 @@ use crate::compression::arena::Fault;
 use crate::compression::reading::Reading;
 use crate::header::{LOG_OVERHEAD, MIN_SIZE, field, read_i32};
 use crate::varint::read_varint;
+use zstd_safe::DCtx;
 
 /// Bytes of the longest numbers.
 const MAX_VARINT_BYTES: usize = 5;
@@ -26,8 +27,9 @@ pub(in crate::compression) fn is_opened(
     magic: i8,
     payload: &[u8],
     limit: usize,
+    zstd: &mut DCtx<'static>,
 ) -> Result<(), Fault> {
-    BufferedStream::open(codec, magic, payload, limit).map(|_| ())
+    BufferedStream::open(codec, magic, payload, limit, zstd).map(|_| ())
 }
 
 /// Reads a payload as Kafka does. The bytes are those that its reader sees: where the stream pauses
@@ -37,8 +39,9 @@ pub(in crate::compression) fn read(
     reading: Reading,
     payload: &[u8],
     limit: usize,
+    zstd: &mut DCtx<'static>,
 ) -> StreamedPayload {
-    let stream = match BufferedStream::open(codec, reading.magic(), payload, limit) {
+    let stream = match BufferedStream::open(codec, reading.magic(), payload, limit, zstd) {
         Ok(stream) => stream,
         Err(fault) => return StreamedPayload { bytes: Vec::new(), fault: Some(fault) },
     };

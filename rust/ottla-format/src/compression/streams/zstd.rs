@@ -4,7 +4,7 @@
 //! The call allocates the window that a frame asks for, up to 128 MiB as in Kafka. Pages of it are
 //! used only as far as the frame inflates, which is bounded.
 
-use zstd_safe::{DCtx, InBuffer, OutBuffer};
+use zstd_safe::{DCtx, InBuffer, OutBuffer, ResetDirective};
 
 use super::codec_stream::CodecStream;
 use crate::compression::arena::Fault;
@@ -13,7 +13,7 @@ use crate::compression::arena::Fault;
 const INPUT_BYTES: usize = (128 << 10) + 3;
 
 pub(super) struct ZstdStream<'p> {
-    decoder: DCtx<'static>,
+    decoder: &'p mut DCtx<'static>,
     steps: std::slice::Chunks<'p, u8>,
     input: InBuffer<'p>,
     needs_input: bool,
@@ -24,9 +24,15 @@ pub(super) struct ZstdStream<'p> {
 }
 
 impl<'p> ZstdStream<'p> {
-    pub(super) fn open(payload: &'p [u8], limit: usize) -> Result<Self, Fault> {
+    pub(super) fn open(
+        payload: &'p [u8],
+        limit: usize,
+        decoder: &'p mut DCtx<'static>,
+    ) -> Result<Self, Fault> {
+        // Whatever the last stream left undone is forgotten.
+        decoder.reset(ResetDirective::SessionOnly).map_err(|_| Fault::Undecodable)?;
         Ok(Self {
-            decoder: DCtx::try_create().ok_or(Fault::Undecodable)?,
+            decoder,
             steps: payload.chunks(INPUT_BYTES),
             input: InBuffer::around(&[]),
             needs_input: true,
