@@ -5,6 +5,7 @@ from typing import Any
 
 import ottla.spark
 import pytest
+from ottla.spark.work.kind import SOURCE_VERSION, require_pyspark, spark_version
 from support.clusters import Sessions, what_is_missing
 
 KINDS = ("spark", "cluster", "connect")
@@ -33,6 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if missing:
         for item in selected:
             item.add_marker(pytest.mark.skip(reason=missing))
+    elif selected and spark_version(require_pyspark().__version__) < SOURCE_VERSION:
+        for item in selected:
+            if item.path.parent.name == "source" and item.path.name != "test_read.py":
+                item.add_marker(pytest.mark.skip(reason="needs PySpark 4.0: has no data sources"))
 
 
 @pytest.fixture(scope="session")

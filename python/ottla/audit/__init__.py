@@ -7,7 +7,6 @@ by `ottla.logs`.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.findings import Finding
@@ -15,7 +14,7 @@ from ottla.audit.pipeline import Level, check_arguments, run_audit
 from ottla.audit.plan.plan import SPLIT_BYTES, plan_audit
 from ottla.audit.result.result import AuditResult, Summary
 from ottla.audit.result.tables import Table
-from ottla.audit.run.pace import Progress
+from ottla.audit.run.pace import Progress, check_rate
 from ottla.audit.run.threads import MAX_THREADS, ThreadRunner, default_threads
 from ottla.logs.columns import Column
 from ottla.logs.reading import Damage, Isolation, read_partition
@@ -126,5 +125,4 @@ def audit(
 def _check_pace(threads: int | None, max_mb_per_s: float | None) -> None:
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
-    if max_mb_per_s is not None and not 0 < max_mb_per_s < inf:
-        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be finite and above 0")
+    check_rate(max_mb_per_s)

@@ -115,7 +115,7 @@ def _baseline(
 @click.option(
     "--max-mb-per-s",
     type=Rate(),
-    help="Limit on reading, over all threads, to spare a broker in use.",
+    help="Limit on reading, over all threads or tasks, to spare a broker in use.",
 )
 @click.option(
     "--topic-config",
@@ -231,10 +231,11 @@ def audit(
         "topic_configs": topic_configs,
         "storage_options": storage_options,
         "follow_links": follow_links,
+        "max_mb_per_s": max_mb_per_s,
     }
     if engine == "spark":
-        if threads is not None or max_mb_per_s is not None:
-            raise click.UsageError("--threads and --max-mb-per-s apply to --engine embedded only")
+        if threads is not None:
+            raise click.UsageError("--threads applies to --engine embedded only")
         result = _audit_on_spark(master, list(paths), options)
     elif master is not None:
         raise click.UsageError("--master needs --engine spark")
@@ -243,7 +244,6 @@ def audit(
             result = audit_sources(
                 list(paths),
                 threads=threads,
-                max_mb_per_s=max_mb_per_s,
                 progress=progress,
                 **options,
             )
@@ -262,6 +262,7 @@ class _AuditOptions(TypedDict):
     topic_configs: TopicConfigs
     storage_options: dict[str, str]
     follow_links: bool
+    max_mb_per_s: float | None
 
 
 def _audit_on_spark(master: str | None, paths: list[str], options: _AuditOptions) -> AuditResult:

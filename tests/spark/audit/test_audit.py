@@ -15,6 +15,7 @@ from ottla.audit.plan.plan import plan_audit
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from ottla.spark.audit import audit, runner
+from support.frames import arrow_of
 from support.logs import segment_name, write_log_directory
 from support.random_logs import write_random_log
 
@@ -29,7 +30,7 @@ def assert_equal(on_spark: Any, embedded: ottla.AuditResult) -> None:
     assert on_spark.advice == embedded.advice
     for name in TABLES:
         expected = getattr(embedded, name).to_arrow()
-        found = getattr(on_spark, name).toArrow()
+        found = arrow_of(getattr(on_spark, name))
         assert found.schema.names == expected.schema.names, name
         assert found.schema.types == expected.schema.types, name
         assert found.to_pylist() == expected.to_pylist(), name
@@ -121,7 +122,7 @@ def test_records_are_split_as_the_embedded_audit_splits_them(spark: Any, tmp_pat
     on_spark = ottla.spark.audit(spark, root).split_records()
     assert len(embedded[1]) > 10
     for found, expected in zip(on_spark, embedded, strict=True):
-        assert found.toArrow().to_pylist() == expected.to_arrow().to_pylist()
+        assert arrow_of(found).to_pylist() == expected.to_arrow().to_pylist()
 
 
 def test_what_cannot_be_read_is_a_finding_and_not_a_failed_job(spark: Any, tmp_path: Path) -> None:

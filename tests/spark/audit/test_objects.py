@@ -1,5 +1,6 @@
 """Objects of a store are audited and read by tasks as the embedded audit reads them."""
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,14 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
+from ottla.audit.plan.plan import plan_audit
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
-from ottla.spark.audit import runner
+from ottla.spark.audit import runner, tasks
 from ottla.spark.audit.bins import make_bins
+from ottla.storage import sending_secrets
 from support.clusters import Sessions
+from support.frames import arrow_of
 from support.logs import segment_name, write_log_directory
 from support.stores import Store, missing, s3_server
 
@@ -39,7 +43,7 @@ def test_objects_are_the_same_on_spark(
     assert result.summary == embedded.summary
     for name in ("files", "findings", "gaps", "transactions", "recovery", "batches", "records"):
         expected = getattr(embedded, name).to_arrow()
-        assert getattr(result, name).toArrow().to_pylist() == expected.to_pylist(), name
+        assert arrow_of(getattr(result, name)).to_pylist() == expected.to_pylist(), name
 
 
 @pytest.mark.parametrize("kind", ["cluster", "connect"])
@@ -56,7 +60,7 @@ def test_workers_that_got_ottla_by_ship_read_objects(
     for name in TABLES:
         assert list(getattr(collected, name)) == list(getattr(embedded, name)), name
     # Read by tasks once more.
-    assert result.records.toArrow().to_pylist() == embedded.records.to_arrow().to_pylist()
+    assert arrow_of(result.records).to_pylist() == embedded.records.to_arrow().to_pylist()
 
 
 def test_workers_without_obstore_say_what_to_install_there(
@@ -93,3 +97,18 @@ def test_an_object_that_vanishes_does_not_fail_the_job(
     assert result.exit_code == 3
     (said,) = [f["message"] for f in result.collect().findings if f["name"] == "unreadable"]
     assert said == f"orders-0/{segment_name(12)}: no such object"
+
+
+def test_no_row_of_a_task_has_a_secret(store: Store, demo: Path) -> None:
+    """Rows are what shuffles leave in files; settings travel with the functions of a job."""
+    uri = store.upload(demo, store.bucket() + "/logs")
+    value = "only-in-functions-0123456789"
+    options = {**store.options, "secret_access_key": value}
+    plan = plan_audit(uri, storage_options=options).split(65_536)
+    bins = make_bins(plan, level="full", now_ms=0, bin_bytes=1 << 30)
+    rows = list(tasks.scan_rows(bins)(iter(range(len(bins)))))
+    assert {row[4] for row in rows} >= {"log", "scan"}
+    assert not [row for row in rows if value.encode() in row[5]]
+    with sending_secrets():
+        sent = pickle.dumps([item.request.place for item in bins.load(0)[1]])
+    assert value.encode() in sent

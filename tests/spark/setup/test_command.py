@@ -43,7 +43,7 @@ def test_the_report_and_the_status_are_those_of_the_embedded_engine(demo: Path) 
 def test_options_of_the_other_engine_are_refused(demo: Path) -> None:
     threads = ottla("audit", demo, "--engine", "spark", "--threads", "2")
     assert threads.status == 64
-    assert "--threads and --max-mb-per-s apply to --engine embedded only" in threads.err
+    assert "--threads applies to --engine embedded only" in threads.err
     master = ottla("audit", demo, "--master", "local[2]")
     assert master.status == 64
     assert "--master needs --engine spark" in master.err

@@ -99,15 +99,40 @@ def test_without_java_no_session_starts_and_the_error_says_why(tmp_path: Path) -
     assert last[1].startswith(f"java: no Java: JAVA_HOME, {tmp_path}, has no bin/java; expected")
 
 
-def test_an_old_java_is_named_with_its_version(tmp_path: Path) -> None:
+RELEASE = "import pyspark; pyspark.__version__ = {!r}\n"
+
+
+@pytest.mark.parametrize(
+    ("pyspark", "version", "status", "expected"),
+    [
+        ("4.0.1", "11.0.2", "fail", "Java 17 or newer"),
+        ("4.0.1", "1.8.0_402", "fail", "Java 17 or newer"),
+        ("4.0.1", "25.0.1", "ok", ""),
+        ("3.5.9", "1.7.0_80", "fail", "Java 8, 11 or 17"),
+        ("3.5.9", "1.8.0_402", "ok", ""),
+        ("3.5.9", "11.0.2", "ok", ""),
+        ("3.5.9", "25.0.1", "warn", "Java 8, 11 or 17"),
+    ],
+)
+def test_java_is_named_with_its_version(
+    tmp_path: Path, pyspark: str, version: str, status: str, expected: str
+) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2019-01-15' >&2\n")
     java.chmod(0o755)
-    shown = " ".join(run(SHOW, JAVA_HOME=str(tmp_path)).stdout.split())
-    assert f"fail java 11.0.2 ({java})" in shown
-    assert "expected: Java 17 or newer" in shown
-    assert shown.endswith("ok: False")
+    shown = " ".join(run(RELEASE.format(pyspark) + SHOW, JAVA_HOME=str(tmp_path)).stdout.split())
+    assert f"{status} java {version} ({java})" in shown
+    assert not expected or f"expected: {expected}" in shown
+    assert (f"ok: {status != 'fail'}") in shown
+
+
+def test_what_a_release_lacks_is_told() -> None:
+    shown = " ".join(run(RELEASE.format("3.5.9") + SHOW).stdout.split())
+    assert "ok pyspark 3.5.9" in shown
+    assert "warn format('ottla') not in PySpark 3.5.9 expected: 4.0 or newer" in shown
+    old = " ".join(run(RELEASE.format("3.4.4") + SHOW).stdout.split())
+    assert "fail pyspark 3.4.4 expected: 3.5 to 4.3 to do: pip install 'pyspark>=3.5'" in old
 
 
 def test_a_java_that_does_not_run_is_no_java(tmp_path: Path) -> None:
@@ -123,7 +148,7 @@ def test_a_java_that_does_not_run_is_no_java(tmp_path: Path) -> None:
     ("code", "says"),
     [
         (SHOW, "to do: pip install 'ottla[spark]'"),
-        (START, "ottla.errors.MissingDependencyError: ottla.spark needs PySpark 4.0 or newer"),
+        (START, "ottla.errors.MissingDependencyError: ottla.spark needs PySpark 3.5 or newer"),
     ],
 )
 def test_a_missing_pyspark_is_named_with_the_command_that_installs_it(code: str, says: str) -> None:
@@ -154,7 +179,7 @@ def test_another_version_on_the_workers_is_refused(
 ) -> None:
     ottla.spark.ship(cluster)
     monkeypatch.setattr("ottla.spark.work.worker.__version__", "9.9.9")
-    function = run_in_worker("functools:partial", iter)
+    function = run_in_worker("functools:partial", iter, cluster)
     with (
         pytest.raises(ottla.SparkError, match=r"the driver has 9\.9\.9") as raised,
         job("counting", cluster),

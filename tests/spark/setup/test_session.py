@@ -15,5 +15,7 @@ def test_a_session_has_what_matters(spark: Any) -> None:
 
 
 def test_a_session_that_runs_is_given_untouched(spark: Any) -> None:
-    assert ottla.spark.session("local[7]", spark__sql__ansi__enabled=False) is spark
-    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    other = "true" if before == "false" else "false"
+    assert ottla.spark.session("local[7]", spark__sql__ansi__enabled=other) is spark
+    assert spark.conf.get("spark.sql.ansi.enabled") == before

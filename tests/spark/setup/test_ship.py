@@ -1,13 +1,17 @@
 """Wheels that are shipped in place of the installed package, and those that are refused."""
 
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import ottla
 import ottla.spark
 import pytest
-from ottla.spark.work.worker import run_in_worker
+from ottla.spark.work.worker import find_ottla, remember_shipped, run_in_worker
 
 pytestmark = pytest.mark.spark
 
@@ -65,3 +69,41 @@ def test_a_file_that_is_no_wheel_is_refused(spark: Any, tmp_path: Path) -> None:
         ottla.spark.ship(spark, tmp_path / "ottla-0.1.0.whl")
     with pytest.raises(ottla.SparkError, match="cannot be read as a wheel"):
         ottla.spark.ship(spark, tmp_path / "absent.whl")
+
+
+FIND = """
+import pickle, sys
+from pyspark import SparkFiles
+SparkFiles._is_running_on_worker, SparkFiles._root_directory = True, sys.argv[1]
+pickle.load(sys.stdin.buffer)()
+print(sys.modules["ottla"].BUILD)
+"""
+
+
+def test_each_session_finds_the_build_that_was_shipped_to_it(tmp_path: Path) -> None:
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    for build in ("aaaa", "bbbb"):
+        package = tmp_path / f"ottla-{ottla.__version__}-{build}" / "ottla"
+        package.mkdir(parents=True)
+        code = f"__version__, BUILD = {ottla.__version__!r}, {build!r}\n"
+        (package / "__init__.py").write_text(code)
+    # Of a classic session, archives are remembered by its context.
+    first, second, neither = (SimpleNamespace(sparkContext=Event()) for _ in range(3))
+    remember_shipped(first, f"ottla-{ottla.__version__}-aaaa")
+    remember_shipped(second, f"ottla-{ottla.__version__}-bbbb")
+
+    def found(session: Any) -> str:
+        find = cloudpickle.dumps(find_ottla(session))
+        # Without the directory of this checkout in the path.
+        site = [path for path in sys.path if path.endswith("site-packages")]
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", f"import sys; sys.path += {site!r}\n{FIND}", tmp_path],
+            input=find, capture_output=True, check=False, env={}, cwd="/",
+        )  # fmt: skip
+        assert not done.stderr, done.stderr.decode()
+        return str(done.stdout, "utf-8").strip()
+
+    assert found(first) == "aaaa"
+    assert found(second) == "bbbb"
+    # Shipped by another process: whichever comes first by name.
+    assert found(neither) == "aaaa"

@@ -7,6 +7,7 @@ import ottla
 import ottla.spark
 import pytest
 from ottla.errors import SparkError
+from support.frames import arrow_of
 
 pytestmark = pytest.mark.spark
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.spark
 def test_records_and_batches_are_those_of_the_audit(everywhere: Any, demo: Path) -> None:
     embedded = ottla.audit(demo)
     for table in ("records", "batches"):
-        found = ottla.spark.read(everywhere, demo, table).toArrow()
+        found = arrow_of(ottla.spark.read(everywhere, demo, table))
         expected = getattr(embedded, table).to_arrow()
         assert found.schema.types == expected.schema.types
         assert found.to_pylist() == expected.to_pylist()

@@ -5,9 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 
 Progress = Callable[[int, int], object]
 """Called with the bytes read so far and the bytes to read, by one thread at a time."""
+
+
+def check_rate(max_mb_per_s: float | None) -> None:
+    """Raises ValueError for a limit on reading that is none."""
+    if max_mb_per_s is not None and not 0 < max_mb_per_s < inf:
+        raise ValueError(f"max_mb_per_s is {max_mb_per_s}, must be finite and above 0")
 
 
 class Pace:

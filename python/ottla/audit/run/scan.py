@@ -12,7 +12,7 @@ from ottla import _engine
 from ottla.storage import again
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ottla.audit.plan.plan import Log, ScanTask
     from ottla.logs.inventory import FileEntry
@@ -107,22 +107,33 @@ def scan_request(
     )
 
 
-def scan_whole(segment: Segment) -> bytes:
+def scan_whole(segment: Segment, progress: Callable[[int], bool] | None = None) -> bytes:
     """Scans a segment in one pass. Returns bytes for `unpack_scan`.
 
+    Args:
+        segment: what to scan.
+        progress: called with the bytes read so far; returns whether to continue.
+
     Raises:
         OSError: the file cannot be read.
     """
-    return segment.scan().to_bytes()
+    return segment.scan(progress=progress).to_bytes()
 
 
-def scan_range(segment: Segment, start: int, stop: int) -> bytes:
+def scan_range(
+    segment: Segment, start: int, stop: int, progress: Callable[[int], bool] | None = None
+) -> bytes:
     """Scans a range of a segment. Returns bytes for `join_ranges`.
 
+    Args:
+        segment: what to scan.
+        start, stop: the range, in bytes.
+        progress: called with the bytes read so far; returns whether to continue.
+
     Raises:
         OSError: the file cannot be read.
     """
-    return segment.scan_range(start, stop).to_bytes()
+    return segment.scan_range(start, stop, progress=progress).to_bytes()
 
 
 def unpack_scan(data: bytes) -> SegmentScan:

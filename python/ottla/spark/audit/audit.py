@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.pipeline import check_arguments, run_audit
 from ottla.audit.plan.plan import plan_audit
+from ottla.audit.run.pace import check_rate
 from ottla.spark.audit.result import SparkAuditResult
 from ottla.spark.audit.runner import ClusterRunner
 from ottla.spark.setup.jobs import job
@@ -34,6 +35,7 @@ def audit(
     fail_on: Severity = "error",
     storage_options: Mapping[str, str] | None = None,
     follow_links: bool = False,
+    max_mb_per_s: float | None = None,
 ) -> SparkAuditResult:
     """Audits log directories, partitions or segments that driver and executors can read.
 
@@ -58,12 +60,15 @@ def audit(
         fail_on: the lowest severity for which `AuditResult.raise_for_findings` raises.
         storage_options: settings of object stores, sent to the executors; see `ottla.audit`.
         follow_links: whether links may lead out of the given paths; see `ottla.audit`.
+        max_mb_per_s: limit on the scan, over all tasks, in 10⁶ bytes per second. Each task has the
+            share of a core; on Spark Connect, which does not report their number, that of a task.
 
     Raises:
         ValueError: an argument is out of range.
         SparkError: a job failed; the message says why and what to do.
     """
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
+    check_rate(max_mb_per_s)
     plan = plan_audit(
         uri,
         topics=topics,
@@ -78,6 +83,7 @@ def audit(
         level=level,
         bin_bytes=bin_bytes,
         topic_configs=topic_configs,
+        max_mb_per_s=max_mb_per_s,
     )
     with job("the audit", spark):
         outcome, collected = run_audit(runner, level=level, fail_on=fail_on)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ottla.audit.run.scan import ScanRequest, scan_request
+from ottla.spark.work.items import parts_of
 from ottla.spark.work.packing import group_items
 from ottla.storage import sending_secrets
 
@@ -78,14 +79,16 @@ class Bins:
     """The work of each task, in the order in which tasks start."""
 
     packed: tuple[bytes, ...]
+    max_mb_per_s: float | None = None
+    """How fast each task may read, in 10⁶ bytes per second."""
 
     def __len__(self) -> int:
         return len(self.packed)
 
-    def parts(self, size: int) -> Iterator[Bins]:
-        """Yields the bins in order, `size` at a time."""
-        for start in range(0, len(self.packed), size):
-            yield Bins(self.packed[start : start + size])
+    def parts(self) -> Iterator[Bins]:
+        """Yields the bins in order, as many at a time as are sent with a task."""
+        for _, part in parts_of(self.packed):
+            yield replace(self, packed=tuple(part))
 
     def load(self, number: int) -> Bin:
         """Unpacks the work of one task."""

@@ -10,6 +10,7 @@ from ottla.audit.result.result import split_work
 from ottla.audit.result.split import split_file
 from ottla.audit.result.tables import arrow_stream
 from ottla.logs.segment import segment_table
+from ottla.spark.work.arrow import frame_of_arrow
 from ottla.spark.work.items import frame_of_work, rows_of_work
 from ottla.spark.work.packing import group_items
 from ottla.spark.work.schema import schema_of
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from ottla.audit.plan.plan import Plan
     from ottla.audit.result.tables import Table
     from ottla.logs.columns import Row
-    from ottla.spark.work.items import Reader
+    from ottla.spark.work.items import Packed, Reader
 
-    FileTask = tuple[str, list[bytes]]
+    FileTask = tuple[str, Packed]
     """Name of the table, and packed files by the number of the task."""
 
 BIN_BYTES = 256 << 20
@@ -42,7 +43,7 @@ PlacedFile = tuple[Place, str, str | None, int | None]
 
 def table_frame(spark: SparkSession, table: Table) -> DataFrame:
     """Returns a frame of a table on the driver."""
-    return spark.createDataFrame(table.to_arrow(), schema_of(table.columns))
+    return frame_of_arrow(spark, table.to_arrow(), schema_of(table.columns))
 
 
 def segment_frame(spark: SparkSession, table: str, plan: Plan, outcome: Outcome) -> DataFrame:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,10 @@ from ottla.spark.audit.tasks import (
     JudgedGroup,
     judge_group,
 )
-from ottla.spark.work.arrow import apply_in_arrow, map_in_arrow
-from ottla.spark.work.items import frame_of_work
+from ottla.spark.work.arrow import apply_in_arrow, map_in_arrow, rows_of
+from ottla.spark.work.items import frame_of_work, union_of
 from ottla.spark.work.kind import is_connect
+from ottla.spark.work.packing import cores_of
 from ottla.spark.work.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
 from ottla.storage import store_of
 
@@ -44,9 +46,6 @@ if TYPE_CHECKING:
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
     from ottla.spark.audit.bins import Bins
-
-PART_BINS = 2_000
-"""Bins sent with a task, including its own: the bins of a million files take tens of megabytes."""
 
 DRIVER_LOGS = 2_000
 """Up to this many logs are judged on the driver, which is faster than a job."""
@@ -70,6 +69,7 @@ class ClusterRunner:
         level: ``crc``, ``decode`` or ``full``.
         bin_bytes: size of a task, in bytes to read.
         topic_configs: configuration of topics, by pattern.
+        max_mb_per_s: limit on the reading of all tasks together, in 10⁶ bytes per second.
     """
 
     def __init__(
@@ -80,11 +80,16 @@ class ClusterRunner:
         level: str,
         bin_bytes: int,
         topic_configs: Mapping[str, Mapping[str, str]] | None,
+        max_mb_per_s: float | None = None,
     ) -> None:
         self._spark = spark
         self._plan = plan
         now_ms = time.time_ns() // 1_000_000
-        self._bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
+        bins = make_bins(plan, level=level, now_ms=now_ms, bin_bytes=bin_bytes)
+        if max_mb_per_s is not None:
+            at_once = max(1, min(len(bins), cores_of(spark) or len(bins)))
+            bins = replace(bins, max_mb_per_s=max_mb_per_s / at_once)
+        self._bins = bins
         self._context = Context(names_of(plan.inventory), topic_configs)
 
     @property
@@ -133,8 +138,8 @@ def _run_requests(
     """Runs requests by tasks. Returns their answers, in order."""
     if not requests:
         return []
-    table = frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS).toArrow()
-    answers = dict(zip(*(table.column(name).to_pylist() for name in ("id", "data")), strict=True))
+    rows = rows_of(frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS))
+    answers = {row["id"]: row["data"] for row in rows}
     return [pickle.loads(answers[number]) for number in range(len(requests))]
 
 
@@ -157,25 +162,22 @@ def _judge_groups(
     if is_small:
         yield from _judge_on_driver(_chunk_rows(spark, bins), context)
         return
-    chunks, *others = (_chunks(spark, part) for part in bins.parts(PART_BINS))
-    for other in others:
-        chunks = chunks.unionAll(other)
+    chunks = union_of([_chunks(spark, part) for part in bins.parts()])
     yield from _judge_by_tasks(chunks, context)
 
 
 def _chunks(spark: SparkSession, bins: Bins) -> DataFrame:
-    scan = run_in_worker("ottla.spark.audit.tasks:scan", bins)
+    scan = run_in_worker("ottla.spark.audit.tasks:scan", bins, spark)
     return map_in_arrow(spark.range(0, len(bins), 1, len(bins)), scan, CHUNK_COLUMNS)
 
 
 def _chunk_rows(spark: SparkSession, bins: Bins) -> list[dict[str, Any]]:
     """Returns the chunk table on the driver. A task of an RDD costs half of one of a frame."""
     if is_connect(spark):
-        found: list[dict[str, Any]] = _chunks(spark, bins).toArrow().to_pylist()
-        return found
+        return list(rows_of(_chunks(spark, bins)))
     numbers = spark.sparkContext.parallelize(range(len(bins)), len(bins))
     rows = numbers.mapPartitions(
-        run_rows_in_worker("ottla.spark.audit.tasks:scan_rows", bins)
+        run_rows_in_worker("ottla.spark.audit.tasks:scan_rows", bins, spark)
     ).collect()
     return [dict(zip(CHUNK_NAMES, row, strict=True)) for row in rows]
 
@@ -188,8 +190,7 @@ def _judge_on_driver(rows: list[dict[str, Any]], context: Context) -> Iterator[J
 
 
 def _judge_by_tasks(chunks: DataFrame, context: Context) -> Iterator[JudgedGroup]:
-    judge = run_table_in_worker("ottla.spark.audit.tasks:judge", context)
-    judged = apply_in_arrow(chunks, "group", judge, JUDGED_COLUMNS)
-    for data in judged.toArrow().column("data"):
+    judge = run_table_in_worker("ottla.spark.audit.tasks:judge", context, chunks.sparkSession)
+    for row in rows_of(apply_in_arrow(chunks, "group", judge, JUDGED_COLUMNS)):
         # Pickled by a task of this job.
-        yield pickle.loads(data.as_buffer())
+        yield pickle.loads(row["data"])

@@ -9,11 +9,13 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
+from ottla.audit.run.pace import Pace
 from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, unpack_scan
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work.items import rows_of_work
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from ottla.audit.run.scan import ScanRequest, Segment, SegmentScan
     from ottla.logs.inventory import Inventory
     from ottla.spark.audit.bins import Bins, LogItem, ScanItem
-    from ottla.spark.work.items import Reader
+    from ottla.spark.work.items import Packed, Reader
     from ottla.storage import Files
 
 CHUNK_COLUMNS = "`group` bigint, `log` bigint, `index` int, `number` int, kind string, data binary"
@@ -88,9 +90,10 @@ def scan(bins: Bins) -> Reader:
     """Returns the work of a scanning task: from numbers of bins to rows of `CHUNK_COLUMNS`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        pace = _pace_of(bins)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _record_batches(_scan_bin(*bins.load(number)))
+                yield from _record_batches(_scan_bin(*bins.load(number), pace))
 
     return run
 
@@ -99,10 +102,15 @@ def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[ChunkRow]]:
     """Returns the same for an RDD: from numbers of bins to tuples of `CHUNK_NAMES`."""
 
     def run(numbers: Iterator[int]) -> Iterator[ChunkRow]:
+        pace = _pace_of(bins)
         for number in numbers:
-            yield from _scan_bin(*bins.load(number))
+            yield from _scan_bin(*bins.load(number), pace)
 
     return run
+
+
+def _pace_of(bins: Bins) -> Pace | None:
+    return None if bins.max_mb_per_s is None else Pace(0, max_mb_per_s=bins.max_mb_per_s)
 
 
 def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
@@ -120,24 +128,24 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
     return run
 
 
-def start(work: tuple[Files, Sequence[bytes]]) -> Reader:
+def start(work: tuple[Files, Packed]) -> Reader:
     """Returns the work of a task: from the number of a `StartRequest` to its rows of `recovery`."""
     files, requests = work
     return _answering(requests, lambda request: request.rows(Checkpoints(files), files))
 
 
-def price(work: tuple[Files, Sequence[bytes]]) -> Reader:
+def price(work: tuple[Files, Packed]) -> Reader:
     """The work of a task: an `AdviceRequest` by number in, its options out."""
     files, requests = work
     return _answering(requests, lambda request: request.options(Checkpoints(files), files))
 
 
-def read(work: tuple[None, Sequence[bytes]]) -> Reader:
+def read(work: tuple[None, Packed]) -> Reader:
     """Returns the work of a task: from the number of a `ReadRequest` to its answer."""
     return _answering(work[1], lambda request: request.rows())
 
 
-def _answering(requests: Sequence[bytes], run: Callable[[Any], Any]) -> Reader:
+def _answering(requests: Packed, run: Callable[[Any], Any]) -> Reader:
     import pyarrow as pa
 
     def answer(number: int, request: Any) -> Iterator[pa.RecordBatch]:
@@ -221,11 +229,13 @@ class _LogFiles:
         self.failures.append((self._log.files[index].path, reason))
 
 
-def _scan_bin(logs: Iterable[LogItem], items: Sequence[ScanItem]) -> Iterator[ChunkRow]:
+def _scan_bin(
+    logs: Iterable[LogItem], items: Sequence[ScanItem], pace: Pace | None = None
+) -> Iterator[ChunkRow]:
     """Yields rows of the chunk table."""
     for log in logs:
         yield log.group, log.log, -1, -1, "log", pickle.dumps(log, protocol=5)
-    small = _scan_in_parallel([item for item in items if _is_small_object(item)])
+    small = _scan_in_parallel([item for item in items if _is_small_object(item)], pace)
     opened: tuple[ScanRequest, Segment] | None = None
     for item in items:
         if _is_small_object(item):
@@ -234,7 +244,7 @@ def _scan_bin(logs: Iterable[LogItem], items: Sequence[ScanItem]) -> Iterator[Ch
             try:
                 if opened is None or opened[0] != item.request:
                     opened = item.request, item.request.open()
-                kind, data = _scan_item(opened[1], item)
+                kind, data = _scan_item(opened[1], item, pace)
             except OSError as error:
                 opened = None
                 kind, data = _failed(error)
@@ -246,18 +256,18 @@ def _is_small_object(item: ScanItem) -> bool:
     return is_whole and item.size <= SMALL_BYTES and not item.request.place.is_local
 
 
-def _scan_in_parallel(items: Sequence[ScanItem]) -> Iterator[tuple[str, bytes]]:
+def _scan_in_parallel(items: Sequence[ScanItem], pace: Pace | None) -> Iterator[tuple[str, bytes]]:
     """Scans complete files in parallel. Yields the results in order."""
     from concurrent.futures import ThreadPoolExecutor
 
     if items:
         with ThreadPoolExecutor(SMALL_AT_ONCE, thread_name_prefix="ottla-scan") as executor:
-            yield from executor.map(_scan_alone, items)
+            yield from executor.map(partial(_scan_alone, pace=pace), items)
 
 
-def _scan_alone(item: ScanItem) -> tuple[str, bytes]:
+def _scan_alone(item: ScanItem, pace: Pace | None) -> tuple[str, bytes]:
     try:
-        return _scan_item(item.request.open(), item)
+        return _scan_item(item.request.open(), item, pace)
     except OSError as error:
         return _failed(error)
 
@@ -266,10 +276,16 @@ def _failed(error: OSError) -> tuple[str, bytes]:
     return "failed", reason_of(error).encode()
 
 
-def _scan_item(segment: Segment, item: ScanItem) -> tuple[str, bytes]:
+def _scan_item(segment: Segment, item: ScanItem, pace: Pace | None) -> tuple[str, bytes]:
+    # Each counts from 0; the last bytes of a range or file come after the last call.
+    progress = None if pace is None else pace.again()
     if item.count == 1:
-        return "scan", scan_whole(segment)
-    return "chunk", scan_range(segment, item.start, item.stop)
+        scanned = "scan", scan_whole(segment, progress)
+    else:
+        scanned = "chunk", scan_range(segment, item.start, item.stop, progress)
+    if progress is not None:
+        progress(item.size)
+    return scanned
 
 
 def _record_batches(

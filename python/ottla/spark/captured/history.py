@@ -144,12 +144,14 @@ def _judged(
         unknown_producer,
     )
     if df.isStreaming:
-        function = run_groups_in_worker("ottla.spark.captured.history:judge_group", job)
+        function = run_groups_in_worker(
+            "ottla.spark.captured.history:judge_group", job, df.sparkSession
+        )
         return frame.groupBy(*key).applyInPandasWithState(
             function, schema, "state binary", "append", "NoTimeout"
         )
     ordered = frame.repartition(*key).sortWithinPartitions(*columns)
-    work = run_in_worker("ottla.spark.captured.history:judge_sorted", job)
+    work = run_in_worker("ottla.spark.captured.history:judge_sorted", job, df.sparkSession)
     return map_in_arrow(ordered, work, schema)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from ottla.records import TopicConfig
 from ottla.records import validate as verdict_on
 from ottla.spark.work.kind import require_pyspark
+from ottla.spark.work.private import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +85,8 @@ class JudgeContext:
 
     def check(self) -> None:
         """Raises ValueError or TypeError if no row could be judged."""
+        for name, value in self.constants.items():
+            _check_value(name, value)
         given = {
             "now_ms": 0,
             **self.constants,
@@ -215,11 +218,28 @@ def check_config(config: object) -> TopicConfig | dict[str, TopicConfig] | None:
     raise TypeError(f"config must be a TopicConfig, or one per topic name, not {found}")
 
 
+def _check_value(option: str, value: object) -> None:
+    """Raises TypeError, with the option as it was given, for a value of another type."""
+    if value is None and option in MAY_BE_NULL:
+        return
+    is_text = option in TEXTS
+    if isinstance(value, str) if is_text else is_whole(value):
+        return
+    expected = "text or a Column" if is_text else "a whole number, the name of a column or a Column"
+    raise TypeError(f"{option} is {value!r}, expected {expected}")
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, also one of NumPy; True and False are none."""
+    return isinstance(value, SupportsIndex) and not isinstance(value, bool)
+
+
 def is_column(given: object) -> bool:
     """Whether an argument is a Spark expression."""
     from pyspark.sql import Column
 
-    return isinstance(given, Column)
+    # In PySpark 3.5, columns of Spark Connect are of another class.
+    return isinstance(given, Column) or is_connect(given)
 
 
 def _is_name(option: str, given: object) -> bool:

@@ -7,11 +7,13 @@ column from Parquet through the JVM to Python would cost several times as much a
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from ottla.errors import SparkError
+from ottla.errors import MissingDependencyError, SparkError, StorageError
 from ottla.spark.captured.columns import VERDICT_COLUMNS, with_columns
 from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, is_column, prepare
 from ottla.spark.captured.validate import JudgeJob, judge_batches
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
-    from ottla.spark.work.items import Reader
+    from ottla.spark.work.items import Packed, Reader
 
 __all__ = ["validate_parquet"]
 
@@ -54,6 +56,13 @@ _ARROW_TYPES = {
     "timestamp": "timestamp",
     "timestamp_ntz": "timestamp_ntz",
 }
+# Kinds of tables, the directory of their log, and a file that only they have there.
+_TABLES = (
+    ("Delta", b"/_delta_log", b"*.json"),
+    ("Iceberg", b"/metadata", b"*.metadata.json"),
+    ("Hudi", b"/.hoodie", b"hoodie.properties"),
+)
+_GLOB = re.compile(rb"[*?\[{]")
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -96,8 +105,9 @@ def validate_parquet(
     Raises:
         ValueError, TypeError, MissingDependencyError: see `validate`; or a column to keep is a
             list, a map or a struct.
-        SparkError: there are no such files, or their schema cannot be read. Damage further on fails
-            the action that reads the file; `ottla.spark.job` turns that into one sentence.
+        SparkError: there are no such files, or their schema cannot be read; a path is in a table of
+            Delta, Iceberg or Hudi, whose files also hold rows that were deleted. Damage further on
+            fails the action that reads the file; `ottla.spark.job` turns that into one sentence.
 
     >>> validate_parquet(spark, "captures", now_ms="captured_ms").show()  # doctest: +SKIP
     """
@@ -112,6 +122,8 @@ def validate_parquet(
     )
     _reject_expressions({**options.by_name(), "topic": topic})
     listed = [paths] if isinstance(paths, str) else list(paths)
+    for path in listed:
+        _reject_table(path, storage_options)
     with job(f"reading the schema of {', '.join(listed)}"):
         df = spark.read.parquet(*listed)
         fields = df.schema.fields
@@ -172,6 +184,36 @@ def _reject_expressions(options: Mapping[str, Any]) -> None:
             )
 
 
+def _reject_table(path: str, storage_options: Mapping[str, str] | None) -> None:
+    """Raises SparkError for a path inside a table whose own log says which files and rows count."""
+    directory = full_path(path)
+    while directory.strip(b"/"):
+        parent, _, name = directory.rpartition(b"/")
+        if not _GLOB.search(name):
+            for kind, log, mark in _TABLES:
+                if _has(directory + log, mark, storage_options):
+                    table = os.fsdecode(directory)
+                    raise SparkError(
+                        f"{path} is in the {kind} table {table}, whose Parquet files also hold rows"
+                        " that were deleted or replaced: read the table, captures = spark.read"
+                        f".format({kind.lower()!r}).load({table!r}), and use"
+                        " ottla.spark.validate(captures, …)"
+                    )
+        if not (_GLOB.search(name) or b"=" in name or name.endswith(b".parquet")):
+            # Neither files nor directories of partitions: no table further up has this path.
+            return
+        directory = parent
+
+
+def _has(directory: bytes, mark: bytes, storage_options: Mapping[str, str] | None) -> bool:
+    """Whether a directory has a file that matches; what cannot be listed has none."""
+    try:
+        entries = files_of(directory, storage_options).list(directory)
+    except (OSError, StorageError, MissingDependencyError):
+        return False
+    return any(fnmatchcase(entry.name, mark) for entry in entries)
+
+
 def _types(fields: Sequence[StructField]) -> dict[str, str]:
     """Returns the types of the columns to read, by name."""
     types = {field.name: field.dataType.simpleString() for field in fields}
@@ -226,7 +268,7 @@ def _reads(
     return [tuple(group) for group in tasks]
 
 
-def judge_files(work: tuple[ReadTask, Sequence[bytes]]) -> Reader:
+def judge_files(work: tuple[ReadTask, Packed]) -> Reader:
     """Returns the work of a task: from its number to the verdicts on its parts of files."""
     task, packed = work
     judge = judge_batches(task.judge)

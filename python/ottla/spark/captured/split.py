@@ -125,9 +125,8 @@ def split(
         columns = VALID_COLUMNS if which == "valid" else QUARANTINE_COLUMNS
         schema = with_columns([fields[index] for index in kept], columns, prefix)
         job = SplitJob(context, tuple(kept), tuple(schema.names), which)
-        return map_in_arrow(
-            frame, run_in_worker("ottla.spark.captured.split:split_batches", job), schema
-        )
+        run = run_in_worker("ottla.spark.captured.split:split_batches", job, df.sparkSession)
+        return map_in_arrow(frame, run, schema)
 
     return half("valid"), half("quarantine")
 

@@ -92,9 +92,8 @@ def validate(
     schema = with_columns(fields, VERDICT_COLUMNS, prefix)
     kept = [index for index, field in enumerate(df.schema.fields) if field in fields]
     job = JudgeJob(context, tuple(kept), tuple(schema.names))
-    return map_in_arrow(
-        frame, run_in_worker("ottla.spark.captured.validate:judge_batches", job), schema
-    )
+    run = run_in_worker("ottla.spark.captured.validate:judge_batches", job, df.sparkSession)
+    return map_in_arrow(frame, run, schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ import os
 import signal
 import sys
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.spark.setup.session import session
+from ottla.spark.work.private import silence_jvm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,22 +55,8 @@ def session_of_command(master: str | None, *, app_name: str) -> Iterator[SparkSe
         signal.signal(signal.SIGINT, signal.default_int_handler)
         yield spark
     except KeyboardInterrupt:
-        _silence()
+        silence_jvm()
         raise
     finally:
         if spark is not None:
             spark.stop()
-
-
-def _silence() -> None:
-    """Turns off logging in the JVM of this process, which is about to end."""
-    from pyspark import SparkContext
-
-    jvm = SparkContext._jvm  # noqa: SLF001 - no public access without a session.
-    if jvm is None:
-        return
-    from py4j.protocol import Py4JError
-
-    with suppress(Py4JError, OSError):
-        log4j = jvm.org.apache.logging.log4j
-        log4j.core.config.Configurator.setAllLevels("", log4j.Level.OFF)

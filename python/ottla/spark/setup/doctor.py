@@ -10,12 +10,22 @@ import subprocess
 import sys
 import tempfile
 import threading
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla import __version__
 from ottla.spark.setup.causes import errors_of_spark, sentence_of
-from ottla.spark.work.kind import is_connect, is_stopped, spark_version
+from ottla.spark.work.kind import (
+    MIN_VERSION,
+    SOURCE_VERSION,
+    interrupt_jobs,
+    is_connect,
+    is_stopped,
+    spark_version,
+    tag_jobs,
+)
+from ottla.spark.work.private import java_of
 from ottla.spark.work.worker import find_ottla
 
 if TYPE_CHECKING:
@@ -25,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Report", "doctor"]
 
+JAVA_OF_3_5 = (8, 11, 17)
 MIN_JAVA = 17
-PYSPARK_TESTED = ((4, 0), (4, 3))
+PYSPARK_TESTED = (MIN_VERSION, (4, 3))
+MAX_PYTHON_OF_3_5 = (3, 11)
 MIN_PYARROW = 16
 MIN_TEMP_BYTES = 1 << 30
 """Spark spills to disk what does not fit in memory; with less, sorting a moderate size fails."""
@@ -116,19 +128,23 @@ def doctor(spark: SparkSession | None = None) -> Report:
         from pyspark.sql import SparkSession
 
         spark = SparkSession.getActiveSession()
-    here = [pyspark, _python(), _pyarrow(), _temp_space("driver's temp space")]
+    is_old = pyspark.status != "fail" and spark_version(pyspark.found) < SOURCE_VERSION
+    here = [pyspark, _python(is_old=is_old), _pyarrow(), _temp_space("driver's temp space")]
+    if is_old:
+        here.append(_no_source(pyspark.found))
     if spark is not None:
         return Report((*here, *_session(spark)))
     if pyspark.status != "fail":
         here.append(
             Check("workers", "warn", "not checked", "a session", "ottla.spark.doctor(spark)")
         )
-    return Report((_java(), *here))
+    return Report((_java(is_old=is_old), *here))
 
 
-def _java() -> Check:
-    expected = f"Java {MIN_JAVA} or newer"
-    remedy = f"install Java {MIN_JAVA} and point JAVA_HOME to it, or put java on the PATH"
+def _java(*, is_old: bool) -> Check:
+    """Checks Java; `is_old` is for PySpark 3.5."""
+    expected = "Java 8, 11 or 17" if is_old else f"Java {MIN_JAVA} or newer"
+    remedy = "install Java 17 and point JAVA_HOME to it, or put java on the PATH"
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(os.path.join(home, "bin", "java") if home else "java")
     if java is None:
@@ -146,8 +162,10 @@ def _java() -> Check:
     except (OSError, subprocess.SubprocessError, IndexError, ValueError) as error:
         return Check("java", "fail", f"{java} prints no version: {error}", expected, remedy)
     found = f"{version} ({java})"
-    if major < MIN_JAVA:
+    if major < (JAVA_OF_3_5[0] if is_old else MIN_JAVA):
         return Check("java", "fail", found, expected, remedy)
+    if is_old and major > JAVA_OF_3_5[-1]:
+        return Check("java", "warn", found, expected, remedy)
     return Check("java", "ok", found)
 
 
@@ -168,8 +186,20 @@ def _pyspark() -> Check:
     return Check("pyspark", "ok", pyspark.__version__)
 
 
-def _python() -> Check:
-    return Check("driver's Python", "ok", f"{platform.python_version()} ({sys.executable})")
+def _python(*, is_old: bool) -> Check:
+    """Checks the driver's Python; `is_old` is for PySpark 3.5."""
+    name, found = "driver's Python", f"{platform.python_version()} ({sys.executable})"
+    if not is_old or sys.version_info[:2] <= MAX_PYTHON_OF_3_5:
+        return Check(name, "ok", found)
+    newest = ".".join(map(str, MAX_PYTHON_OF_3_5))
+    remedy = f"run Python {newest}, here and on the workers, or PySpark 4.0"
+    return Check(name, "warn", found, f"{newest} or older with PySpark 3.5", remedy)
+
+
+def _no_source(version: str) -> Check:
+    """Returns the check of the data source for a PySpark that has none."""
+    remedy = "ottla.spark.read(spark, path) reads batches and records; streams need PySpark 4.0"
+    return Check("format('ottla')", "warn", f"not in PySpark {version}", "4.0 or newer", remedy)
 
 
 def _pyarrow() -> Check:
@@ -204,12 +234,14 @@ def _check_space(name: str, free: int, where: str) -> Check:
 def _session(spark: SparkSession) -> list[Check]:
     """Checks the session and its workers, in a thread: a server may not answer for minutes."""
     seen: list[Check] = []
+    # Of its own: another doctor of the session must not end with this one.
+    tag = f"{TAG}-{uuid.uuid4()}"
 
     def look() -> None:
         try:
             seen.append(_kind(spark))
             seen.extend(_settings(spark))
-            spark.addTag(TAG)
+            tag_jobs(spark, tag)
             seen.extend(_check_workers(_ask(spark)))
         except errors_of_spark() as error:
             expected = "an answer of every worker"
@@ -223,7 +255,7 @@ def _session(spark: SparkSession) -> list[Check]:
     thread.join(ANSWER_WITHIN_S)
     is_late = thread.is_alive()
     if is_late:
-        threading.Thread(target=spark.interruptTag, args=(TAG,), daemon=True).start()
+        threading.Thread(target=interrupt_jobs, args=(spark, tag), daemon=True).start()
     checks = list(seen)
     if not any(check.name.startswith("workers") for check in checks):
         found = f"no answer within {ANSWER_WITHIN_S} s" if is_late else "no answer"
@@ -237,8 +269,8 @@ def _kind(spark: SparkSession) -> Check:
     if is_connect(spark):
         return Check("session", "ok", f"Spark Connect, Spark {spark.version}")
     context = spark.sparkContext
-    java = context._jvm.System.getProperty("java.version")  # noqa: SLF001
-    return Check("session", "ok", f"classic, Java {java}, master {context.master}")
+    found = f"classic, Java {java_of(context)}, master {context.master}"
+    return Check("session", "ok", found)
 
 
 def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
@@ -285,7 +317,7 @@ def _look(find: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[str]]:
 
 
 def _ask(spark: SparkSession) -> list[dict[str, Any]]:
-    look = _look(find_ottla())
+    look = _look(find_ottla(spark))
     if not is_connect(spark):
         # Rows, not Arrow, to get an answer from workers without pyarrow.
         context = spark.sparkContext
@@ -332,13 +364,9 @@ def _check_workers(answers: list[dict[str, Any]]) -> Iterator[Check]:
 
 
 def _settings(spark: SparkSession) -> Iterator[Check]:
-    from pyspark.errors import PySparkException
-
     def value(name: str) -> str | None:
-        try:
-            text: str | None = spark.conf.get(name)
-        except PySparkException:
-            return None  # unknown to older versions of Spark.
+        # Older versions of Spark do not know all of them.
+        text: str | None = spark.conf.get(name, None)
         return text
 
     sockets = value(UNIX_SOCKETS)

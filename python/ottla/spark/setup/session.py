@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.errors import SparkError
 from ottla.spark.setup.jobs import job
 from ottla.spark.work.kind import require_pyspark, spark_version
+from ottla.spark.work.private import endpoint_of_connect, is_for_connect, start_jvm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
     - workers run this interpreter, unless ``PYSPARK_PYTHON`` names one;
     - workers are connected by Unix domain sockets where Spark supports them (4.1 and newer), which
       makes starting a task four times cheaper;
+    - filters on ``format("ottla")`` reach it (4.1 and newer);
     - rows are sent to workers in batches of at most 16 MiB, because captured record sets are large
       and a worker holds a batch of them.
 
@@ -62,8 +64,10 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     remote = master is not None and master.startswith("sc://")
     settings: dict[str, object] = {"spark.sql.execution.arrow.maxBytesPerBatch": ARROW_BATCH_BYTES}
-    if not remote and spark_version(pyspark.__version__) >= (4, 1):
-        settings["spark.python.unix.domain.socket.enabled"] = True
+    if spark_version(pyspark.__version__) >= (4, 1):
+        settings["spark.sql.python.filterPushdown.enabled"] = True
+        if not remote:
+            settings["spark.python.unix.domain.socket.enabled"] = True
     settings |= {name.replace("__", "."): value for name, value in conf.items()}
     settings["spark.app.name"] = app_name
     if master is not None:
@@ -75,22 +79,12 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
     # A Spark Connect address may contain a token.
     where = f" at {master}" if master is not None and not remote else ""
     with job(f"starting Spark {pyspark.__version__}{where}"):
-        if not _is_for_connect(texts):
+        if not is_for_connect(texts):
             _start_jvm(texts)
         if remote:
             _await_server(master or "")
         started: SparkSession = SparkSession.builder.config(map=texts).getOrCreate()
     return started
-
-
-def _is_for_connect(settings: Mapping[str, str]) -> bool:
-    """Whether the session will use Spark Connect, by PySpark's own rules."""
-    from pyspark.sql.utils import is_remote
-    from pyspark.util import spark_connect_mode
-
-    mode = settings.get("spark.api.mode", os.environ.get("SPARK_API_MODE", ""))
-    is_requested = "spark.remote" in settings or "SPARK_REMOTE" in os.environ
-    return is_requested or is_remote() or mode.lower() == "connect" or spark_connect_mode() == "1"
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
@@ -99,11 +93,8 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
     If PySpark is interrupted while it waits for a starting JVM, that JVM never ends. One that has
     answered ends with this process, however far the session has started.
     """
-    from pyspark import SparkConf, SparkContext
-
     with _delay_interrupt():
-        conf = SparkConf().setAll(list(settings.items()))
-        SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - starts the JVM only.
+        start_jvm(settings)
 
 
 def _await_server(url: str) -> None:
@@ -113,16 +104,15 @@ def _await_server(url: str) -> None:
         SparkError: none does in time.
     """
     import grpc
-    from pyspark.sql.connect.client import DefaultChannelBuilder
 
-    builder = DefaultChannelBuilder(url)
-    with builder.toChannel() as channel:
+    endpoint, channel = endpoint_of_connect(url)
+    with channel:
         try:
             grpc.channel_ready_future(channel).result(ANSWER_WITHIN_S)
         except grpc.FutureTimeoutError as error:
             # Only the endpoint: the URL may contain a token.
             raise SparkError(
-                f"no Spark Connect server answers at {builder.endpoint} within"
+                f"no Spark Connect server answers at {endpoint} within"
                 f" {ANSWER_WITHIN_S:.0f} s: is it running, and are host and port correct?"
             ) from error
 

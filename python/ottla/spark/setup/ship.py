@@ -14,7 +14,7 @@ import ottla
 from ottla.errors import SparkError
 from ottla.spark.setup.register import register_source
 from ottla.spark.work.kind import is_connect, require_pyspark
-from ottla.spark.work.worker import remember_shipped
+from ottla.spark.work.worker import owner_of, remember_shipped
 
 if TYPE_CHECKING:
     import os
@@ -55,8 +55,7 @@ def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> st
     require_pyspark()
     members = dict(_members_of(Path(wheel)) if wheel is not None else _installed())
     name = _name_of(members)
-    session: object = spark if is_connect(spark) else spark.sparkContext
-    sent = _sent.setdefault(session, set())
+    sent = _sent.setdefault(owner_of(spark), set())
     if name not in sent:
         archive = f"{_archive(name, members)}#{name}"
         if is_connect(spark):
@@ -64,9 +63,9 @@ def ship(spark: SparkSession, wheel: str | os.PathLike[str] | None = None) -> st
         else:
             spark.sparkContext.addArchive(archive)
         sent.add(name)
-        remember_shipped(name)
+        remember_shipped(spark, name)
         register_source(spark)
-    remember_shipped(name)
+    remember_shipped(spark, name)
     return name
 
 

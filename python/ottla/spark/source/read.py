@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ottla.audit import Source
     from ottla.spark.source.options import Request
-    from ottla.spark.work.items import Reader
+    from ottla.spark.work.items import Packed, Reader
 
 
 def read(
@@ -78,7 +78,7 @@ def read(
     return frame_of_work(spark, "ottla.spark.source.read:read_pieces", request, pieces, schema)
 
 
-def read_pieces(work: tuple[Request, Sequence[bytes]]) -> Reader:
+def read_pieces(work: tuple[Request, Packed]) -> Reader:
     """Returns the work of a task: from its number to the rows of its pieces of files."""
     request, packed = work
     return rows_of_work(packed, lambda _, pieces: pieces.rows(request))

@@ -10,7 +10,6 @@ Rows are in the order of the tables of `ottla.audit`, however the read is divide
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -28,6 +27,7 @@ from ottla.spark.source.logs import (
 from ottla.spark.source.options import check_inputs, parse_options
 from ottla.spark.source.pieces import pieces_of
 from ottla.spark.source.tables import require_values
+from ottla.spark.work.private import is_pushing_filters
 from ottla.spark.work.worker import by_value
 
 if TYPE_CHECKING:
@@ -48,20 +48,8 @@ def make_reader(options: Mapping[str, str], schema: StructType) -> TableReader:
     """
     request = parse_options(options, schema)
     required = tuple(field.name for field in schema.fields if not field.nullable)
-    kind = FilteringReader if _is_pushing_filters() else TableReader
+    kind = FilteringReader if is_pushing_filters() else TableReader
     return kind(request, PushedFilters(), required)
-
-
-def _is_pushing_filters() -> bool:
-    """Whether this process was started to push filters.
-
-    Spark rejects readers with `pushFilters` while `spark.sql.python.filterPushdown.enabled` is
-    false, but does not tell readers its value. It runs a separate program for pushing filters,
-    which it starts only if the setting is true and there are filters.
-    """
-    program = "pyspark.sql.worker.data_source_pushdown_filters"
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return program in sys.modules or (spec is not None and spec.name == program)
 
 
 class TableReader(DataSourceReader):  # type: ignore[misc]

@@ -1,8 +1,8 @@
 """Work sent to tasks by number: task i unpacks item i and returns its rows.
 
 `spark.range` in n partitions passes each task one number, on classic Spark and on Connect, and
-keeps rows in the order of the items without a shuffle. An item stays packed until its own task
-unpacks it, because every task receives all of them.
+keeps rows in the order of the items without a shuffle. A task receives its own item with some of
+its neighbours, which stay packed: large plans are sent in parts.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from ottla.spark.work.arrow import map_in_arrow
+from ottla.spark.work.packing import group_items
 from ottla.spark.work.worker import run_in_worker
 from ottla.storage import sending_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +26,16 @@ if TYPE_CHECKING:
     Reader = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     """A function from task numbers to rows."""
 
-__all__ = ["frame_of_work", "rows_of_work"]
+    Packed = Mapping[int, bytes]
+    """Packed items by the numbers of their tasks."""
+
+__all__ = ["frame_of_work", "parts_of", "rows_of_work", "union_of"]
+
+PART_BYTES = 256 << 10
+"""Packed items that a task receives: reading them takes a fraction of the task's own time."""
+
+MAX_PARTS = 64
+"""Spark plans each part for itself."""
 
 
 def frame_of_work(
@@ -43,13 +53,35 @@ def frame_of_work(
     """
     with sending_secrets():
         packed = [zlib.compress(pickle.dumps(item, protocol=5), 1) for item in items]
-    numbers = spark.range(0, len(packed), 1, max(1, len(packed)))
-    return map_in_arrow(numbers, run_in_worker(target, (shared, packed)), columns)
+    frames = []
+    for first, part in parts_of(packed):
+        work = shared, dict(enumerate(part, first))
+        numbers = spark.range(first, first + len(part), 1, max(1, len(part)))
+        run = run_in_worker(target, work, spark)
+        frames.append(map_in_arrow(numbers, run, columns))
+    return union_of(frames)
 
 
-def rows_of_work(
-    packed: Sequence[bytes], rows: Callable[[int, Any], Iterable[pa.RecordBatch]]
-) -> Reader:
+def parts_of(packed: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields neighbouring items, with the number of the first: one part if there are none."""
+    part_bytes = max(PART_BYTES, -(-sum(map(len, packed)) // MAX_PARTS))
+    first = 0
+    for part in group_items(packed, len, max_bytes=part_bytes):
+        yield first, part
+        first += len(part)
+    if not packed:
+        yield 0, []
+
+
+def union_of(frames: Sequence[DataFrame]) -> DataFrame:
+    """Returns the rows of frames, one after the other, in a plan of little depth."""
+    while len(frames) > 1:
+        pairs = [frames[at : at + 2] for at in range(0, len(frames), 2)]
+        frames = [pair[0].union(pair[1]) if len(pair) > 1 else pair[0] for pair in pairs]
+    return frames[0]
+
+
+def rows_of_work(packed: Packed, rows: Callable[[int, Any], Iterable[pa.RecordBatch]]) -> Reader:
     """Returns the work of a task: `rows` of each item whose number arrives, and of its number."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -5,16 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.errors import MissingDependencyError, SparkError
+from ottla.spark.work.private import is_connect, is_context_stopped
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from pyspark.sql import SparkSession
 
-__all__ = ["is_connect", "is_stopped", "require_pyspark", "spark_version"]
+__all__ = [
+    "MIN_VERSION",
+    "SOURCE_VERSION",
+    "interrupt_jobs",
+    "is_connect",
+    "is_stopped",
+    "require_pyspark",
+    "require_source",
+    "spark_version",
+    "tag_jobs",
+]
 
-MIN_VERSION = (4, 0)
-"""The first PySpark with Arrow readers, `applyInArrow` and `toArrow`."""
+MIN_VERSION = (3, 5)
+"""The first PySpark that adds archives to sessions of Spark Connect."""
+
+SOURCE_VERSION = (4, 0)
+"""The first PySpark with data sources in Python."""
 
 
 def require_pyspark() -> ModuleType:
@@ -22,18 +36,18 @@ def require_pyspark() -> ModuleType:
 
     Raises:
         MissingDependencyError: it is not installed.
-        SparkError: it is older than 4.0.
+        SparkError: it is older than 3.5.
     """
     try:
         import pyspark
     except ImportError as error:
         raise MissingDependencyError(
-            "ottla.spark needs PySpark 4.0 or newer: pip install 'ottla[spark]' "
+            "ottla.spark needs PySpark 3.5 or newer: pip install 'ottla[spark]' "
             "(on a cluster with its own PySpark, ottla without extras is enough)"
         ) from error
     if spark_version(pyspark.__version__) < MIN_VERSION:
         raise SparkError(
-            f"PySpark {pyspark.__version__} is too old: ottla.spark needs 4.0 or newer"
+            f"PySpark {pyspark.__version__} is too old: ottla.spark needs 3.5 or newer"
         )
     module: ModuleType = pyspark
     return module
@@ -50,9 +64,18 @@ def spark_version(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Whether the session uses Spark Connect, which has neither RDDs nor a context."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
+def require_source() -> None:
+    """Raises an error in one line if PySpark has no data sources in Python.
+
+    Raises:
+        SparkError: it is older than 4.0.
+    """
+    version = require_pyspark().__version__
+    if spark_version(version) < SOURCE_VERSION:
+        raise SparkError(
+            f"format('ottla') needs PySpark 4.0 or newer, this is {version}: "
+            "ottla.spark.read(spark, path) reads batches and records"
+        )
 
 
 def is_stopped(spark: SparkSession) -> bool:
@@ -60,4 +83,20 @@ def is_stopped(spark: SparkSession) -> bool:
     if is_connect(spark):
         stopped: bool = spark.is_stopped
         return stopped
-    return spark.sparkContext._jsc is None  # noqa: SLF001 - as PySpark does internally.
+    return is_context_stopped(spark.sparkContext)
+
+
+def tag_jobs(spark: SparkSession, tag: str) -> None:
+    """Gives a tag to the jobs that this thread starts from now on; those over RDDs, too."""
+    if is_connect(spark):
+        spark.addTag(tag)
+    else:
+        spark.sparkContext.addJobTag(tag)
+
+
+def interrupt_jobs(spark: SparkSession, tag: str) -> None:
+    """Cancels the jobs with a tag."""
+    if is_connect(spark):
+        spark.interruptTag(tag)
+    else:
+        spark.sparkContext.cancelJobsWithTag(tag)

@@ -40,6 +40,11 @@ def group_items(
         yield group
 
 
+def cores_of(spark: SparkSession) -> int | None:
+    """Returns how many tasks run at once, None on Spark Connect, which does not tell."""
+    return None if is_connect(spark) else int(spark.sparkContext.defaultParallelism)
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSize:
     """How many bytes a task should have."""
@@ -54,7 +59,6 @@ class TaskSize:
 
     def bytes_for(self, spark: SparkSession, byte_count: int) -> int:
         """Returns the size of a task for a total size: worth a task, and enough for every core."""
-        tasks = self.tasks_on_connect
-        if not is_connect(spark):
-            tasks = spark.sparkContext.defaultParallelism * self.tasks_per_core
+        cores = cores_of(spark)
+        tasks = self.tasks_on_connect if cores is None else cores * self.tasks_per_core
         return min(self.max_bytes, max(self.min_bytes, -(-byte_count // tasks)))

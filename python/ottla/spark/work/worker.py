@@ -11,20 +11,26 @@ import pickle
 import platform
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+import ottla
 from ottla import __version__
 from ottla.errors import MissingDependencyError
+from ottla.spark.work.private import is_connect
 from ottla.storage import sending_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 __all__ = [
     "by_value",
     "find_ottla",
+    "owner_of",
     "remember_shipped",
     "run_calls_in_worker",
     "run_groups_in_worker",
@@ -34,16 +40,32 @@ __all__ = [
     "worker_in_errors",
 ]
 
-_shipped: list[str] = []
+_shipped: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
 
-def remember_shipped(directory: str) -> None:
-    """Makes functions created from now on look for this directory first.
+def remember_shipped(spark: SparkSession, directory: str) -> None:
+    """Makes functions created for a session from now on look for this directory first.
 
     Args:
+        spark: the session; classic ones share their context, and what was sent to it.
         directory: name of the directory that the archive is unpacked to, without a path.
     """
-    _shipped[:] = [directory]
+    _shipped[owner_of(spark)] = directory
+
+
+def owner_of(spark: SparkSession) -> object:
+    """Returns what archives are sent to: a session of Spark Connect, or the context of others."""
+    return spark if is_connect(spark) else spark.sparkContext
+
+
+def _shipped_to(spark: SparkSession | None) -> tuple[str, ...]:
+    """Returns the directory to look for first in the workers of a session, if there is one."""
+    if spark is not None:
+        name = _shipped.get(owner_of(spark))
+        return () if name is None else (name,)
+    # In a process of Spark that plans for a session, a shipped Ottla runs: that one.
+    name = Path(ottla.__file__).parent.parent.name
+    return (name,) if name.startswith(f"ottla-{__version__}-") else ()
 
 
 def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | None]:
@@ -54,7 +76,7 @@ def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | 
 
         places = [os.getcwd()]
         try:
-            from pyspark.core.files import SparkFiles
+            from pyspark import SparkFiles
 
             root = SparkFiles.getRootDirectory()
         except ImportError:
@@ -94,18 +116,21 @@ def _find_shipped(version: str, shipped: tuple[str, ...]) -> Callable[[], str | 
     return unpacked
 
 
-def find_ottla() -> Callable[[], None]:
+def find_ottla(spark: SparkSession | None = None) -> Callable[[], None]:
     """Returns a function, pickled by value, that makes Ottla importable in a worker.
 
     The directory that `ottla.spark.ship` or ``--archives`` created for the worker takes precedence
     over an installed package. Further calls cost a dictionary lookup.
+
+    Args:
+        spark: the session whose workers run the function; None in a process that has no session.
 
     Raises:
         ImportError: from the function, in the worker: Ottla is missing, cannot be imported, or has
             another version than on the driver.
     """
     version = __version__
-    unpacked = _find_shipped(version, tuple(_shipped))
+    unpacked = _find_shipped(version, _shipped_to(spark))
 
     def find() -> None:
         import importlib
@@ -154,9 +179,11 @@ def worker_in_errors() -> Iterator[None]:
         ) from error
 
 
-def _load(target: str, payload: object) -> Callable[[], Callable[[Any], Any]]:
+def _load(
+    target: str, payload: object, spark: SparkSession | None
+) -> Callable[[], Callable[[Any], Any]]:
     """Returns a function that loads, in a worker, the function to run there."""
-    find = find_ottla()
+    find = find_ottla(spark)
     # As bytes: unpickling objects of Ottla imports it, which works only after `find`.
     with sending_secrets():
         pickled = pickle.dumps(payload, protocol=pickle.HIGHEST_PROTOCOL)
@@ -174,8 +201,10 @@ def _load(target: str, payload: object) -> Callable[[], Callable[[Any], Any]]:
     return load
 
 
-def _run_over(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    load = _load(target, payload)
+def _run_over(
+    target: str, payload: object, spark: SparkSession | None
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    load = _load(target, payload, spark)
 
     def run_over(items: Iterator[Any]) -> Iterator[Any]:
         function = load()
@@ -214,7 +243,7 @@ def by_value(target: str, arguments: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def run_in_worker(
-    target: str, payload: object
+    target: str, payload: object, spark: SparkSession | None = None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Returns a function for `mapInArrow` that runs a function of Ottla in the worker.
 
@@ -222,23 +251,27 @@ def run_in_worker(
         target: ``"module:function"``. The function takes the payload and returns a function from
             an iterator of record batches to an iterator of record batches.
         payload: any object that can be pickled; it is unpickled in each task.
+        spark: the session of the job: what was shipped to it is found first.
 
     Example:
         >>> function = run_in_worker("functools:partial", iter)  # passes batches through
         >>> frame = spark.range(8).mapInArrow(function, "id bigint")  # doctest: +SKIP
     """
-    return _run_over(target, payload)
+    return _run_over(target, payload, spark)
 
 
-def run_rows_in_worker(target: str, payload: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def run_rows_in_worker(
+    target: str, payload: object, spark: SparkSession | None = None
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Returns a function for `RDD.mapPartitions` that runs a function of Ottla in the worker.
 
     Args:
         target: ``"module:function"``. The function takes the payload and returns a function from
             an iterator of rows to an iterator of rows.
         payload: any object that can be pickled; it is unpickled in each task.
+        spark: the session of the job, if known.
     """
-    return _run_over(target, payload)
+    return _run_over(target, payload, spark)
 
 
 def run_calls_in_worker(target: str, payload: object) -> Callable[..., Any]:
@@ -261,7 +294,7 @@ def run_calls_in_worker(target: str, payload: object) -> Callable[..., Any]:
 
 
 def run_groups_in_worker(
-    target: str, payload: object
+    target: str, payload: object, spark: SparkSession | None = None
 ) -> Callable[[tuple[Any, ...], Iterator[Any], Any], Iterator[Any]]:
     """Returns a function for `applyInPandasWithState` that runs one of Ottla in the worker.
 
@@ -269,8 +302,9 @@ def run_groups_in_worker(
         target: ``"module:function"``. The function takes the payload and returns a function from
             key, frames and state to frames.
         payload: any object that can be pickled; it is unpickled for each group.
+        spark: the session of the job, if known.
     """
-    load: Callable[[], Any] = _load(target, payload)
+    load: Callable[[], Any] = _load(target, payload, spark)
 
     def run_groups(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
         yield from load()(key, frames, state)
@@ -278,15 +312,18 @@ def run_groups_in_worker(
     return run_groups
 
 
-def run_table_in_worker(target: str, payload: object) -> Callable[[pa.Table], pa.Table]:
+def run_table_in_worker(
+    target: str, payload: object, spark: SparkSession | None = None
+) -> Callable[[pa.Table], pa.Table]:
     """Returns a function for `applyInArrow` that runs a function of Ottla in the worker.
 
     Args:
         target: ``"module:function"``. The function takes the payload and returns a function from a
             table to a table.
         payload: any object that can be pickled; it is unpickled for each group.
+        spark: the session of the job, if known.
     """
-    load = _load(target, payload)
+    load = _load(target, payload, spark)
 
     def run_table(table: pa.Table) -> pa.Table:
         function = load()
