@@ -1,12 +1,17 @@
 """One clear error for a job that failed, however Spark tells of it."""
 
+import importlib
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import ottla
 import pytest
 from ottla.spark.setup.jobs import job
+from ottla.spark.work import kind
 
 pytestmark = pytest.mark.spark
 
@@ -72,3 +77,108 @@ def test_other_errors_pass_unchanged(spark: Any) -> None:
         job("reading", spark),
     ):
         raise ottla.NotAPartitionError("not this")
+
+
+def test_a_file_that_is_no_parquet_is_the_error(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "one.parquet").write_bytes(b"twelve bytes")
+    frame = spark.read.schema("id int").parquet(str(tmp_path))
+    with (
+        pytest.raises(ottla.SparkError, match=r"^reading failed: .*one\.parquet is not a Parquet"),
+        job("reading", spark),
+    ):
+        frame.collect()
+
+
+def test_a_file_that_is_gone_is_the_error(spark: Any, tmp_path: Path) -> None:
+    spark.range(3).coalesce(1).write.parquet(str(tmp_path / "captures"))
+    frame = spark.read.parquet(str(tmp_path / "captures"))
+    for path in (tmp_path / "captures").glob("*.parquet"):
+        path.unlink()
+    with (
+        pytest.raises(ottla.SparkError, match=r"^reading failed: .*\.parquet does not exist"),
+        job("reading", spark),
+    ):
+        frame.collect()
+
+
+def waiting(path: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Make a function that says that it has begun, and waits for its end."""
+
+    def wait(items: Iterator[Any]) -> Iterator[Any]:
+        (path / "begun").touch()
+        while not (path / "end").exists():
+            time.sleep(0.05)
+        yield from items
+
+    return wait
+
+
+def until(ready: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 240
+    while not ready():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_cancelled_job_is_told_and_ends_nothing_else(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_doctor(_: object) -> None:
+        raise AssertionError("a cancelled job needs no doctor")
+
+    monkeypatch.setattr("ottla.spark.setup.jobs.doctor", no_doctor)
+    results: dict[str, object] = {}
+
+    def run(name: str) -> None:
+        (tmp_path / name).mkdir()
+        kind.tag_jobs(spark, name)
+        rows = spark.sparkContext.parallelize([name], 1).mapPartitions(waiting(tmp_path / name))
+        try:
+            with job("counting", spark):
+                results[name] = rows.collect()
+        except ottla.SparkError as error:
+            results[name] = str(error)
+
+    threads = {name: threading.Thread(target=run, args=(name,)) for name in ("one", "two")}
+    for thread in threads.values():
+        thread.start()
+    until(lambda: all((tmp_path / name / "begun").exists() for name in threads))
+    kind.interrupt_jobs(spark, "one")
+    threads["one"].join(240)
+    (tmp_path / "two" / "end").touch()
+    threads["two"].join(240)
+    (tmp_path / "one" / "end").touch()
+    assert str(results["one"]).startswith("counting failed: ")
+    assert "cancelled" in str(results["one"])
+    assert "\n" not in str(results["one"])
+    assert results["two"] == ["two"]
+
+
+def test_a_job_that_fails_after_ctrl_c_was_handled_is_no_second_ctrl_c(spark: Any) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def clean_up() -> None:
+        with job("cleaning up", spark):
+            spark.read.parquet("nowhere-at-all")
+
+    try:
+        interrupt()
+    except KeyboardInterrupt:
+        with pytest.raises(ottla.SparkError, match=r"^cleaning up failed: \[PATH_NOT_FOUND\]"):
+            clean_up()
+
+
+def test_without_data_sources_the_error_says_what_reads(spark: Any, demo: Path) -> None:
+    if kind.spark_version(spark.version) >= kind.SOURCE_VERSION:
+        pytest.skip("there are data sources in Python")
+    for reader in (spark.read, spark.readStream):
+        with pytest.raises(ottla.SparkError) as raised, job("reading", spark):
+            reader.format("ottla").load(str(demo))
+        first, second = str(raised.value).splitlines()
+        assert first.startswith("reading failed: ")
+        assert second.startswith(
+            f"format('ottla') needs PySpark 4.0 or newer, this is {spark.version}"
+        )
+    with pytest.raises(ottla.SparkError, match=r"needs PySpark 4\.0 or newer"):
+        importlib.import_module("pyspark_ottla")
