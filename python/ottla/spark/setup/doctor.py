@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -248,6 +249,12 @@ def _session(spark: SparkSession) -> list[Check]:
             remedy = f"workers need Python {platform.python_version()}, as the driver, and pyarrow"
             seen.append(Check("workers", "fail", sentence_of(error), expected, remedy))
 
+    def end_jobs() -> None:
+        # The session may end meanwhile, and its jobs with it.
+        with suppress(*errors_of_spark()):
+            if not is_stopped(spark):
+                interrupt_jobs(spark, tag)
+
     if is_stopped(spark):
         return [Check("session", "fail", "stopped", "a running session", "start a new one")]
     thread = threading.Thread(target=look, name=TAG, daemon=True)
@@ -255,7 +262,7 @@ def _session(spark: SparkSession) -> list[Check]:
     thread.join(ANSWER_WITHIN_S)
     is_late = thread.is_alive()
     if is_late:
-        threading.Thread(target=interrupt_jobs, args=(spark, tag), daemon=True).start()
+        threading.Thread(target=end_jobs, daemon=True).start()
     checks = list(seen)
     if not any(check.name.startswith("workers") for check in checks):
         found = f"no answer within {ANSWER_WITHIN_S} s" if is_late else "no answer"
