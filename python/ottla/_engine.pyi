@@ -77,12 +77,14 @@ __all__ = [
     "error_codes",
     "file_name",
     "finding_catalogue",
+    "follow_batches",
     "foreign_topic_ids",
     "judge_committed_offset",
     "judge_open_transaction",
     "kafka_versions",
     "kernel_level",
     "lacks_offset",
+    "lawful_hole",
     "leader_error_codes",
     "least_release",
     "merge_partition",
@@ -119,7 +121,6 @@ __all__ = [
     "validate_column",
     "validate_each",
     "validate_stored",
-    "whole_batches",
 ]
 
 class _Object(Protocol):
@@ -389,9 +390,25 @@ def predict_starts(
 def segment_columns(
     table: Literal["place", "batches", "records"],
 ) -> list[tuple[str, Any, str]]: ...
-def whole_batches(
-    place: _Place, position: int, stop: int, budget: int | None = None
-) -> tuple[int, int]: ...
+def follow_batches(
+    place: _Place,
+    position: int,
+    stop: int,
+    *,
+    max_bytes: int | None = None,
+    next_offset: int | None = None,
+    has_holes: bool = False,
+) -> tuple[int, int, int, int | None, int | None, int, int, int, str, int | None]: ...
+def lawful_hole(
+    first_offset: int,
+    last_offset: int,
+    *,
+    topic: str | None = None,
+    log_start_offset: int | None = None,
+    first_dirty_offset: int | None = None,
+    rewritten_batches: int = 0,
+    cleanup_policy: str | None = None,
+) -> str | None: ...
 def segment_batches(
     path: _Place, position: int, limit: int
 ) -> tuple[list[tuple[Any, ...]], int | None]: ...

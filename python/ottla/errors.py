@@ -11,6 +11,7 @@ __all__ = [
     "AuditCancelledError",
     "CorruptRecordBatchError",
     "DamageWarning",
+    "DataLossWarning",
     "EngineError",
     "FindingsError",
     "InvalidRecordError",
@@ -160,6 +161,10 @@ class StorageError(OttlaError, ValueError):
 
 class NotAPartitionError(OttlaError, ValueError):
     """A path to something other than one partition directory or segments of one partition."""
+
+
+class DataLossWarning(UserWarning):
+    """A stream passed over records that are lost, as ``fail_on_data_loss=false`` asks."""
 
 
 class DamageWarning(UserWarning):

@@ -24,8 +24,8 @@ segment_table = _engine.segment_table
 segment_cuts = _engine.segment_cuts
 """Positions at which the offset index of a segment allows cutting it."""
 
-whole_batches = _engine.whole_batches
-"""Start and end of the last complete batch of a segment, by the sizes of batches alone."""
+lawful_hole = _engine.lawful_hole
+"""What explains that a log has no batch of some offsets, in words; None where nothing does."""
 
 # Rows read from a file at a time. Records include their values, which may be large.
 BATCHES_AT_ONCE = 16_384
@@ -69,6 +69,64 @@ def offset_of_timestamp(place: Place, position: int, timestamp: int) -> int | No
         if row[batch] == position and row[time] == timestamp:
             return int(row[offset])
     return None
+
+
+class Followed(NamedTuple):
+    """A run of batches whose offsets continue each other, by their headers alone."""
+
+    last: int
+    """Position where the last of them begins, or where the run began if there is none."""
+    end: int
+    """Position where the last of them ends."""
+    batches: int
+    first_offset: int | None
+    """Base offset of the first one."""
+    next_offset: int | None
+    """The last offset plus one, or what was expected if there is no batch."""
+    leader_epoch: int
+    """Of the last one; -1 below magic 2 and without a batch."""
+    rewritten: int
+    """How many the cleaner rewrote: fewer records than offsets, or a delete horizon."""
+    digest: int
+    """A sum of hashes of their headers, modulo 2^64."""
+    stop: str
+    """Why it ends: `end`, `limit`, `torn`, `no-batch`, `hole` or `back`."""
+    found_offset: int | None
+    """For `hole` and `back` the base offset of the batch that it ends before."""
+
+
+def follow_batches(
+    place: Place,
+    position: int,
+    stop: int,
+    *,
+    max_bytes: int | None = None,
+    next_offset: int | None = None,
+    has_holes: bool = False,
+) -> Followed:
+    """Follows whole batches from one on, up to a position or a number of bytes.
+
+    Args:
+        place: the segment.
+        position: where a batch begins.
+        stop: no batch that ends after this position is whole.
+        max_bytes: ends with the batch that reaches this number of bytes.
+        next_offset: the base offset that the first batch must have; any without it.
+        has_holes: whether offsets may be missing between batches, as compaction leaves them.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return Followed(
+        *_engine.follow_batches(
+            place,
+            position,
+            stop,
+            max_bytes=max_bytes,
+            next_offset=next_offset,
+            has_holes=has_holes,
+        )
+    )
 
 
 def find_offset(place: Place, offset: int) -> int | None:

@@ -51,6 +51,7 @@ pub use catalogue::list::{Findings, MAX_FINDINGS_PER_KIND};
 pub use catalogue::row::{ByteState, ConsumerEffect, Effect, Joining, RecordState, Row};
 pub use catalogue::severity::Severity;
 pub use partition::epochs::Epoch;
+pub use partition::gap_causes::lawful_hole;
 pub use partition::gaps::{Gap, Reader};
 pub use partition::merge::{merge_partition, merge_partition_with};
 pub use partition::scan::{PartitionContext, PartitionScan, PlacedFinding};

@@ -17,7 +17,7 @@
 //! | [`kafka_version`] | the releases that are known, and what they decide otherwise |
 //! | [`names`] | what files and directories are called, and what a name says |
 //! | [`source`] | files and buffers, read through a window |
-//! | [`framing`] | how far a segment that is still written holds whole batches |
+//! | [`framing`] | how far a segment that is still written can be followed |
 //! | [`sidefiles`] | the files beside a segment and those of a log directory: formats alone |
 //! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
 //! | [`recovery`] | what the next start of a broker makes of a directory |

@@ -82,7 +82,7 @@ mod _engine {
         CauseExplanation, Explanation, Finding, cause_catalogue, finding_catalogue,
     };
     #[pymodule_export]
-    use crate::framing::whole_batches;
+    use crate::framing::{follow_batches, lawful_hole};
     #[pymodule_export]
     use crate::internal_topics::{
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,

@@ -15,72 +15,12 @@ from support.logs import segment, segment_name
 
 pytest.importorskip("pyspark", minversion="4.0")
 
-from ottla.errors import SparkError
+from ottla.errors import DataLossWarning, SparkError
+from ottla.spark.source.growing import list_logs
 from ottla.spark.source.options import parse_options
-from ottla.spark.source.stream import ReadMaxBytes, advance_all, list_logs, make_stream_reader
+from ottla.spark.source.stream import ReadMaxBytes
 from pyspark.sql import SparkSession
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
-
-COLUMNS = "topic,partition,offset,value"
-
-
-TYPES = {
-    "string": StringType(),
-    "int64": LongType(),
-    "int32": IntegerType(),
-    "bool": BooleanType(),
-    "binary": BinaryType(),
-}
-
-
-def schema(columns: str = COLUMNS, table: str = "records") -> StructType:
-    """The schema Spark would hand to the reader."""
-    request = parse_options({"path": "x", "columns": columns, "table": table})
-    return StructType([StructField(c.name, TYPES[c.type]) for c in request.column_definitions])
-
-
-class Query:
-    """What Spark does with a reader of a stream, without Spark."""
-
-    def __init__(self, path: Path | str, **options: str) -> None:
-        self.options = {"path": str(path), "columns": COLUMNS, **options}
-        self.schema = schema(self.options["columns"], self.options.get("table", "records"))
-        self.rows: list[tuple[Any, ...]] = []
-        self.offset: dict[str, Any] = {}
-        self.triggers = 0
-        self.restart()
-
-    def restart(self) -> None:
-        self.reader = make_stream_reader(self.options, self.schema)
-
-    def trigger(self, limit: int | None = None, *, says_start: bool = True) -> bool:
-        """Read what there is; whether it was anything."""
-        if not says_start:
-            end = self.reader.latestOffset()
-        elif limit is None:
-            end = self.reader.latestOffset(self.offset, None)
-        else:
-            end = self.reader.latestOffset(self.offset, ReadMaxBytes(limit))
-        end = json.loads(json.dumps(end))
-        if end == self.offset:
-            return False
-        for partition in self.reader.partitions(self.offset, end):
-            for batch in self.reader.read(partition):
-                self.rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        self.offset = end
-        self.triggers += 1
-        return True
-
-    def offsets(self, topic: str = "orders") -> list[int]:
-        return [row[2] for row in self.rows if row[0] == topic]
+from support.streams import COLUMNS, Query
 
 
 def expected(path: Path) -> list[tuple[Any, ...]]:
@@ -174,7 +114,7 @@ def test_a_batch_whose_bytes_are_not_all_there_yet_waits_though_its_length_is(
     assert query.offsets() == [0, 1, 2, 3, 4, 5]
 
 
-def test_damage_is_passed_once_the_segment_is_closed(tmp_path: Path) -> None:
+def test_damage_is_passed_where_it_is_to_be_skipped(tmp_path: Path) -> None:
     data = bytearray(segment(3))
     size = len(data) // 3
     data[size + 8 : size + 12] = b"\xff" * 4
@@ -182,8 +122,11 @@ def test_damage_is_passed_once_the_segment_is_closed(tmp_path: Path) -> None:
     directory.mkdir()
     (directory / segment_name(0)).write_bytes(data)
     query = Query(tmp_path)
+    with pytest.raises(SparkError, match=r"damage at position \d+, where offset 3 is expected"):
+        query.trigger()
+    query.restart(on_damage="skip")
     query.trigger()
-    assert query.offsets() == [0, 1, 2]
+    assert query.offsets() == [0, 1, 2, 6, 7, 8]
     (directory / segment_name(9)).write_bytes(segment(1, base_offset=9))
     query.trigger()
     assert query.offsets() == [0, 1, 2, 6, 7, 8, 9, 10, 11]
@@ -199,10 +142,12 @@ def test_what_a_checkpoint_holds_does_not_grow_with_segments(tmp_path: Path) -> 
         query.trigger()
         sizes.append(len(json.dumps(query.offset)))
     assert query.offsets() == list(range(60))
-    assert max(sizes) - min(sizes) < 10
-    assert list(query.offset.values()) == [
-        {"segment": 57, "position": len(segment(1, base_offset=57)), "next_offset": 60}
-    ]
+    assert max(sizes) - min(sizes) < 20
+    entry = query.entry()
+    size = len(segment(1, base_offset=57))
+    assert (entry["segment"], entry["position"]) == (57, size)
+    assert (entry["first_offset"], entry["next_offset"]) == (0, 60)
+    assert entry["planned"]["first_offset"] == 57
 
 
 def _read_to_the_middle(root: Path, **options: str) -> tuple[Query, Path]:
@@ -229,16 +174,17 @@ def test_retention_may_not_take_unsaid_what_was_not_read(tmp_path: Path) -> None
     (directory / segment_name(0)).unlink()
     with pytest.raises(SparkError, match=r"offsets 6 to 8 are gone.*fail_on_data_loss=false"):
         query.trigger()
-    query.options["fail_on_data_loss"] = "false"
-    query.restart()
-    query.trigger()
+    query.restart(fail_on_data_loss="false")
+    with pytest.warns(DataLossWarning, match="offsets 6 to 8 are gone"):
+        query.trigger()
     assert query.offsets() == [*range(6), 9, 10, 11]
+    assert query.entry()["passed_offsets"] == 3
 
 
 def test_a_segment_that_was_cut_is_told(tmp_path: Path) -> None:
     query, directory = _read_to_the_middle(tmp_path)
     (directory / segment_name(0)).write_bytes(segment(1))
-    with pytest.raises(SparkError, match=r"was cut: .* bytes of it were read"):
+    with pytest.raises(SparkError, match=r"was cut, .* bytes of it were read"):
         query.trigger()
 
 
@@ -253,12 +199,12 @@ def test_a_log_that_was_cut_and_written_again_is_told_and_goes_on_behind_what_wa
         if len(batch := segment(1, base_offset=3, records=1, value_size=value_size)) == size
     )
     (directory / segment_name(0)).write_bytes(segment(1) + other + segment(3, base_offset=4))
-    with pytest.raises(SparkError, match=f"position {2 * size} has offset 4, but records up to"):
+    with pytest.raises(SparkError, match=f"position {2 * size} has a batch of offset 4, but rec"):
         query.trigger()
-    query.options["fail_on_data_loss"] = "false"
-    query.restart()
-    query.trigger()
-    assert query.offsets() == [*range(6), *range(4, 13)]
+    query.restart(fail_on_data_loss="false")
+    with pytest.warns(DataLossWarning, match="was rewritten"):
+        query.trigger()
+    assert query.offsets() == list(range(13))
 
 
 def test_a_partition_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -293,7 +239,7 @@ def test_a_limit_is_shared_and_every_trigger_gets_on(tmp_path: Path) -> None:
 @pytest.mark.skipif(ReadMaxBytes is None, reason="PySpark before 4.2 prepares by itself")
 def test_a_query_of_what_is_available_ends_there(tmp_path: Path) -> None:
     query, directory = _read_to_the_middle(tmp_path)
-    query.offset, query.rows = {}, []
+    query.start, query.sink = None, {}
     query.reader.prepareForTriggerAvailableNow()
     with (directory / segment_name(0)).open("ab") as file:
         file.write(segment(1, base_offset=6))
@@ -329,7 +275,7 @@ def test_only_patterns_of_topics_are_followed(tmp_path: Path) -> None:
 
 def test_a_directory_may_be_empty_at_first_and_must_be_there(tmp_path: Path) -> None:
     request = parse_options({"path": str(tmp_path)})
-    assert advance_all(list_logs(request), {}) == {}
+    assert list_logs(request) == {}
     with pytest.raises(SparkError, match="no such file or directory"):
         list_logs(parse_options({"path": str(tmp_path / "nowhere")}))
 

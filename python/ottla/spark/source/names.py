@@ -43,6 +43,8 @@ OPTIONS = {
     "starting_offsets_by_timestamp_strategy": "error or latest",
     "on_damage": "fail, skip or quarantine",
     "late_segments": "wait or fail",
+    "recreated_topics": "fail or begin_anew",
+    "compacted_topics": "patterns of topics, separated by commas",
     "fail_on_data_loss": "true or false",
     "level": f"one of {', '.join(get_args(Level))}",
     "partition_bytes": f"bytes per task, at least {MIN_TASK_BYTES}",

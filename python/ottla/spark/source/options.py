@@ -53,6 +53,9 @@ OnDamage = Literal["fail", "skip", "quarantine"]
 LateSegments = Literal["wait", "fail"]
 """What a stream does about offsets missing between segments, which a copy may still bring."""
 
+RecreatedTopics = Literal["fail", "begin_anew"]
+"""What a stream does about a topic that was deleted and created again."""
+
 Name = TypeVar("Name", bound=str)
 
 # Options about rows of segments, which other tables do not have.
@@ -60,6 +63,7 @@ _OF_ROWS = (
     *("starting_offsets", "ending_offsets", "starting_timestamp", "ending_timestamp"),
     *("starting_offsets_by_timestamp", "ending_offsets_by_timestamp"),
     *("starting_offsets_by_timestamp_strategy", "on_damage", "late_segments"),
+    *("recreated_topics", "compacted_topics"),
 )
 _OF_RECORDS = ("isolation_level", "headers")
 _OF_KAFKA = ("include_headers", "impossible_timestamps")
@@ -87,6 +91,9 @@ class Request:
     ending: Choice = TO_LATEST
     on_damage: OnDamage = "fail"
     late_segments: LateSegments = "wait"
+    recreated_topics: RecreatedTopics = "fail"
+    compacted_topics: tuple[str, ...] = ()
+    """Patterns of topics whose cleanup.policy is known to be compact."""
     level: Level = "full"
     partition_bytes: int | None = None
     fail_on_data_loss: bool = True
@@ -163,6 +170,8 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         ending=parse_ending(given),
         on_damage=_choice(given, "on_damage", OnDamage, "fail"),
         late_segments=_choice(given, "late_segments", LateSegments, "wait"),
+        recreated_topics=_choice(given, "recreated_topics", RecreatedTopics, "fail"),
+        compacted_topics=_names(given.values.get("compacted_topics", "")),
         level=_choice(given, "level", Level, "full"),
         partition_bytes=_number(given, "partition_bytes", MIN_TASK_BYTES),
         fail_on_data_loss=_bool(given, "fail_on_data_loss", default=True),

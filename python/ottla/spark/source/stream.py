@@ -1,31 +1,37 @@
 """Growing logs for `spark.readStream.format("ottla")`.
 
-The position in a partition is the base offset of a segment, the position in it at which a batch
-ends, and the next offset. So a checkpoint grows with the number of partitions, not of segments.
-Earlier segments are complete, since a broker writes to the last one only. Half a batch is left for
-the next trigger.
-
-Records that retention or a restart of the broker deleted before they were read are reported, never
-skipped silently.
+How far each partition was read, and what a trigger planned, is in the checkpoint: see `checkpoint`.
+Where reading goes on is decided by `positions`, what may be passed by `continuity`. Half a batch is
+left for the next trigger. Records that are gone before they were read are reported, never passed
+over silently.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ottla.audit.result.columns import SEGMENT_TABLES
-from ottla.errors import SparkError
-from ottla.logs.segment import find_offset, first_batch, whole_batches
+from ottla.errors import DataLossWarning, SparkError
+from ottla.logs.segment import first_batch, follow_batches, segment_table
+from ottla.spark.source.checkpoint import from_json, to_json
+from ottla.spark.source.continuity import CONTINUE, Rules, Run
 from ottla.spark.source.filters import Bounds
+from ottla.spark.source.growing import MAX_SHOWN, backlog, list_logs
 from ottla.spark.source.options import parse_options
-from ottla.spark.source.pieces import TASK_BYTES, Piece, PiecesTask, cannot_read, group_pieces
+from ottla.spark.source.origins import check_ending, origin_of
+from ottla.spark.source.pieces import OPENING_BYTES, TASK_BYTES, Piece, cannot_read, piece_rows
+from ottla.spark.source.positions import Plan, Policy, plan, replay
+from ottla.spark.work.packing import group_items
 from ottla.spark.work.worker import by_value
+from ottla.storage import AnyFiles, again, full_path
 
-__all__ = ["LogStreamReader", "ReadMaxBytes", "advance_all", "list_logs", "make_stream_reader"]
+__all__ = ["LogStreamReader", "ReadMaxBytes", "make_stream_reader"]
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -47,200 +53,125 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from ottla.spark.source.checkpoint import Reached
+    from ottla.spark.source.growing import GrowingLog
     from ottla.spark.source.options import Request
-    from ottla.storage import Files, Place
+    from ottla.spark.source.positions import Origin
+
+SKIP = "the option on_damage=skip or quarantine goes on behind it"
+
+logger = logging.getLogger("ottla.spark")
 
 
-class ReadPosition(NamedTuple):
-    """How far a partition has been read."""
+class PlannedPiece(NamedTuple):
+    """A piece of a segment, and what proves that it is still what was planned."""
 
-    segment: int
-    """Base offset of the segment."""
-    position: int
-    """Position in the segment."""
-    next_offset: int
-    """All records before this offset have been read."""
-
-
-class SegmentFile(NamedTuple):
-    """A segment as listed."""
-
-    base_offset: int
-    place: Place
-    file: str
-    size: int
+    piece: Piece
+    runs: tuple[Run, ...]
+    min_offset: int
+    """Rows before this offset were read already."""
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingLog:
-    """The live segments of a partition, at least one, in the order of offsets."""
+class StreamTask:
+    """Pieces of segments that a task reads."""
 
-    name: str
-    topic: str | None
-    partition: int | None
-    segments: tuple[SegmentFile, ...]
+    pieces: tuple[PlannedPiece, ...]
 
-    @property
-    def start(self) -> ReadPosition:
-        """The position before the first record."""
-        first = self.segments[0].base_offset
-        return ReadPosition(first, 0, first)
+    def rows(self, request: Request) -> Iterator[pa.RecordBatch]:
+        """Yields the record batches of all pieces.
 
-    def index_of(self, base_offset: int) -> int | None:
-        """Returns the index of the segment with a base offset."""
-        bases = [segment.base_offset for segment in self.segments]
-        return bases.index(base_offset) if base_offset in bases else None
-
-    def up_to(self, end: ReadPosition) -> GrowingLog | None:
-        """Returns this log as it was when `end` was its end."""
-        segments = tuple(
-            segment._replace(size=end.position) if segment.base_offset == end.segment else segment
-            for segment in self.segments
-            if segment.base_offset <= end.segment
-        )
-        return replace(self, segments=segments) if segments else None
-
-    def unread(self, known: ReadPosition) -> int:
-        """Returns the number of bytes after a position."""
-        return sum(
-            segment.size - (known.position if segment.base_offset == known.segment else 0)
-            for segment in self.segments
-            if segment.base_offset >= known.segment
-        )
+        Raises:
+            SparkError: a file cannot be read, is not what was planned, or is damaged.
+        """
+        files = AnyFiles(request.storage_options)
+        for sent in self.pieces:
+            # Spark sends pieces by itself, without secrets of stores.
+            piece = sent.piece._replace(place=again(sent.piece.place, files))
+            try:
+                check_piece(piece, sent.runs, request)
+                yield from piece_rows(piece, request, Bounds(min_offset=sent.min_offset))
+            except OSError as error:
+                if request.fail_on_data_loss:
+                    raise cannot_read(piece.file, error) from error
+                _passed_over(f"{piece.file}: {error.strerror or error}")
 
 
-def list_logs(request: Request) -> dict[str, GrowingLog]:
-    """Lists the partitions that have segments, by the path of their directory.
+def check_piece(piece: Piece, runs: tuple[Run, ...], request: Request) -> None:
+    """Checks that a piece is what was planned, and that its checksums are right.
 
     Raises:
-        SparkError: a given path cannot be listed.
+        SparkError: it is not, and the options say that this is an error.
+        OSError: the file cannot be read.
     """
-    plan = request.plan()
-    inventory = plan.inventory
-    given = {path for path, _ in inventory.sources}
-    for unreadable in inventory.unreadable:
-        # An empty directory is valid: its logs are still to come.
-        if unreadable.path in given and not _is_directory(inventory.files, unreadable.path):
-            raise SparkError(f"{os.fsdecode(unreadable.path)}: {unreadable.reason}")
-    logs = {}
-    for partition in plan.partitions:
-        segments = tuple(
-            SegmentFile(
-                file.base_offset,
-                inventory.files.place(file.path, file.size),
-                inventory.display(file.path),
-                file.size,
+    # An object is replaced as a whole, and its own size is part of every request.
+    for run in runs if piece.place.is_local else ():
+        found = follow_batches(piece.place, run.start, run.stop, has_holes=True)
+        if (found.end, found.digest) != (run.stop, run.digest):
+            what = (
+                f"{piece.file}: this is not what was planned: the batches from position"
+                f" {run.start} to {run.stop} have changed since"
             )
-            for file in partition.segments
-            if file.base_offset is not None
-        )
-        if partition.state == "live" and segments:
-            name = os.fsencode(partition.directory).decode("utf-8", "backslashreplace")
-            logs[name] = GrowingLog(name, partition.topic, partition.partition, segments)
-    return logs
+            if request.fail_on_data_loss:
+                raise SparkError(f"{what}; start the query again, or {CONTINUE}")
+            _passed_over(what)
+    if request.on_damage != "fail":
+        return
+    end = piece.start
+    for position, size, first, last, is_valid in _batches(piece):
+        if position != end:
+            break
+        if not is_valid:
+            raise SparkError(
+                f"{piece.file}: damage at position {position}: the batch of offsets {first} to"
+                f" {last} has a wrong checksum; {SKIP}"
+            )
+        end = position + size
+    if end == piece.stop:
+        return
+    behind = first_batch(piece.place, end)
+    offset = "" if behind is None else f", up to offset {behind.base_offset}"
+    raise SparkError(
+        f"{piece.file}: damage at position {end}{offset}: no batch begins there; {SKIP}"
+    )
 
 
-def _is_directory(files: Files, path: bytes) -> bool:
-    try:
-        return files.stat(path).is_directory
-    except OSError:
-        return False
-
-
-def advance(log: GrowingLog, known: ReadPosition | None, budget: int | None = None) -> ReadPosition:
-    """Returns how far a log can be read now; within a budget of bytes, but at least one batch.
+def _batches(piece: Piece) -> Iterator[tuple[int, int, int, int, bool]]:
+    """Yields position, size, first and last offset of batches, and whether they are valid.
 
     Raises:
-        OSError: a segment cannot be read.
+        OSError: the file cannot be read.
     """
-    last = len(log.segments) - 1
-    index = None if known is None else log.index_of(known.segment)
-    if known is None or index is None or log.segments[index].size < known.position:
-        # Never read, or deleted: `_pieces` decides what that means.
-        reached = log.start if budget is not None and known is None else _at(log, last, known)
-    elif budget is None and index < last:
-        reached = _at(log, last, known)
-    else:
-        reached = known
-    index = log.index_of(reached.segment)
-    while index is not None:
-        segment = log.segments[index]
-        left = segment.size - reached.position
-        if index < last and (budget is None or left <= budget):
-            index += 1
-            budget = None if budget is None else budget - left
-            reached = _at(log, index, reached)
-            if budget is not None and budget <= 0:
-                return reached
-            continue
-        begin, end = whole_batches(segment.place, reached.position, segment.size, budget)
-        if end > reached.position:
-            return _after_batch(segment, reached, begin, end, is_closed=index < last)
-        if index == last:
-            return reached
-        # Damage, or more than the budget: a closed segment is read to its end.
-        return _at(log, index + 1, reached)
-    return reached
+    import pyarrow as pa
+
+    columns = ["position", "size", "base_offset", "last_offset", "is_valid"]
+    for rows in segment_table(
+        piece.place, "batches", columns=columns, start=piece.start, stop=piece.stop
+    ):
+        yield from zip(*(c.to_pylist() for c in pa.record_batch(rows).columns), strict=True)
 
 
-def _at(log: GrowingLog, index: int, known: ReadPosition | None) -> ReadPosition:
-    """Returns the position at the beginning of a segment."""
-    base = log.segments[index].base_offset
-    return ReadPosition(base, 0, max(base, known.next_offset) if known else base)
-
-
-def _after_batch(
-    segment: SegmentFile, known: ReadPosition, begin: int, end: int, *, is_closed: bool
-) -> ReadPosition:
-    """Returns the position after a batch if its checksum shows that it is completely written."""
-    batch = first_batch(segment.place, begin)
-    if batch is not None and batch.position == begin and batch.is_valid:
-        return ReadPosition(segment.base_offset, end, max(known.next_offset, batch.last_offset + 1))
-    # In a closed segment it is damaged. In the last one it may still be written, and is left.
-    return ReadPosition(segment.base_offset, end if is_closed else begin, known.next_offset)
-
-
-def advance_all(
-    logs: Mapping[str, GrowingLog], known: Mapping[str, ReadPosition], budget: int | None = None
-) -> dict[str, ReadPosition]:
-    """Returns how far all logs can be read. A budget is divided evenly, most unread bytes first.
-
-    Positions in logs that are gone do not change.
-    """
-    reached = dict(known)
-    names = list(logs)
-    if budget is not None:
-        names.sort(key=lambda name: -logs[name].unread(known.get(name, logs[name].start)))
-    for number, name in enumerate(names):
-        log, before = logs[name], known.get(name)
-        share = None
-        if budget is not None:
-            if budget <= 0:
-                break
-            share = max(1, budget // (len(names) - number))
-        try:
-            reached[name] = advance(log, before, share)
-        except FileNotFoundError:
-            # Deleted since it was listed: the next listing shows what is left.
-            continue
-        except OSError as error:
-            raise cannot_read(log.name, error) from error
-        if budget is not None:
-            budget -= log.unread(before or log.start) - log.unread(reached[name])
-    return reached
+def _passed_over(what: str) -> None:
+    logger.warning("passed over: %s", what)
+    warnings.warn(what, DataLossWarning, stacklevel=2)
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Follows logs. Its only state between calls is that of the checkpoint."""
+    """Follows logs. What it knows between calls is that of the checkpoint, or listed again."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._last: dict[str, ReadPosition] = {}
-        self._target: dict[str, ReadPosition] | None = None
+        self._last: dict[str, Reached] = {}
+        self._plans: dict[str, Plan] = {}
+        self._logs: dict[str, GrowingLog] | None = None
+        self._is_bounded = False
+        self._waits: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._is_checked = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Returns the position before all logs."""
-        return {}
+        return to_json({})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Returns the limit set by the option `max_bytes_per_trigger`."""
@@ -248,8 +179,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         return ReadAllAvailable() if size is None else ReadMaxBytes(size)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Makes the current end of all logs the end of the query."""
-        self._target = advance_all(list_logs(self._request), {})
+        """Makes the current end of all logs, as they are listed now, the end of the query."""
+        self._logs = list_logs(self._request)
+        self._is_bounded = True
 
     def latestOffset(  # noqa: N802
         self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None
@@ -257,36 +189,59 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         """Returns how far the logs can be read now.
 
         Spark before 4.2 does not pass its position: then it is that of the last call.
+
+        Raises:
+            SparkError: records are gone that were not read, or not what they were; or the start is
+                no checkpoint of this source.
         """
-        logs = list_logs(self._request)
-        if self._target is not None:
-            logs = {
-                name: capped
-                for name, end in self._target.items()
-                if name in logs and (capped := logs[name].up_to(end)) is not None
-            }
         known = self._last if start is None else from_json(start)
+        self._check_directories(known)
+        if self._logs is None or not self._is_bounded:
+            self._logs = list_logs(self._request)
         budget = limit.max_bytes if ReadMaxBytes and isinstance(limit, ReadMaxBytes) else None
-        reached = advance_all(logs, known, budget)
+        self._plans, waits = self._plan_all(self._logs, known, budget)
+        self._tell(waits)
+        reached = dict(known)
+        if self._plans:
+            # Only what is planned now has a plan: a checkpoint grows with partitions alone.
+            reached = {name: replace(one, planned=None) for name, one in known.items()}
+            reached |= {name: planned.reached for name, planned in self._plans.items()}
         self._last = reached
-        return to_json(reached)
+        return start if start is not None and not self._plans else to_json(reached)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Returns what is left to read, for `query.lastProgress`; of the last listing."""
+        if self._logs is None:
+            return None
+        return backlog(self._logs, self._last, self._waits)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Returns what to read between two results of `latestOffset`.
 
         Raises:
-            SparkError: unread bytes are gone, and `fail_on_data_loss` is true.
+            SparkError: it is not what was planned, or no checkpoint of this source.
         """
-        logs = list_logs(self._request)
         before, after = from_json(start), from_json(end)
-        pieces = [
-            piece
-            for name, reached in after.items()
-            if reached != before.get(name)
-            for piece in self._pieces(name, logs.get(name), before.get(name), reached)
-        ]
+        self._check_directories(after)
+        pieces: list[PlannedPiece] = []
+        logs = None
+        for name, reached in after.items():
+            known = before.get(name)
+            is_anew = reached.planned is not None and reached.planned.begins_anew
+            if known is not None and known.place == reached.place and not is_anew:
+                continue
+            planned = self._plans.get(name)
+            if planned is None or (planned.known, planned.reached) != (known, reached):
+                logs = list_logs(self._request) if logs is None else logs
+                planned = self._replay(name, logs.get(name), known, reached)
+            if planned is not None:
+                for what in (*planned.begin.passed, *planned.stretch.passed):
+                    _passed_over(what)
+                pieces += _pieces(planned)
+        self._last = after
         size = self._request.partition_bytes or TASK_BYTES
-        return [InputPartition(PiecesTask(group, Bounds())) for group in group_pieces(pieces, size)]
+        groups = group_items(pieces, lambda one: one.piece.size + OPENING_BYTES, max_bytes=size)
+        return [InputPartition(StreamTask(tuple(group))) for group in groups]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yields the record batches of one task."""
@@ -296,80 +251,128 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
     def __reduce__(self) -> tuple[object, ...]:
         return by_value("ottla.spark.source.stream:LogStreamReader", (self._request,))
 
-    def _pieces(
-        self, name: str, log: GrowingLog | None, start: ReadPosition | None, end: ReadPosition
-    ) -> Iterator[Piece]:
-        if log is None:
-            self._lost(f"{name}: the partition was deleted before it was read completely")
+    def _check_directories(self, known: Mapping[str, Reached]) -> None:
+        """Raises SparkError if no partition of a checkpoint is below the paths."""
+        paths = self._request.paths
+        if not known or self._is_checked or any(set(path) & set("*?[{") for path in paths):
             return
-        begin = self._begin(log, start) if start is not None else log.start
-        if begin is None:
-            return
-        if log.index_of(end.segment) is None and log.segments[0].base_offset > end.segment:
-            self._lost(f"{name}: segments up to offset {log.segments[0].base_offset} were deleted")
-            return
-        for segment in log.segments:
-            if not begin.segment <= segment.base_offset <= end.segment:
-                continue
-            is_end = segment.base_offset == end.segment
-            from_position = begin.position if segment.base_offset == begin.segment else 0
-            # The size of a closed segment does not change.
-            to_position = end.position if is_end else segment.size
-            if is_end and segment.size < end.position:
-                self._lost(
-                    f"{name}: the segment of offset {segment.base_offset} has {segment.size}"
-                    f" bytes, but had {end.position}"
-                )
-            if from_position < to_position:
-                yield Piece(
-                    segment.place,
-                    segment.file,
-                    log.topic,
-                    log.partition,
-                    from_position,
-                    to_position,
-                    to_position - from_position,
-                )
-
-    def _begin(self, log: GrowingLog, start: ReadPosition) -> ReadPosition | None:
-        """Returns the position to continue at, None if nothing follows what was read."""
-        index = log.index_of(start.segment)
-        if index is not None and log.segments[index].size >= start.position:
-            following = first_batch(log.segments[index].place, start.position)
-            if following is None or following.base_offset >= start.next_offset:
-                return start
-            self._lost(
-                f"{log.name}: the segment of offset {start.segment} was rewritten: position"
-                f" {start.position} has offset {following.base_offset}, but records up to"
-                f" {start.next_offset - 1} were read"
-            )
-        elif index is not None:
-            self._lost(
-                f"{log.name}: the segment of offset {start.segment} was cut: {start.position}"
-                f" bytes of it were read, but it has {log.segments[index].size}"
-            )
-        elif log.segments[0].base_offset > start.next_offset:
-            self._lost(
-                f"{log.name}: offsets {start.next_offset} to {log.segments[0].base_offset - 1}"
-                " are gone, for example by retention, and were not read"
-            )
-        return _position_of(log, start.next_offset)
-
-    def _lost(self, what: str) -> None:
-        if self._request.fail_on_data_loss:
+        above = tuple(os.fsdecode(full_path(path)).rstrip("/") for path in paths)
+        name = next(iter(known))
+        if not any(one == root or one.startswith(f"{root}/") for one in known for root in above):
             raise SparkError(
-                f"{what}; the option fail_on_data_loss=false continues at the next available offset"
+                f"the checkpoint is of other directories, such as {name}, and none is in"
+                f" {', '.join(above)}: give the path that this query had, or a new"
+                " checkpointLocation"
             )
+        self._is_checked = True
+
+    def _plan_all(
+        self, logs: Mapping[str, GrowingLog], known: Mapping[str, Reached], budget: int | None
+    ) -> tuple[dict[str, Plan], dict[str, str]]:
+        """Returns what can be read now, and why partitions wait, by the names of their logs.
+
+        A budget is divided evenly, most unread bytes first.
+        """
+        plans: dict[str, Plan] = {}
+        waits: dict[str, str] = {}
+        names = list(logs)
+        if budget is not None:
+            names.sort(key=lambda name: -logs[name].unread(known.get(name)))
+        for number, name in enumerate(names):
+            share = None
+            if budget is not None:
+                if budget <= 0:
+                    break
+                share = max(1, budget // (len(names) - number))
+            planned = self._plan_one(logs[name], known.get(name), share)
+            if isinstance(planned, str):
+                waits[name] = planned
+            elif planned is not None:
+                plans[name] = planned
+                if planned.stretch.waits is not None:
+                    waits[name] = planned.stretch.waits
+                if budget is not None:
+                    budget -= planned.byte_count
+        return plans, waits
+
+    def _plan_one(
+        self, log: GrowingLog, known: Reached | None, budget: int | None
+    ) -> Plan | str | None:
+        policy = _policy(self._request)
+
+        def origin(log: GrowingLog) -> Origin:
+            return origin_of(log, self._request.starting)
+
+        try:
+            return plan(log, known, policy, origin, budget)
+        except FileNotFoundError:
+            # Deleted since it was listed: another listing shows what is left.
+            if not self._is_bounded:
+                return "a segment was deleted while the log was read"
+            left = list_logs(self._request).get(log.name)
+            now = None if left is None else left.at_most(log)
+            if now is None:
+                return "the partition was deleted"
+            if self._logs is not None:
+                self._logs[log.name] = now
+            return plan(now, known, policy, origin, budget)
+        except OSError as error:
+            raise cannot_read(log.name, error) from error
+
+    def _tell(self, waits: dict[str, str]) -> None:
+        """Writes to the log why partitions wait, once, if two triggers in a row found the same."""
+        lasting = {name for name, why in waits.items() if self._waits.get(name) == why}
+        news = sorted(lasting - self._told)
+        for name in news[:MAX_SHOWN]:
+            logger.warning("%s waits: %s", name, waits[name])
+        if len(news) > MAX_SHOWN:
+            logger.warning("and %d partitions more wait", len(news) - MAX_SHOWN)
+        self._waits, self._told = waits, lasting
+
+    def _replay(
+        self, name: str, log: GrowingLog | None, known: Reached | None, end: Reached
+    ) -> Plan | None:
+        if log is None:
+            first = end.next_offset if known is None else known.next_offset
+            if end.planned is not None:
+                first = end.planned.first_offset
+            what = (
+                f"{name}: the partition was deleted before it was read completely: offsets {first}"
+                f" to {end.next_offset - 1} were planned"
+            )
+            if self._request.fail_on_data_loss:
+                raise SparkError(f"{what}; {CONTINUE}")
+            _passed_over(what)
+            return None
+        try:
+            begin, stretch = replay(log, known, end, _policy(self._request))
+        except OSError as error:
+            raise cannot_read(name, error) from error
+        return Plan(log, known, end, begin, stretch)
 
 
-def _position_of(log: GrowingLog, offset: int) -> ReadPosition | None:
-    """Returns the position of the first batch that ends at or after an offset."""
-    before = [s for s in log.segments if s.base_offset <= offset]
-    for segment in (*before[-1:], *log.segments[len(before) :]):
-        position = find_offset(segment.place, offset)
-        if position is not None:
-            return ReadPosition(segment.base_offset, position, offset)
-    return None
+def _policy(request: Request) -> Policy:
+    rules = Rules(
+        waits=request.late_segments == "wait",
+        fails_on_damage=request.on_damage == "fail",
+        fails_on_loss=request.fail_on_data_loss,
+    )
+    return Policy(rules, begins_anew=request.recreated_topics == "begin_anew")
+
+
+def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
+    for part in planned.stretch.parts:
+        size = part.stop - part.start
+        piece = Piece(
+            part.segment.place,
+            part.segment.file,
+            planned.log.topic,
+            planned.log.partition,
+            part.start,
+            part.stop,
+            size,
+        )
+        yield PlannedPiece(piece, tuple(part.runs), planned.begin.next_offset)
 
 
 def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStreamReader:
@@ -385,14 +388,5 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
         )
     if request.max_bytes_per_trigger is not None and ReadMaxBytes is None:
         raise SparkError("max_bytes_per_trigger needs PySpark 4.2 or newer")
+    check_ending(request.ending)
     return LogStreamReader(request)
-
-
-def to_json(reached: Mapping[str, ReadPosition]) -> dict[str, Any]:
-    """Returns the content of a checkpoint."""
-    return {name: end._asdict() for name, end in reached.items()}
-
-
-def from_json(offset: Mapping[str, Any]) -> dict[str, ReadPosition]:
-    """Returns the positions in a checkpoint."""
-    return {name: ReadPosition(**end) for name, end in offset.items()}

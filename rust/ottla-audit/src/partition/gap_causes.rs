@@ -107,37 +107,9 @@ impl<'a> GapExplainer<'a> {
         last: i64,
         segment: Option<&SegmentScan>,
     ) -> Option<GapCause> {
-        let policy = self.cleanup_policy();
-        let is_compacted = policy.is_some_and(|policy| policy.contains("compact"));
         let traces = traces(&self.counters);
-        let dirty = self.context.first_dirty_offset;
-        if let Some(dirty) = dirty.filter(|&dirty| last < dirty) {
-            let evidence = format!("cleaner-offset-checkpoint: cleaned up to offset {dirty}");
-            return Some(GapCause::new(Cause::Compaction, Confidence::Certain, evidence));
-        }
-        let beyond = match dirty {
-            Some(dirty) if first >= dirty => format!(
-                "; this broker's cleaner has only reached offset {dirty}, so another broker cleaned the log before the batches were copied here"
-            ),
-            _ => String::new(),
-        };
-        let sure = if beyond.is_empty() { Confidence::Likely } else { Confidence::Possible };
         let has_traces_here = segment.is_none_or(|segment| segment.counters.shows_compaction());
-        if !traces.is_empty() && (beyond.is_empty() || has_traces_here || is_compacted) {
-            let evidence = format!("{traces}{beyond}");
-            return Some(GapCause::new(Cause::Compaction, sure, evidence));
-        }
-        let policy = policy.filter(|_| is_compacted)?;
-        let evidence = format!("cleanup.policy is {policy}{beyond}");
-        Some(GapCause::new(Cause::Compaction, sure, evidence))
-    }
-
-    fn cleanup_policy(&self) -> Option<&str> {
-        let internal = match self.context.topic.as_deref() {
-            Some("__consumer_offsets" | "__transaction_state") => Some("compact"),
-            _ => None,
-        };
-        self.context.cleanup_policy.as_deref().or(internal)
+        compaction(self.context, &traces, has_traces_here, first, last)
     }
 
     /// Returns a change of leader as the cause, if the batch after the gap is the first of an epoch.
@@ -168,7 +140,7 @@ impl<'a> GapExplainer<'a> {
             Some(dirty) => evidence.push(format!("the cleaner has only reached offset {dirty}")),
             None => evidence.push("cleaner-offset-checkpoint has no entry".to_owned()),
         }
-        if let Some(policy) = self.cleanup_policy() {
+        if let Some(policy) = cleanup_policy(self.context) {
             evidence.push(format!("cleanup.policy is {policy}"));
         }
         if let Some(epoch) = self.checkpoint_epochs.get(&first) {
@@ -178,6 +150,75 @@ impl<'a> GapExplainer<'a> {
         }
         GapCause::new(Cause::Unexplained, Confidence::Likely, evidence.join("; "))
     }
+}
+
+/// Returns compaction as the cause, if the cleaner can have made the gap. `traces` are the marks that it
+/// left in the batches of the log, in words.
+fn compaction(
+    context: &PartitionContext,
+    traces: &str,
+    has_traces_here: bool,
+    first: i64,
+    last: i64,
+) -> Option<GapCause> {
+    let policy = cleanup_policy(context);
+    let is_compacted = policy.is_some_and(|policy| policy.contains("compact"));
+    let dirty = context.first_dirty_offset;
+    if let Some(dirty) = dirty.filter(|&dirty| last < dirty) {
+        let evidence = format!("cleaner-offset-checkpoint: cleaned up to offset {dirty}");
+        return Some(GapCause::new(Cause::Compaction, Confidence::Certain, evidence));
+    }
+    let beyond = match dirty {
+        Some(dirty) if first >= dirty => format!(
+            "; this broker's cleaner has only reached offset {dirty}, so another broker cleaned the log before the batches were copied here"
+        ),
+        _ => String::new(),
+    };
+    let sure = if beyond.is_empty() { Confidence::Likely } else { Confidence::Possible };
+    if !traces.is_empty() && (beyond.is_empty() || has_traces_here || is_compacted) {
+        let evidence = format!("{traces}{beyond}");
+        return Some(GapCause::new(Cause::Compaction, sure, evidence));
+    }
+    let policy = policy.filter(|_| is_compacted)?;
+    let evidence = format!("cleanup.policy is {policy}{beyond}");
+    Some(GapCause::new(Cause::Compaction, sure, evidence))
+}
+
+fn cleanup_policy(context: &PartitionContext) -> Option<&str> {
+    let internal = match context.topic.as_deref() {
+        Some("__consumer_offsets" | "__transaction_state") => Some("compact"),
+        _ => None,
+    };
+    context.cleanup_policy.as_deref().or(internal)
+}
+
+/// Returns what explains that a reader finds no batch of these offsets though the log goes on behind
+/// them, in words: records were deleted below the log start, or the cleaner removed them.
+/// `rewritten_batches` around them have marks of the cleaner. `None` where nothing explains it.
+///
+/// # Examples
+/// ```
+/// use ottla_audit::{PartitionContext, lawful_hole};
+///
+/// let context = PartitionContext { first_dirty_offset: Some(40), ..Default::default() };
+/// let why = lawful_hole(&context, 0, 10, 19).expect("cleaned");
+/// assert_eq!(why, "cleaner-offset-checkpoint: cleaned up to offset 40");
+/// assert_eq!(lawful_hole(&context, 0, 50, 59), None);
+/// ```
+pub fn lawful_hole(
+    context: &PartitionContext,
+    rewritten_batches: u64,
+    first: i64,
+    last: i64,
+) -> Option<String> {
+    if let Some(start) = context.log_start_offset.filter(|&start| last < start) {
+        return Some(format!("the log starts at offset {start}"));
+    }
+    let traces = match rewritten_batches {
+        0 => String::new(),
+        count => format!("batches around it that the cleaner rewrote: {count}"),
+    };
+    compaction(context, &traces, true, first, last).map(|cause| cause.evidence)
 }
 
 /// The marks that the cleaner leaves in batches, in words; empty without any.

@@ -25,7 +25,7 @@
 mod border;
 pub mod bound;
 pub(crate) mod epochs;
-mod gap_causes;
+pub mod gap_causes;
 mod gap_list;
 mod gap_sources;
 mod gap_totals;

@@ -1,0 +1,96 @@
+"""Streams over logs to which something happens, in Spark itself."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.logs import segment, segment_name, write_partition
+
+pytest.importorskip("pyspark", minversion="4.0")
+
+from ottla.spark.source.stream import ReadMaxBytes
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def put(root: Path, base_offset: int) -> None:
+    (root / "orders-0").mkdir(parents=True, exist_ok=True)
+    data = segment(2, base_offset=base_offset)
+    (root / "orders-0" / segment_name(base_offset)).write_bytes(data)
+
+
+def run(spark: SparkSession, root: Path, out: Path, **options: str) -> Any:
+    """Run a query of what is available; its progress."""
+    frame = spark.readStream.format("ottla").options(columns="offset", **options).load(str(root))
+    query = (
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", str(out / "checkpoint"))
+        .option("path", str(out / "table"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return query.lastProgress
+
+
+def offsets(spark: SparkSession, out: Path) -> list[int]:
+    return sorted(row[0] for row in spark.read.parquet(str(out / "table")).collect())
+
+
+def test_a_late_segment_is_waited_for_and_the_progress_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root, out = tmp_path / "logs", tmp_path / "out"
+    put(root, 0)
+    put(root, 12)
+    progress = run(spark, root, out)
+    assert offsets(spark, out) == list(range(6))
+    if ReadMaxBytes is not None:
+        (source,) = progress["sources"]
+        left = source["latestOffset"]
+        left = json.loads(left) if isinstance(left, str) else left
+        assert left["partitions_waiting"] == 1
+        assert "offsets 6 to 11 are missing" in str(left["behind"])
+    with pytest.raises(StreamingQueryException, match="offsets 6 to 11 are missing"):
+        run(spark, root, out, late_segments="fail")
+    put(root, 6)
+    run(spark, root, out)
+    assert offsets(spark, out) == list(range(18))
+
+
+def test_a_batch_that_is_replayed_is_what_was_planned(spark: SparkSession, tmp_path: Path) -> None:
+    root, out = tmp_path / "logs", tmp_path / "out"
+    for base_offset in (0, 6, 12):
+        put(root, base_offset)
+    run(spark, root, out)
+    # The driver dies before it notes the batch as done.
+    for commit in (out / "checkpoint" / "commits").iterdir():
+        commit.unlink()
+    for entry in (out / "table" / "_spark_metadata").iterdir():
+        entry.unlink()
+    (root / "orders-0" / segment_name(0)).unlink()
+    with pytest.raises(StreamingQueryException, match="not what was planned: offsets 0 to 5"):
+        run(spark, root, out)
+    put(root, 0)
+    run(spark, root, out)
+    assert offsets(spark, out) == list(range(18))
+
+
+def test_a_topic_that_was_created_again_can_be_begun_anew(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    root, out = tmp_path / "logs", tmp_path / "out"
+    directory = write_partition(root / "orders-0", {0: segment(2)})
+    run(spark, root, out)
+    shutil.rmtree(directory)
+    write_partition(directory, {0: segment(3)}, topic_id=OTHER_ID)
+    with pytest.raises(StreamingQueryException, match="was deleted and created again: topic id"):
+        run(spark, root, out)
+    run(spark, root, out, recreatedTopics="begin_anew")
+    assert offsets(spark, out) == sorted([*range(6), *range(9)])
