@@ -64,16 +64,16 @@ def register(
     context = JudgeContext("records", checked, {}, {}, "topic", profile, kafka_version)
     context.check()
     register_source(spark)
-    validate = run_calls_in_worker("ottla.spark.setup.functions:validator", context)
+    validate = run_calls_in_worker("ottla.spark.setup.functions:validator", context, spark)
     spark.udf.register("ottla_validate", udf(validate, verdict_schema(), useArrow=False))
-    spark.udtf.register("ottla_records", udtf(_records_function()))
+    spark.udtf.register("ottla_records", udtf(_records_function(spark)))
     return NAMES
 
 
-def _records_function() -> type[Any]:
+def _records_function(spark: SparkSession) -> type[Any]:
     """Returns a class that is pickled by value, whose methods run Ottla in the worker."""
-    analyzed = run_calls_in_worker("ottla.spark.setup.functions:analyzer", None)
-    read = run_calls_in_worker("ottla.spark.setup.functions:reader", None)
+    analyzed = run_calls_in_worker("ottla.spark.setup.functions:analyzer", None, spark)
+    read = run_calls_in_worker("ottla.spark.setup.functions:reader", None, spark)
 
     class OttlaRecords:
         @staticmethod

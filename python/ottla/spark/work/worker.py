@@ -274,15 +274,18 @@ def run_rows_in_worker(
     return _run_over(target, payload, spark)
 
 
-def run_calls_in_worker(target: str, payload: object) -> Callable[..., Any]:
+def run_calls_in_worker(
+    target: str, payload: object, spark: SparkSession | None = None
+) -> Callable[..., Any]:
     """Returns a function for single calls that runs a function of Ottla in the worker.
 
     Args:
         target: ``"module:function"``. The function takes the payload and returns the function that
             is called; a worker loads it once.
         payload: any object that can be pickled.
+        spark: the session of the calls, if known.
     """
-    load = _load(target, payload)
+    load = _load(target, payload, spark)
     loaded: list[Callable[..., Any]] = []
 
     def call(*arguments: Any, **named: Any) -> Any:
