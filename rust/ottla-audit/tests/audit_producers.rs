@@ -312,7 +312,7 @@ fn summarise(log: &[Stored], said: &mut Vec<Said>) -> Part {
     part
 }
 
-fn merge(mut left: Part, right: Part, said: &mut Vec<Said>) -> Part {
+fn merge(mut left: Part, right: &Part, said: &mut Vec<Said>) -> Part {
     let shift = left.holes + (right.first - left.next).max(0);
     left.producers.append(&right.producers, shift, 1, &mut |id, verdict| {
         say(said, id, &verdict);
@@ -334,7 +334,7 @@ fn merged(log: &[Stored], cuts: &[usize], order: &[usize]) -> (Vec<Said>, Vec<Le
         let place = order.next().copied().unwrap_or(0) % (parts.len() - 1);
         let right = parts.remove(place + 1);
         let left = parts.remove(place);
-        parts.insert(place, merge(left, right, &mut said));
+        parts.insert(place, merge(left, &right, &mut said));
     }
     let Some(whole) = parts.pop() else { return (said, Vec::new()) };
     let states: Vec<ProducerState> =
@@ -591,7 +591,7 @@ fn an_open_transaction_has_its_newest_timestamp_from_either_side_of_a_cut() {
             let batch = transactional(0, offset as i32, offset as i32, offset);
             summarise(&[Stored { timestamp, ..batch }], &mut Vec::new())
         });
-        let whole = merge(left, right, &mut Vec::new());
+        let whole = merge(left, &right, &mut Vec::new());
         let states = whole.producers.finish(0, &mut |_, _| {});
         let open = states[0].open_transaction.as_deref().expect("no marker ends it");
         assert_eq!((open.first_timestamp, open.last_timestamp), (timestamps[0], newest));

@@ -431,6 +431,7 @@ fn read_whole(place: &Place) -> io::Result<Vec<u8>> {
     orphans=vec![], snapshots=vec![], transaction_indexes=vec![]
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
+#[expect(clippy::needless_pass_by_value, reason = "a list of Python arrives as a vector")]
 pub(crate) fn merge_partition(
     py: Python<'_>,
     scans: Vec<(u32, Py<SegmentScan>)>,
