@@ -15,6 +15,7 @@ from ottla.audit.plan.plan import plan_audit
 from ottla.audit.result.columns import TABLES
 from ottla.errors import SparkError
 from ottla.spark.audit import audit, runner
+from ottla.spark.work import items
 from support.frames import arrow_of
 from support.logs import segment_name, write_log_directory
 from support.random_logs import write_random_log
@@ -210,7 +211,7 @@ def test_bins_are_shipped_in_parts(
     spark: Any, demo: Path, monkeypatch: pytest.MonkeyPatch, driver_logs: int
 ) -> None:
     monkeypatch.setattr(audit, "BIN_SIZE", replace(audit.BIN_SIZE, min_bytes=4_096))
-    monkeypatch.setattr(runner, "PART_BINS", 2)
+    monkeypatch.setattr(items, "PART_BYTES", 64)
     monkeypatch.setattr(runner, "DRIVER_LOGS", driver_logs)
     assert_equal(ottla.spark.audit(spark, demo), ottla.audit(demo))
 
