@@ -96,6 +96,7 @@ __all__ = [
     "parse_offset_checkpoint",
     "parse_partition_metadata",
     "parse_partition_name",
+    "partition_transactions",
     "partitions_without_directory",
     "predict_recovery",
     "predict_starts",
@@ -388,7 +389,7 @@ def predict_starts(
     progress: Callable[[int], bool] | None = None,
 ) -> list[Start]: ...
 def segment_columns(
-    table: Literal["place", "batches", "records"],
+    table: Literal["place", "batches", "records", "source", "kafka"],
 ) -> list[tuple[str, Any, str]]: ...
 def follow_batches(
     place: _Place,
@@ -431,7 +432,15 @@ def segment_table(
     min_timestamp: int | None = None,
     max_timestamp: int | None = None,
     batch_bytes: int = ...,
+    impossible_timestamps: str = ...,
+    place_in_log: tuple[int | None, int | None, bool] | None = None,
+    expected: int | None = None,
+    without_controls: bool = False,
+    aborted: Sequence[tuple[int, int, int]] = ...,
 ) -> SegmentTable: ...
+def partition_transactions(
+    segments: Sequence[tuple[_Place, int | None]], *, position: int = 0
+) -> tuple[list[tuple[int, int, int]], tuple[int, int] | None]: ...
 def segment_stream(table: str, batches: Iterable[TableBatch]) -> SegmentStream: ...
 def table_stream(
     names: Sequence[str], types: Sequence[str], columns: Sequence[list[Any]]
@@ -443,6 +452,11 @@ class SegmentTable:
     def __next__(self) -> TableBatch: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def take_damage(self) -> list[dict[str, Any]]: ...
+    @property
+    def last_position(self) -> int | None: ...
+    @property
+    def next_offset(self) -> int | None: ...
 
 @final
 class TableBatch:

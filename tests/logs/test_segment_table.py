@@ -428,7 +428,7 @@ def test_what_cannot_be_read_is_raised_and_ends_the_rows(log: Path) -> None:
 
 def test_wrong_arguments_are_named(log: Path) -> None:
     log.write_bytes(b"")
-    with pytest.raises(ValueError, match="'batches' or 'records', not 'files'"):
+    with pytest.raises(ValueError, match="'source_json' or 'kafka', not 'files'"):
         segment_table(bytes(log), "files")
     with pytest.raises(ValueError, match="no column 'magic', only file, topic"):
         segment_table(bytes(log), "records", columns=["magic"])

@@ -5,6 +5,9 @@ from typing import Any
 import pyarrow as pa
 
 TYPES = {
+    "array<struct<key:string,value:binary>>": pa.list_(
+        pa.struct([("key", pa.string()), ("value", pa.binary())])
+    ),
     "bigint": pa.int64(),
     "binary": pa.binary(),
     "boolean": pa.bool_(),
@@ -18,4 +21,4 @@ def arrow_of(frame: Any) -> pa.Table:
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     schema = pa.schema([(name, TYPES[kind]) for name, kind in frame.dtypes])
-    return pa.Table.from_pylist([row.asDict() for row in frame.collect()], schema)
+    return pa.Table.from_pylist([row.asDict(recursive=True) for row in frame.collect()], schema)

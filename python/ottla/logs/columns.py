@@ -10,8 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 from ottla import _engine
 
-ColumnType = Literal["string", "int64", "int32", "bool", "binary", "list"]
-"""`list` is a list in dictionaries and JSON, and JSON text in Arrow."""
+ColumnType = Literal[
+    "string", "int64", "int32", "bool", "binary", "list", "headers", "timestamp", "damage"
+]
+"""`list` is a list in dictionaries and JSON, and JSON text in Arrow. The last three are columns of
+Spark's data source alone: a list of structs of key and value, microseconds, and a struct."""
 
 Row: TypeAlias = tuple[Any, ...]
 """Values in the order of the columns."""
@@ -26,7 +29,9 @@ class Column:
     doc: str
 
 
-def _columns_of(table: Literal["place", "batches", "records"]) -> tuple[Column, ...]:
+def _columns_of(
+    table: Literal["place", "batches", "records", "source", "kafka"],
+) -> tuple[Column, ...]:
     return tuple(Column(*column) for column in _engine.segment_columns(table))
 
 
@@ -38,3 +43,9 @@ BATCH_COLUMNS = _columns_of("batches")
 
 RECORD_COLUMNS = _columns_of("records")
 """Columns of the records of a file."""
+
+TRAIT_COLUMNS = _columns_of("source")
+"""Columns of records in Spark's data source that say what their batch says."""
+
+KAFKA_COLUMNS = _columns_of("kafka")
+"""Columns of Spark's Kafka source."""

@@ -137,7 +137,7 @@ def read_partition(
     names = [inventory.display(segment.path) for segment in segments]
 
     def report(row: Mapping[str, Any]) -> None:
-        damage = _with_witnesses(_damage(row, names), partition, files)
+        damage = _with_witnesses(damage_of(row, names), partition, files)
         if on_damage is not None:
             on_damage(damage)
         else:
@@ -146,7 +146,7 @@ def read_partition(
     return _engine.PartitionRecords(
         [(files.place(file.path, file.size), file.base_offset) for file in segments],
         isolation=isolation,
-        start_offset=max(from_offset or 0, _log_start_offset(partition, files)),
+        start_offset=max(from_offset or 0, log_start_offset_of(partition, files)),
         end_offset=MAX_OFFSET if to_offset is None else to_offset,
         stopped_cleanly=partition.stopped_cleanly,
         on_damage=report,
@@ -161,7 +161,8 @@ def _check_range(isolation: str, from_offset: int | None, to_offset: int | None)
             raise ValueError(f"{name} is {offset}, not an offset from 0 to {MAX_OFFSET}")
 
 
-def _damage(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
+def damage_of(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
+    """Returns damage as the engine reports it, in files of these names."""
     return Damage(
         file=names[row["segment"]],
         position=row["position"],
@@ -249,10 +250,15 @@ def log_start_offset(directory: Source, storage_options: Mapping[str, str] | Non
     """
     files = files_within([directory], storage_options)
     inventory = take_inventory([directory], files=files)
-    return _log_start_offset(_segments(directory, inventory.partitions, files)[0], files)
+    return log_start_offset_of(_segments(directory, inventory.partitions, files)[0], files)
 
 
-def _log_start_offset(partition: Partition, files: Files) -> int:
+def log_start_offset_of(partition: Partition, files: Files) -> int:
+    """Returns the first offset that consumers get, by the checkpoint above a partition; 0 without.
+
+    Raises:
+        OSError: the checkpoint cannot be read.
+    """
     if partition.topic is None or not partition.is_whole or partition.state != "live":
         return 0
     above = os.path.dirname(partition.directory)

@@ -27,6 +27,9 @@ segment_cuts = _engine.segment_cuts
 lawful_hole = _engine.lawful_hole
 """What explains that a log has no batch of some offsets, in words; None where nothing does."""
 
+partition_transactions = _engine.partition_transactions
+"""Aborted transactions of segments, and the open one that comes first."""
+
 # Rows read from a file at a time. Records include their values, which may be large.
 BATCHES_AT_ONCE = 16_384
 RECORDS_AT_ONCE = 1_024

@@ -5,7 +5,7 @@ are local, ``s3://bucket/logs`` is in a store. Code that reads files takes a `Fi
 """
 
 from ottla.storage.anywhere import ANYWHERE, AnyFiles, again, files_of, files_within
-from ottla.storage.files import Entry, Files, LocalFiles, LocalPlace, Place, reason_of
+from ottla.storage.files import Entry, Files, HeldPlace, LocalFiles, LocalPlace, Place, reason_of
 from ottla.storage.paths import Source, common_path, full_path, join, store_of
 from ottla.storage.secrets import StorageOptions, sending_secrets
 
@@ -14,6 +14,7 @@ __all__ = [
     "AnyFiles",
     "Entry",
     "Files",
+    "HeldPlace",
     "LocalFiles",
     "LocalPlace",
     "Place",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from io import DEFAULT_BUFFER_SIZE
+from io import DEFAULT_BUFFER_SIZE, BytesIO
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ottla.storage.paths import join
@@ -75,6 +75,44 @@ class LocalPlace(bytes):
     def open(self, buffer_bytes: int = DEFAULT_BUFFER_SIZE) -> BinaryIO:
         """See `Place`."""
         return open(self, "rb", buffer_bytes, opener=_open_at_once)
+
+
+class HeldPlace:
+    """A small file as it was read."""
+
+    is_local = False
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+        """Size in bytes."""
+
+    @classmethod
+    def of(cls, place: Place) -> HeldPlace:
+        """Reads a file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        data = bytearray()
+        while len(data) < place.size:
+            more = place.read_at(len(data), place.size - len(data))
+            if not more:
+                break
+            data += more
+        return cls(bytes(data))
+
+    def read_at(self, position: int, size: int) -> memoryview:
+        """See `Place`."""
+        return memoryview(self._data)[position : position + size]
+
+    def expect(self, start: int, stop: int) -> None:
+        """See `Place`. All of it is here."""
+
+    def open(self, buffer_bytes: int = DEFAULT_BUFFER_SIZE) -> BinaryIO:
+        """See `Place`."""
+        del buffer_bytes
+        return BytesIO(self._data)
 
 
 # Most small files fit, and take a single read.

@@ -4,7 +4,9 @@
 mod logs;
 
 use logs::{Log, Random, TIME};
-use ottla_audit::rows::{BatchReader, Piece, RecordParts, RecordReader, RowBounds, RowRange};
+use ottla_audit::rows::{
+    BatchReader, Piece, RecordParts, RecordReader, RecordRules, RowBounds, RowRange,
+};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::{self, Payload, RecordCursor};
 use ottla_format::batches::Batches;
@@ -95,7 +97,8 @@ fn plain(data: &[u8]) -> Vec<Row> {
 }
 
 fn read(data: &[u8], piece_bytes: usize) -> Vec<Row> {
-    let mut reader = RecordReader::new(range(piece_bytes), ALL, Limits::default());
+    let mut reader =
+        RecordReader::new(range(piece_bytes), ALL, RecordRules::default(), Limits::default());
     let mut rows = vec![];
     loop {
         let piece = match reader.next(&data).expect("memory is readable") {
@@ -162,7 +165,8 @@ fn a_batch_that_inflates_to_many_rows_takes_no_more_memory_than_it_and_a_piece()
     drop(codecs);
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
-    let mut reader = RecordReader::new(range(PIECE), ALL, Limits::default());
+    let mut reader =
+        RecordReader::new(range(PIECE), ALL, RecordRules::default(), Limits::default());
     let mut rows = 0;
     while let Piece::Rows(piece) = reader.next(&&batch[..]).expect("memory is readable") {
         rows += piece.offsets.len();

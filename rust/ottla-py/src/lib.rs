@@ -22,6 +22,7 @@ mod errors;
 mod findings;
 mod framing;
 mod header_json;
+mod header_structs;
 mod internal_topics;
 mod kernels;
 mod leader;
@@ -37,6 +38,8 @@ mod reading;
 mod records;
 mod recovery;
 mod request_options;
+mod row_arrays;
+mod row_columns;
 mod rows;
 mod scanners;
 mod segment;
@@ -105,7 +108,7 @@ mod _engine {
     #[pymodule_export]
     use crate::readable_offsets::count_readable_offsets;
     #[pymodule_export]
-    use crate::reading::PartitionRecords;
+    use crate::reading::{PartitionRecords, partition_transactions};
 
     #[pymodule_export]
     use crate::records::{Record, RecordIterator};

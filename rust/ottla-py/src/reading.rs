@@ -237,17 +237,79 @@ impl Reading {
     }
 
     fn report(&self, py: Python<'_>, damage: &Damage) -> PyResult<()> {
-        let row = PyDict::new(py);
-        row.set_item("segment", damage.segment)?;
-        row.set_item("position", damage.position)?;
-        row.set_item("size", damage.size)?;
-        row.set_item("first_offset", damage.first_offset)?;
-        row.set_item("last_offset", damage.last_offset)?;
-        row.set_item("next_good_offset", damage.next_good_offset)?;
-        row.set_item("severity", damage.severity.name())?;
-        row.set_item("message", &damage.message)?;
-        self.on_damage.call1(py, (row,)).map(drop)
+        self.on_damage.call1(py, (damage_dict(py, damage)?,)).map(drop)
     }
+}
+
+/// Returns what was passed over as a dictionary.
+pub(crate) fn damage_dict<'py>(py: Python<'py>, damage: &Damage) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("segment", damage.segment)?;
+    row.set_item("position", damage.position)?;
+    row.set_item("size", damage.size)?;
+    row.set_item("first_offset", damage.first_offset)?;
+    row.set_item("last_offset", damage.last_offset)?;
+    row.set_item("next_good_offset", damage.next_good_offset)?;
+    row.set_item("severity", damage.severity.name())?;
+    row.set_item("message", &damage.message)?;
+    Ok(row)
+}
+
+/// Producer id, first offset and offset of the marker of a transaction.
+type AbortedSpan = (i64, i64, i64);
+
+/// Aborted transactions, and the last stable offset and producer id of the first open one.
+type Transactions = (Vec<AbortedSpan>, Option<(i64, i64)>);
+
+/// Which transactions of a partition were aborted, and which open one comes first.
+///
+/// The markers in the log decide (KIP-98), as for :class:`PartitionRecords`. Every batch is read, but
+/// none inflated.
+///
+/// Args:
+///     segments: path and base offset of each segment, in order; see :class:`PartitionRecords`.
+///     position: where a batch of the first segment begins; what comes before is not looked at.
+///
+/// Returns:
+///     Producer id, first offset and offset of the marker of each aborted transaction, in the order
+///     of the markers; and the last stable offset and its producer id, ``None`` where no transaction
+///     is open.
+///
+/// Raises:
+///     OSError: a file cannot be read.
+#[pyfunction]
+#[pyo3(signature = (segments, *, position=0))]
+pub(crate) fn partition_transactions(
+    py: Python<'_>,
+    segments: Vec<(Place, Option<i64>)>,
+    position: u64,
+) -> PyResult<Transactions> {
+    let (places, bases): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
+    let options = ReadOptions {
+        isolation: Isolation::ReadCommitted,
+        start_offset: 0,
+        end_offset: i64::MAX,
+        stopped_cleanly: false,
+    };
+    let mut reader = PartitionReader::new(bases, options).from_position(position);
+    let mut opened: Option<(usize, Opened)> = None;
+    while let Some(segment) = reader.segment() {
+        if let Some((aborted, first_open)) = reader.transactions() {
+            return Ok((aborted.list(), first_open));
+        }
+        let place = places.get(segment).ok_or_else(|| PyValueError::new_err(segment))?;
+        let file = match opened.take() {
+            Some((number, file)) if number == segment => file,
+            _ => place.open_detached(py)?,
+        };
+        let step =
+            detached(py, || with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)))?;
+        if let ReadStep::Busy = step.map_err(|error| place.error(py, &error))? {
+            py.check_signals()?;
+        }
+        opened = Some((segment, file));
+    }
+    Ok(reader.transactions().map_or((Vec::new(), None), |(aborted, open)| (aborted.list(), open)))
 }
 
 impl BatchReading {

@@ -7,7 +7,8 @@ use crate::scanners::with_scanner;
 use ottla_audit::SegmentContext;
 use ottla_audit::rows::BatchRow;
 use ottla_audit::rows::columns::{
-    BATCH_COLUMNS, BatchValue, PLACE_COLUMNS, PlacePart, RECORD_COLUMNS, RecordPart,
+    BATCH_COLUMNS, BatchValue, KAFKA_COLUMNS, KafkaPart, PLACE_COLUMNS, PlacePart, RECORD_COLUMNS,
+    RecordPart, TRAIT_COLUMNS, TraitPart,
 };
 use ottla_format::check::Level;
 use ottla_format::limits::Limits;
@@ -19,7 +20,9 @@ use pyo3::types::{PyBytes, PyTuple};
 /// :func:`segment_batches` and :func:`segment_records` return.
 ///
 /// Args:
-///     table: ``place`` for the columns that name the place of a row, ``batches`` or ``records``.
+///     table: ``place`` for the columns that name the place of a row, ``batches`` or ``records``;
+///         ``source`` for what a table of records in Spark has more, ``kafka`` for the columns of
+///         Spark's Kafka source.
 ///
 /// Raises:
 ///     ValueError: another table.
@@ -44,12 +47,29 @@ pub(crate) fn segment_columns(
         RecordPart::Sequence => "int32",
         RecordPart::Control => "string",
     };
+    let of_trait = |part: TraitPart| match part {
+        TraitPart::TimestampType => "string",
+        TraitPart::ProducerId => "int64",
+        TraitPart::ProducerEpoch => "int32",
+        TraitPart::IsTransactional => "bool",
+    };
+    let of_kafka = |part: KafkaPart| match part {
+        KafkaPart::Key | KafkaPart::Value => "binary",
+        KafkaPart::Topic => "string",
+        KafkaPart::Partition | KafkaPart::TimestampType => "int32",
+        KafkaPart::Offset => "int64",
+        KafkaPart::Timestamp => "timestamp",
+        KafkaPart::Headers => "headers",
+    };
     Ok(match table {
         "place" => PLACE_COLUMNS.iter().map(|c| (c.name, of_place(c.value), c.doc)).collect(),
         "batches" => BATCH_COLUMNS.iter().map(|c| (c.name, of_batch(c.value), c.doc)).collect(),
         "records" => RECORD_COLUMNS.iter().map(|c| (c.name, of_record(c.value), c.doc)).collect(),
+        "source" => TRAIT_COLUMNS.iter().map(|c| (c.name, of_trait(c.value), c.doc)).collect(),
+        "kafka" => KAFKA_COLUMNS.iter().map(|c| (c.name, of_kafka(c.value), c.doc)).collect(),
         _ => {
-            let message = format!("table is 'place', 'batches' or 'records', not '{table}'");
+            let names = "'place', 'batches', 'records', 'source' or 'kafka'";
+            let message = format!("table is {names}, not '{table}'");
             return Err(pyo3::exceptions::PyValueError::new_err(message));
         }
     })

@@ -2,242 +2,25 @@
 //! for any row.
 
 use crate::calls::detached;
-use crate::header_json::header_texts;
 use crate::place::{Opened, Place};
+use crate::reading::damage_dict;
+use crate::row_arrays::{Constants, Impossible, batches, records};
+use crate::row_columns::{Prefix, Selection, Table};
 use arrow_array::ffi::{FFI_ArrowSchema, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch,
-    RecordBatchOptions, RecordBatchReader, StringArray, StructArray,
-};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use ottla_audit::rows::columns::{
-    BATCH_COLUMNS, BatchValue, PLACE_COLUMNS, PlacePart, RECORD_COLUMNS, RecordPart,
-};
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use ottla_audit::SegmentContext;
 use ottla_audit::rows::{
-    BatchReader, BatchRow, MAX_PIECE_BYTES, Piece, RecordParts, RecordReader, RecordRows,
-    RowBounds, RowRange,
+    AbortedTransactions, BatchReader, MAX_PIECE_BYTES, Piece, RecordReader, RecordRules, RowBounds,
+    RowRange,
 };
 use ottla_format::limits::Limits;
-use ottla_kernels::copies::BinaryValues;
-use ottla_kernels::views::Nulls;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyIterator};
+use pyo3::types::{PyCapsule, PyDict, PyIterator};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Bytes of the text of a record without headers.
-const NO_HEADERS: &str = "[]";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Table {
-    Batches,
-    Records,
-}
-
-/// Where the values of a column come from.
-#[derive(Clone, Copy, Debug)]
-enum ColumnSource {
-    Place(PlacePart),
-    Batch(BatchValue),
-    Record(RecordPart),
-}
-
-impl ColumnSource {
-    fn data_type(self) -> DataType {
-        match self {
-            Self::Batch(BatchValue::Int64(_))
-            | Self::Record(
-                RecordPart::BatchPosition | RecordPart::Offset | RecordPart::Timestamp,
-            ) => DataType::Int64,
-            Self::Place(PlacePart::Partition)
-            | Self::Batch(BatchValue::Int32(_))
-            | Self::Record(RecordPart::Sequence) => DataType::Int32,
-            Self::Batch(BatchValue::Boolean(_)) => DataType::Boolean,
-            Self::Record(RecordPart::Key | RecordPart::Value) => DataType::Binary,
-            Self::Place(PlacePart::File | PlacePart::Topic)
-            | Self::Batch(BatchValue::Text(_))
-            | Self::Record(RecordPart::Headers | RecordPart::Control) => DataType::Utf8,
-        }
-    }
-
-    /// Bytes that a row takes of the column, without what keys, values and headers hold.
-    fn row_bytes(self, prefix: &Prefix) -> usize {
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let fixed = match self.data_type() {
-            DataType::Int64 => 8,
-            DataType::Boolean => 1,
-            _ => 4,
-        };
-        let content = match self {
-            Self::Place(PlacePart::File) => text(&prefix.0),
-            Self::Place(PlacePart::Topic) => text(&prefix.1),
-            Self::Batch(BatchValue::Text(_)) => MAX_NAME_BYTES,
-            Self::Record(RecordPart::Headers) => NO_HEADERS.len(),
-            _ => 0,
-        };
-        content.saturating_add(fixed)
-    }
-}
-
-/// Bytes of the longest name of a codec or timestamp type, about.
-const MAX_NAME_BYTES: usize = 12;
-
-/// Values of ``file``, ``topic`` and ``partition``.
-type Prefix = (Option<String>, Option<String>, Option<i32>);
-
-impl Table {
-    fn from_name(name: &str) -> PyResult<Self> {
-        match name {
-            "batches" => Ok(Self::Batches),
-            "records" => Ok(Self::Records),
-            _ => {
-                Err(PyValueError::new_err(format!("table is 'batches' or 'records', not '{name}'")))
-            }
-        }
-    }
-
-    fn columns(self) -> Vec<(&'static str, ColumnSource)> {
-        let place = PLACE_COLUMNS.iter().map(|c| (c.name, ColumnSource::Place(c.value)));
-        match self {
-            Self::Batches => {
-                let rest = BATCH_COLUMNS.iter().map(|c| (c.name, ColumnSource::Batch(c.value)));
-                place.chain(rest).collect()
-            }
-            Self::Records => {
-                let rest = RECORD_COLUMNS.iter().map(|c| (c.name, ColumnSource::Record(c.value)));
-                place.chain(rest).collect()
-            }
-        }
-    }
-
-    /// Returns the columns asked for, in the order asked for; all where nothing is asked for.
-    fn select(self, wanted: Option<&[String]>) -> PyResult<Selection> {
-        let all = self.columns();
-        let Some(wanted) = wanted else { return Ok(Selection::new(all)) };
-        let chosen = wanted.iter().enumerate().map(|(index, name)| {
-            if wanted.iter().take(index).any(|other| other == name) {
-                return Err(PyValueError::new_err(format!("column '{name}' is asked for twice")));
-            }
-            all.iter().find(|(known, _)| known == name).copied().ok_or_else(|| {
-                let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
-                let names = names.join(", ");
-                PyValueError::new_err(format!("there is no column '{name}', only {names}"))
-            })
-        });
-        Ok(Selection::new(chosen.collect::<PyResult<_>>()?))
-    }
-}
-
-/// The columns of a table that are asked for.
-struct Selection {
-    schema: SchemaRef,
-    sources: Vec<ColumnSource>,
-}
-
-impl Selection {
-    fn new(columns: Vec<(&'static str, ColumnSource)>) -> Self {
-        let field =
-            |(name, source): &(&str, ColumnSource)| Field::new(*name, source.data_type(), true);
-        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-        Self { schema, sources: columns.into_iter().map(|(_, source)| source).collect() }
-    }
-
-    fn has(&self, part: RecordPart) -> bool {
-        self.sources.iter().any(|s| matches!(s, ColumnSource::Record(has) if *has == part))
-    }
-
-    fn batch_of(
-        &self,
-        rows: usize,
-        column: impl FnMut(ColumnSource) -> Result<ArrayRef, ArrowError>,
-    ) -> Result<RecordBatch, ArrowError> {
-        let columns = self.sources.iter().copied().map(column).collect::<Result<Vec<_>, _>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-    }
-}
-
-/// The same value in every row, made once for as many rows as were ever needed.
-struct Repeated<T> {
-    value: Option<T>,
-    array: ArrayRef,
-}
-
-impl<T> Repeated<T> {
-    fn new(value: Option<T>) -> Self {
-        Self { value, array: Arc::new(Int32Array::new_null(0)) }
-    }
-
-    fn rows(
-        &mut self,
-        count: usize,
-        make: impl FnOnce(&T, usize) -> ArrayRef,
-        kind: &DataType,
-    ) -> ArrayRef {
-        if self.array.len() < count || self.array.data_type() != kind {
-            self.array = match &self.value {
-                Some(value) => make(value, count),
-                None => arrow_array::new_null_array(kind, count),
-            };
-        }
-        self.array.slice(0, count)
-    }
-}
-
-impl Repeated<String> {
-    fn text(&mut self, count: usize) -> ArrayRef {
-        let make = |value: &String, count: usize| -> ArrayRef {
-            let ends = OffsetBuffer::from_repeated_length(value.len(), count);
-            let data = Buffer::from_vec(value.as_bytes().repeat(count));
-            // It repeats UTF-8, and its length is that of the repetition.
-            StringArray::try_new(ends, data, None).map_or_else(
-                |_| arrow_array::new_null_array(&DataType::Utf8, count),
-                |array| Arc::new(array) as _,
-            )
-        };
-        self.rows(count, make, &DataType::Utf8)
-    }
-}
-
-impl Repeated<i32> {
-    fn number(&mut self, count: usize) -> ArrayRef {
-        let make =
-            |value: &i32, count| -> ArrayRef { Arc::new(Int32Array::from_value(*value, count)) };
-        self.rows(count, make, &DataType::Int32)
-    }
-}
-
-/// The columns that are the same in every row, or nearly always.
-struct Constants {
-    file: Repeated<String>,
-    topic: Repeated<String>,
-    partition: Repeated<i32>,
-    no_headers: Repeated<String>,
-    no_control: Repeated<String>,
-}
-
-impl Constants {
-    fn of((file, topic, partition): Prefix) -> Self {
-        Self {
-            file: Repeated::new(file),
-            topic: Repeated::new(topic),
-            partition: Repeated::new(partition),
-            no_headers: Repeated::new(Some(NO_HEADERS.to_owned())),
-            no_control: Repeated::new(None),
-        }
-    }
-
-    fn place(&mut self, part: PlacePart, count: usize) -> ArrayRef {
-        match part {
-            PlacePart::File => self.file.text(count),
-            PlacePart::Topic => self.topic.text(count),
-            PlacePart::Partition => self.partition.number(count),
-        }
-    }
-}
 
 enum Reader {
     Batches(Box<BatchReader>),
@@ -248,6 +31,9 @@ struct State {
     opened: Option<Opened>,
     reader: Reader,
     constants: Constants,
+    impossible: Impossible,
+    /// Where the batch of the last record of the last piece is.
+    last_position: Option<i64>,
 }
 
 /// The rows of a segment, read while they are iterated over.
@@ -274,7 +60,8 @@ struct Shared {
 /// Args:
 ///     place: path of the file, as the operating system has it, or an object with ``size`` and
 ///         ``read_at(position, size)``.
-///     table: ``batches`` or ``records``.
+///     table: ``batches`` or ``records``; ``source`` for records with headers as structs and with
+///         what their batches say; ``kafka`` for records as Spark's Kafka source has them.
 ///     columns: names of the columns, in the order wanted; all where left out. What is not asked for
 ///         is not made.
 ///     prefix: values of ``file``, ``topic`` and ``partition``.
@@ -286,14 +73,26 @@ struct Shared {
 ///         ``last_offset >= min_offset``, ``base_offset <= max_offset`` and
 ///         ``max_timestamp >= min_timestamp``; ``max_timestamp`` leaves none of them out.
 ///     batch_bytes: bytes of a record batch, about; at most 64 MiB.
+///     impossible_timestamps: what becomes of timestamps that microseconds in 64 bits cannot hold, in
+///         the table ``kafka``: ``error``, ``null`` or ``clamp``.
+///     place_in_log: base offset of the segment, that of the next one (``None`` for the last), and
+///         whether the broker stopped cleanly. With it, records out of their place are left out, as
+///         :class:`PartitionRecords` leaves them out.
+///     expected: the offset behind the records before ``start``, if that is known.
+///     without_controls: leave control records out.
+///     aborted: producer id, first offset and offset of the marker of transactions to leave out, as
+///         :func:`partition_transactions` returns them.
 ///
 /// Raises:
 ///     OSError: the file cannot be opened, or while iterating read.
-///     ValueError: a table or column that does not exist, or ``batch_bytes`` out of range.
+///     ValueError: a table or column that does not exist, or ``batch_bytes`` out of range; while
+///         iterating, an impossible timestamp.
 #[pyfunction]
 #[pyo3(signature = (
     place, table, *, columns=None, prefix=(None, None, None), start=0, stop=None, min_offset=None,
-    max_offset=None, min_timestamp=None, max_timestamp=None, batch_bytes=1 << 20
+    max_offset=None, min_timestamp=None, max_timestamp=None, batch_bytes=1 << 20,
+    impossible_timestamps="error", place_in_log=None, expected=None, without_controls=false,
+    aborted=vec![]
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
@@ -310,8 +109,14 @@ pub(crate) fn segment_table(
     min_timestamp: Option<i64>,
     max_timestamp: Option<i64>,
     batch_bytes: usize,
+    impossible_timestamps: &str,
+    place_in_log: Option<PlaceInLog>,
+    expected: Option<i64>,
+    without_controls: bool,
+    aborted: Vec<(i64, i64, i64)>,
 ) -> PyResult<SegmentTable> {
     tidy(py);
+    let impossible = Impossible::from_name(impossible_timestamps)?;
     let table = Table::from_name(table)?;
     let selection = table.select(columns.as_deref())?;
     if !(1..=MAX_PIECE_BYTES).contains(&batch_bytes) {
@@ -333,18 +138,47 @@ pub(crate) fn segment_table(
     };
     let reader = match table {
         Table::Batches => Reader::Batches(Box::new(BatchReader::new(range, Limits::default()))),
-        Table::Records => {
-            let parts = RecordParts {
-                keys: selection.has(RecordPart::Key),
-                values: selection.has(RecordPart::Value),
-                headers: selection.has(RecordPart::Headers),
+        Table::Records | Table::Source { .. } | Table::Kafka => {
+            let parts = selection.parts();
+            let rules = RecordRules {
+                place: place_in_log.map(context_of),
+                expected,
+                without_controls,
+                aborted: aborted_of(aborted),
             };
-            Reader::Records(Box::new(RecordReader::new(range, parts, Limits::default())))
+            Reader::Records(Box::new(RecordReader::new(range, parts, rules, Limits::default())))
         }
     };
-    let constants = Constants::of(prefix);
-    let state = Mutex::new(State { opened: Some(opened), reader, constants });
+    let state = Mutex::new(State {
+        opened: Some(opened),
+        reader,
+        constants: Constants::new(prefix),
+        impossible,
+        last_position: None,
+    });
     Ok(SegmentTable { shared: Arc::new(Shared { place, selection, state }) })
+}
+
+/// Base offset of a segment, that of the next one, and whether the broker stopped cleanly.
+type PlaceInLog = (Option<i64>, Option<i64>, bool);
+
+fn context_of((base_offset, next_base_offset, stopped_cleanly): PlaceInLog) -> SegmentContext {
+    SegmentContext {
+        base_offset,
+        next_base_offset,
+        is_active: next_base_offset.is_none(),
+        stopped_cleanly,
+        now_ms: i64::MAX,
+        ..SegmentContext::default()
+    }
+}
+
+fn aborted_of(transactions: Vec<(i64, i64, i64)>) -> AbortedTransactions {
+    let mut aborted = AbortedTransactions::default();
+    for (producer_id, first_offset, last_offset) in transactions {
+        aborted.add(producer_id, first_offset, last_offset);
+    }
+    aborted
 }
 
 /// What reading one more piece came to.
@@ -362,17 +196,23 @@ impl Shared {
             let message = "the table is in use by another thread".to_owned();
             return Err(Fault::Arrow(ArrowError::InvalidArgumentError(message)));
         };
-        let State { opened, reader, constants } = &mut *state;
+        let State { opened, reader, constants, impossible, last_position } = &mut *state;
         loop {
             let Some(source) = opened.as_ref() else { return Ok(None) };
             let piece = match reader {
                 Reader::Batches(reader) => reader.next(source).map(|piece| match piece {
-                    Piece::Rows(rows) => Piece::Rows(batches(&rows, &self.selection, constants)),
+                    Piece::Rows(rows) => {
+                        *last_position = rows.last().map(|row| row.info.position as i64);
+                        Piece::Rows(batches(&rows, &self.selection, constants))
+                    }
                     Piece::Busy => Piece::Busy,
                     Piece::End => Piece::End,
                 }),
                 Reader::Records(reader) => reader.next(source).map(|piece| match piece {
-                    Piece::Rows(rows) => Piece::Rows(records(rows, &self.selection, constants)),
+                    Piece::Rows(rows) => {
+                        *last_position = rows.batch_positions.last().copied();
+                        Piece::Rows(records(rows, &self.selection, constants, *impossible))
+                    }
                     Piece::Busy => Piece::Busy,
                     Piece::End => Piece::End,
                 }),
@@ -404,11 +244,44 @@ impl SegmentTable {
                 Ok(batch) => return Ok(batch.map(|batch| TableBatch { batch })),
                 Err(Fault::Busy) => py.check_signals()?,
                 Err(Fault::Io(error)) => return Err(self.shared.place.error(py, &error)),
+                Err(Fault::Arrow(ArrowError::CastError(why))) => {
+                    return Err(PyValueError::new_err(why));
+                }
                 Err(Fault::Arrow(error)) => {
                     return Err(PyRuntimeError::new_err(error.to_string()));
                 }
             }
         }
+    }
+
+    /// What was passed over since the last call, as dictionaries; see :class:`PartitionRecords`.
+    /// Only of records; all of it after the last of them.
+    fn take_damage<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let damages = match self.shared.state.try_lock() {
+            Ok(mut state) => match &mut state.reader {
+                Reader::Records(reader) => reader.take_damage(),
+                Reader::Batches(_) => Vec::new(),
+            },
+            Err(_) => Vec::new(),
+        };
+        damages.iter().map(|damage| damage_dict(py, damage)).collect()
+    }
+
+    /// The offset behind the last record in its place; ``None`` before the first, and without
+    /// ``place_in_log``.
+    #[getter]
+    fn next_offset(&self) -> Option<i64> {
+        let state = self.shared.state.try_lock().ok()?;
+        match &state.reader {
+            Reader::Records(reader) => reader.next_offset(),
+            Reader::Batches(_) => None,
+        }
+    }
+
+    /// Position of the batch of the last row that was returned; ``None`` before the first.
+    #[getter]
+    fn last_position(&self) -> Option<i64> {
+        self.shared.state.try_lock().ok().and_then(|state| state.last_position)
     }
 
     /// The schema (Arrow PyCapsule interface).
@@ -610,87 +483,4 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, 
 
 fn value_error(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-/// The columns of records that depend on no file.
-pub(crate) fn record_columns(rows: RecordRows) -> Result<RecordBatch, ArrowError> {
-    let columns = RECORD_COLUMNS.iter().map(|c| (c.name, ColumnSource::Record(c.value)));
-    records(rows, &Selection::new(columns.collect()), &mut Constants::of((None, None, None)))
-}
-
-fn records(
-    mut rows: RecordRows,
-    selection: &Selection,
-    constants: &mut Constants,
-) -> Result<RecordBatch, ArrowError> {
-    let count = rows.offsets.len();
-    selection.batch_of(count, |source| {
-        let part = match source {
-            ColumnSource::Place(part) => return Ok(constants.place(part, count)),
-            ColumnSource::Record(part) => part,
-            ColumnSource::Batch(_) => return Err(foreign_column()),
-        };
-        let long = |values: &mut Vec<i64>| -> ArrayRef {
-            Arc::new(Int64Array::from(std::mem::take(values)))
-        };
-        Ok(match part {
-            RecordPart::BatchPosition => long(&mut rows.batch_positions),
-            RecordPart::Offset => long(&mut rows.offsets),
-            RecordPart::Timestamp => long(&mut rows.timestamps),
-            RecordPart::Key => binary(&mut rows.keys)?,
-            RecordPart::Value => binary(&mut rows.values)?,
-            RecordPart::Sequence => Arc::new(Int32Array::from(std::mem::take(&mut rows.sequences))),
-            RecordPart::Headers => match rows.headers.take() {
-                None => constants.no_headers.text(count),
-                Some(headers) => Arc::new(header_texts(&headers)?),
-            },
-            RecordPart::Control => match rows.controls.take() {
-                None => constants.no_control.text(count),
-                Some(controls) => Arc::new(StringArray::from(controls)),
-            },
-        })
-    })
-}
-
-fn binary(values: &mut BinaryValues) -> Result<ArrayRef, ArrowError> {
-    let BinaryValues { ends, data, nulls } = values;
-    let rows = ends.len().saturating_sub(1);
-    let ends = OffsetBuffer::new(ScalarBuffer::from(std::mem::take(ends)));
-    let data = Buffer::from_vec(std::mem::take(data));
-    Ok(Arc::new(BinaryArray::try_new(ends, data, validity(nulls, rows))?))
-}
-
-fn validity(nulls: &mut Nulls, rows: usize) -> Option<NullBuffer> {
-    let bits = Buffer::from_vec(nulls.validity.take()?);
-    Some(NullBuffer::new(BooleanBuffer::new(bits, 0, rows)))
-}
-
-fn batches(
-    rows: &[BatchRow],
-    selection: &Selection,
-    constants: &mut Constants,
-) -> Result<RecordBatch, ArrowError> {
-    let count = rows.len();
-    selection.batch_of(count, |source| {
-        let value = match source {
-            ColumnSource::Place(part) => return Ok(constants.place(part, count)),
-            ColumnSource::Batch(value) => value,
-            ColumnSource::Record(_) => return Err(foreign_column()),
-        };
-        Ok(match value {
-            BatchValue::Int64(value) => Arc::new(rows.iter().map(value).collect::<Int64Array>()),
-            BatchValue::Int32(value) => Arc::new(rows.iter().map(value).collect::<Int32Array>()),
-            BatchValue::Boolean(value) => {
-                Arc::new(rows.iter().map(|row| Some(value(row))).collect::<BooleanArray>())
-            }
-            BatchValue::Text(value) => {
-                Arc::new(rows.iter().map(|row| Some(value(row))).collect::<StringArray>())
-            }
-        })
-    })
-}
-
-/// A table has the columns of its own rows alone: see [`Table::columns`].
-fn foreign_column() -> ArrowError {
-    ArrowError::SchemaError("a column of another table".to_owned())
 }

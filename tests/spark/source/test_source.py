@@ -4,6 +4,7 @@ import json
 import pickle
 import random
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from benches.data import encode_batch
 
 pytest.importorskip("pyspark", minversion="4.0")
 
-from ottla.errors import SparkError
+from ottla.errors import DamageWarning, SparkError
 from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.options import parse_options, schema_of
 from ottla.spark.source.reader import FilteringReader, TableReader
@@ -29,6 +30,8 @@ from pyspark.sql import functions as f
 
 SMALL = str(64 << 10)
 EVERY_TABLE = sorted(TABLES)
+# Of a damaged log, `records` has what consumers get; see test_consumer.py.
+TABLES_OF_DAMAGE = [name for name in EVERY_TABLE if name != "records"]
 
 
 def rows_of(reader: TableReader) -> tuple[list[dict[str, Any]], int]:
@@ -42,8 +45,17 @@ def rows_of(reader: TableReader) -> tuple[list[dict[str, Any]], int]:
     return found, len(partitions)
 
 
+def as_embedded(options: dict[str, str]) -> dict[str, str]:
+    """The options with those under which the table `records` is that of the audit."""
+    if options.get("table", "records") != "records":
+        return options
+    names = ",".join(column.name for column in TABLES["records"])
+    return {"headers": "json", "columns": names, **options}
+
+
 def read(path: Path, **options: str) -> list[dict[str, Any]]:
-    return rows_of(TableReader(parse_options({"path": str(path), **options}), PushedFilters()))[0]
+    request = parse_options(as_embedded({"path": str(path), **options}))
+    return rows_of(TableReader(request, PushedFilters()))[0]
 
 
 def embedded(path: Any, table: str, **arguments: Any) -> list[dict[str, Any]]:
@@ -68,7 +80,7 @@ def damaged_directory(root: Path) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("table", EVERY_TABLE)
+@pytest.mark.parametrize("table", TABLES_OF_DAMAGE)
 @pytest.mark.parametrize("task_bytes", [SMALL, str(1 << 30)])
 def test_every_table_equals_the_embedded_one_however_it_is_cut(
     table: str, task_bytes: str, tmp_path: Path
@@ -93,7 +105,7 @@ def test_level_and_topics_are_those_of_the_audit(demo: Path) -> None:
 def test_several_paths_are_one_table(tmp_path: Path) -> None:
     paths = [str(write_log_directory(tmp_path / name)) for name in ("a", "b")]
     options = {"paths": json.dumps(paths)}
-    reader = TableReader(parse_options(options), PushedFilters())
+    reader = TableReader(parse_options(as_embedded(options)), PushedFilters())
     assert rows_of(reader)[0] == embedded(paths, "records")
 
 
@@ -117,7 +129,7 @@ def large_log(root: Path, *, index: bool = True) -> tuple[Path, int]:
 def test_a_large_segment_is_cut_where_its_index_knows_a_batch(tmp_path: Path) -> None:
     directory, _ = large_log(tmp_path)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    found, tasks = rows_of(TableReader(parse_options(options), PushedFilters()))
+    found, tasks = rows_of(TableReader(parse_options(as_embedded(options)), PushedFilters()))
     assert found == embedded(directory, "records")
     assert tasks >= 6
 
@@ -135,8 +147,13 @@ def test_damage_in_a_segment_that_is_cut_changes_no_row(seed: int, tmp_path: Pat
     if rng.random() < 0.3:
         del data[rng.randrange(size) :]
     path.write_bytes(data)
-    for table in ("records", "batches"):
-        assert read(directory, table=table, partition_bytes=SMALL) == embedded(directory, table)
+    batches_read = read(directory, table="batches", partition_bytes=SMALL)
+    assert batches_read == embedded(directory, "batches")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamageWarning)
+        found = read(directory, partition_bytes=SMALL, on_damage="skip")
+        expected = [(r.offset, r.value) for r in ottla.read_partition(directory)]
+    assert [(row["offset"], row["value"]) for row in found] == expected
 
 
 def test_an_index_that_lies_cuts_nothing(tmp_path: Path) -> None:
@@ -148,7 +165,7 @@ def test_an_index_that_lies_cuts_nothing(tmp_path: Path) -> None:
     )
     (directory / segment_name(0, "index")).write_bytes(entries)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    found, tasks = rows_of(TableReader(parse_options(options), PushedFilters()))
+    found, tasks = rows_of(TableReader(parse_options(as_embedded(options)), PushedFilters()))
     assert found == embedded(directory, "records")
     assert tasks == 1
 
@@ -168,7 +185,7 @@ def test_an_index_that_points_into_a_value_full_of_batches_is_told(tmp_path: Pat
     (directory / segment_name(0, "index")).write_bytes(entries)
     options = {"path": str(directory), "partition_bytes": SMALL}
     with pytest.raises(SparkError, match=r"the offset index points to byte .*, which is inside"):
-        rows_of(TableReader(parse_options(options), PushedFilters()))
+        rows_of(TableReader(parse_options(as_embedded(options)), PushedFilters()))
     assert read(directory) == embedded(directory, "records")
 
 
@@ -270,7 +287,9 @@ def test_objects_of_a_store_are_read_with_its_options(s3: Store, demo: Path) -> 
         **{f"storage.{name}": value for name, value in s3.options.items()},
     }
     for table in ("records", "batches", "files", "metrics", "findings"):
-        reader = TableReader(parse_options({**options, "table": table}), PushedFilters())
+        reader = TableReader(
+            parse_options(as_embedded({**options, "table": table})), PushedFilters()
+        )
         rows = ottla.audit(uri, storage_options=s3.options)
         found, _ = rows_of(reader)
         assert found == getattr(rows, table).to_arrow().to_pylist()
@@ -283,7 +302,7 @@ def test_objects_of_a_store_are_read_with_its_options(s3: Store, demo: Path) -> 
 def pushed(path: Path, table: str, filters: Sequence[Any]) -> tuple[list[dict[str, Any]], int, int]:
     """Rows after the filters given back, tasks, and how many were given back."""
     options = {"path": str(path), "table": table, "partition_bytes": SMALL}
-    reader = FilteringReader(parse_options(options), PushedFilters())
+    reader = FilteringReader(parse_options(as_embedded(options)), PushedFilters())
     left = list(reader.pushFilters(filters))
     rows, tasks = rows_of(reader)
     return [row for row in rows if all(holds(one, row) for one in left)], tasks, len(left)
@@ -386,14 +405,16 @@ def test_filters_on_places_and_offsets_leave_files_out(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("table", ["records", "batches", "files", "findings", "metrics"])
 def test_a_table_in_spark_is_the_embedded_one(table: str, spark: SparkSession, demo: Path) -> None:
-    frame = spark.read.format("ottla").option("table", table).option("partition_bytes", 1 << 20)
+    options = as_embedded({"table": table, "partition_bytes": str(1 << 20)})
+    frame = spark.read.format("ottla").options(**options)
     assert frame.load(str(demo)).toArrow().equals(getattr(ottla.audit(demo), table).to_arrow())
 
 
 @pytest.mark.spark
 def test_it_is_read_wherever_spark_runs(everywhere: SparkSession, demo: Path) -> None:
     for table in ("records", "gaps", "findings"):
-        frame = everywhere.read.format("ottla").option("table", table).load(str(demo))
+        options = as_embedded({"table": table})
+        frame = everywhere.read.format("ottla").options(**options).load(str(demo))
         assert frame.toArrow().to_pylist() == embedded(demo, table)
 
 
@@ -417,7 +438,8 @@ def test_filters_are_pushed_where_the_configuration_allows_it(
     before = spark.conf.get(name, None)
     spark.conf.set(name, str(is_on).lower())
     try:
-        frame = spark.read.format("ottla").option("partition_bytes", 1 << 20).load(str(demo))
+        options = as_embedded({"partition_bytes": str(1 << 20)})
+        frame = spark.read.format("ottla").options(**options).load(str(demo))
         some = frame.where((f.col("topic") == "orders") & (f.col("offset").between(20, 29)))
         rows = [row for row in embedded(demo, "records") if row["topic"] == "orders"]
         assert some.toArrow().to_pylist() == [r for r in rows if 20 <= r["offset"] <= 29]

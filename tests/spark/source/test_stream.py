@@ -17,8 +17,9 @@ pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import DataLossWarning, SparkError
 from ottla.spark.source.growing import list_logs
-from ottla.spark.source.options import parse_options
-from ottla.spark.source.stream import ReadMaxBytes
+from ottla.spark.source.options import parse_options, schema_of
+from ottla.spark.source.stream import ReadMaxBytes, make_stream_reader
+from ottla.spark.source.tables import struct_of
 from pyspark.sql import SparkSession
 from support.streams import COLUMNS, Query
 
@@ -114,6 +115,7 @@ def test_a_batch_whose_bytes_are_not_all_there_yet_waits_though_its_length_is(
     assert query.offsets() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.filterwarnings("ignore::ottla.errors.DamageWarning")
 def test_damage_is_passed_where_it_is_to_be_skipped(tmp_path: Path) -> None:
     data = bytearray(segment(3))
     size = len(data) // 3
@@ -130,6 +132,30 @@ def test_damage_is_passed_where_it_is_to_be_skipped(tmp_path: Path) -> None:
     (directory / segment_name(9)).write_bytes(segment(1, base_offset=9))
     query.trigger()
     assert query.offsets() == [0, 1, 2, 6, 7, 8, 9, 10, 11]
+
+
+@pytest.mark.parametrize(
+    "option", [("isolation_level", "read_committed"), ("on_damage", "quarantine")]
+)
+def test_what_needs_more_than_a_stream_knows_is_refused(
+    option: tuple[str, str], tmp_path: Path
+) -> None:
+    options = {"path": str(tmp_path), option[0]: option[1]}
+    with pytest.raises(SparkError, match=f"{option[0]}={option[1]} is of spark.read: a stream has"):
+        make_stream_reader(options, struct_of(schema_of(options)))
+
+
+def test_a_stream_has_the_columns_of_sparks_kafka_source(tmp_path: Path) -> None:
+    path = tmp_path / "orders-0" / segment_name(0)
+    path.parent.mkdir()
+    path.write_bytes(segment(2))
+    options = {"path": str(tmp_path), "schema": "kafka", "columns": "topic,offset,timestampType"}
+    reader = make_stream_reader(options, struct_of(schema_of(options)))
+    start = reader.initialOffset()
+    tasks = reader.partitions(start, reader.latestOffset(start, None))
+    rows = [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
+    assert [row["offset"] for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert {(row["topic"], row["timestampType"]) for row in rows} == {("orders", 0)}
 
 
 def test_what_a_checkpoint_holds_does_not_grow_with_segments(tmp_path: Path) -> None:

@@ -266,6 +266,7 @@ def test_a_task_reads_what_was_planned_or_fails(tmp_path: Path) -> None:
 
 
 @STEP
+@pytest.mark.filterwarnings("ignore::ottla.errors.DamageWarning")
 def test_damage_in_the_middle_of_the_last_segment_is_told(step: str, tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     put(directory, 0, 2)

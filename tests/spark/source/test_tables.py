@@ -10,11 +10,13 @@ from typing import Any
 import ottla
 import pytest
 from ottla.audit.result.columns import NEVER_NULL, TABLES
+from ottla.logs.columns import TRAIT_COLUMNS
 from support.logs import write_log_directory
 
 pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import SparkError
+from ottla.spark.source.options import parse_options
 from ottla.spark.source.tables import METADATA, options_for, schema_for
 from pyspark.sql.types import LongType, StructField, StructType
 
@@ -41,7 +43,7 @@ def table(spark: Any, name: str, definition: str) -> Iterator[str]:
 def test_a_table_carries_the_options_it_was_created_with_and_no_property() -> None:
     schema = schema_for({**OF_CATALOG, "comment": "all of it", "a.b": "c"})
     assert isinstance(schema, StructType)
-    assert schema.fieldNames() == [column.name for column in TABLES["records"]]
+    assert schema.fieldNames() == [c.name for c in (*TABLES["records"], *TRAIT_COLUMNS)]
     again = StructType.fromJson(json.loads(schema.json()))
     assert options_for({}, again) == {"path": "/logs", "topics": "orders"}
     assert options_for({"columns": "offset"}, again)["columns"] == "offset"
@@ -63,9 +65,18 @@ def test_columns_have_the_comments_of_the_catalogue_and_are_not_null_where_it_sa
 ) -> None:
     schema = schema_for({**OF_CATALOG, "option.table": name})
     assert isinstance(schema, StructType)
-    for field, column in zip(schema.fields, TABLES[name], strict=True):
+    columns = (*TABLES[name], *(TRAIT_COLUMNS if name == "records" else ()))
+    for field, column in zip(schema.fields, columns, strict=True):
         assert field.metadata["comment"] == column.doc
         assert field.nullable == (column.name not in NEVER_NULL.get(name, ()))
+
+
+@pytest.mark.parametrize("option", [("schema", "kafka"), ("on_damage", "quarantine")])
+def test_tables_of_other_rows_promise_no_values(option: tuple[str, str]) -> None:
+    schema = schema_for({**OF_CATALOG, f"option.{option[0]}": option[1]})
+    assert isinstance(schema, StructType)
+    assert all(field.nullable and field.metadata["comment"] for field in schema.fields)
+    assert parse_options(options_for({}, schema), schema).columns == tuple(schema.fieldNames())
 
 
 def test_columns_that_are_never_null_have_a_value_in_every_row(tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ class _Walk:
             raise SparkError(
                 f"{self.segment.file}: damage at position {position}, where offset"
                 f" {self.stretch.next_offset} is expected: {what}{goes_on}; the option"
-                " on_damage=skip or quarantine goes on behind it"
+                " on_damage=skip goes on behind it"
             )
         self.extend(self.segment.size if behind is None else behind.position)
         self.expected = None if behind is None else behind.base_offset

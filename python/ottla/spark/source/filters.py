@@ -26,6 +26,11 @@ class Bounds(NamedTuple):
             value = max(known, value) if name.startswith("min") else min(known, value)
         return self._replace(**{name: value})
 
+    def within(self, min_offset: int | None, max_offset: int | None) -> Bounds:
+        """Returns these bounds with bounds of offsets beside them."""
+        low = self if min_offset is None else self.meet("min_offset", min_offset)
+        return low if max_offset is None else low.meet("max_offset", max_offset)
+
 
 class PushedFilters(NamedTuple):
     """Filters of a query that are known before anything is read."""

@@ -48,10 +48,10 @@ class Choice:
         """Whether nothing was chosen."""
         return not (self.offsets or self.timestamps) and self.timestamp is None
 
-    def names(self, topic: str | None, partition: int | None) -> bool:
-        """Whether it says something about a partition: a choice by partition names all of them."""
-        named = self.offsets or self.timestamps
-        return not named or (topic, partition) in named
+    @property
+    def needs_reading(self) -> bool:
+        """Whether only the records show where that is."""
+        return self.timestamp is not None or bool(self.timestamps)
 
 
 FROM_EARLIEST = Choice("starting_offsets", "earliest")

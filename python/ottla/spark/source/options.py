@@ -11,8 +11,10 @@ from ottla.audit.pipeline import Level
 from ottla.audit.plan.plan import make_plan
 from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
 from ottla.errors import SparkError
+from ottla.logs.columns import KAFKA_COLUMNS, TRAIT_COLUMNS
 from ottla.logs.listing import take_inventory
 from ottla.logs.reading import Isolation
+from ottla.spark.source.damage import DAMAGE_COLUMN, with_damage
 from ottla.spark.source.globs import expand_globs
 from ottla.spark.source.names import MIN_TASK_BYTES, OPTIONS, take_options
 from ottla.spark.source.offsets import (
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from ottla.audit.plan.plan import Plan
-    from ottla.logs.columns import Column
+    from ottla.logs.columns import Column, ColumnType
     from ottla.logs.inventory import Inventory, Partition
     from ottla.spark.source.names import GivenOptions
     from ottla.spark.source.offsets import TopicPartition
@@ -103,8 +105,29 @@ class Request:
     @property
     def column_definitions(self) -> tuple[Column, ...]:
         """The requested columns, in that order."""
-        known = {column.name: column for column in TABLES[self.table]}
+        columns = (*columns_of(self.table, self.layout, self.headers), DAMAGE_COLUMN)
+        known = {column.name: column for column in columns}
         return tuple(known[name] for name in self.columns)
+
+    @property
+    def engine_columns(self) -> list[str]:
+        """The columns that the engine makes; that of damage is not."""
+        name = DAMAGE_COLUMN.name
+        return [column for column in self.columns if column != name]
+
+    @property
+    def is_without_controls(self) -> bool:
+        """Whether control records are left out: consumers do not get them."""
+        return self.layout == "kafka" or self.isolation == "read_committed"
+
+    @property
+    def engine_table(self) -> str:
+        """The engine's name of the table with these columns."""
+        if self.layout == "kafka":
+            return "kafka"
+        if self.table != "records":
+            return self.table
+        return "source" if self.headers == "structs" else "source_json"
 
     def plan(self) -> Plan:
         """Plans an audit of what is below the paths now, of the topics that are asked for.
@@ -119,6 +142,10 @@ class Request:
 
     def _selected(self, inventory: Inventory) -> Inventory:
         """Returns an inventory of the partitions that `subscribe_pattern` or `assign` selects."""
+        if self.layout == "kafka":
+            # Consumers get nothing of a directory that is about to go or to come.
+            live = tuple(p for p in inventory.partitions if p.state == "live")
+            inventory = replace(inventory, partitions=live)
         if self.subscribe_pattern is not None:
             pattern = re.compile(self.subscribe_pattern)
 
@@ -138,6 +165,17 @@ class Request:
         return replace(inventory, partitions=chosen, log_directories=())
 
 
+def columns_of(table: str, layout: Layout, headers: Headers) -> tuple[Column, ...]:
+    """Returns the columns that a table has in Spark."""
+    if layout == "kafka":
+        return KAFKA_COLUMNS
+    if table != "records":
+        return TABLES[table]
+    kind: ColumnType = "headers" if headers == "structs" else "list"
+    own = (replace(c, type=kind) if c.name == "headers" else c for c in TABLES[table])
+    return (*own, *TRAIT_COLUMNS)
+
+
 def parse_options(options: Mapping[str, str], schema: StructType | None = None) -> Request:
     """Checks options, and a schema if the user gave one.
 
@@ -150,25 +188,40 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         raise SparkError(f"table is {table!r}, not {OPTIONS['table']}")
     layout: Layout = _choice(given, "schema", Layout, "ottla")
     _check_fitting(given, table, layout)
-    columns = _names(given.values.get("columns", "")) or tuple(c.name for c in TABLES[table])
+    headers: Headers = _choice(given, "headers", Headers, "structs")
+    known = columns_of(table, layout, headers)
+    if layout == "kafka" and not _bool(given, "include_headers", default=False):
+        # As in Spark's Kafka source.
+        known = tuple(column for column in known if column.name != "headers")
+    names = tuple(column.name for column in known)
+    columns = _names(given.values.get("columns", "")) or names
+    on_damage: OnDamage = _choice(given, "on_damage", OnDamage, "fail")
+    if on_damage == "quarantine":
+        if table != "records":
+            typed = given.typed["on_damage"]
+            raise SparkError(f"{typed}=quarantine is of the table records, not of {table}")
+        names, columns = with_damage(names), with_damage(columns)
     if schema is not None:
         columns = tuple(schema.fieldNames())
+        if on_damage == "quarantine" and DAMAGE_COLUMN.name not in columns:
+            needed = f"{DAMAGE_COLUMN.name} {SQL_TYPES[DAMAGE_COLUMN.type]}"
+            raise SparkError(f"{given.typed['on_damage']}=quarantine needs a column {needed}")
     request = Request(
         paths=_paths(given),
         table=table,
-        columns=_check_columns(table, columns),
+        columns=_check_columns(table, columns, names),
         topics=_names(given.values.get("topics", given.values.get("subscribe", ""))),
         subscribe_pattern=_pattern(given),
         assign=_assigned(given),
         layout=layout,
-        headers=_choice(given, "headers", Headers, "structs"),
+        headers=headers,
         impossible_timestamps=_choice(
             given, "impossible_timestamps", ImpossibleTimestamps, "error"
         ),
         isolation=_choice(given, "isolation_level", Isolation, "read_uncommitted"),
         starting=parse_starting(given),
         ending=parse_ending(given),
-        on_damage=_choice(given, "on_damage", OnDamage, "fail"),
+        on_damage=on_damage,
         late_segments=_choice(given, "late_segments", LateSegments, "wait"),
         recreated_topics=_choice(given, "recreated_topics", RecreatedTopics, "fail"),
         compacted_topics=_names(given.values.get("compacted_topics", "")),
@@ -187,10 +240,12 @@ def request_for(
     paths: tuple[str, ...],
     table: str,
     *,
-    columns: tuple[str, ...],
-    topics: tuple[str, ...],
-    partition_bytes: int | None,
-    storage_options: Mapping[str, str],
+    columns: tuple[str, ...] = (),
+    topics: tuple[str, ...] = (),
+    isolation: Isolation = "read_uncommitted",
+    on_damage: OnDamage = "fail",
+    partition_bytes: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Request:
     """Returns a request without data source options.
 
@@ -200,13 +255,26 @@ def request_for(
     """
     if partition_bytes is not None and partition_bytes < MIN_TASK_BYTES:
         raise ValueError(f"partition_bytes is {partition_bytes}, must be at least {MIN_TASK_BYTES}")
+    for name, value, known in (
+        ("isolation", isolation, get_args(Isolation)),
+        ("on_damage", on_damage, get_args(OnDamage)),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} is {value!r}, not one of {', '.join(known)}")
+        if value != known[0] and table != "records":
+            raise ValueError(f"{name} is {value!r}, which is of the table records, not of {table}")
+    names = tuple(column.name for column in columns_of(table, "ottla", "structs"))
+    if on_damage == "quarantine":
+        names, columns = with_damage(names), with_damage(columns) if columns else columns
     return Request(
         paths=paths,
         table=table,
-        columns=_check_columns(table, columns),
+        columns=_check_columns(table, columns or names, names),
         topics=topics,
+        isolation=isolation,
+        on_damage=on_damage,
         partition_bytes=partition_bytes,
-        storage_options=StorageOptions(storage_options),
+        storage_options=StorageOptions(storage_options or {}),
     )
 
 
@@ -266,8 +334,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
-def _check_columns(table: str, columns: tuple[str, ...]) -> tuple[str, ...]:
-    known = [column.name for column in TABLES[table]]
+def _check_columns(table: str, columns: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     for name in columns:
         if name not in known:
             raise SparkError(f"{table} has no column {name!r}, only {', '.join(known)}")
@@ -323,7 +390,16 @@ def check_inputs(request: Request, plan: Plan) -> None:
         raise SparkError(f"no topic matches {pattern!r}")
     if request.subscribe_pattern is not None and not plan.partitions:
         raise SparkError(f"no topic matches {request.subscribe_pattern!r}")
-    there = {(partition.topic, partition.partition) for partition in plan.partitions}
+    there: dict[tuple[str | None, int | None], bytes] = {}
+    for partition in plan.partitions:
+        key = (partition.topic, partition.partition)
+        if request.layout == "kafka" and key in there:
+            places = (plan.inventory.display(path) for path in (there[key], partition.directory))
+            raise SparkError(
+                f"{key[0]}-{key[1]} is here twice, in {' and '.join(places)}: give one copy, or its"
+                " records come twice"
+            )
+        there[key] = partition.directory
     for topic, number in request.assign:
         if (topic, number) not in there:
             raise SparkError(f"there is no partition {number} of topic {topic!r}")

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.plan.plan import ENDLESS
 from ottla.errors import SparkError
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
+from ottla.spark.source.damage import DamageHandler
 from ottla.spark.source.filters import Bounds, PushedFilters
 from ottla.spark.source.options import check_inputs
+from ottla.spark.source.spans import MAX_TRANSACTIONS, Span, place_in_log, plan_spans
 from ottla.spark.work.ahead import work_ahead
 from ottla.spark.work.packing import group_items
-from ottla.storage import AnyFiles, again
+from ottla.storage import AnyFiles, HeldPlace, again
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     import pyarrow as pa
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from ottla.logs.inventory import FileEntry
     from ottla.spark.source.options import Request
     from ottla.storage import Files, Place
-
-POSITION_COLUMNS = {"batches": "position", "records": "batch_position"}
-"""Columns with the position of a row's batch."""
 
 TASK_BYTES = 128 << 20
 """Size of the files that a task reads."""
@@ -61,6 +59,20 @@ class Piece(NamedTuple):
     """Bytes to read, by the listing."""
     is_cut: bool = False
     """Whether another piece of the file follows."""
+    place_in_log: tuple[int | None, int | None, bool] | None = None
+    """Base offset of the segment and of the next one, and whether the broker stopped cleanly: then
+    records out of their place are left out, as by `ottla.read_partition`."""
+    span: Span = Span()
+    """What is asked for of the partition; transactions are those with records in the file."""
+
+    def is_before(self, other: Piece) -> bool:
+        """Whether the other piece is of the same log, and follows."""
+        if self.place_in_log is None or other.place_in_log is None:
+            return False
+        if self.is_cut:
+            return self.file == other.file and self.stop == other.start
+        above = [name.rpartition("/")[0] for name in (self.file, other.file)]
+        return above[0] == above[1] and self.place_in_log[1] == other.place_in_log[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +91,40 @@ class PiecesTask:
         files = AnyFiles(request.storage_options)
         # Spark sends pieces by itself, without secrets of stores.
         pieces = (sent._replace(place=again(sent.place, files)) for sent in self.pieces)
-        for is_small, group in groupby(pieces, _is_small_object):
-            if is_small:
-                read = partial(_rows_at_once, request=request, bounds=self.bounds)
-                for rows in work_ahead(read, group, SMALL_AT_ONCE):
-                    yield from rows
-            else:
-                for piece in group:
-                    yield from _rows_or_none(piece, request, self.bounds)
+        expected: int | None = None
+        for piece, following in zip(_read_ahead(pieces), (*self.pieces[1:], None), strict=True):
+            is_known = following is not None and piece.is_before(following)
+            try:
+                expected = yield from piece_rows(
+                    piece, request, self.bounds, expected, is_followed=is_known
+                )
+            except OSError as error:
+                if request.fail_on_data_loss:
+                    raise cannot_read(piece.file, error) from error
+            if not is_known:
+                expected = None
+
+
+def _read_ahead(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yields pieces as they are, those of small objects with their bytes, which threads read."""
+    for is_small, group in groupby(pieces, _is_small_object):
+        if is_small:
+            yield from work_ahead(_held, group, SMALL_AT_ONCE)
+        else:
+            yield from group
 
 
 def _is_small_object(piece: Piece) -> bool:
-    return piece.size <= SMALL_BYTES and not piece.is_cut and not piece.place.is_local
+    return not piece.place.is_local and piece.place.size <= SMALL_BYTES
 
 
-def _rows_at_once(piece: Piece, *, request: Request, bounds: Bounds) -> list[pa.RecordBatch]:
-    return list(_rows_or_none(piece, request, bounds))
-
-
-def _rows_or_none(piece: Piece, request: Request, bounds: Bounds) -> Iterator[pa.RecordBatch]:
-    """Yields the record batches of a piece; none of a file that cannot be read and may be lost."""
+def _held(piece: Piece) -> Piece:
     try:
-        yield from piece_rows(piece, request, bounds)
-    except OSError as error:
-        if request.fail_on_data_loss:
-            raise cannot_read(piece.file, error) from error
+        piece.place.expect(0, piece.place.size)
+        return piece._replace(place=HeldPlace.of(piece.place))
+    except OSError:
+        # In its turn it is read once more, and then it is an error.
+        return piece
 
 
 def cannot_read(file: str, error: OSError) -> SparkError:
@@ -115,8 +136,18 @@ def cannot_read(file: str, error: OSError) -> SparkError:
     )
 
 
-def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[pa.RecordBatch]:
-    """Yields the record batches of a piece of a file.
+def piece_rows(
+    piece: Piece,
+    request: Request,
+    bounds: Bounds,
+    expected: int | None = None,
+    *,
+    is_followed: bool = False,
+) -> Generator[pa.RecordBatch, None, int | None]:
+    """Yields the record batches of a piece of a file, and returns the offset behind it.
+
+    `expected` is the offset behind the piece before, if that is known. With `is_followed`, the
+    piece behind this one will be told, too.
 
     Raises:
         OSError: the file cannot be read.
@@ -124,26 +155,66 @@ def piece_rows(piece: Piece, request: Request, bounds: Bounds) -> Iterator[pa.Re
     """
     import pyarrow as pa
 
-    at = POSITION_COLUMNS[request.table]
-    names = list(request.columns)
-    read = [*names, at] if piece.is_cut and at not in names else names
-    last = piece.start
     piece.place.expect(piece.start, piece.stop)
-    for rows in segment_table(
+    prefix = (piece.file, piece.topic, piece.partition)
+    asked = bounds.within(piece.span.min_offset, piece.span.max_offset)
+    table = segment_table(
         piece.place,
-        request.table,
-        columns=read,
-        prefix=(piece.file, piece.topic, piece.partition),
+        request.engine_table,
+        columns=request.engine_columns,
+        prefix=prefix,
         start=piece.start,
         stop=piece.stop,
-        **bounds._asdict(),
-    ):
-        batch = pa.record_batch(rows)
-        if piece.is_cut and batch.num_rows:
-            last = batch.column(read.index(at))[-1].as_py()
-        yield batch if read is names else batch.select(names)
+        impossible_timestamps=request.impossible_timestamps,
+        place_in_log=piece.place_in_log,
+        expected=expected,
+        without_controls=request.is_without_controls,
+        aborted=piece.span.aborted,
+        **asked._asdict(),
+    )
+    damage = DamageHandler(request.on_damage, request.columns, piece.place, prefix)
+    schema = pa.schema(table)
+    try:
+        for rows in table:
+            yield from damage.rows(table.take_damage(), schema)
+            yield damage.complete(pa.record_batch(rows))
+    except ValueError as error:
+        raise SparkError(
+            f"{piece.file}: {error}; the option impossible_timestamps=null or clamp reads on"
+        ) from error
+    yield from damage.rows(table.take_damage(), schema)
     if piece.is_cut:
-        _check_end(piece, last)
+        _check_end(piece, table.last_position or piece.start)
+    reached = table.next_offset
+    if not is_followed or piece.span.is_part:
+        _check_order(piece, reached, asked.max_offset)
+    return expected if reached is None else reached
+
+
+def _check_order(piece: Piece, next_offset: int | None, max_offset: int | None) -> None:
+    """Raises SparkError if the piece behind this one has offsets that came before.
+
+    They would be returned twice: each task knows its own files. Beyond the last one that is asked
+    for, nothing is returned.
+    """
+    if next_offset is None or piece.place_in_log is None:
+        return
+    following = piece.place_in_log[1]
+    if piece.is_cut:
+        batch = first_batch(piece.place, piece.stop)
+        following = None if batch is None else batch.base_offset
+    end = next_offset if max_offset is None else min(next_offset, max_offset + 1)
+    if following is not None and following < end:
+        what = (
+            f"{piece.file}: offsets {following} to {next_offset - 1} are here and again behind it"
+        )
+        if piece.span.is_part:
+            raise SparkError(
+                f"{what}: of more than {MAX_TRANSACTIONS} aborted transactions of a partition, a"
+                " task knows only those that a segment has by its name; ottla.read_partition reads"
+                " this one with read_committed"
+            )
+        raise SparkError(f"{what}: one task must read both; read with a larger partition_bytes")
 
 
 def _check_end(piece: Piece, position: int) -> None:
@@ -165,15 +236,24 @@ def _check_end(piece: Piece, position: int) -> None:
             )
 
 
-def plan_pieces(plan: Plan, pushed: PushedFilters, piece_bytes: int) -> Iterator[Piece]:
+def plan_pieces(
+    request: Request, plan: Plan, pushed: PushedFilters, piece_bytes: int
+) -> Iterator[Piece]:
     """Yields the files of a plan in order, large ones split at batches listed in an index."""
     files = plan.inventory.files
     piece_bytes = max(piece_bytes, plan.byte_count // MAX_CUTS)
+    is_of_records = request.table == "records"
+    spans = plan_spans(request, plan)
     for log in plan.logs:
         partition = log.partition
+        if is_of_records and partition is not None and partition.is_whole and not log.is_live:
+            # Consumers do not get what a cleaner or a split has not put in place yet.
+            continue
+        span = spans.of(partition)
+        bounds = pushed.bounds.within(span.min_offset, span.max_offset)
         topic, number = (partition.topic, partition.partition) if partition else (None, None)
         for file in log.files:
-            if file.fault is not None or not _may_hold(log, file, pushed.bounds):
+            if file.fault is not None or not _may_hold(log, file, bounds):
                 continue
             name = plan.inventory.display(file.path)
             if not pushed.wants(file=name, topic=topic, partition=number):
@@ -183,10 +263,20 @@ def plan_pieces(plan: Plan, pushed: PushedFilters, piece_bytes: int) -> Iterator
             # object takes as long as a task.
             is_cut = pushed.bounds == Bounds() and place.is_local
             cuts = [0, *(_cuts(log, file, files, piece_bytes) if is_cut else ()), ENDLESS]
+            where = None
+            if is_of_records and log.is_live and partition is not None:
+                where = place_in_log(partition, file)
+                last = None if where[1] is None else where[1] - 1
+                span = spans.of(partition).within(where[0], last)
             for start, stop in pairwise(cuts):
                 size = min(stop, file.size) - start
                 is_last = stop == ENDLESS
-                yield Piece(place, name, topic, number, start, stop, size, is_cut=not is_last)
+                yield Piece(
+                    *(place, name, topic, number, start, stop, size),
+                    is_cut=not is_last,
+                    place_in_log=where,
+                    span=span,
+                )
 
 
 def _may_hold(log: Log, file: FileEntry, bounds: Bounds) -> bool:
@@ -230,7 +320,7 @@ def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int
 def pieces_of(request: Request, plan: Plan, pushed: PushedFilters) -> Iterator[PiecesTask]:
     """Yields the pieces of `batches` or `records` that each task reads."""
     size = request.partition_bytes or TASK_BYTES
-    for pieces in group_pieces(plan_pieces(plan, pushed, size), size):
+    for pieces in group_pieces(plan_pieces(request, plan, pushed, size), size):
         yield PiecesTask(pieces, pushed.bounds)
 
 

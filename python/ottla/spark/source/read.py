@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from ottla.audit.result.columns import SEGMENT_TABLES, TABLES
+from ottla.audit.result.columns import SEGMENT_TABLES
 from ottla.spark.source.options import request_for
 from ottla.spark.source.pieces import task_pieces
 from ottla.spark.work.items import frame_of_work, rows_of_work
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ottla.audit import Source
-    from ottla.spark.source.options import Request
+    from ottla.logs.reading import Isolation
+    from ottla.spark.source.options import OnDamage, Request
     from ottla.spark.work.items import Packed, Reader
 
 
@@ -33,10 +34,12 @@ def read(
     *,
     columns: Sequence[str] | None = None,
     topics: Sequence[str] | None = None,
+    isolation: Isolation = "read_uncommitted",
+    on_damage: OnDamage = "fail",
     partition_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Returns the records or batches of logs, in the order of the logs; damage is skipped.
+    """Returns the records or batches of logs, in the order of the logs.
 
     The files are listed now; tasks read them each time the frame is used.
 
@@ -51,14 +54,21 @@ def read(
         table: ``records`` or ``batches``, with the columns of `docs/tables.md`.
         columns: the columns to read, in this order; all by default. Other columns are not computed.
         topics: shell patterns of the topics to read; all by default.
+        isolation: of ``records``: ``read_uncommitted``, or ``read_committed``, which leaves out
+            records of aborted transactions and those behind the last stable offset (KIP-98). The
+            logs are read once for it, now, by all cores of the driver.
+        on_damage: of ``records``, what becomes of bytes that cannot be read: ``fail``; ``skip``
+            leaves them out, with a `DamageWarning` in the task; ``quarantine`` returns them as
+            rows with a column ``damage``, see `docs/spark/source.md`.
         partition_bytes: size of the files that a task reads, at least 65,536; by default 128 MiB.
             Larger local segments are split at batches listed in their `.index`.
         storage_options: settings of object stores; see `ottla.audit`.
 
     Raises:
-        ValueError: there is no such table.
+        ValueError: there is no such table, isolation or way with damage.
         SparkError: there is no such column; a path has no logs, or a topic matches nothing. From an
-            action: a listed file cannot be read.
+            action: a listed file cannot be
+            read, or is damaged.
         MissingDependencyError: PySpark is not installed.
     """
     require_pyspark()
@@ -68,8 +78,10 @@ def read(
     request = request_for(
         tuple(os.fsdecode(source) for source in sources),
         table,
-        columns=tuple(columns or (column.name for column in TABLES[table])),
+        columns=tuple(columns or ()),
         topics=tuple(topics or ()),
+        isolation=isolation,
+        on_damage=on_damage,
         partition_bytes=partition_bytes,
         storage_options=storage_options or {},
     )

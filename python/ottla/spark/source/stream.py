@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from ottla.spark.source.options import Request
     from ottla.spark.source.positions import Origin
 
-SKIP = "the option on_damage=skip or quarantine goes on behind it"
+SKIP = "the option on_damage=skip goes on behind it"
 
 logger = logging.getLogger("ottla.spark")
 
@@ -90,7 +91,9 @@ class StreamTask:
             piece = sent.piece._replace(place=again(sent.piece.place, files))
             try:
                 check_piece(piece, sent.runs, request)
-                yield from piece_rows(piece, request, Bounds(min_offset=sent.min_offset))
+                bounds = Bounds(min_offset=sent.min_offset)
+                # The order of segments was followed when the batch was planned.
+                yield from piece_rows(piece, request, bounds, is_followed=True)
             except OSError as error:
                 if request.fail_on_data_loss:
                     raise cannot_read(piece.file, error) from error
@@ -361,8 +364,11 @@ def _policy(request: Request) -> Policy:
 
 
 def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
+    bases = planned.log.bases
     for part in planned.stretch.parts:
         size = part.stop - part.start
+        base = part.segment.base_offset
+        behind = bisect_right(bases, base)
         piece = Piece(
             part.segment.place,
             part.segment.file,
@@ -371,6 +377,7 @@ def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
             part.start,
             part.stop,
             size,
+            place_in_log=(base, bases[behind] if behind < len(bases) else None, False),
         )
         yield PlannedPiece(piece, tuple(part.runs), planned.begin.next_offset)
 
@@ -389,4 +396,13 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
     if request.max_bytes_per_trigger is not None and ReadMaxBytes is None:
         raise SparkError("max_bytes_per_trigger needs PySpark 4.2 or newer")
     check_ending(request.ending)
+    for name, value, known in (
+        ("isolation_level", request.isolation, "read_uncommitted"),
+        ("on_damage", request.on_damage, "fail or skip"),
+    ):
+        if value in ("read_committed", "quarantine"):
+            raise SparkError(
+                f"{name}={value} is of spark.read: a stream has {known}, and what it reads can be"
+                " read once more by spark.read.format('ottla')"
+            )
     return LogStreamReader(request)

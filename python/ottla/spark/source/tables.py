@@ -11,10 +11,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from ottla.audit.result.columns import NEVER_NULL, TABLES
+from ottla.audit.result.columns import NEVER_NULL
 from ottla.errors import SparkError
 from ottla.spark.source.names import STORAGE_PREFIX
-from ottla.spark.source.options import schema_of
+from ottla.spark.source.options import parse_options, schema_of
+from ottla.spark.work.schema import SQL_TYPES
+from ottla.spark.work.schema import schema_of as sql_schema
 from ottla.storage import StorageOptions
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructType
+
+    from ottla.spark.source.options import Request
 
 __all__ = ["options_for", "require_values", "schema_for", "struct_of"]
 
@@ -48,7 +52,7 @@ def schema_for(options: Mapping[str, str]) -> str | StructType:
     if PROVIDER not in given:
         return schema_of(given)
     kept = _options_of_table(given)
-    return _described(schema_of(kept), kept)
+    return _described(parse_options(kept), kept)
 
 
 def options_for(options: Mapping[str, str], schema: StructType) -> Mapping[str, str]:
@@ -118,19 +122,17 @@ def _options_of_table(properties: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def _described(columns: str, options: Mapping[str, str]) -> StructType:
+def _described(request: Request, options: Mapping[str, str]) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
-    table = options.get("table", "records")
-    docs = {column.name: column.doc for column in TABLES[table]}
-    # Rows of a quarantine are no rows of the table.
-    is_whole = "quarantine" not in options.values()
-    never_null = NEVER_NULL.get(table, ()) if is_whole else ()
+    docs = {column.name: column.doc for column in request.column_definitions}
+    # Rows of a quarantine are no rows of the table, and Spark's Kafka source promises nothing.
+    is_promised = request.layout == "ottla" and request.on_damage != "quarantine"
+    never_null = NEVER_NULL.get(request.table, ()) if is_promised else ()
     fields: list[StructField] = []
-    for field in struct_of(columns).fields:
+    for field in struct_of(sql_schema(request.column_definitions)).fields:
         metadata: dict[str, Any] = {} if fields else {METADATA: json.dumps(dict(options))}
-        if field.name in docs:
-            metadata["comment"] = docs[field.name]
+        metadata["comment"] = docs[field.name]
         is_nullable = field.name not in never_null
         fields.append(StructField(field.name, field.dataType, is_nullable, metadata))
     return StructType(fields)
@@ -162,4 +164,7 @@ def _type(kind: str) -> DataType:
         "timestamp": types.TimestampType(),
         "array<struct<key:string,value:binary>>": types.ArrayType(pair),
     }
+    if kind == SQL_TYPES["damage"]:
+        fields = (field.split(":") for field in kind.removeprefix("struct<")[:-1].split(","))
+        return types.StructType([types.StructField(name, known[of]) for name, of in fields])
     return known[kind.lower()]

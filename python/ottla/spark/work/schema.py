@@ -16,6 +16,12 @@ SQL_TYPES: Mapping[ColumnType, str] = {
     "bool": "boolean",
     "binary": "binary",
     "list": "string",
+    "headers": "array<struct<key:string,value:binary>>",
+    "timestamp": "timestamp",
+    "damage": (
+        "struct<file:string,position:bigint,size:bigint,first_offset:bigint,last_offset:bigint,"
+        "reason:string,bytes:binary>"
+    ),
 }
 """Spark's names of column types. Lists are JSON text, as in Arrow."""
 

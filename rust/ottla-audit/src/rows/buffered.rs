@@ -2,7 +2,7 @@
 
 use super::range::{MAX_PIECE_BYTES, RowBounds, RowRange};
 use super::sheet::{RecordParts, RecordRows, Sheet};
-use ottla_format::batch::{self, BatchInfo, Payload, RecordCursor};
+use ottla_format::batch::{self, BatchInfo, Payload, Record, RecordCursor};
 use ottla_format::check::Checker;
 use ottla_format::error::Error;
 use ottla_format::limits::Limits;
@@ -92,7 +92,8 @@ impl BufferedRecords {
         rest: &mut Option<RestOfBatch>,
     ) -> Result<bool, Error> {
         let is_whole = is_wanted.is_none();
-        let takes = |index| is_wanted.as_mut().is_none_or(|is_wanted| is_wanted(index));
+        let takes =
+            |index, _: &Record<'_>| is_wanted.as_mut().is_none_or(|is_wanted| is_wanted(index));
         if let Some(open) = rest {
             let payload = match &open.records {
                 Ok(start) => batch.get(*start..).unwrap_or_default(),

@@ -55,6 +55,30 @@ pub enum RecordPart {
     Control,
 }
 
+/// What a column of records says of the record's batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // as their names say
+pub enum TraitPart {
+    TimestampType,
+    ProducerId,
+    ProducerEpoch,
+    IsTransactional,
+}
+
+/// The column of Spark's Kafka source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // as their names say
+pub enum KafkaPart {
+    Key,
+    Value,
+    Topic,
+    Partition,
+    Offset,
+    Timestamp,
+    TimestampType,
+    Headers,
+}
+
 /// Columns that name the place, at the start of both tables.
 pub static PLACE_COLUMNS: [Column<PlacePart>; 3] = [
     column("file", PlacePart::File, "path relative to the audited directory"),
@@ -151,4 +175,32 @@ pub static RECORD_COLUMNS: [Column<RecordPart>; 8] = [
     column("headers", RecordPart::Headers, "pairs of key and value"),
     column("sequence", RecordPart::Sequence, "the producer's number, -1 for none"),
     column("control", RecordPart::Control, "COMMIT, ABORT, … for control records"),
+];
+
+/// Columns of records that say what their batch says, behind those of [`RECORD_COLUMNS`].
+pub static TRAIT_COLUMNS: [Column<TraitPart>; 4] = [
+    column(
+        "timestamp_type",
+        TraitPart::TimestampType,
+        "create_time, log_append_time, or no_timestamp_type (magic 0)",
+    ),
+    column("producer_id", TraitPart::ProducerId, "-1 for none"),
+    column("producer_epoch", TraitPart::ProducerEpoch, "-1 for none"),
+    column("is_transactional", TraitPart::IsTransactional, "part of a transaction"),
+];
+
+/// Columns of Spark's Kafka source, under its names.
+pub static KAFKA_COLUMNS: [Column<KafkaPart>; 8] = [
+    column("key", KafkaPart::Key, "null for none"),
+    column("value", KafkaPart::Value, "null for a tombstone"),
+    column("topic", KafkaPart::Topic, "topic, by the name of the directory"),
+    column("partition", KafkaPart::Partition, "partition, by the name of the directory"),
+    column("offset", KafkaPart::Offset, "offset in the log"),
+    column("timestamp", KafkaPart::Timestamp, "as a consumer sees it"),
+    column(
+        "timestampType",
+        KafkaPart::TimestampType,
+        "0 for CreateTime, 1 for LogAppendTime, -1 for none (magic 0)",
+    ),
+    column("headers", KafkaPart::Headers, "null for none"),
 ];

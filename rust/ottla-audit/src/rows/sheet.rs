@@ -5,8 +5,10 @@
 //! a batch with a fault come the records before it, of one with a wrong checksum none.
 
 use super::headers::{HeaderColumn, RecordHeaders};
+use super::judge::Judge;
 use super::open_batch::OpenBatch;
 use super::range::{MAX_PIECE_BYTES, RowBounds, RowRange};
+use super::traits::BatchTraits;
 use crate::segment::pass::Pass;
 use crate::segment::tally::Tally;
 use ottla_format::batch::{BatchInfo, Record, RecordCursor};
@@ -45,6 +47,8 @@ pub struct RecordRows {
     pub sequences: Vec<i32>,
     /// Names; `None` where no record has one.
     pub controls: Option<Vec<Option<&'static str>>>,
+    /// What the batches say, each with the row behind its last.
+    pub traits: Vec<(usize, BatchTraits)>,
 }
 
 /// How far a run came, and whether there was no room for the batch behind it.
@@ -63,6 +67,7 @@ pub(crate) struct Sheet {
     sequences: Vec<i32>,
     headers: HeaderColumn,
     controls: Option<Vec<Option<&'static str>>>,
+    traits: Vec<(usize, BatchTraits)>,
 }
 
 impl Sheet {
@@ -76,6 +81,7 @@ impl Sheet {
             sequences: Vec::with_capacity(room.rows),
             headers: HeaderColumn { is_wanted: parts.headers, rows: None },
             controls: None,
+            traits: Vec::new(),
         }
     }
 
@@ -110,6 +116,7 @@ impl Sheet {
         data: &[u8],
         base: u64,
         tally: &mut Tally<'_>,
+        judge: &mut Judge,
     ) -> Filled {
         let kernels = checker.kernels();
         // A record of more headers than are allowed is left to the rules.
@@ -121,12 +128,21 @@ impl Sheet {
             let (mut end, mut is_full) = (from, false);
             let mut room = self.piece_bytes.saturating_sub(self.used());
             let mut skipped = None;
+            let mut expected = judge.expected();
             while let Some(header) = BatchHeader::parse(data, end).filter(|header| {
                 header.is_ordinary() && header.end.saturating_sub(header.position) <= most
             }) {
-                if !is_everything && self.bounds.excludes(&BatchInfo::from_kernel(&header, base)) {
-                    skipped = Some(header);
+                if !judge.takes_plain(expected, &header, data) {
+                    // The rules know what is behind it.
                     break;
+                }
+                expected = last_offset(&header).saturating_add(1);
+                if !is_everything || judge.is_withholding() {
+                    let info = BatchInfo::from_kernel(&header, base);
+                    if self.bounds.excludes(&info) || judge.withholds(&info) {
+                        skipped = Some(header);
+                        break;
+                    }
                 }
                 let Some(left) = room.checked_sub(
                     self.cost(header.end.saturating_sub(header.position), header.record_count),
@@ -139,13 +155,15 @@ impl Sheet {
                     break;
                 }
             }
-            position = self.copy(kernels, data.get(..end).unwrap_or(data), from, base, tally);
+            let all = data.get(..end).unwrap_or(data);
+            position = self.copy(kernels, all, from, base, tally, judge);
             let is_stuck = position < end;
             if let Some(header) = skipped.filter(|_| !is_stuck) {
                 let alone = data.get(..header.end).unwrap_or(data);
                 let run = ottla_kernels::crc_only_run(kernels, alone, position, |_| true);
                 if run.position > position {
                     tally.on_plain_batch(&header, base, None);
+                    judge.on_plain(&header, base);
                     position = run.position;
                     continue;
                 }
@@ -164,21 +182,25 @@ impl Sheet {
         from: usize,
         base: u64,
         tally: &mut Tally<'_>,
+        judge: &mut Judge,
     ) -> usize {
         if from == data.len() {
             return from;
         }
-        let Self { bounds, copies, batch_positions, sequences, headers, controls, .. } = self;
+        let Self { bounds, copies, batch_positions, sequences, headers, controls, traits, .. } =
+            self;
         let before = copies.row_count();
         let is_everything = bounds.is_everything();
         let mut only = None;
         let mut each = EachBatch::new(copies, |header: &BatchHeader, _: &Copies| {
             tally.on_plain_batch(header, base, None);
+            judge.on_plain(header, base);
             if is_everything {
                 let position = base.saturating_add(header.position as u64) as i64;
                 let rows = header.record_count as u32 as usize;
                 batch_positions.resize(batch_positions.len().saturating_add(rows), position);
                 fill_sequences(sequences, header.base_sequence, 0..header.record_count);
+                BatchTraits::of_header(header).fill(traits, batch_positions.len());
             } else {
                 only = Some(*header);
             }
@@ -188,6 +210,7 @@ impl Sheet {
             let position = base.saturating_add(header.position as u64) as i64;
             let (first, sequence) = (header.base_offset, header.base_sequence);
             keep(copies, before, bounds, batch_positions, sequences, position, first, sequence);
+            BatchTraits::of_header(&header).fill(traits, copies.row_count());
         }
         let places = copies.headers().get(before..).unwrap_or_default();
         headers.add(before, places, data);
@@ -216,20 +239,30 @@ impl Sheet {
                     return false;
                 }
             }
-            batch.cursor = RecordCursor::start(&batch.info, payload, limits).ok();
+            match RecordCursor::start(&batch.info, payload, limits) {
+                Ok(cursor) => batch.cursor = Some(cursor),
+                Err(error) => batch.fault = Some(error.kind.to_string()),
+            }
         }
-        let Some(cursor) = &mut batch.cursor else { return true };
+        let Some(mut cursor) = batch.cursor.take() else { return true };
+        let info = batch.info;
+        let read =
+            self.push_all(&info, payload, &mut cursor, |_, record| batch.takes(record.offset));
+        batch.cursor = Some(cursor);
         // What cannot be read further is a finding of the audit; here it ends the batch.
-        self.push_all(&batch.info, payload, cursor, |_| true).unwrap_or(true)
+        read.unwrap_or_else(|error| {
+            batch.fault = Some(error.kind.to_string());
+            true
+        })
     }
 
-    /// Adds the records that are left, of those whose index is wanted: whether there was room for all.
+    /// Adds the records that are left, of those that are wanted: whether there was room for all.
     pub(crate) fn push_all(
         &mut self,
         info: &BatchInfo,
         payload: &[u8],
         cursor: &mut RecordCursor,
-        mut is_wanted: impl FnMut(u32) -> bool,
+        mut is_wanted: impl FnMut(u32, &Record<'_>) -> bool,
     ) -> Result<bool, Error> {
         loop {
             if self.is_full() {
@@ -237,7 +270,7 @@ impl Sheet {
             }
             let index = cursor.index();
             let Some(record) = cursor.next(payload)? else { return Ok(true) };
-            if is_wanted(index) && self.bounds.takes(record.offset, record.timestamp) {
+            if is_wanted(index, &record) && self.bounds.takes(record.offset, record.timestamp) {
                 self.push(info, index, &record);
             }
         }
@@ -252,7 +285,8 @@ impl Sheet {
         info: &BatchInfo,
         limits: &Limits,
     ) -> bool {
-        let Self { bounds, copies, batch_positions, sequences, headers, controls, .. } = self;
+        let Self { bounds, copies, batch_positions, sequences, headers, controls, traits, .. } =
+            self;
         let before = copies.row_count();
         if !ottla_kernels::walk_payload(kernels, payload, header, copies) {
             return false;
@@ -267,6 +301,7 @@ impl Sheet {
         let (position, first, sequence) =
             (info.position as i64, info.base_offset, info.base_sequence);
         keep(copies, before, bounds, batch_positions, sequences, position, first, sequence);
+        BatchTraits::of(info).fill(traits, copies.row_count());
         let places = copies.headers().get(before..).unwrap_or_default();
         headers.add(before, places, payload);
         fill_controls(controls, copies.row_count());
@@ -288,6 +323,7 @@ impl Sheet {
             controls.push(Some(control.name()));
         }
         fill_controls(&mut self.controls, rows.saturating_add(1));
+        BatchTraits::of(info).fill(&mut self.traits, rows.saturating_add(1));
     }
 
     pub(crate) fn finish(self) -> RecordRows {
@@ -301,6 +337,7 @@ impl Sheet {
             headers: self.headers.rows,
             sequences: self.sequences,
             controls: self.controls,
+            traits: self.traits,
         }
     }
 }
@@ -325,6 +362,10 @@ fn keep(
     let offsets = copies.offsets().get(before..).unwrap_or_default();
     let deltas = offsets.iter().map(|offset| offset.wrapping_sub(base_offset) as i32);
     fill_sequences(sequences, base_sequence, deltas);
+}
+
+fn last_offset(header: &BatchHeader) -> i64 {
+    header.base_offset.saturating_add(header.last_offset_delta.into())
 }
 
 fn fill_sequences(

@@ -5,7 +5,8 @@ use crate::arrow::verdicts::{ColumnOptions, Messages, Numbers, RowOption, SetRow
 use crate::calls::detached;
 use crate::check::with_checker;
 use crate::numpy_columns::contiguous;
-use crate::segment_table::{TableBatch, record_columns};
+use crate::row_arrays::record_columns;
+use crate::segment_table::TableBatch;
 use crate::validator::with_validator;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::{

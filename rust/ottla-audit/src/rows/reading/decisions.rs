@@ -1,29 +1,29 @@
 //! What the markers of a log decide about its transactions.
 
+use super::whole_batch::read_marker;
+use crate::rows::aborted::AbortedTransactions;
+use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_log::producers::transactions::CompletedTransaction;
 use ottla_log::producers::{Appender, Pending, ProducerBatch, Producers};
-use std::collections::HashMap;
-
-/// First offset of a transaction, and offset of its marker.
-type Span = (i64, i64);
+use ottla_log::source::Source;
+use std::io;
 
 /// The transactions of a log, as a broker that reads it again knows them.
 #[derive(Clone, Debug)]
 pub(super) struct Decisions {
     producers: Producers,
-    /// Aborted transactions of each producer, in the order of their markers.
-    aborted: HashMap<i64, Vec<Span>>,
+    aborted: AbortedTransactions,
 }
 
 impl Decisions {
     /// The decisions of a log of which nothing was read.
     pub(super) fn new() -> Self {
-        Self { producers: Producers::new(0), aborted: HashMap::new() }
+        Self { producers: Producers::new(0), aborted: AbortedTransactions::default() }
     }
 
     /// Adds the next batch of a transaction or marker of the log.
-    pub(super) fn add(&mut self, batch: &ProducerBatch) {
+    fn add(&mut self, batch: &ProducerBatch) {
         let mut pending = Pending::default();
         if self.producers.judge(batch, &Appender::REPLICATION, &mut pending).is_err() {
             // Plain records inside a transaction, which decide nothing.
@@ -33,7 +33,7 @@ impl Decisions {
             let CompletedTransaction { producer_id, first_offset, last_offset, is_commit } =
                 *completed;
             if !is_commit {
-                self.aborted.entry(producer_id).or_default().push((first_offset, last_offset));
+                self.aborted.add(producer_id, first_offset, last_offset);
             }
         }
         // Where two batches have one offset, a marker may end what is not in the list of unstable
@@ -56,11 +56,33 @@ impl Decisions {
         }
         let entry = self.producers.get(info.producer_id);
         let open = entry.and_then(|entry| entry.transaction_first_offset);
-        let aborted = self.aborted.get(&info.producer_id).map(Vec::as_slice).unwrap_or_default();
-        let behind = aborted.partition_point(|&(_, last_offset)| last_offset < info.base_offset);
-        open.is_some_and(|first_offset| info.base_offset >= first_offset)
-            || aborted
-                .get(behind)
-                .is_some_and(|&(first_offset, _)| first_offset <= info.last_offset)
+        open.is_some_and(|first_offset| info.base_offset >= first_offset) || self.aborted.has(info)
+    }
+
+    /// The aborted transactions.
+    pub(super) fn aborted(&self) -> &AbortedTransactions {
+        &self.aborted
+    }
+
+    /// Adds what the next batches of the log say about transactions.
+    pub(super) fn read(
+        &mut self,
+        batches: &[(BatchInfo, bool)],
+        scanner: &mut Scanner,
+        source: &dyn Source,
+    ) -> io::Result<()> {
+        for (info, is_valid) in batches {
+            if !is_valid || !info.has_producer_id() {
+                continue;
+            }
+            if info.is_control() {
+                if let Some(marker) = read_marker(scanner, source, info)? {
+                    self.add(&marker);
+                }
+            } else if info.is_transactional() {
+                self.add(&ProducerBatch::of_records(info));
+            }
+        }
+        Ok(())
     }
 }

@@ -31,3 +31,4 @@ pub use options::{Isolation, ReadOptions};
 pub use readable_batch::{ReadableBatch, RecordPlace};
 pub use reader::{PartitionReader, ReadStep};
 pub use skipped::Damage;
+pub(crate) use skipped::SkippedBytes;

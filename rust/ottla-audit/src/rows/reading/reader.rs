@@ -4,17 +4,17 @@ use super::decisions::Decisions;
 use super::options::{Isolation, ReadOptions};
 use super::readable_batch::ReadableBatch;
 use super::skipped::{Damage, SkippedBytes};
-use super::whole_batch::{is_wrapper, read_marker, wrapper_base_offset};
+use super::whole_batch::{is_wrapper, wrapper_base_offset};
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
+use crate::rows::aborted::AbortedTransactions;
 use crate::segment::context::SegmentContext;
 use crate::segment::damage_findings::{too_large_message, unreadable_message};
 use crate::segment::order::{OffsetOrder, Placement};
 use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_format::words;
-use ottla_log::producers::ProducerBatch;
 use ottla_log::source::Source;
 use std::collections::VecDeque;
 use std::io;
@@ -119,6 +119,19 @@ impl PartitionReader {
             open: None,
             is_stopped: false,
         }
+    }
+
+    /// The same from a batch of the first segment on.
+    #[must_use]
+    pub fn from_position(self, position: u64) -> Self {
+        Self { next_position: Some(position), judged_bytes: position, ..self }
+    }
+
+    /// With `read_committed`, once all markers were read: the aborted transactions, and the open one
+    /// that comes first, as its offset and producer. A log without transactions never knows.
+    pub fn transactions(&self) -> Option<(&AbortedTransactions, Option<(i64, i64)>)> {
+        let decisions = self.decisions.as_ref().filter(|_| self.marker_pass.is_none())?;
+        Some((decisions.aborted(), self.open))
     }
 
     /// The segment that the next step reads; `None` at the end.
@@ -409,18 +422,7 @@ impl PartitionReader {
         let context = self.context(pass.segment);
         let listing = scanner.list(source, context, pass.position, 1)?;
         let decisions = self.decisions.get_or_insert_with(Decisions::new);
-        for (info, is_valid) in &listing.batches {
-            if !is_valid || !info.has_producer_id() {
-                continue;
-            }
-            if info.is_control() {
-                if let Some(marker) = read_marker(scanner, source, info)? {
-                    decisions.add(&marker);
-                }
-            } else if info.is_transactional() {
-                decisions.add(&ProducerBatch::of_records(info));
-            }
-        }
+        decisions.read(&listing.batches, scanner, source)?;
         let next = pass.segment.saturating_add(1);
         self.marker_pass = match listing.next_position {
             Some(position) => Some(MarkerPass { position, ..pass }),

@@ -26,23 +26,23 @@ pub struct Damage {
 
 /// What was passed over since the last valid batch. The next one shows how far it reaches.
 #[derive(Clone, Debug)]
-pub(super) struct SkippedBytes {
-    pub(super) segment: usize,
-    pub(super) position: u64,
-    pub(super) size: u64,
+pub(crate) struct SkippedBytes {
+    pub(crate) segment: usize,
+    pub(crate) position: u64,
+    pub(crate) size: u64,
     /// The first offset that may be lost.
-    pub(super) first_offset: i64,
-    pub(super) severity: Severity,
-    pub(super) message: String,
+    pub(crate) first_offset: i64,
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
     /// Whether these are zeros at the end of a file: no damage, unless offsets are missing behind
     /// them.
-    pub(super) are_zeros: bool,
+    pub(crate) are_zeros: bool,
 }
 
 impl SkippedBytes {
     /// Returns the damage before a valid batch that begins with `next`, or before the end of the log,
     /// if it concerns the offsets asked for: those from `options.start_offset` to `end_offset`.
-    pub(super) fn into_damage(
+    pub(crate) fn into_damage(
         self,
         next: Option<i64>,
         options: &ReadOptions,
