@@ -26,6 +26,7 @@ TRACEBACK = (
     'Traceback (most recent call last):\n  File "worker.py", line 1, in main\n    process()\n'
     "ValueError: the tape is full\nand more on that\n\n"
 )
+RESET = CRASHED.replace("java.io.EOFException\n", "java.net.SocketException: Connection reset\n")
 IN_WORKER = (
     f"{CALL}{STAGE}org.apache.spark.api.python.PythonException: {TRACEBACK}{STACK}"
     f"Caused by: org.apache.spark.api.python.PythonException: {TRACEBACK}{STACK}\t... 1 more\n"
@@ -46,6 +47,7 @@ REFUSED = "java.net.ConnectException: refused"
     [
         (NOT_PARQUET, NO_PARQUET),
         (CRASHED, "Python worker exited unexpectedly (crashed)"),
+        (RESET, "Python worker exited unexpectedly (crashed)"),
         (IN_WORKER, "ValueError: the tape is full"),
         (CANCELLED, JOB_3),
         (f"{CALL}: java.lang.IllegalStateException: no\n{STACK}Caused by: {GONE}\n{STACK}", GONE),

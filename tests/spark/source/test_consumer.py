@@ -21,7 +21,6 @@ pytest.importorskip("pyspark", minversion="4.0")
 import ottla.spark
 from ottla.errors import DamageWarning, SparkError
 from ottla.spark.source import spans
-from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.options import parse_options, schema_of
 from ottla.spark.source.reader import TableReader
 
@@ -33,7 +32,7 @@ SMALL = str(64 << 10)
 
 def read(path: object, **options: str) -> list[dict[str, Any]]:
     """Return the rows of all tasks, each sent as Spark sends it."""
-    reader = TableReader(parse_options({"path": str(path), **options}), PushedFilters())
+    reader = TableReader(parse_options({"path": str(path), **options}))
     return [
         row
         for partition in reader.partitions()
@@ -235,7 +234,7 @@ def test_timestamps_that_spark_cannot_hold_are_an_error_null_or_the_nearest(tmp_
     assert [row["timestamp"] is None for row in found] == [True, False]
     # The year is none of Python's.
     options = {"path": str(path), "schema": "kafka", "impossible_timestamps": "clamp"}
-    reader = TableReader(parse_options({**options, "columns": "timestamp"}), PushedFilters())
+    reader = TableReader(parse_options({**options, "columns": "timestamp"}))
     [times] = [b.column(0).cast("int64") for p in reader.partitions() for b in reader.read(p)]
     assert times.to_pylist() == [2**63 // 1000 * 1000, 5000]
     # In our own columns every number is possible.
@@ -412,7 +411,7 @@ def test_copies_of_a_partition_are_no_input_in_place_of_a_broker(logs: Path) -> 
     copy = write_log_directory(logs.parent / "copy", ["orders-1"])
     request = parse_options({"path": str(copy.parent), "schema": "kafka"})
     with pytest.raises(SparkError, match=r"orders-1 is here twice, in .* and .*: give one copy"):
-        TableReader(request, PushedFilters()).partitions()
+        TableReader(request).partitions()
 
 
 # In Spark itself.

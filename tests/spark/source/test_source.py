@@ -5,7 +5,7 @@ import pickle
 import random
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,8 @@ from benches.data import encode_batch
 pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import DamageWarning, SparkError
-from ottla.spark.source.filters import PushedFilters
 from ottla.spark.source.options import parse_options, schema_of
-from ottla.spark.source.reader import FilteringReader, TableReader
+from ottla.spark.source.reader import TableReader
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -55,7 +54,7 @@ def as_embedded(options: dict[str, str]) -> dict[str, str]:
 
 def read(path: Path, **options: str) -> list[dict[str, Any]]:
     request = parse_options(as_embedded({"path": str(path), **options}))
-    return rows_of(TableReader(request, PushedFilters()))[0]
+    return rows_of(TableReader(request))[0]
 
 
 def embedded(path: Any, table: str, **arguments: Any) -> list[dict[str, Any]]:
@@ -105,7 +104,7 @@ def test_level_and_topics_are_those_of_the_audit(demo: Path) -> None:
 def test_several_paths_are_one_table(tmp_path: Path) -> None:
     paths = [str(write_log_directory(tmp_path / name)) for name in ("a", "b")]
     options = {"paths": json.dumps(paths)}
-    reader = TableReader(parse_options(as_embedded(options)), PushedFilters())
+    reader = TableReader(parse_options(as_embedded(options)))
     assert rows_of(reader)[0] == embedded(paths, "records")
 
 
@@ -129,7 +128,7 @@ def large_log(root: Path, *, index: bool = True) -> tuple[Path, int]:
 def test_a_large_segment_is_cut_where_its_index_knows_a_batch(tmp_path: Path) -> None:
     directory, _ = large_log(tmp_path)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    found, tasks = rows_of(TableReader(parse_options(as_embedded(options)), PushedFilters()))
+    found, tasks = rows_of(TableReader(parse_options(as_embedded(options))))
     assert found == embedded(directory, "records")
     assert tasks >= 6
 
@@ -165,7 +164,7 @@ def test_an_index_that_lies_cuts_nothing(tmp_path: Path) -> None:
     )
     (directory / segment_name(0, "index")).write_bytes(entries)
     options = {"path": str(directory), "partition_bytes": SMALL}
-    found, tasks = rows_of(TableReader(parse_options(as_embedded(options)), PushedFilters()))
+    found, tasks = rows_of(TableReader(parse_options(as_embedded(options))))
     assert found == embedded(directory, "records")
     assert tasks == 1
 
@@ -185,19 +184,17 @@ def test_an_index_that_points_into_a_value_full_of_batches_is_told(tmp_path: Pat
     (directory / segment_name(0, "index")).write_bytes(entries)
     options = {"path": str(directory), "partition_bytes": SMALL}
     with pytest.raises(SparkError, match=r"the offset index points to byte .*, which is inside"):
-        rows_of(TableReader(parse_options(as_embedded(options)), PushedFilters()))
+        rows_of(TableReader(parse_options(as_embedded(options))))
     assert read(directory) == embedded(directory, "records")
 
 
 def test_small_files_share_a_task(tmp_path: Path) -> None:
     names = [f"orders-{number}" for number in range(40)]
     directory = write_log_directory(tmp_path / "kafka", names)
-    _, tasks = rows_of(TableReader(parse_options({"path": str(directory)}), PushedFilters()))
+    _, tasks = rows_of(TableReader(parse_options({"path": str(directory)})))
     assert tasks == 1
     _, tasks = rows_of(
-        TableReader(
-            parse_options({"path": str(directory), "partition_bytes": SMALL}), PushedFilters()
-        )
+        TableReader(parse_options({"path": str(directory), "partition_bytes": SMALL}))
     )
     assert tasks == 80
 
@@ -258,7 +255,7 @@ def test_a_file_that_vanishes_after_it_was_listed_stops_the_task_unless_told_oth
     directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     for fail, expected in (("true", None), ("false", 12)):
         request = parse_options({"path": str(directory), "fail_on_data_loss": fail})
-        reader = TableReader(request, PushedFilters())
+        reader = TableReader(request)
         partitions = reader.partitions()
         path = directory / "orders-0" / segment_name(0)
         data = path.read_bytes()
@@ -287,116 +284,11 @@ def test_objects_of_a_store_are_read_with_its_options(s3: Store, demo: Path) -> 
         **{f"storage.{name}": value for name, value in s3.options.items()},
     }
     for table in ("records", "batches", "files", "metrics", "findings"):
-        reader = TableReader(
-            parse_options(as_embedded({**options, "table": table})), PushedFilters()
-        )
+        reader = TableReader(parse_options(as_embedded({**options, "table": table})))
         rows = ottla.audit(uri, storage_options=s3.options)
         found, _ = rows_of(reader)
         assert found == getattr(rows, table).to_arrow().to_pylist()
         assert found or table == "findings"
-
-
-# Filters, as Spark 4.1 and newer hand them over.
-
-
-def pushed(path: Path, table: str, filters: Sequence[Any]) -> tuple[list[dict[str, Any]], int, int]:
-    """Rows after the filters given back, tasks, and how many were given back."""
-    options = {"path": str(path), "table": table, "partition_bytes": SMALL}
-    reader = FilteringReader(parse_options(as_embedded(options)), PushedFilters())
-    left = list(reader.pushFilters(filters))
-    rows, tasks = rows_of(reader)
-    return [row for row in rows if all(holds(one, row) for one in left)], tasks, len(left)
-
-
-def holds(one: Any, row: dict[str, Any]) -> bool:
-    """Whether a filter is true of a row, spelled out."""
-    kind = type(one).__name__
-    if kind == "Not":
-        inner = one.child
-        if type(inner).__name__ not in ("IsNull", "IsNotNull", "EqualNullSafe"):
-            values = inner.value if type(inner).__name__ == "In" else [inner.value]
-            if row[inner.attribute[0]] is None or None in values:
-                return False
-        return not holds(inner, row)
-    found = row[one.attribute[0]]
-    if kind == "IsNull":
-        return found is None
-    if kind == "IsNotNull":
-        return found is not None
-    if kind == "EqualNullSafe":
-        return bool(found == one.value)
-    if found is None:
-        return False
-    answers: dict[str, Callable[[], Any]] = {
-        "EqualTo": lambda: found == one.value,
-        "In": lambda: found in one.value,
-        "GreaterThan": lambda: found > one.value,
-        "GreaterThanOrEqual": lambda: found >= one.value,
-        "LessThan": lambda: found < one.value,
-        "LessThanOrEqual": lambda: found <= one.value,
-        "StringStartsWith": lambda: found.startswith(one.value),
-        "StringEndsWith": lambda: found.endswith(one.value),
-        "StringContains": lambda: one.value in found,
-    }
-    return bool(answers[kind]())
-
-
-def some_filter(rng: random.Random, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> Any:
-    datasource = pytest.importorskip("pyspark.sql.datasource")
-    column = rng.choice(columns)
-    values = [row[column] for row in rng.sample(rows, 3) if row[column] is not None] or [0]
-    kind = rng.choice(
-        ["EqualTo", "EqualNullSafe", "In", "IsNull", "IsNotNull"]
-        + ["GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"]
-        + (["StringStartsWith", "StringContains"] if isinstance(values[0], str) else [])
-    )
-    make = getattr(datasource, kind)
-    if kind in ("IsNull", "IsNotNull"):
-        made = make((column,))
-    elif kind == "In":
-        made = make((column,), (*values, *([None] if rng.random() < 0.2 else [])))
-    else:
-        value = values[0]
-        made = make((column,), value[:4] if kind.startswith("String") else value)
-    return datasource.Not(made) if rng.random() < 0.2 else made
-
-
-@pytest.mark.parametrize("table", ["records", "batches", "files", "gaps", "metrics", "findings"])
-def test_filters_that_are_pushed_give_what_filtering_afterwards_gives(
-    table: str, demo: Path
-) -> None:
-    datasource = pytest.importorskip("pyspark.sql.datasource")
-    if not hasattr(datasource, "EqualTo"):
-        pytest.skip("PySpark before 4.1 pushes no filters")
-    columns = {
-        "records": ["file", "topic", "partition", "offset", "timestamp"],
-        "batches": ["file", "topic", "partition", "base_offset", "last_offset", "max_timestamp"],
-    }.get(table, ["topic", "partition"])
-    everything = embedded(demo, table)
-    rng = random.Random(table)
-    for _ in range(60):
-        filters = [some_filter(rng, everything, columns) for _ in range(rng.randrange(1, 4))]
-        found, _, _ = pushed(demo, table, filters)
-        assert found == [row for row in everything if all(holds(one, row) for one in filters)]
-
-
-def test_filters_on_places_and_offsets_leave_files_out(tmp_path: Path) -> None:
-    datasource = pytest.importorskip("pyspark.sql.datasource")
-    if not hasattr(datasource, "EqualTo"):
-        pytest.skip("PySpark before 4.1 pushes no filters")
-    directory = write_log_directory(tmp_path / "kafka")
-    everything = rows_of(
-        TableReader(
-            parse_options({"path": str(directory), "partition_bytes": SMALL}), PushedFilters()
-        )
-    )[1]
-    place = [datasource.EqualTo(("topic",), "orders"), datasource.EqualTo(("partition",), 1)]
-    offsets = [datasource.GreaterThan(("offset",), 11), datasource.LessThan(("offset",), 13)]
-    assert everything == 6
-    assert pushed(directory, "records", place)[1:] == (2, 0)
-    found, tasks, left = pushed(directory, "records", [*place, *offsets])
-    assert (tasks, left) == (1, 2)
-    assert [row["offset"] for row in found] == [12]
 
 
 # In Spark itself.
@@ -430,23 +322,20 @@ def test_a_schema_chooses_columns_too(spark: SparkSession, demo: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("is_on", [False, True])
-def test_filters_are_pushed_where_the_configuration_allows_it(
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_filter_of_one_query_is_none_of_the_next(
     is_on: bool, spark: SparkSession, demo: Path
 ) -> None:
     name = "spark.sql.python.filterPushdown.enabled"
-    before = spark.conf.get(name, None)
     spark.conf.set(name, str(is_on).lower())
     try:
         options = as_embedded({"partition_bytes": str(1 << 20)})
         frame = spark.read.format("ottla").options(**options).load(str(demo))
         some = frame.where((f.col("topic") == "orders") & (f.col("offset").between(20, 29)))
-        rows = [row for row in embedded(demo, "records") if row["topic"] == "orders"]
-        assert some.toArrow().to_pylist() == [r for r in rows if 20 <= r["offset"] <= 29]
-        everything = frame.rdd.getNumPartitions()
-        has_filters = before is not None
-        fewer = some.rdd.getNumPartitions() < everything
-        assert fewer is (is_on and has_filters)
+        rows = embedded(demo, "records")
+        orders = [row for row in rows if row["topic"] == "orders"]
+        assert some.toArrow().to_pylist() == [r for r in orders if 20 <= r["offset"] <= 29]
+        assert frame.count() == len(rows)
     finally:
         spark.conf.unset(name)
 

@@ -9,6 +9,8 @@ __all__ = ["errors_of_spark", "is_cancelled", "sentence_of"]
 
 TRACEBACK = "Traceback (most recent call last):"
 CAUSED_BY = "Caused by: "
+# What is seen of a worker that ended, or of a class that is not there: the cause stands around it.
+SYMPTOMS = (".ClassNotFoundException", ".EOFException", ".SocketException")
 CANCELLED = re.compile(r"\bJob \d+ cancelled\b|\[(SPARK_JOB_CANCELLED|OPERATION_CANCELED)\]")
 
 
@@ -61,4 +63,4 @@ def _is_cause(line: str) -> bool:
         return True
     name, _, rest = line.removeprefix(CAUSED_BY).partition(": ")
     is_class = line.startswith(CAUSED_BY) and " " not in name
-    return is_class and bool(rest.strip()) and not name.endswith(".ClassNotFoundException")
+    return is_class and bool(rest.strip()) and not name.endswith(SYMPTOMS)

@@ -47,7 +47,6 @@ TAG = "ottla-doctor"
 ANSWER_WITHIN_S = 120
 """Executors that are just starting, and busy clusters, take time."""
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 ANSI = "spark.sql.ansi.enabled"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -248,6 +247,10 @@ def _session(spark: SparkSession) -> list[Check]:
             expected = "an answer of every worker"
             remedy = f"workers need Python {platform.python_version()}, as the driver, and pyarrow"
             seen.append(Check("workers", "fail", sentence_of(error), expected, remedy))
+        except AttributeError:
+            # PySpark's own, of a session that was stopped while it was asked.
+            if not is_stopped(spark):
+                raise
 
     def end_jobs() -> None:
         # The session may end meanwhile, and its jobs with it.
@@ -384,12 +387,6 @@ def _settings(spark: SparkSession) -> Iterator[Check]:
         yield Check(UNIX_SOCKETS, "warn", "false", "true", remedy)
     elif sockets is not None:
         yield Check(UNIX_SOCKETS, "ok", sockets)
-    pushdown = value(PUSHDOWN)
-    if pushdown == "false":
-        remedy = "set it to have filters on format('ottla') skip partitions"
-        yield Check(PUSHDOWN, "warn", "false", "true", remedy)
-    elif pushdown is not None:
-        yield Check(PUSHDOWN, "ok", pushdown)
     yield Check(ANSI, "ok", f"{value(ANSI)} (either works)")
     rows = value(BATCH_ROWS) or "10000"
     if int(rows) > 0:

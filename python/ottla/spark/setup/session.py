@@ -64,10 +64,8 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     remote = master is not None and master.startswith("sc://")
     settings: dict[str, object] = {"spark.sql.execution.arrow.maxBytesPerBatch": ARROW_BATCH_BYTES}
-    if spark_version(pyspark.__version__) >= (4, 1):
-        settings["spark.sql.python.filterPushdown.enabled"] = True
-        if not remote:
-            settings["spark.python.unix.domain.socket.enabled"] = True
+    if spark_version(pyspark.__version__) >= (4, 1) and not remote:
+        settings["spark.python.unix.domain.socket.enabled"] = True
     settings |= {name.replace("__", "."): value for name, value in conf.items()}
     settings["spark.app.name"] = app_name
     if master is not None:

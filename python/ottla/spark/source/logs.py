@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ottla.audit.plan.plan import Plan
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
-    from ottla.spark.source.filters import PushedFilters
     from ottla.spark.source.options import Request
 
 LOG_TABLES = ("files", "gaps", "transactions", "producers", "epochs", "timeline", "metrics")
@@ -58,7 +57,7 @@ class LogsTask:
             yield from _arrow_batches(request, chunk)
 
 
-def plan_parts(plan: Plan, pushed: PushedFilters, task_bytes: int) -> Iterator[Plan]:
+def plan_parts(plan: Plan, task_bytes: int) -> Iterator[Plan]:
     """Divides a plan into plans of one task each, in the order of the partitions."""
     logs: dict[int, list[int]] = {}
     for index, log in enumerate(plan.logs):
@@ -95,10 +94,9 @@ def plan_parts(plan: Plan, pushed: PushedFilters, task_bytes: int) -> Iterator[P
     def cost(partition: Partition) -> int:
         return sum(partition.sizes) + OPENING_BYTES * len(partition.names)
 
-    wanted = (p for p in plan.partitions if pushed.wants(topic=p.topic, partition=p.partition))
-    for group in group_items(wanted, cost, max_bytes=task_bytes):
+    for group in group_items(plan.partitions, cost, max_bytes=task_bytes):
         yield part(group)
-    if plan.log_directories and pushed.wants(topic=None, partition=None):
+    if plan.log_directories:
         yield part((), is_last=True)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ottla.audit.plan.plan import ENDLESS
 from ottla.errors import SparkError
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
+from ottla.spark.source.bounds import Bounds
 from ottla.spark.source.damage import DamageHandler
-from ottla.spark.source.filters import Bounds, PushedFilters
 from ottla.spark.source.options import check_inputs
 from ottla.spark.source.spans import MAX_TRANSACTIONS, Span, place_in_log, plan_spans
 from ottla.spark.work.ahead import work_ahead
@@ -236,9 +236,7 @@ def _check_end(piece: Piece, position: int) -> None:
             )
 
 
-def plan_pieces(
-    request: Request, plan: Plan, pushed: PushedFilters, piece_bytes: int
-) -> Iterator[Piece]:
+def plan_pieces(request: Request, plan: Plan, piece_bytes: int) -> Iterator[Piece]:
     """Yields the files of a plan in order, large ones split at batches listed in an index."""
     files = plan.inventory.files
     piece_bytes = max(piece_bytes, plan.byte_count // MAX_CUTS)
@@ -250,19 +248,16 @@ def plan_pieces(
             # Consumers do not get what a cleaner or a split has not put in place yet.
             continue
         span = spans.of(partition)
-        bounds = pushed.bounds.within(span.min_offset, span.max_offset)
+        bounds = Bounds().within(span.min_offset, span.max_offset)
         topic, number = (partition.topic, partition.partition) if partition else (None, None)
         for file in log.files:
             if file.fault is not None or not _may_hold(log, file, bounds):
                 continue
             name = plan.inventory.display(file.path)
-            if not pushed.wants(file=name, topic=topic, partition=number):
-                continue
             place = files.place(file.path, file.size)
-            # With rows filtered out, the end of a piece cannot be checked; and each look into an
-            # object takes as long as a task.
-            is_cut = pushed.bounds == Bounds() and place.is_local
-            cuts = [0, *(_cuts(log, file, files, piece_bytes) if is_cut else ()), ENDLESS]
+            # Each look into an object takes as long as a task.
+            inner = _cuts(log, file, files, piece_bytes) if place.is_local else ()
+            cuts = [0, *inner, ENDLESS]
             where = None
             if is_of_records and log.is_live and partition is not None:
                 where = place_in_log(partition, file)
@@ -317,22 +312,22 @@ def _cuts(log: Log, file: FileEntry, files: Files, piece_bytes: int) -> list[int
         return []
 
 
-def pieces_of(request: Request, plan: Plan, pushed: PushedFilters) -> Iterator[PiecesTask]:
+def pieces_of(request: Request, plan: Plan) -> Iterator[PiecesTask]:
     """Yields the pieces of `batches` or `records` that each task reads."""
     size = request.partition_bytes or TASK_BYTES
-    for pieces in group_pieces(plan_pieces(request, plan, pushed, size), size):
-        yield PiecesTask(pieces, pushed.bounds)
+    for pieces in group_pieces(plan_pieces(request, plan, size), size):
+        yield PiecesTask(pieces, Bounds())
 
 
 def task_pieces(request: Request) -> Iterator[PiecesTask]:
-    """Yields the pieces of each task without pushed filters.
+    """Yields the pieces of each task.
 
     Raises:
         SparkError: a given path has no logs, or a pattern matches no topic.
     """
     plan = request.plan()
     check_inputs(request, plan)
-    return pieces_of(request, plan, PushedFilters())
+    return pieces_of(request, plan)
 
 
 def group_pieces(pieces: Iterable[Piece], task_bytes: int) -> Iterator[tuple[Piece, ...]]:

@@ -20,9 +20,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from ottla.audit.result.columns import SEGMENT_TABLES
 from ottla.errors import DataLossWarning, SparkError
 from ottla.logs.segment import first_batch, follow_batches, segment_table
+from ottla.spark.source.bounds import Bounds
 from ottla.spark.source.checkpoint import from_json, to_json
 from ottla.spark.source.continuity import CONTINUE, Rules, Run
-from ottla.spark.source.filters import Bounds
 from ottla.spark.source.growing import MAX_SHOWN, backlog, list_logs
 from ottla.spark.source.options import parse_options
 from ottla.spark.source.origins import check_ending, origin_of

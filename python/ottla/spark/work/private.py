@@ -7,7 +7,6 @@ No other module of Ottla touches it. Each function says why the documented way d
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ __all__ = [
     "is_connect",
     "is_context_stopped",
     "is_for_connect",
-    "is_pushing_filters",
     "java_of",
     "map_in_arrow_without_pandas",
     "silence_jvm",
@@ -96,18 +94,6 @@ def endpoint_of_connect(url: str) -> tuple[str, Any]:
         DefaultChannelBuilder = ChannelBuilder  # noqa: N806 - PySpark 3.5.
     builder = DefaultChannelBuilder(url)
     return builder.endpoint, builder.toChannel()
-
-
-def is_pushing_filters() -> bool:
-    """Whether this process was started to push filters.
-
-    Spark rejects readers with `pushFilters` while `spark.sql.python.filterPushdown.enabled` is
-    false, but does not tell readers its value. It runs a separate program for pushing filters,
-    which it starts only if the setting is true and there are filters.
-    """
-    program = "pyspark.sql.worker.data_source_pushdown_filters"
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return program in sys.modules or (spec is not None and spec.name == program)
 
 
 def map_in_arrow_without_pandas(
