@@ -52,7 +52,9 @@ def consumed(path: Path, isolation: Isolation = "read_uncommitted") -> list[Any]
 
 def partitions_below(root: Path) -> Iterator[Path]:
     for directory, _, files in sorted(os.walk(root)):
-        if any(len(name) == 24 and name.endswith(".log") for name in files):
+        # No consumer gets what is to be deleted.
+        is_deleted = directory.endswith("-delete")
+        if not is_deleted and any(len(name) == 24 and name.endswith(".log") for name in files):
             yield Path(directory)
 
 

@@ -32,9 +32,6 @@ const MAX_WINDOW: u64 = (1 << 27) + 1;
 /// looking at its window.
 const OUTPUT_CHUNK: u64 = 16 << 10;
 
-/// A decoder above this size is made anew: it holds a window that few payloads need.
-const KEPT_DECODER_BYTES: usize = 1 << 20;
-
 /// The contexts of one thread: a new one for each batch would cost a seventh of the decoding.
 pub(super) struct ZstdCodec {
     decoder: DCtx<'static>,
@@ -46,12 +43,9 @@ impl ZstdCodec {
         Self { decoder: DCtx::create(), encoder: CCtx::create() }
     }
 
-    /// The decoder, for a stream.
+    /// A new decoder, for a stream: one that was used answers otherwise to some damaged frames.
     pub(super) fn decoder(&mut self) -> &mut DCtx<'static> {
-        // A stream leaves the window behind that its frame asked for.
-        if self.decoder.sizeof() > KEPT_DECODER_BYTES {
-            self.decoder = DCtx::create();
-        }
+        self.decoder = DCtx::create();
         &mut self.decoder
     }
 
