@@ -49,6 +49,8 @@ def visible_all(value: Any) -> Any:
     >>> visible_all({"group": "a\r", "members": [("b\x07", 1)]})
     {'group': 'a\\x0d', 'members': [('b\\x07', 1)]}
     """
+    if value is None or isinstance(value, int):
+        return value
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

@@ -7,7 +7,8 @@ to parse a displayed name; `result` turns it into a `Finding` once.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Protocol
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.audit.catalogue.explain import explain
 from ottla.severity import SEVERITIES, Severity
@@ -44,6 +45,10 @@ class Fault:
     found: str | None = None
 
 
+_SAID = tuple(field.name for field in fields(Fault))
+_said = attrgetter(*_SAID)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding(Fault):
     """A fault, its place, and what was expected.
@@ -71,8 +76,8 @@ class PlacedFinding(Fault):
     def displayed(self, *, file: str | None, topic: str | None, partition: int | None) -> Finding:
         """Returns the finding as displayed in tables and reports."""
         # Sentences and commands quote names of strangers.
-        shared = {field.name: visible_all(getattr(self, field.name)) for field in fields(Fault)}
-        return Finding(file=file, topic=topic, partition=partition, **shared)
+        said: dict[str, Any] = dict(zip(_SAID, map(visible_all, _said(self)), strict=True))
+        return Finding(file=file, topic=topic, partition=partition, **said)
 
 
 def by_place(finding: PlacedFinding) -> tuple[bytes, int, int, str]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.collector import Outcome
     from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.times import LogTimes
     from ottla.audit.result.traces import Group
     from ottla.audit.result.verdict import Verdict
     from ottla.logs.inventory import Partition
@@ -125,11 +126,8 @@ def make_events(
     for group, loss in zip(groups, _losses(outcome, findings, groups, partitions), strict=True):
         directory = findings[group.head].directory or b""
         members = [findings[index] for index in group.members]
-        event = _event(plan, members, group, loss, partitions.get(directory))
-        span = times.get(directory, NO_TIMES).span(
-            members[0].path, event.first_offset, event.last_offset
-        )
-        events.append(replace(event, first_timestamp=span[0], last_timestamp=span[1]))
+        partition, of_log = partitions.get(directory), times.get(directory, NO_TIMES)
+        events.append(_event(plan, members, group, loss, partition, times=of_log))
     in_order = sorted(range(len(groups)), key=lambda index: (*_weight(events[index]), index))
     numbers = [0] * len(findings)
     for number, index in enumerate(in_order, 1):
@@ -213,6 +211,8 @@ def _event(
     group: Group,
     loss: _Loss,
     partition: Partition | None,
+    *,
+    times: LogTimes,
 ) -> Event:
     head = members[0]
     show = plan.inventory.display
@@ -221,6 +221,8 @@ def _event(
     alike = [finding for finding in members if finding.name == head.name]
     ends = [o for f in alike for o in (f.first_offset, f.last_offset) if o is not None]
     ends += [offset for span in loss.offsets for offset in span]
+    first, last = min(ends, default=None), max(ends, default=None)
+    first_timestamp, last_timestamp = times.span(head.path, first, last)
     severity = min((f.severity for f in members), key=SEVERITIES.index)
     return Event(
         event=0,
@@ -233,10 +235,10 @@ def _event(
         topic=partition.topic if partition else head.pattern,
         partition=partition.partition if partition else None,
         position=head.position,
-        first_offset=min(ends, default=None),
-        last_offset=max(ends, default=None),
-        first_timestamp=None,
-        last_timestamp=None,
+        first_offset=first,
+        last_offset=last,
+        first_timestamp=first_timestamp,
+        last_timestamp=last_timestamp,
         next_good_offset=_first_of(f.next_good_offset for f in members),
         offsets_lost=loss.count,
         records_lost=loss.count if loss.is_dense else None,

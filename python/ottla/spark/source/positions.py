@@ -234,14 +234,7 @@ def plan(
         return None
     else:
         begin, has_earlier = resume(log, known, policy), known.has_earlier
-    stretch = follow(
-        log,
-        begin.spot,
-        begin.next_offset,
-        policy.rules,
-        base_offset=begin.base_offset,
-        budget=budget,
-    )
+    stretch = _follow_from(begin, log, policy.rules, budget=budget)
     if not stretch.parts and not (known is None and has_earlier):
         return stretch.waits
     if known is not None and -1 < stretch.leader_epoch < known.leader_epoch and not begin.is_anew:
@@ -250,14 +243,7 @@ def plan(
             f" {known.leader_epoch} was read, and epoch {stretch.leader_epoch} follows"
         )
         begin = _other_log(log, known, policy, what)
-        stretch = follow(
-            log,
-            begin.spot,
-            begin.next_offset,
-            policy.rules,
-            base_offset=begin.base_offset,
-            budget=budget,
-        )
+        stretch = _follow_from(begin, log, policy.rules, budget=budget)
     is_new = known is None or begin.is_anew
     segment = log.segments[stretch.end.number]
     same = None if is_new or known is None else known
@@ -280,6 +266,25 @@ def plan(
         planned=Planned(begin.next_offset, stretch.digest, begin.is_anew),
     )
     return Plan(log, known, reached, begin, stretch)
+
+
+def _follow_from(
+    begin: Begin,
+    log: GrowingLog,
+    rules: Rules,
+    *,
+    budget: int | None = None,
+    stop: Spot | None = None,
+) -> Stretch:
+    return follow(
+        log,
+        begin.spot,
+        begin.next_offset,
+        rules,
+        base_offset=begin.base_offset,
+        budget=budget,
+        stop=stop,
+    )
 
 
 def replay(
@@ -310,9 +315,7 @@ def replay(
             f"{log.name}: the checkpoint goes back, from offset {begin.next_offset} to"
             f" {end.next_offset}: give the checkpointLocation of this query"
         )
-    stretch = follow(
-        log, begin.spot, begin.next_offset, rules, base_offset=begin.base_offset, stop=stop
-    )
+    stretch = _follow_from(begin, log, rules, stop=stop)
     is_told = bool(begin.passed_offsets or stretch.passed)
     if (
         planned is not None

@@ -8,12 +8,11 @@ use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::segment::context::SegmentContext;
 use crate::segment::damage_findings::{too_large_message, unreadable_message};
-use crate::segment::order::{OffsetOrder, Placement};
+use crate::segment::order::OffsetOrder;
 use crate::segment::pass::Pass;
 use crate::segment::scanner::Scanner;
 use ottla_format::batch::{self, BatchInfo};
 use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD};
-use ottla_format::words;
 use ottla_kernels::BatchHeader;
 use ottla_log::source::Source;
 use std::io;
@@ -150,19 +149,7 @@ impl Judge {
         if base == order.first_unseen() && last <= order.highest {
             return None;
         }
-        let reason = match order.judge(base, last, base_offset_behind(pass, info)) {
-            Placement::Accept
-            | Placement::Gap { contradicted_by: None }
-            | Placement::Repeat { is_whole: false } => return None,
-            Placement::Gap { contradicted_by: Some(next) }
-            | Placement::WrongBase { next_base_offset: next, .. } => {
-                format!("but the next one starts at {next}")
-            }
-            Placement::Repeat { is_whole: true } => "which came before".to_owned(),
-            Placement::Stray => "which its segment cannot hold".to_owned(),
-        };
-        let offsets = words::offsets(base, last);
-        Some(format!("the batch at position {} has {offsets}, {reason}", info.position))
+        order.judge(base, last, base_offset_behind(pass, info)).fault(info.position, base, last)
     }
 
     /// The records of a batch cannot be read, from an offset on.

@@ -13,6 +13,7 @@
 //! ```
 
 use crate::segment::context::{MAX_RELATIVE_OFFSET, SegmentContext};
+use ottla_format::words;
 
 /// What the order of offsets says about a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,25 @@ pub(crate) enum Placement {
     },
     /// No batch of the segment can have its offsets.
     Stray,
+}
+
+impl Placement {
+    /// Why a reader passes over a valid batch with these offsets, in words; `None` if it does not.
+    pub(crate) fn fault(self, position: u64, base: i64, last: i64) -> Option<String> {
+        let reason = match self {
+            Placement::Accept
+            | Placement::Gap { contradicted_by: None }
+            | Placement::Repeat { is_whole: false } => return None,
+            Placement::Gap { contradicted_by: Some(next) }
+            | Placement::WrongBase { next_base_offset: next, .. } => {
+                format!("but the next one starts at {next}")
+            }
+            Placement::Repeat { is_whole: true } => "which came before".to_owned(),
+            Placement::Stray => "which its segment cannot hold".to_owned(),
+        };
+        let offsets = words::offsets(base, last);
+        Some(format!("the batch at position {position} has {offsets}, {reason}"))
+    }
 }
 
 /// Where in the order of offsets a walk over the batches of a segment is.

@@ -11,10 +11,9 @@ use crate::catalogue::severity::Severity;
 use crate::rows::aborted::AbortedTransactions;
 use crate::segment::context::SegmentContext;
 use crate::segment::damage_findings::{too_large_message, unreadable_message};
-use crate::segment::order::{OffsetOrder, Placement};
+use crate::segment::order::OffsetOrder;
 use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
-use ottla_format::words;
 use ottla_log::source::Source;
 use std::collections::VecDeque;
 use std::io;
@@ -347,19 +346,7 @@ impl PartitionReader {
         let (base, last) = (self.base_offset(info), info.last_offset);
         let behind = self.batches.get(1).filter(|(_, is_valid)| *is_valid);
         let behind = behind.map(|(info, _)| info.base_offset);
-        let reason = match self.order().judge(base, last, behind) {
-            Placement::Accept
-            | Placement::Gap { contradicted_by: None }
-            | Placement::Repeat { is_whole: false } => return None,
-            Placement::Gap { contradicted_by: Some(next) }
-            | Placement::WrongBase { next_base_offset: next, .. } => {
-                format!("but the next one starts at {next}")
-            }
-            Placement::Repeat { is_whole: true } => "which came before".to_owned(),
-            Placement::Stray => "which its segment cannot hold".to_owned(),
-        };
-        let offsets = words::offsets(base, last);
-        Some(format!("the batch at position {position} has {offsets}, {reason}"))
+        self.order().judge(base, last, behind).fault(position, base, last)
     }
 
     /// Where in the order of offsets the first batch is.
