@@ -35,6 +35,26 @@ def test_an_output_beside_a_segment_of_a_partition_is_refused(
     assert not (partition / "out").exists()
 
 
+@pytest.mark.parametrize("inside", ["out", "new/out", "payments-0/out"])
+@pytest.mark.parametrize("verb", ["audit", "rebuild"])
+def test_an_output_in_the_log_directory_above_a_partition_is_refused(
+    run: Run, log_directory: Path, verb: str, inside: str
+) -> None:
+    before = dict(files_under(log_directory))
+    ran = run(verb, log_directory / "orders-0", "--output", log_directory / inside)
+    assert (ran.status, ran.out) == (64, "")
+    assert f"is inside {log_directory}, the log directory of a broker" in ran.err
+    assert dict(files_under(log_directory)) == before
+
+
+def test_an_output_beside_a_copy_of_a_partition_is_written(
+    run: Run, log_directory: Path, tmp_path: Path
+) -> None:
+    partition = (log_directory / "orders-0").rename(tmp_path / "orders-0")
+    assert run("rebuild", partition, "--output", tmp_path / "out").status == 0
+    assert (tmp_path / "out").is_dir()
+
+
 def test_an_output_beside_a_captured_file_is_written(run: Run, tmp_path: Path) -> None:
     data = (write_log_directory(tmp_path / "kafka") / "orders-0" / segment_name(0)).read_bytes()
     (tmp_path / "captured.bin").write_bytes(data)
