@@ -36,7 +36,6 @@ def session(master: str | None = None, app_name: str = "ottla", **conf: object) 
     - workers run this interpreter, unless ``PYSPARK_PYTHON`` names one;
     - workers are connected by Unix domain sockets where Spark supports them (4.1 and newer), which
       makes starting a task four times cheaper;
-    - filters on ``format("ottla")`` reach it (4.1 and newer);
     - rows are sent to workers in batches of at most 16 MiB, because captured record sets are large
       and a worker holds a batch of them.
 
