@@ -60,9 +60,11 @@ def marker(
     producer_id: int,
     producer_epoch: int = 0,
     coordinator_epoch: int = 0,
+    kind_number: int | None = None,
 ) -> bytes:
-    """The control batch that ends a transaction."""
-    key = struct.pack(">hh", 0, ("abort", "commit").index(kind))
+    """The control batch that ends a transaction; another `kind_number` is none of Kafka's."""
+    number = ("abort", "commit").index(kind) if kind_number is None else kind_number
+    key = struct.pack(">hh", 0, number)
     value = struct.pack(">hi", 0, coordinator_epoch)
     return encode_batch(
         [(TIMESTAMP + offset, key, value, ())],
@@ -71,6 +73,14 @@ def marker(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
     )
+
+
+def with_last_offset_delta(encoded: bytes, delta: int) -> bytes:
+    """The batch with another last offset delta, under a right checksum."""
+    changed = bytearray(encoded)
+    struct.pack_into(">i", changed, 23, delta)
+    struct.pack_into(">I", changed, 17, crc32c(bytes(changed[21:])))
+    return bytes(changed)
 
 
 SIZE = len(batch(0))

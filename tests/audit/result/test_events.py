@@ -22,11 +22,13 @@ from support.small_log import (
     overwrite,
     producer_snapshot,
     time_index,
+    with_last_offset_delta,
     write_checkpoint,
     write_orders,
 )
 
 LOG = f"{PARTITION}/{segment_name(9)}"
+DAY_LATER = TIMESTAMP + 86_400_000
 
 SILENT = {
     "047-payload-silent": "one bit of a value under a right CRC: one copy cannot show it",
@@ -149,6 +151,81 @@ def test_a_zombie_explains_the_sequences_behind_it_but_not_those_of_others(
     write_orders(tmp_path, first=first, second=other)
     found = {(event["name"], event["findings"]) for event in events(tmp_path)}
     assert found == {("epoch-regression", 2), ("sequence-gap", 1)}
+
+
+def test_plain_data_inside_a_transaction_explains_that_its_sequences_occur_again(
+    tmp_path: Path,
+) -> None:
+    first = [
+        batch(0, producer_id=7, is_transactional=True),
+        batch(3, 2, producer_id=7, base_sequence=3),
+        batch(5, 4, producer_id=8),
+    ]
+    second = [
+        batch(9, producer_id=7, base_sequence=3, is_transactional=True),
+        marker("commit", 12, producer_id=7),
+        batch(13, 5),
+    ]
+    write_orders(tmp_path, first=first, second=second)
+    event = only_event(tmp_path)
+    assert (event["name"], event["findings"]) == ("transaction-fault", 2)
+    assert event["message"].endswith("; also seen in the finding sequence-repeat")
+
+
+def test_plain_data_inside_a_transaction_explains_no_other_number_of_sequences(
+    tmp_path: Path,
+) -> None:
+    first = [
+        batch(0, producer_id=7, is_transactional=True),
+        batch(3, 2, producer_id=7, base_sequence=3),
+        batch(5, 4, producer_id=8),
+    ]
+    second = [
+        batch(9, producer_id=7, base_sequence=4, is_transactional=True),
+        marker("commit", 12, producer_id=7),
+        batch(13, 5),
+    ]
+    write_orders(tmp_path, first=first, second=second)
+    assert [event["name"] for event in events(tmp_path)] == ["transaction-fault", "sequence-repeat"]
+
+
+def test_a_batch_that_claims_an_offset_of_the_next_explains_the_sequence_behind_it(
+    tmp_path: Path,
+) -> None:
+    wide = with_last_offset_delta(batch(0, producer_id=7), 3)
+    second = [batch(9, producer_id=7, base_sequence=9), *SECOND[1:]]
+    beside = [batch(3, producer_id=7, base_sequence=3), batch(6, producer_id=7, base_sequence=6)]
+    write_orders(tmp_path, first=[wide, *beside], second=second)
+    event = only_event(tmp_path)
+    assert (event["name"], event["findings"]) == ("offset-repeat", 2)
+    assert "sequence-repeat" in event["message"]
+
+
+def test_a_marker_that_cannot_be_read_explains_the_transaction_that_it_should_end(
+    tmp_path: Path,
+) -> None:
+    odd = marker("commit", 6, producer_id=7, kind_number=5)
+    first = [
+        batch(0, producer_id=8, is_transactional=True),
+        batch(3, producer_id=7, is_transactional=True),
+        odd,
+        batch(7, 2),
+    ]
+    write_orders(tmp_path, first=first, second=[*SECOND[:2], batch(15, timestamp=DAY_LATER)])
+    found = {(event["name"], event["findings"]) for event in events(tmp_path)}
+    assert found == {("transaction-fault", 2), ("open-transaction", 1)}
+
+
+def test_a_witness_is_named_once(tmp_path: Path) -> None:
+    write_orders(tmp_path, first=FIRST[:2])
+    index = tmp_path / PARTITION / segment_name(0, "index")
+    index.write_bytes(offset_index((8, 2 * SIZE)))
+    event = only_event(tmp_path)
+    assert event["cause"] == "truncated-tail"
+    assert event["message"] == (
+        "offsets 6 to 8 are missing between the previous file and this one: the previous file was"
+        " cut short; also seen in the index"
+    )
 
 
 def test_the_gravest_event_is_first_and_the_one_that_loses_most(tmp_path: Path) -> None:
@@ -312,3 +389,21 @@ def test_one_injury_with_many_traces_has_one_cause_and_one_cure(
     assert event["cause"] == cause
     assert (event["first_offset"], event["last_offset"]) == offsets
     assert cure in event["action"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("segment", "expected"),
+    [
+        # The injury of s047 beside these is natural: two transactions that nobody ended.
+        ("s047", {"record-fault": 2, "transaction-fault": 2, "open-transaction": 1}),
+        ("s081", {"transaction-fault": 2, "sequence-gap": 1}),
+        ("s094", {"offset-repeat": 2}),
+        ("s103", {"transaction-fault": 2, "open-transaction": 1}),
+    ],
+)
+def test_one_injury_of_a_producer_is_one_event_with_its_traces(
+    segment: str, expected: dict[str, int], shared: Path
+) -> None:
+    found = events(shared / "damage" / "segments" / segment)
+    assert {event["name"]: event["findings"] for event in found} == expected

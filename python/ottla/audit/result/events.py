@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ottla.audit.catalogue.explain import causes, explain
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.audit.result.times import NO_TIMES, written
-from ottla.audit.result.traces import LogEnd, group_findings
+from ottla.audit.result.traces import LogEnd, group_findings, is_index
 from ottla.audit.result.verdict import verdict_of
 from ottla.logs.names import (
     HIGH_WATERMARKS,
@@ -329,6 +329,9 @@ def _message(members: Sequence[PlacedFinding], group: Group, partition: Partitio
             text += f": {head.message.partition('; ')[0]}"
         else:
             is_seen, witnesses = True, [*members]
+    elif head.cause == "truncated-tail" and any(is_index(f.path) for f in witnesses):
+        # The index that proves it stands in brackets, and is named below.
+        text = f"{head.message.rpartition(' (')[0]}: the previous file was cut short"
     elif len(others) > len(witnesses):
         text += f" ({count(len(others) - len(witnesses), 'more finding')} like it)"
     seen: dict[str, int] = {}

@@ -30,6 +30,7 @@ INDEXES = ("offset-index", "time-index", "transaction-index")
 """Kinds of files whose entries alone do not prove that the log was longer."""
 
 LOSES_END = "loses-end"
+REPEATS_SEQUENCES = "repeats-sequences"
 COMMIT_BEYOND_END = "commit-beyond-end"
 
 
@@ -199,6 +200,10 @@ class _Log:
         if trace.first_offset is None or (effect == "disturbs-producer" and place is None):
             return None
         first, last = trace.first_offset, _last(trace)
+        if effect == REPEATS_SEQUENCES:
+            return self._repeated(causes, trace, first)
+        if effect == "disturbs-producer" and explain(trace.name).stops == "read_committed":
+            last = sys.maxsize
         if effect == "loses-markers":
             return causes.first_above(place, first)
         cause = causes.last_up_to(place, last)
@@ -210,6 +215,21 @@ class _Log:
         if effect in ("miscounts-offsets", "disturbs-producer"):
             reach += 1
         return cause if reach >= first else None
+
+    def _repeated(self, causes: _Causes, trace: PlacedFinding, first: int) -> int | None:
+        """Returns the batches whose sequences a trace has again."""
+        own = causes.last_up_to(trace.producer_id, first)
+        if own is not None and self._size(own) == _sequences_back(trace):
+            return own
+        any_producer = causes.last_up_to(None, first)
+        if any_producer is not None and _last(self._findings[any_producer]) + 1 >= first:
+            return any_producer
+        return None
+
+    def _size(self, index: int) -> int:
+        """The number of offsets of a finding that has some."""
+        finding = self._findings[index]
+        return _last(finding) - (finding.first_offset or 0) + 1
 
     def _join_lost_end(self, end: LogEnd) -> None:
         """Joins what shows that the log had offsets behind its end."""
@@ -252,7 +272,7 @@ class _Log:
         for index in shows:
             finding = self._findings[index]
             is_open = explain(finding.name).stops == "read_committed"
-            is_entry = _is_index(finding.path)
+            is_entry = is_index(finding.path)
             first = finding.first_offset
             if is_open or (is_entry and first is not None and end <= first <= reach):
                 found.append(index)
@@ -262,7 +282,7 @@ class _Log:
         """Whether a finding has an offset behind the end that only a longer log explains."""
         finding = self._findings[index]
         is_open = explain(finding.name).stops == "read_committed"
-        is_weak = is_open or _is_index(finding.path)
+        is_weak = is_open or is_index(finding.path)
         return not is_weak and finding.first_offset is not None and _last(finding) >= end.offset
 
     def _last_claimed(self, index: int) -> int:
@@ -304,7 +324,8 @@ def _joint(finding: PlacedFinding, kind: Explanation) -> tuple[object, ...] | No
     return None
 
 
-def _is_index(path: bytes | None) -> bool:
+def is_index(path: bytes | None) -> bool:
+    """Returns whether a file is an index of a segment."""
     return path is not None and classify(os.path.basename(path))[0] in INDEXES
 
 
@@ -314,7 +335,7 @@ def _is_lawful(finding: PlacedFinding) -> bool:
 
 def _place(effect: str, finding: PlacedFinding) -> Place:
     """Returns the segment or the producer that a cause and its traces share, None for any."""
-    if effect == "disturbs-producer":
+    if effect in ("disturbs-producer", REPEATS_SEQUENCES):
         return finding.producer_id
     if effect in _OF_SEGMENT:
         return os.path.basename(finding.path or b"").partition(b".")[0]
@@ -332,3 +353,9 @@ _OF_SEGMENT: Collection[str] = (
 def _last(finding: PlacedFinding) -> int:
     first, last = finding.first_offset, finding.last_offset
     return last if last is not None else (-1 if first is None else first)
+
+
+def _sequences_back(trace: PlacedFinding) -> int | None:
+    """How far the sequences of a producer go back; `None` for a batch that is stored again."""
+    expected, found = trace.expected or "", trace.found or ""
+    return int(expected) - int(found) if expected.isdecimal() and found.isdecimal() else None

@@ -78,8 +78,11 @@ pub enum Effect {
     /// its offsets.
     ChangesEpochs,
     /// Batches of a producer do not fit together: traces are about the same producer, in the same
-    /// batches or right behind them.
+    /// batches or right behind them. A transaction that is open has batches up to the end.
     DisturbsProducer,
+    /// Sequence numbers that the log has already may come behind it: traces go back by as many of
+    /// its producer as it has offsets, or, where it has no producer, are right behind it.
+    RepeatsSequences,
 }
 
 impl Effect {
@@ -97,6 +100,7 @@ impl Effect {
             Self::ChangesTimestamps => "changes-timestamps",
             Self::ChangesEpochs => "changes-epochs",
             Self::DisturbsProducer => "disturbs-producer",
+            Self::RepeatsSequences => "repeats-sequences",
         }
     }
 }
