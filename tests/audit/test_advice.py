@@ -12,7 +12,9 @@ from ottla.audit.advice.deed import Deed
 from support.logs import TIMESTAMP, segment_name, write_log_directory
 from support.small_log import (
     PARTITION,
+    SECOND,
     SnapshotEntry,
+    batch,
     producer_batches,
     producer_snapshot,
     write_checkpoint,
@@ -357,6 +359,62 @@ def test_what_is_tried_on_a_partition_is_bounded_and_what_is_left_out_is_counted
 
 
 # The whole corpus
+
+
+def write_twice(directory: Path, **second: Sequence[bytes]) -> tuple[Path, Path]:
+    """Two log directories of one broker with the same partition."""
+    disks = directory / "disk-1", directory / "disk-2"
+    write_orders(disks[0])
+    write_orders(disks[1], **second)
+    return disks
+
+
+def test_of_a_partition_that_a_broker_has_twice_one_directory_is_moved_away(
+    tmp_path: Path,
+) -> None:
+    disk_1, disk_2 = write_twice(tmp_path)
+    move, nothing = advice_for(tmp_path)
+    assert move.log_directory == nothing.log_directory == str(disk_2)
+    assert operations_of(move) == [("move", PARTITION)]
+    (refused,) = nothing.partitions
+    assert refused.opens is False
+    assert "Duplicate log directories" in (refused.error or "")
+    (price,) = move.partitions
+    assert (price.readable_offsets, price.readable_offsets_lost) == (18, 0)
+    assert (price.goes_on_in, price.goes_on_at) == (str(disk_1 / PARTITION), 18)
+
+
+def test_the_directory_whose_log_ends_earlier_is_moved_wherever_it_is(tmp_path: Path) -> None:
+    disk_1, disk_2 = write_twice(tmp_path, second=[*SECOND, batch(18)])
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        write_checkpoint(disk_2 / name, {PARTITION: 21})
+    best = advice_for(tmp_path)[0]
+    assert best.log_directory == str(disk_1)
+    assert best.partitions[0].goes_on_in == str(disk_2 / PARTITION)
+
+
+def test_a_later_leader_epoch_weighs_more_than_a_later_end(tmp_path: Path) -> None:
+    newer = [*SECOND[:2], batch(15, partition_leader_epoch=1)]
+    disk_1, disk_2 = write_twice(tmp_path, second=newer)
+    (disk_1 / PARTITION / segment_name(9)).write_bytes(b"".join([*SECOND, batch(18)]))
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        write_checkpoint(disk_1 / name, {PARTITION: 21})
+    best = advice_for(tmp_path)[0]
+    assert best.log_directory == str(disk_1)
+    (price,) = best.partitions
+    assert (price.goes_on_in, price.goes_on_at) == (str(disk_2 / PARTITION), 18)
+    assert price.readable_offsets_lost == 3
+
+
+def test_offsets_that_only_the_moved_directory_has_are_its_price(tmp_path: Path) -> None:
+    disk_1, disk_2 = write_twice(tmp_path, second=[*SECOND, batch(18)])
+    for suffix in ("log", "index", "timeindex"):
+        (disk_2 / PARTITION / segment_name(0, suffix)).unlink(missing_ok=True)
+    for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+        write_checkpoint(disk_2 / name, {PARTITION: 21})
+    best = advice_for(tmp_path)[0]
+    assert best.log_directory == str(disk_1)
+    assert best.partitions[0].readable_offsets_lost == 9
 
 
 def log_directories(case: Path) -> Iterator[Path]:

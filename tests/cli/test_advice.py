@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.commands import Run
 from support.logs import segment_name, write_log_directory
+from support.small_log import write_orders
 
 
 def damage(path: Path, position: int | None = None) -> None:
@@ -45,6 +46,18 @@ def test_where_every_copy_loses_records_only_the_one_that_keeps_most_is_cut(
     assert text.count(kept) == 2
     assert text.count("Nothing better was found than to do nothing") == 1
     assert "Delete" not in text
+
+
+def test_of_a_partition_that_is_there_twice_the_report_names_the_directory_to_move(
+    run: Run, tmp_path: Path
+) -> None:
+    for disk in ("disk-1", "disk-2"):
+        write_orders(tmp_path / disk)
+    text = " ".join(run("audit", str(tmp_path)).out.split())
+    away, stays = tmp_path / "disk-2", tmp_path / "disk-1" / "orders-0"
+    assert f"Do first: before the broker starts, in {away} move orders-0 out of" in text
+    assert f"In {away}:" in text
+    assert f"the broker starts with {stays}, whose log ends at offset 18;" in text
 
 
 def test_nothing_is_saved_over_something_else(run: Run, tmp_path: Path) -> None:

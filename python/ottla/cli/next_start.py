@@ -59,13 +59,19 @@ def first_step(result: AuditResult) -> str | None:
         if _losing(deeds[0]):
             return "before the broker starts, save the records that can be read."
         if deeds[0].operations:
-            return f"before the broker starts, {_lower(what_to_do(deeds[0].operations))}."
+            where = f"in {shell_path(log_directory)} " if _is_twice(deeds[0]) else ""
+            return f"before the broker starts, {where}{_lower(what_to_do(deeds[0].operations))}."
         return "nothing is better than the next start itself."
     return None
 
 
 def _lower(sentence: str) -> str:
     return sentence[0].lower() + sentence[1:]
+
+
+def _is_twice(deed: Deed) -> bool:
+    """Whether another log directory has a partition of the same name."""
+    return any(price.goes_on_in is not None for price in deed.partitions)
 
 
 def _losing(deed: Deed) -> list[PartitionPrice]:
@@ -104,7 +110,7 @@ def _of_log_directory(
     cures: _Cures,
 ) -> Iterator[str]:
     path = shell_path(log_directory)
-    if len({deed.log_directory for deed in result.advice}) > 1:
+    if len({deed.log_directory for deed in result.advice}) > 1 or _is_twice(deeds[0]):
         yield f"In {path}:"
     found = {_name(price): cures.of(log_directory, price) for price in troubled}
     helped = {name: cure for name, cure in found.items() if cure is not None}
@@ -177,7 +183,7 @@ def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
         verb = "keeps" if len(refusing) == 1 else "keep"
         parts.append(f"{listed(refusing, PARTITIONS_SHOWN)} {verb} the broker from starting")
     aside = [price for price in prices if price.as_expected.is_put_aside]
-    away = [price for price in prices if _name(price) in moved]
+    away = [price for price in prices if _name(price) in moved and price.goes_on_in is None]
     if away:
         held = sum(price.readable_offsets for price in away)
         records = count(held, "readable record") if held else "no readable record"
@@ -188,6 +194,7 @@ def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
             f" there is none, begins {whose} empty; {records} {is_are} then only in the moved"
             f" {places}"
         )
+    parts += [_goes_on(price) for price in prices if price.goes_on_in is not None]
     cut = [
         price
         for price in prices
@@ -195,7 +202,7 @@ def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
     ]
     if cut:
         parts.append(_cut(cut, is_alone=len(prices) == 1))
-    elif not (refusing or away or aside):
+    elif not parts and not aside:
         parts.append("no readable record is lost")
     exposed = sum(price.as_expected.exposed_transactions for price in prices)
     if exposed:
@@ -208,6 +215,16 @@ def price_of(deed: Deed, others: Sequence[Deed] = ()) -> str:
             " duplicates, nor knows their open transactions"
         )
     return "; ".join(parts) or f"{listed([_name(p) for p in aside], PARTITIONS_SHOWN)} put aside"
+
+
+def _goes_on(price: PartitionPrice) -> str:
+    """What becomes of a partition that the broker has twice, once one directory is moved."""
+    lost = price.readable_offsets_lost
+    only = f"at most {count(lost, 'readable record')}" if lost else "no readable record"
+    return (
+        f"the broker starts with {price.goes_on_in}, whose log ends at offset {price.goes_on_at};"
+        f" {only} {'is' if lost <= 1 else 'are'} then only in the moved directory"
+    )
 
 
 def _forgotten(prices: Sequence[PartitionPrice], others: Sequence[Deed]) -> int:

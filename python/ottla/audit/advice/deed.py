@@ -80,11 +80,15 @@ class PartitionPrice:
     readable_offsets: int
     """Offsets that `ottla read` gives before."""
     readable_offsets_lost: int
-    """Of these, those outside the log after the start."""
+    """Of these, those outside the log after the start: that of `goes_on_in`, if it has one."""
     readable_offsets_cut: int
     """Of these, those inside it, in bytes that are cut off before its end."""
     exposed_transactions: int
     """Aborted transactions whose records read_committed consumers get."""
+    goes_on_in: str | None
+    """The other directory of a partition that the broker has twice, once this one is moved."""
+    goes_on_at: int | None
+    """The end of the log there."""
     producers: int | None
     """Producers whose sequence numbers and open transactions the broker then knows, as expected;
     None: it is put aside, and was not looked into."""

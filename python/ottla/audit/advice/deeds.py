@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ottla.audit.advice.actions import with_actions
-from ottla.audit.advice.candidates import NOTHING, Named
+from ottla.audit.advice.candidates import MOVE_PARTITION, NOTHING, Named
 from ottla.audit.advice.deed import MARK, Deed, Operation, PartitionPrice
+from ottla.audit.advice.duplicates import Duplicates
 from ottla.audit.advice.partition import AdviceRequest, Option, PartitionOptions
 from ottla.audit.advice.trial import Effect
 from ottla.audit.judge.restarts import StartRequest, start_requests
@@ -78,6 +79,8 @@ class _Places:
         put_aside = _put_aside(plan, {start.partition.directory for start in starts})
         starts += put_aside
         self._settled = _settled(put_aside, outcome)
+        self._duplicates = Duplicates(plan, outcome)
+        starts += _not_yet(plan, starts, self._duplicates.partitions)
         named = _named(outcome.findings)
         self.by_log_directory: dict[bytes, list[AdviceRequest]] = defaultdict(list)
         self.not_asked: dict[bytes, int] = defaultdict(int)
@@ -99,10 +102,14 @@ class _Places:
     def ask(self, requests: Sequence[AdviceRequest], price: Price) -> dict[bytes, Answer]:
         """Answers by the directory of the partition."""
         asked = [r for r in requests if r.partition.directory not in self._settled]
-        if not asked:
-            return dict(self._settled)
         directories = [request.partition.directory for request in asked]
-        return self._settled | dict(zip(directories, price(asked), strict=True))
+        answers = dict(zip(directories, price(asked), strict=True)) if asked else {}
+        return {
+            directory: self._duplicates.priced(directory, answer)
+            if isinstance(answer, PartitionOptions)
+            else answer
+            for directory, answer in (*self._settled.items(), *answers.items())
+        }
 
     def requests_without_mark(self, answers: Mapping[bytes, Answer]) -> list[AdviceRequest]:
         """Of log directories where a start without the mark of a clean stop may be better."""
@@ -139,13 +146,7 @@ def _put_aside(plan: Plan, known: Collection[bytes]) -> list[StartRequest]:
         if PARTITION_METADATA in p.names
     }
     return [
-        StartRequest(
-            partition=partition,
-            name=plan.inventory.display(partition.directory),
-            end_offset=None,
-            aborted=(),
-            needs_topic_id=False,
-        )
+        _request(plan, partition)
         for partition in plan.partitions
         if partition.state == "live"
         and partition.is_whole
@@ -154,6 +155,25 @@ def _put_aside(plan: Plan, known: Collection[bytes]) -> list[StartRequest]:
         and partition.directory not in known
         and os.path.dirname(partition.directory) not in has_ids
     ]
+
+
+def _not_yet(
+    plan: Plan, starts: Iterable[StartRequest], partitions: Iterable[Partition]
+) -> list[StartRequest]:
+    """Requests for partitions that have none."""
+    known = {start.partition.directory for start in starts}
+    return [_request(plan, p) for p in partitions if p.directory not in known]
+
+
+def _request(plan: Plan, partition: Partition) -> StartRequest:
+    """A request for a partition without a finding."""
+    return StartRequest(
+        partition=partition,
+        name=plan.inventory.display(partition.directory),
+        end_offset=None,
+        aborted=(),
+        needs_topic_id=False,
+    )
 
 
 def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes, PartitionOptions]:
@@ -307,6 +327,7 @@ def _operations(partition: Partition, option: Option) -> Iterator[Operation]:
 
 def _price(start: StartRequest, options: PartitionOptions, option: Option) -> PartitionPrice:
     effect, expected = option.effect, option.expected
+    stays = options.stays if option.candidate == MOVE_PARTITION else None
     return PartitionPrice(
         topic=start.partition.topic,
         partition=start.partition.partition,
@@ -319,6 +340,8 @@ def _price(start: StartRequest, options: PartitionOptions, option: Option) -> Pa
         readable_offsets_lost=effect.readable_offsets_lost,
         readable_offsets_cut=effect.readable_offsets_cut,
         exposed_transactions=effect.exposed_transactions,
+        goes_on_in=stays.directory if stays else None,
+        goes_on_at=stays.log_end_offset if stays else None,
         producers=expected.producers,
         side_files_mended=tuple(display(name) for name in expected.mended),
         expected=None if _differing(expected) == _differing(effect) else _differing(expected),

@@ -75,6 +75,14 @@ def _cost(effect: Effect) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Stays:
+    """The other directory of a partition that a broker has twice."""
+
+    directory: str
+    log_end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionOptions:
     """What can be done to one partition before a start."""
 
@@ -89,6 +97,8 @@ class PartitionOptions:
     """What has the start make more of the wrong side files anew, and costs nothing."""
     left_out: int
     """Candidates that were not tried."""
+    stays: Stays | None = None
+    """The directory that the broker goes on with if this one is moved away."""
 
     @property
     def is_hard(self) -> bool:
@@ -98,6 +108,8 @@ class PartitionOptions:
     @property
     def move(self) -> Option:
         """Moving the directory away."""
+        if self.stays is not None:
+            return self.best
         away = moved_away(self.readable)
         return Option(MOVE_PARTITION, away, away)
 

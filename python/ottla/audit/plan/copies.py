@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.audit.catalogue.findings import make_finding
 from ottla.logs.metadata import read_meta_properties
@@ -48,10 +48,19 @@ class _Place:
     directory_id: str | None
 
 
-def find_copies(
-    inventory: Inventory, partitions: Iterable[Partition]
-) -> tuple[list[Copies], list[PlacedFinding]]:
-    """Returns partitions with several copies, and findings about copies of one broker."""
+class Found(NamedTuple):
+    """What directories are to each other."""
+
+    copies: list[Copies]
+    """Partitions with several copies."""
+    repeated: list[tuple[Partition, ...]]
+    """Directories of one partition that one broker has: it does not start with them."""
+    findings: list[PlacedFinding]
+    """Findings about these."""
+
+
+def find_copies(inventory: Inventory, partitions: Iterable[Partition]) -> Found:
+    """Returns which directories are copies of one partition, and which one broker has twice."""
     together: dict[tuple[str, int], list[Partition]] = {}
     for partition in partitions:
         if partition.state == "live" and partition.is_whole and partition.topic is not None:
@@ -60,6 +69,7 @@ def find_copies(
     known: dict[bytes, dict[str, str]] = {}
     copies: list[Copies] = []
     findings: list[PlacedFinding] = []
+    twice: list[tuple[Partition, ...]] = []
     for several in together.values():
         if len(several) == 1:
             continue
@@ -67,10 +77,19 @@ def find_copies(
         for one_cluster in _by_cluster(places):
             chosen, repeated = _by_broker(inventory, one_cluster)
             findings += (_repeated(inventory, first, second) for first, second in repeated)
+            twice += _of_one_broker(repeated)
             if len(chosen) > 1:
                 names, chosen_places = zip(*sorted(chosen.items()), strict=True)
                 copies.append(Copies(names, tuple(place.partition for place in chosen_places)))
-    return copies, findings
+    return Found(copies, twice, findings)
+
+
+def _of_one_broker(repeated: Iterable[tuple[_Place, _Place]]) -> list[tuple[Partition, ...]]:
+    groups: dict[bytes, list[Partition]] = {}
+    for first, second in repeated:
+        group = groups.setdefault(first.partition.directory, [first.partition])
+        group.append(second.partition)
+    return [tuple(group) for group in groups.values()]
 
 
 def _place(

@@ -109,6 +109,8 @@ class Plan:
     """Patterns that match no topic."""
     copies: tuple[Copies, ...] = ()
     """Partitions with several copies, to be compared."""
+    repeated: tuple[tuple[Partition, ...], ...] = ()
+    """Directories of one partition that one broker has: it does not start with them."""
     findings: tuple[PlacedFinding, ...] = ()
     """Findings about the directories as a whole."""
 
@@ -176,7 +178,7 @@ def make_plan(
         for file_index, file in enumerate(log.files)
         if file.fault is None
     ]
-    copies, findings = find_copies(inventory, partitions)
+    copies, repeated, findings = find_copies(inventory, partitions)
     tasks.sort(key=_copies_together(tasks, logs, copies))
     names = {p.topic for p in inventory.partitions if p.topic is not None}
     return Plan(
@@ -189,6 +191,7 @@ def make_plan(
             pattern for pattern in topics if not any(fnmatchcase(n, pattern) for n in names)
         ),
         copies=tuple(copies),
+        repeated=tuple(repeated),
         findings=tuple(findings),
     )
 
