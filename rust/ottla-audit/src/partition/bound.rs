@@ -26,9 +26,7 @@ pub(crate) fn bound_findings(findings: &mut Vec<PlacedFinding>, left_out: &mut L
         places.sort_by_key(|index| Reverse(severity(index)));
         let rest = places.split_off(MAX_FINDINGS_PER_PARTITION);
         let gravest = rest.first().and_then(severity).unwrap_or(Severity::Info);
-        let (count, known) = left_out.entry(kind).or_insert((0, gravest));
-        *count = count.saturating_add(rest.len() as u64);
-        *known = gravest.max(*known);
+        count_left_out(left_out, kind, rest.len() as u64, gravest);
         dropped.extend(rest);
     }
     dropped.sort_unstable();
@@ -39,4 +37,16 @@ pub(crate) fn bound_findings(findings: &mut Vec<PlacedFinding>, left_out: &mut L
         index = index.saturating_add(1);
         !is_dropped
     });
+}
+
+/// Counts findings of a kind that are not kept.
+pub(crate) fn count_left_out(
+    left_out: &mut LeftOut,
+    kind: FindingKind,
+    count: u64,
+    gravest: Severity,
+) {
+    let (known, severity) = left_out.entry(kind).or_insert((0, gravest));
+    *known = known.saturating_add(count);
+    *severity = gravest.max(*severity);
 }

@@ -25,6 +25,7 @@ use crate::segment::losses::UnboundedLoss;
 use crate::segment::producer_events::count_ended;
 use crate::segment::segment_scan::SegmentScan;
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
+use std::borrow::Cow;
 
 /// Puts the segments of a partition together, in the order of their base offsets.
 #[expect(clippy::needless_pass_by_value, reason = "who merges them has no other use for them")]
@@ -46,7 +47,7 @@ pub fn merge_partition_with<'a>(
         findings: Vec::new(),
         damage: DamageState::default(),
         previous_findings: 0,
-        producers: Producers::default(),
+        producers: Cow::Owned(Producers::default()),
         left_out_of_segments: 0,
         counters: Counters::default(),
         ended: EndedTransactions::default(),
@@ -88,7 +89,9 @@ struct Merge<'a> {
     damage: DamageState,
     /// Index of the first finding of the segment before.
     previous_findings: usize,
-    producers: Producers,
+    /// Those of the first segment until there are others: the usual log of many producers has them in
+    /// one segment, and they are not copied.
+    producers: Cow<'a, Producers>,
     /// Batches of producers beyond the bound that the segments have reported.
     left_out_of_segments: u64,
     counters: Counters,
@@ -107,8 +110,8 @@ struct Merge<'a> {
     newest_timestamp: i64,
 }
 
-impl Merge<'_> {
-    fn add(&mut self, index: usize, scan: &mut SegmentScan, producers: &Producers) {
+impl<'a> Merge<'a> {
+    fn add(&mut self, index: usize, scan: &mut SegmentScan, producers: &'a Producers) {
         if let Some(base) = scan.context.base_offset {
             self.compare_snapshots_up_to(base, index.saturating_sub(1));
         }
@@ -144,9 +147,13 @@ impl Merge<'_> {
             counters: &mut self.counters,
             ended: &mut self.ended,
         };
-        self.producers.append(producers, holes, index as u32, &mut |id, verdict| {
-            sink.take(id, &verdict);
-        });
+        if index == 0 && holes == 0 {
+            self.producers = Cow::Borrowed(producers);
+        } else if !producers.is_empty() {
+            self.producers.to_mut().append(producers, holes, index as u32, &mut |id, verdict| {
+                sink.take(id, &verdict);
+            });
+        }
         self.holes = self.holes.saturating_add(scan.holes);
         self.first_offset = self.first_offset.or(Some(first));
         self.next_offset = Some(next);
@@ -298,8 +305,12 @@ impl Merge<'_> {
             ended: &mut self.ended,
         };
         let left_out = self.producers.left_out();
-        out.producers = std::mem::take(&mut self.producers)
-            .finish(self.first_offset.unwrap_or(0), &mut |id, verdict| sink.take(id, &verdict));
+        let holes = self.first_offset.unwrap_or(0);
+        let out_of = &mut |id, verdict| sink.take(id, &verdict);
+        out.producers = match std::mem::take(&mut self.producers) {
+            Cow::Borrowed(producers) => producers.finish_copy(holes, out_of),
+            Cow::Owned(producers) => producers.finish(holes, out_of),
+        };
         let start = out.segments.first().and_then(|scan| scan.context.base_offset);
         let start = start.or(self.first_offset).or(self.next_offset).unwrap_or(0);
         out.log_start_offset = self.context.log_start_offset.unwrap_or(start).max(start);

@@ -198,7 +198,7 @@ fn finding_at(
     message: String,
 ) -> Finding {
     Finding::new(kind, message)
-        .at(event.position, event.size)
+        .at(event.position, event.size.into())
         .offsets(event.offset, event.last_offset)
         .producer(producer_id)
 }

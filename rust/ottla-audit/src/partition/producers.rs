@@ -9,9 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::sync::OnceLock;
 
-/// Producers of one part of a log that are tracked. One with a single batch takes some 140 bytes, one
-/// with several at most five times as much; a log in which every batch has another producer would
+/// Producers of one part of a log that are tracked. One with a single batch takes some 100 bytes, one
+/// with several at most eight times as much; a log in which every batch has another producer would
 /// otherwise take unbounded memory.
 pub const MAX_PRODUCERS: usize = 1 << 18;
 
@@ -224,8 +225,8 @@ impl Producer {
 /// The producers of one part of a log.
 #[derive(Clone, Default)]
 pub struct Producers {
-    /// Of each id; incomplete once the list is [complete](Self::complete).
-    places: HashMap<i64, u32>,
+    /// Of each id, once one is looked for.
+    places: OnceLock<HashMap<i64, u32>>,
     list: Vec<Producer>,
     newest: usize,
     /// Places of those with an open transaction.
@@ -238,12 +239,15 @@ impl Producers {
     fn place(&mut self, id: i64) -> Option<usize> {
         // Batches of one producer come in runs.
         if self.list.get(self.newest).is_none_or(|producer| producer.id != id) {
-            if self.places.len() < self.list.len() {
-                self.places = places(&self.list);
-            }
-            self.newest = *self.places.get(&id)? as usize;
+            self.newest = *self.places().get(&id)? as usize;
         }
         Some(self.newest)
+    }
+
+    fn places(&self) -> &HashMap<i64, u32> {
+        self.places.get_or_init(|| {
+            self.list.iter().zip(0..).map(|(producer, place)| (producer.id, place)).collect()
+        })
     }
 
     /// Adds a producer that is not in the list.
@@ -256,7 +260,13 @@ impl Producers {
         if batches.has_open_transaction() {
             self.open.insert(next as u32);
         }
-        self.places.insert(id, next as u32);
+        if let Some(places) = self.places.get_mut() {
+            places.insert(id, next as u32);
+        }
+        // The list is most of what a log of many producers takes: it grows by little.
+        if next == self.list.capacity() {
+            self.list.reserve_exact((next / 8).max(4));
+        }
         self.list.push(Producer { id, batches });
         self.newest = next;
     }
@@ -291,9 +301,7 @@ impl Producers {
     pub fn append(&mut self, right: &Self, holes: i64, segment: u32, out: &mut Out<'_>) {
         self.left_out = self.left_out.saturating_add(right.left_out);
         if self.list.is_empty() {
-            // The usual log of many producers has them in one segment: no room is made for more.
             self.list.reserve_exact(right.list.len());
-            self.places.reserve(right.list.len());
         }
         for Producer { id, batches } in &right.list {
             let (id, mut batches) = (*id, batches.clone());
@@ -322,25 +330,24 @@ impl Producers {
     /// Ends the merge: nothing is to the left but `holes` deleted offsets. Judges the events that
     /// depended on this, and returns the producers by id.
     pub fn finish(self, holes: i64, out: &mut Out<'_>) -> Vec<ProducerState> {
+        drop(self.places);
         // The states take the place of the list as they are made.
-        let states = self.list.into_iter().map(|producer| {
-            let id = producer.id;
-            producer.finish(holes, &mut |verdict| out(id, verdict))
-        });
-        let mut states: Vec<ProducerState> = states.collect();
-        states.sort_unstable_by_key(|state| state.producer_id);
-        states
+        states(self.list.into_iter(), holes, out)
+    }
+
+    /// Does the same with a part that is needed afterwards.
+    pub(crate) fn finish_copy(&self, holes: i64, out: &mut Out<'_>) -> Vec<ProducerState> {
+        states(self.list.iter().cloned(), holes, out)
     }
 
     /// Frees what only serves to add more: a part that is complete is kept until all are.
     pub(crate) fn complete(&mut self) {
-        self.places = HashMap::new();
-        self.list.shrink_to_fit();
+        self.places = OnceLock::new();
     }
 
     /// Returns the state of a producer, with nothing to the left.
     pub fn known(&self, id: i64) -> Option<KnownProducer> {
-        let place = self.places.get(&id)?;
+        let place = self.places().get(&id)?;
         Some(self.list.get(*place as usize)?.known())
     }
 
@@ -410,10 +417,21 @@ impl<'de> Deserialize<'de> for Producers {
         list.shrink_to_fit();
         let is_open = |(_, producer): &(u32, &Producer)| producer.batches.has_open_transaction();
         let open = (0..).zip(&list).filter(is_open).map(|(place, _)| place).collect();
-        Ok(Self { places: HashMap::new(), list, newest: 0, open, left_out })
+        Ok(Self { places: OnceLock::new(), list, newest: 0, open, left_out })
     }
 }
 
-fn places(list: &[Producer]) -> HashMap<i64, u32> {
-    list.iter().zip(0..).map(|(producer, place)| (producer.id, place)).collect()
+fn states(
+    producers: impl Iterator<Item = Producer>,
+    holes: i64,
+    out: &mut Out<'_>,
+) -> Vec<ProducerState> {
+    let mut states: Vec<ProducerState> = producers
+        .map(|producer| {
+            let id = producer.id;
+            producer.finish(holes, &mut |verdict| out(id, verdict))
+        })
+        .collect();
+    states.sort_unstable_by_key(|state| state.producer_id);
+    states
 }

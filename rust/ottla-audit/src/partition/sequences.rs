@@ -31,13 +31,13 @@ pub struct ProducerEvent {
     /// Bytes from the start of its file.
     pub position: u64,
     /// Bytes.
-    pub size: u64,
+    pub size: u32,
     /// Base offset.
     pub offset: i64,
     /// Last offset.
     pub last_offset: i64,
     /// Records, as the header says.
-    pub records: u64,
+    pub records: u32,
     /// Offsets missing below the batch, counted from the beginning of this part of the log.
     pub holes: i64,
     /// Max timestamp of the batch.
@@ -233,7 +233,8 @@ pub struct Sequences {
     batches_in_head: u8,
     /// Holes at the last event, while the head is open.
     holes_last: i64,
-    exit: Option<SequenceState>,
+    /// Boxed: most producers of a log with many never close their head.
+    exit: Option<Box<SequenceState>>,
 }
 
 impl Sequences {
@@ -251,7 +252,7 @@ impl Sequences {
         }
         if let Some(state) = &mut self.exit {
             out(&event, SequenceState::judge(Some(state), &event));
-            *state = SequenceState::adopt(Some(state), &event);
+            **state = SequenceState::adopt(Some(state), &event);
             return;
         }
         self.holes_last = event.holes;
@@ -270,7 +271,7 @@ impl Sequences {
 
     /// Ends the head: from here on nothing depends on what came before the part.
     fn close(&mut self, exit: Option<SequenceState>) {
-        self.exit = exit;
+        self.exit = exit.map(Box::new);
         self.holes_last = 0;
     }
 
@@ -308,8 +309,8 @@ impl Sequences {
         for &event in &right.head {
             self.observe(event, out);
         }
-        if right.exit.is_some() {
-            self.close(right.exit);
+        if let Some(exit) = right.exit.as_deref() {
+            self.close(Some(*exit));
         } else if let Some(state) = &mut self.exit {
             state.holes_last = state.holes_last.max(right.holes_last);
         } else {
@@ -323,6 +324,6 @@ impl Sequences {
         out: &mut dyn FnMut(&ProducerEvent, SequenceVerdict),
     ) -> Option<SequenceState> {
         let replayed = self.replay(None, out);
-        self.exit.or(replayed)
+        self.exit.as_deref().copied().or(replayed)
     }
 }

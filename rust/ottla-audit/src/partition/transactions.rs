@@ -42,7 +42,7 @@ pub struct PlainRun {
 }
 
 /// A transaction that has begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTransaction {
     /// Where its first batch is.
     pub place: BatchPlace,
@@ -62,8 +62,8 @@ pub struct OpenTransaction {
     pub bytes: u64,
     /// Records of its data.
     pub records: u64,
-    /// Plain batches of the same producer inside it.
-    pub plain: Option<PlainRun>,
+    /// Plain batches of the same producer inside it, which only faulty logs have.
+    pub plain: Option<Box<PlainRun>>,
 }
 
 /// A transaction that has ended.
@@ -142,7 +142,7 @@ impl EndedTransactions {
     /// Moves the part to its place: so many segments come before it.
     pub fn shift(&mut self, segments: u32) {
         for (_, completed) in self.aborted.iter_mut().chain(&mut self.committed) {
-            completed.place.segment = completed.place.segment.saturating_add(segments);
+            completed.place.shift(segments);
         }
     }
 
@@ -201,7 +201,11 @@ pub struct Transactions {
 
 impl BatchPlace {
     fn of(event: &ProducerEvent) -> Self {
-        Self { segment: event.segment, position: event.position, size: event.size }
+        Self { segment: event.segment, position: event.position, size: event.size.into() }
+    }
+
+    fn shift(&mut self, segments: u32) {
+        self.segment = self.segment.saturating_add(segments);
     }
 }
 
@@ -233,8 +237,8 @@ impl OpenTransaction {
             first_timestamp: event.timestamp,
             last_timestamp: event.timestamp,
             batches: 1,
-            bytes: event.size,
-            records: event.records,
+            bytes: event.size.into(),
+            records: event.records.into(),
             plain: None,
         }
     }
@@ -250,7 +254,7 @@ impl OpenTransaction {
         left.batches = left.batches.saturating_add(right.batches);
         left.bytes = left.bytes.saturating_add(right.bytes);
         left.records = left.records.saturating_add(right.records);
-        left.plain = PlainRun::join(left.plain, right.plain);
+        left.add_plain(right.plain.map(|plain| *plain));
     }
 
     /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become by
@@ -260,11 +264,12 @@ impl OpenTransaction {
     }
 
     fn add_plain(&mut self, plain: Option<PlainRun>) {
-        self.plain = PlainRun::join(self.plain, plain);
+        let known = self.plain.as_deref().copied();
+        self.plain = PlainRun::join(known, plain).map(Box::new);
     }
 
     fn report_plain(&self, out: &mut dyn FnMut(TransactionVerdict)) {
-        if let Some(plain) = self.plain {
+        if let Some(plain) = self.plain.as_deref().copied() {
             let first_offset = self.first_offset;
             out(TransactionVerdict::PlainInside { plain, first_offset });
         }
@@ -345,12 +350,14 @@ impl Transactions {
 
     /// Moves the part to its place: so many segments come before it.
     pub fn shift(&mut self, segments: u32) {
-        let begun = self.begun.iter_mut().chain(&mut self.open);
-        let (places, plain): (Vec<_>, Vec<_>) =
-            begun.map(|open| (&mut open.place, &mut open.plain)).unzip();
-        let plain = plain.into_iter().chain([&mut self.plain]).flatten();
-        for place in places.into_iter().chain(plain.map(|plain| &mut plain.place)) {
-            place.segment = place.segment.saturating_add(segments);
+        for open in self.begun.iter_mut().chain(&mut self.open) {
+            open.place.shift(segments);
+            if let Some(plain) = &mut open.plain {
+                plain.place.shift(segments);
+            }
+        }
+        if let Some(plain) = &mut self.plain {
+            plain.place.shift(segments);
         }
         if let Some(marker) = &mut self.marker {
             marker.segment = marker.segment.saturating_add(segments);
@@ -366,7 +373,7 @@ impl Transactions {
             self.plain = PlainRun::join(self.plain, right.plain);
         }
         if let Some(begun) = &right.begun {
-            OpenTransaction::extend(self.current(), **begun);
+            OpenTransaction::extend(self.current(), OpenTransaction::clone(begun));
         }
         let Some(marker) = &right.marker else { return };
         if had_marker {

@@ -45,10 +45,11 @@ pub(crate) fn producer_event(
     Ok(Some(ProducerEvent {
         segment: 0,
         position: info.position,
-        size: info.size,
+        // A header has 32 bits for both.
+        size: u32::try_from(info.size).unwrap_or(u32::MAX),
         offset: info.base_offset,
         last_offset: info.last_offset,
-        records: seen.records,
+        records: u32::try_from(seen.records).unwrap_or(u32::MAX),
         holes,
         timestamp: info.max_timestamp,
         previous_timestamp: None,
