@@ -11,13 +11,14 @@ import os
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.logs.names import FileKind, FileState, PartitionState, classify, display
+from ottla.logs.names import FileKind, FileState, PartitionState, Said, classify, display
 from ottla.storage import ANYWHERE, Files, join
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class FileEntry(NamedTuple):
@@ -65,17 +66,27 @@ class Partition:
     @property
     def files(self) -> tuple[FileEntry, ...]:
         """The files: segments in the order of offsets, then the rest by name."""
-        directory = self.directory
-        odd = {file.name: file for file in self.odd_files} if self.odd_files else None
-        return tuple(
-            odd[name] if odd and name in odd else plain_file(directory, name, size)
-            for name, size in zip(self.names, self.sizes, strict=True)
-        )
+        return tuple(self._entries())
 
     @property
     def segments(self) -> tuple[FileEntry, ...]:
         """The live segments, in the order of offsets."""
-        return tuple(f for f in self.files if f.kind == "segment" and f.state == "live")
+        return tuple(f for f in self._entries() if f.kind == "segment" and f.state == "live")
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether there is a live segment."""
+        return any(f.kind == "segment" and f.state == "live" for f in self._entries())
+
+    def _entries(self) -> Iterator[FileEntry]:
+        directory = self.directory
+        odd = {file.name: file for file in self.odd_files}
+        described = zip(self.names, self.sizes, said_by(self.names), strict=True)
+        for name, size, (kind, state, base_offset) in described:
+            if odd and name in odd:
+                yield odd[name]
+            else:
+                yield FileEntry(directory, name, kind, state, size, base_offset)
 
     def is_of_topics(self, patterns: Sequence[str]) -> bool:
         """Whether the topic matches a pattern such as ``orders-*``; true without patterns."""
@@ -140,7 +151,11 @@ class Inventory:
         return display(path.removeprefix(self.base + b"/"))
 
 
-def plain_file(directory: bytes, name: bytes, size: int) -> FileEntry:
-    """Returns the entry of a file that its name and size describe completely."""
-    kind, state, base_offset = classify(name)
-    return FileEntry(directory, name, kind, state, size, base_offset)
+@lru_cache(maxsize=2)
+def said_by(names: tuple[bytes, ...]) -> tuple[Said, ...]:
+    """Returns what each of the names of a partition's files says.
+
+    It is asked of one partition many times in a row, which may have more names than are remembered
+    one by one.
+    """
+    return tuple(map(classify, names))

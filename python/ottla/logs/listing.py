@@ -16,7 +16,7 @@ from ottla.logs.inventory import (
     LogDirectory,
     Partition,
     Unreadable,
-    plain_file,
+    said_by,
 )
 from ottla.logs.names import (
     CLEAN_SHUTDOWN,
@@ -270,7 +270,11 @@ class _Listing:
     ) -> tuple[tuple[bytes, ...], tuple[int, ...], tuple[FileEntry, ...]]:
         """Returns names, sizes, and the files that these do not describe completely."""
         names = tuple(file.name for file in files)
-        odd = tuple(f for f in files if f != plain_file(f.directory, f.name, f.size))
+        odd = tuple(
+            file
+            for file, said in zip(files, said_by(names), strict=True)
+            if file.fault is not None or (file.kind, file.state, file.base_offset) != said
+        )
         return self.names.setdefault(names, names), tuple(file.size for file in files), odd
 
     def _stopped_cleanly(self, partition_directory: bytes) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ottla import _engine
 from ottla._engine import (
@@ -54,6 +54,7 @@ __all__ = [
     "FileKind",
     "FileState",
     "PartitionState",
+    "Said",
     "classify",
     "directory_kind",
     "display",
@@ -83,6 +84,9 @@ FileKind = Literal[
 ]
 FileState = Literal["live", "deleted", "swap", "cleaned", "temporary"]
 PartitionState = Literal["live", "delete", "future", "stray"]
+
+Said: TypeAlias = tuple[FileKind, FileState, "int | None"]
+"""What a file's name says: kind, state and base offset."""
 
 MAX_OFFSET = 2**63 - 1
 
@@ -116,7 +120,7 @@ def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
 
 
 @lru_cache(maxsize=4096)
-def classify(name: bytes) -> tuple[FileKind, FileState, int | None]:
+def classify(name: bytes) -> Said:
     """Parses a file's name into kind, state and base offset.
 
     >>> classify(b"00000000000000000042.log.deleted")

@@ -101,7 +101,7 @@ def rebuild_side_files(
     partitions = [
         p
         for p in inventory.partitions
-        if p.is_of_topics(patterns) and p.is_whole and p.state == "live" and p.segments
+        if p.is_of_topics(patterns) and p.is_whole and p.state == "live" and p.has_segments
     ]
     target = os.path.abspath(os.fspath(directory))
     built = []

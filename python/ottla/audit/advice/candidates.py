@@ -5,12 +5,14 @@ Nothing here says that it is any good: each candidate is tried, alone and beside
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ottla.logs.inventory import said_by
 from ottla.logs.names import LEADER_EPOCHS, classify, lacks_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ottla.audit.advice.deed import DeedName
     from ottla.audit.advice.trial import Directory, Trial
@@ -80,8 +82,9 @@ def candidates(directory: Directory, nothing: Trial, named: Sequence[Named]) -> 
 
 def wrong_side_files(names: Sequence[bytes], named: Sequence[Named]) -> tuple[bytes, ...]:
     """The files that findings say are wrong, and that a start can make anew or do without."""
+    there = frozenset(names)
     wrong = [n.file for n in named if n.finding in INDEX_FINDINGS]
-    wrong += [n.file for n in named if n.finding == SNAPSHOT_FINDING and n.file in names]
+    wrong += [n.file for n in named if n.finding == SNAPSHOT_FINDING and n.file in there]
     return tuple(dict.fromkeys(wrong))
 
 
@@ -94,7 +97,7 @@ def mends(
     producers, but one that reads the last segment from its beginning takes a snapshot of them.
     """
     snapshots = [name for name in wrong if _is_snapshot(name)]
-    others = [name for name in wrong if name not in snapshots]
+    others = [name for name in wrong if not _is_snapshot(name)]
     indexes = _indexes(names, {_stem(file) for file in others}, also=others)
     without = _deletes("delete-snapshot", snapshots)
     last = _indexes(names, [_stem(file.name) for file in segments][-1:])
@@ -137,11 +140,12 @@ def _candidates(
 
 
 def _indexes(
-    names: Sequence[bytes], stems: Sequence[bytes] | set[bytes], also: Sequence[bytes] = ()
+    names: Sequence[bytes], stems: Iterable[bytes], also: Sequence[bytes] = ()
 ) -> Candidate:
     """Without the `.index` of some segments: a start reads them from their beginning."""
+    of = frozenset(stems)
     # Of a `.timeindex` that is wrong nothing should be left to be believed.
-    wanted = {file for file in (*_of_kind(names, "offset-index"), *also) if _stem(file) in stems}
+    wanted = {file for file in (*_of_kind(names, "offset-index"), *also) if _stem(file) in of}
     return _deletes("delete-index", [name for name in names if name in wanted])
 
 
@@ -150,8 +154,8 @@ def _deletes(deed: DeedName, names: Sequence[bytes]) -> Candidate:
 
 
 def _of_kind(names: Sequence[bytes], wanted: str) -> list[bytes]:
-    kinds = ((name, *classify(name)) for name in names)
-    return [name for name, kind, state, _ in kinds if kind == wanted and state == "live"]
+    said = zip(names, said_by(tuple(names)), strict=True)
+    return [name for name, (kind, state, _) in said if kind == wanted and state == "live"]
 
 
 def _is_snapshot(name: bytes) -> bool:
@@ -164,9 +168,7 @@ def _stem(name: bytes) -> bytes:
 
 def _holding(offsets: Sequence[int], segments: Sequence[FileEntry]) -> set[bytes]:
     """The segments that offsets are in."""
-    stems = set()
-    for offset in offsets:
-        before = [f for f in segments if f.base_offset is not None and f.base_offset <= offset]
-        if before:
-            stems.add(_stem(before[-1].name))
-    return stems
+    based = [(f.base_offset, f.name) for f in segments if f.base_offset is not None]
+    bases = [base_offset for base_offset, _ in based]
+    after = {bisect_right(bases, offset) for offset in offsets}
+    return {_stem(based[number - 1][1]) for number in after if number}

@@ -150,10 +150,10 @@ def _put_aside(plan: Plan, known: Collection[bytes]) -> list[StartRequest]:
         for partition in plan.partitions
         if partition.state == "live"
         and partition.is_whole
-        and partition.segments
         and partition.topic not in (None, CLUSTER_METADATA)
         and partition.directory not in known
         and os.path.dirname(partition.directory) not in has_ids
+        and partition.has_segments
     ]
 
 

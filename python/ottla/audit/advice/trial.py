@@ -160,7 +160,7 @@ class Directory:
             exposed_transactions=len(prediction.exposed),
             leader_epochs=len(prediction.leader_epochs),
             producers=len(prediction.producers),
-            mended=tuple(name for name in self.wrong if _is_mended(name, prediction, gone)),
+            mended=_mended(self.wrong, prediction, gone),
         )
         names = [display(file.name) for file in self._segments]
         producers = frozenset(producer.producer_id for producer in prediction.producers)
@@ -241,15 +241,21 @@ def _remainders(
     return (start, end, bytes_left), (start, end, by_offsets)
 
 
-def _is_mended(name: bytes, prediction: RecoveryPrediction, gone: frozenset[bytes]) -> bool:
-    """Whether a start does not go on with a wrong side file."""
-    if _kind(name) == "producer-snapshot":
-        deleted = (*prediction.files_deleted, *prediction.snapshots_rewritten)
-        return name in gone or display(name) in deleted
-    base_offset = classify(name)[2]
-    if base_offset is None or not prediction.opens:
-        return False
-    return display(file_name("segment", base_offset)) in prediction.rebuilt
+def _mended(
+    wrong: Sequence[bytes], prediction: RecoveryPrediction, gone: frozenset[bytes]
+) -> tuple[bytes, ...]:
+    """The wrong side files that a start does not go on with."""
+    deleted = {*prediction.files_deleted, *prediction.snapshots_rewritten}
+
+    def is_mended(name: bytes) -> bool:
+        kind, _, base_offset = classify(name)
+        if kind == "producer-snapshot":
+            return name in gone or display(name) in deleted
+        if base_offset is None or not prediction.opens:
+            return False
+        return display(file_name("segment", base_offset)) in prediction.rebuilt
+
+    return tuple(filter(is_mended, wrong))
 
 
 def _kind(name: bytes) -> FileKind:

@@ -38,7 +38,7 @@ def with_witnesses_elsewhere(plan: Plan, outcome: Outcome) -> Outcome:
     active = {
         partition.segments[-1].path: partition.directory
         for partition in plan.partitions
-        if partition.directory in witnesses and partition.is_whole and partition.segments
+        if partition.directory in witnesses and partition.is_whole and partition.has_segments
     }
     ends: dict[bytes, int] = {}
     for partition, row in outcome.tables["metrics"]:

@@ -7,8 +7,8 @@ objects they would take gigabytes; packed, a partition takes a few hundred bytes
 from __future__ import annotations
 
 import pickle
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,7 @@ EngineTable = tuple["Sequence[str]", "Sequence[Row]"]
 """Names of columns, and the values of each row; a column `file` has indexes of files in the log."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScannedFile:
+class ScannedFile(NamedTuple):
     """The result of scanning one file, as far as it concerns the file alone."""
 
     size: int
@@ -84,7 +83,7 @@ class LogPacker:
     def finish(self, files: Mapping[int, ScannedFile], tables: Sequence[str]) -> PackedLog:
         """Packs the files, by index; `tables` are the names of all tables, in order."""
         rows = [self._few.get(name, []) for name in tables]
-        data = ({index: astuple(file) for index, file in files.items()}, rows)
+        data = ({index: tuple(file) for index, file in files.items()}, rows)
         return PackedLog(
             data=pickle.dumps(data, protocol=5),
             pieces=self._pieces,

@@ -132,7 +132,7 @@ def _suspects(
             continue
         above = os.path.dirname(partition.directory)
         lacks_id = above in has_ids and not _has_topic_id(partition)
-        if (partition.directory in found or lacks_id) and partition.segments:
+        if (partition.directory in found or lacks_id) and partition.has_segments:
             suspects.append(partition)
     return suspects
 

@@ -65,7 +65,7 @@ def check_log_directory(
     for partition in inventory.partitions:
         is_here = partition.log_directory == directory.path
         # A directory without segments may be one that Kafka keeps for itself.
-        if is_here and partition.topic is None and partition.segments:
+        if is_here and partition.topic is None and partition.has_segments:
             yield _unnamed(partition.directory)
     for file in directory.files:
         if file.name == META_PROPERTIES:
@@ -206,7 +206,7 @@ def check_segments(partition: Partition, checkpoints: Checkpoints) -> Iterable[P
     """Yields the finding about a live partition without a segment."""
     if partition.state != "live" or not partition.is_whole:
         return
-    if partition.segments:
+    if partition.has_segments:
         return
     live = [f for f in partition.files if f.state == "live" and f.base_offset is not None]
     found = _engine.missing_log(

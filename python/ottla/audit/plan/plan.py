@@ -62,6 +62,12 @@ class ScanTask:
         starts = range(0, self.file.size, self.split_bytes)
         return list(pairwise([*starts, ENDLESS]))
 
+    def split(self, split_bytes: int | None) -> ScanTask:
+        """Returns the task for ranges of this size; `None`, as for a smaller file, for one pass."""
+        if split_bytes is not None and self.file.size <= split_bytes:
+            split_bytes = None
+        return self if split_bytes == self.split_bytes else replace(self, split_bytes=split_bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
@@ -121,10 +127,7 @@ class Plan:
 
     def split(self, split_bytes: int | None) -> Plan:
         """Returns the plan with larger files split into ranges; `None` for no splitting."""
-        if all(task.split_bytes == split_bytes for task in self.tasks):
-            return self
-        tasks = tuple(replace(task, split_bytes=split_bytes) for task in self.tasks)
-        return replace(self, tasks=tasks)
+        return replace(self, tasks=tuple(task.split(split_bytes) for task in self.tasks))
 
 
 def plan_audit(

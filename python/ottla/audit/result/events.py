@@ -8,8 +8,8 @@ column `event` of `findings` its number.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla.audit.catalogue.explain import causes, explain
 from ottla.audit.catalogue.findings import UNREADABLE
@@ -61,8 +61,7 @@ _CHECKPOINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A cause with the findings that show it.
 
     The fields are columns of the table `events`; see `docs/tables.md`.
@@ -133,14 +132,14 @@ def make_events(
     for number, index in enumerate(in_order, 1):
         for member in groups[index].members:
             numbers[member] = number
-    return [replace(events[index], event=n) for n, index in enumerate(in_order, 1)], numbers
+    return [events[index]._replace(event=n) for n, index in enumerate(in_order, 1)], numbers
 
 
 def _ends(outcome: Outcome, partitions: Mapping[bytes, Partition]) -> dict[bytes, LogEnd]:
     """Returns the ends of the logs with a finding, by directory."""
     ends: dict[bytes, LogEnd] = {}
     for partition, row in outcome.tables["metrics"] if partitions else ():
-        if partition.directory in partitions and partition.is_whole and partition.segments:
+        if partition.directory in partitions and partition.is_whole and partition.has_segments:
             last = partition.segments[-1]
             known = ends.get(partition.directory)
             ends[partition.directory] = LogEnd(

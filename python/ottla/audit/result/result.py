@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -274,7 +274,6 @@ def make_result(
     counting = [finding for finding in outcome.findings if id(finding) in selected]
     events, numbers = make_events(plan, outcome, counting)
     event_of = {id(placed): number for placed, number in zip(counting, numbers, strict=True)}
-    displayed = [(replace(f, event=event_of[id(placed)]), placed) for f, placed in displayed]
     event_values = attrgetter(*(column.name for column in EVENTS))
     files = sum(len(place.names) for place in plan.partitions)
     files += sum(len(directory.files) for directory in plan.log_directories)
@@ -284,7 +283,7 @@ def make_result(
         batches=_segment_table("batches", batch_chunks, plan, outcome),
         records=_segment_table("records", record_chunks, plan, outcome),
         events=Table.of_rows("events", [event_values(event) for event in events]),
-        findings=Table.of_rows("findings", list(_finding_rows(displayed))),
+        findings=Table.of_rows("findings", list(_finding_rows(displayed, event_of))),
         recovery=Table.of_rows("recovery", outcome.recovery),
         **{
             name: _engine_table(name, plan, outcome)
@@ -428,12 +427,15 @@ def _place_of(finding: Finding, placed: PlacedFinding, inventory: Inventory) -> 
     return finding.file or finding.topic or ""
 
 
-def _finding_rows(displayed: Sequence[tuple[Finding, PlacedFinding]]) -> Iterator[Row]:
+def _finding_rows(
+    displayed: Sequence[tuple[Finding, PlacedFinding]], event_of: Mapping[int, int]
+) -> Iterator[Row]:
     names = [column.name for column in FINDINGS]
     values = attrgetter(*names)
     for finding, placed in displayed:
         row = dict(zip(names, values(finding), strict=True))
         path = None if placed.path is None else display(placed.path)
+        row["event"] = event_of[id(placed)]
         row["commands"] = finding.commands or tuple(commands(row, path))
         yield tuple(row.values())
 
