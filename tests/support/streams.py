@@ -27,6 +27,15 @@ TYPES = {
     "binary": BinaryType(),
 }
 
+DAMAGE = StructType(
+    [
+        StructField("file", StringType()),
+        *(StructField(n, LongType()) for n in ("position", "size", "first_offset", "last_offset")),
+        StructField("reason", StringType()),
+        StructField("bytes", BinaryType()),
+    ]
+)
+
 STEPS = ("planned", "divided", "reading", "read")
 """Where a driver can be killed: after a plan was written down, before a batch was committed."""
 
@@ -47,6 +56,8 @@ class Query:
     def __init__(self, path: Path | str, **options: str) -> None:
         self.options = {"path": str(path), "columns": COLUMNS, **options}
         self.schema = schema(self.options["columns"], self.options.get("table", "records"))
+        if options.get("on_damage") == "quarantine":
+            self.schema.add("damage", DAMAGE)
         self.start: dict[str, Any] | None = None
         """The end of the last batch that was committed."""
         self.planned: dict[str, Any] | None = None

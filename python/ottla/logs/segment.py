@@ -132,18 +132,20 @@ def follow_batches(
     )
 
 
-def find_offset(place: Place, offset: int) -> int | None:
+def find_offset(place: Place, offset: int, position: int = 0) -> int | None:
     """Returns the position of the first batch that ends at or after an offset, None if none does.
+
+    Batches are looked at from a position on.
 
     Raises:
         OSError: the file cannot be read.
     """
     names = [column.name for column in BATCH_COLUMNS]
-    position, last_offset = names.index("position"), names.index("last_offset")
-    for chunk in batch_chunks(place):
+    found, last_offset = names.index("position"), names.index("last_offset")
+    for chunk in batch_chunks(place, position):
         for row in chunk:
             if row[last_offset] >= offset:
-                return int(row[position])
+                return int(row[found])
     return None
 
 

@@ -9,7 +9,7 @@ use ottla_audit::{
     Damage, Isolation, PartitionReader, ReadOptions, ReadStep, ReadableBatch, RecordPlace,
 };
 use ottla_format::check::Level;
-use ottla_log::source::{WINDOW_BYTES, fill};
+use ottla_log::source::{Limited, WINDOW_BYTES, fill};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -269,6 +269,7 @@ type Transactions = (Vec<AbortedSpan>, Option<(i64, i64)>);
 /// Args:
 ///     segments: path and base offset of each segment, in order; see :class:`PartitionRecords`.
 ///     position: where a batch of the first segment begins; what comes before is not looked at.
+///     stop: where the last segment ends, whatever is appended to it meanwhile; by default as it is.
 ///
 /// Returns:
 ///     Producer id, first offset and offset of the marker of each aborted transaction, in the order
@@ -278,11 +279,12 @@ type Transactions = (Vec<AbortedSpan>, Option<(i64, i64)>);
 /// Raises:
 ///     OSError: a file cannot be read.
 #[pyfunction]
-#[pyo3(signature = (segments, *, position=0))]
+#[pyo3(signature = (segments, *, position=0, stop=None))]
 pub(crate) fn partition_transactions(
     py: Python<'_>,
     segments: Vec<(Place, Option<i64>)>,
     position: u64,
+    stop: Option<u64>,
 ) -> PyResult<Transactions> {
     let (places, bases): (Vec<_>, Vec<_>) = segments.into_iter().unzip();
     let options = ReadOptions {
@@ -302,8 +304,11 @@ pub(crate) fn partition_transactions(
             Some((number, file)) if number == segment => file,
             _ => place.open_detached(py)?,
         };
-        let step =
-            detached(py, || with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)))?;
+        let is_last = segment.saturating_add(1) == places.len();
+        let size = stop.filter(|_| is_last).unwrap_or(u64::MAX);
+        let step = detached(py, || {
+            with_scanner(Level::Crc, |scanner| reader.step(scanner, &Limited::new(&file, size)))
+        })?;
         if let ReadStep::Busy = step.map_err(|error| place.error(py, &error))? {
             py.check_signals()?;
         }

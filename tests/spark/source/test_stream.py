@@ -134,9 +134,7 @@ def test_damage_is_passed_where_it_is_to_be_skipped(tmp_path: Path) -> None:
     assert query.offsets() == [0, 1, 2, 6, 7, 8, 9, 10, 11]
 
 
-@pytest.mark.parametrize(
-    "option", [("isolation_level", "read_committed"), ("on_damage", "quarantine")]
-)
+@pytest.mark.parametrize("option", [("on_damage", "quarantine")])
 def test_what_needs_more_than_a_stream_knows_is_refused(
     option: tuple[str, str], tmp_path: Path
 ) -> None:

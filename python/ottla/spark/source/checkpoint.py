@@ -40,6 +40,8 @@ class Planned(NamedTuple):
     """A sum of hashes of the headers of all batches, modulo 2^64."""
     begins_anew: bool = False
     """Whether this is another log than the one read before, and read from its start."""
+    aborted: int = 0
+    """A hash of the aborted transactions with records there, with `read_committed`; 0 without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ def _entry(reached: Reached) -> Json:
         }
         if reached.planned.begins_anew:
             planned["begins_anew"] = True
+        if reached.planned.aborted:
+            planned["aborted"] = f"{reached.planned.aborted:016x}"
         entry["planned"] = planned
     return entry
 
@@ -179,6 +183,7 @@ def _planned(name: str, entry: Json) -> Planned:
         fields.number("first_offset"),
         fields.digest(entry.get("digest")),
         fields.flag("begins_anew"),
+        fields.digest(entry["aborted"]) if "aborted" in entry else 0,
     )
 
 

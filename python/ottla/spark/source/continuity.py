@@ -19,6 +19,7 @@ from ottla.spark.source.growing import Spot
 if TYPE_CHECKING:
     from ottla.logs.segment import Followed, FoundBatch
     from ottla.spark.source.growing import GrowingLog, SegmentFile
+    from ottla.spark.source.spans import Transaction
 
 MASK = 2**64 - 1
 
@@ -51,6 +52,8 @@ class Part:
     segment: SegmentFile
     start: int
     stop: int
+    expected: int | None = None
+    """The offset that its first batch is to have; None if that is not known."""
     runs: list[Run] = field(default_factory=list)
 
 
@@ -71,6 +74,13 @@ class Stretch:
     passed_offsets: int = 0
     waits: str | None = None
     """Why it does not go on, in words; None at the end of the log."""
+    aborted: tuple[Transaction, ...] = ()
+    """Aborted transactions whose records are left out, with `read_committed`."""
+
+    @property
+    def byte_count(self) -> int:
+        """How many bytes to read."""
+        return sum(part.stop - part.start for part in self.parts)
 
 
 class _Walk:
@@ -82,6 +92,7 @@ class _Walk:
         self.index, self.position = start
         self.expected: int | None = next_offset
         self.has_holes = False
+        self.is_behind_damage = False
         self.stretch = Stretch(start, next_offset)
 
     @property
@@ -100,16 +111,18 @@ class _Walk:
             stretch.leader_epoch = max(stretch.leader_epoch, run.leader_epoch)
             one = follow_batches(self.segment.place, run.last, run.end, has_holes=True)
             stretch.last_batch = LastBatch(run.last, one.digest)
-            self.expected = run.next_offset
             stretch.next_offset = max(stretch.next_offset, run.next_offset or 0)
+            self.is_behind_damage = False
         self.extend(run.end, Run(self.position, run.end, run.digest) if run.batches else None)
+        if run.batches:
+            self.expected = run.next_offset
 
     def extend(self, end: int, run: Run | None = None) -> None:
         """Reads the segment up to a position."""
         parts = self.stretch.parts
         if end > self.position:
             if not parts or parts[-1].segment is not self.segment:
-                parts.append(Part(self.segment, self.position, end))
+                parts.append(Part(self.segment, self.position, end, self.expected))
             parts[-1].stop = end
             if run is not None:
                 parts[-1].runs.append(run)
@@ -188,6 +201,7 @@ class _Walk:
                 " on_damage=skip goes on behind it"
             )
         self.extend(self.segment.size if behind is None else behind.position)
+        self.is_behind_damage = behind is not None
         self.expected = None if behind is None else behind.base_offset
         if behind is not None:
             self.stretch.next_offset = max(self.stretch.next_offset, behind.base_offset)
@@ -242,10 +256,9 @@ def follow(
     if base_offset is not None:
         walk.expected = min(base_offset, next_offset)
     while _step(walk, budget, stop):
-        if budget is not None:
-            read = sum(part.stop - part.start for part in walk.stretch.parts)
-            if read >= budget:
-                break
+        # What follows damage shows how far it reaches.
+        if budget is not None and walk.stretch.byte_count >= budget and not walk.is_behind_damage:
+            break
     return walk.stretch
 
 
@@ -253,12 +266,12 @@ def _step(walk: _Walk, budget: int | None, stop: Spot | None) -> bool:
     """Follows one run of batches; whether there may be another."""
     is_end = stop is not None and walk.index == stop.number
     limit = stop.position if stop is not None and is_end else walk.segment.size
-    read = sum(part.stop - part.start for part in walk.stretch.parts)
+    left = None if budget is None else max(1, budget - walk.stretch.byte_count)
     run = follow_batches(
         walk.segment.place,
         walk.position,
         limit,
-        max_bytes=None if budget is None else budget - read,
+        max_bytes=left,
         next_offset=walk.expected,
         has_holes=walk.has_holes,
     )

@@ -15,11 +15,13 @@ from ottla.logs.segment import first_batch, follow_batches
 from ottla.spark.source.checkpoint import MAX_HOLES, Planned, Reached
 from ottla.spark.source.continuity import CONTINUE, Rules, Stretch, follow
 from ottla.spark.source.growing import Begin, Spot
+from ottla.spark.source.stable import Decided, spot_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ottla.spark.source.growing import GrowingLog
+    from ottla.spark.source.stable import Transactions
 
 ANEW = (
     "the option recreated_topics=begin_anew reads it from its start, and"
@@ -42,6 +44,8 @@ class Policy:
     rules: Rules
     begins_anew: bool = False
     """Whether a topic that was created again is read from its start."""
+    transactions: Transactions | None = None
+    """What finds transactions, with `read_committed`."""
 
 
 @dataclass(slots=True)
@@ -58,7 +62,7 @@ class Plan:
     @property
     def byte_count(self) -> int:
         """How many bytes to read."""
-        return sum(part.stop - part.start for part in self.stretch.parts)
+        return self.stretch.byte_count
 
 
 def originate(log: GrowingLog, origin: Origin, rules: Rules) -> Begin | str:
@@ -235,6 +239,7 @@ def plan(
     else:
         begin, has_earlier = resume(log, known, policy), known.has_earlier
     stretch = _follow_from(begin, log, policy.rules, budget=budget)
+    stretch, decided = _up_to_stable(log, known, begin, stretch, policy)
     if not stretch.parts and not (known is None and has_earlier):
         return stretch.waits
     if known is not None and -1 < stretch.leader_epoch < known.leader_epoch and not begin.is_anew:
@@ -244,6 +249,7 @@ def plan(
         )
         begin = _other_log(log, known, policy, what)
         stretch = _follow_from(begin, log, policy.rules, budget=budget)
+        stretch, decided = _up_to_stable(log, known, begin, stretch, policy)
     is_new = known is None or begin.is_anew
     segment = log.segments[stretch.end.number]
     same = None if is_new or known is None else known
@@ -263,9 +269,48 @@ def plan(
         + begin.passed_offsets
         + stretch.passed_offsets,
         holes=((() if same is None else same.holes) + tuple(stretch.holes))[-MAX_HOLES:],
-        planned=Planned(begin.next_offset, stretch.digest, begin.is_anew),
+        planned=Planned(
+            begin.next_offset,
+            stretch.digest,
+            begin.is_anew,
+            decided.digest(begin.next_offset, stretch.next_offset),
+        ),
     )
     return Plan(log, known, reached, begin, stretch)
+
+
+def _up_to_stable(
+    log: GrowingLog, known: Reached | None, begin: Begin, stretch: Stretch, policy: Policy
+) -> tuple[Stretch, Decided]:
+    """Returns a part of a log up to its last stable offset, and what is decided about it."""
+    decided = _decide(log, known, begin, stretch, policy)
+    if decided.first_open is not None:
+        stop = spot_before(log, stretch, decided.first_open)
+        stretch = _follow_from(begin, log, policy.rules, stop=stop)
+        stretch.waits = (
+            f"the transaction of producer id {decided.producer_id} that began at offset"
+            f" {decided.first_open} is open, and isolation_level=read_committed ends before it"
+        )
+    stretch.aborted = decided.aborted
+    return stretch, decided
+
+
+def _decide(
+    log: GrowingLog, known: Reached | None, begin: Begin, stretch: Stretch, policy: Policy
+) -> Decided:
+    """Returns what is decided about a part of a log."""
+    if policy.transactions is None or not stretch.parts:
+        return Decided(())
+    # Once something was read, all that begins before was decided. Until then, or where something
+    # was lost, a transaction may be open that began before.
+    is_first = known is None or known.next_offset == known.first_offset or bool(begin.passed)
+    rules = policy.rules._replace(is_replay=False)
+    return policy.transactions.decide(
+        log,
+        Spot(0, 0) if is_first else begin.spot,
+        stretch,
+        lambda size: _follow_from(begin, log, rules, budget=size),
+    )
 
 
 def _follow_from(
@@ -316,11 +361,25 @@ def replay(
             f" {end.next_offset}: give the checkpointLocation of this query"
         )
     stretch = _follow_from(begin, log, rules, stop=stop)
+    decided = _decide(log, known, begin, stretch, policy)
+    if decided.first_open is not None:
+        what = (
+            f"{log.name}: this is not what was planned: the transaction of producer id"
+            f" {decided.producer_id} that began at offset {decided.first_open} was decided, and is"
+            " open now"
+        )
+        if rules.fails_on_loss:
+            raise SparkError(f"{what}; {CONTINUE}")
+        stop = spot_before(log, stretch, decided.first_open)
+        stretch = _follow_from(begin, log, rules, stop=stop)
+        stretch.passed.append(what)
+        stretch.passed_offsets += end.next_offset - stretch.next_offset
+    stretch.aborted = decided.aborted
     is_told = bool(begin.passed_offsets or stretch.passed)
     if (
         planned is not None
         and not is_told
-        and not _is_proved(known, Plan(log, known, end, begin, stretch), planned, rules)
+        and not _is_proved(Plan(log, known, end, begin, stretch), decided, planned, policy)
     ):
         what = (
             f"{log.name}: this is not what was planned: the batches of offsets {first} to"
@@ -370,9 +429,9 @@ def _stop_of(log: GrowingLog, end: Reached, policy: Policy) -> Spot:
     return log.end()[0]
 
 
-def _is_proved(known: Reached | None, found: Plan, planned: Planned, rules: Rules) -> bool:
+def _is_proved(found: Plan, decided: Decided, planned: Planned, policy: Policy) -> bool:
     """Whether the batches are those that were planned, or what compaction left of them."""
-    log, begin, stretch = found.log, found.begin, found.stretch
+    log, known, begin, stretch = found.log, found.known, found.begin, found.stretch
     if known is None or planned.first_offset >= known.next_offset or planned.begins_anew:
         digest = stretch.digest
     elif log.first_offset > planned.first_offset:
@@ -382,9 +441,11 @@ def _is_proved(known: Reached | None, found: Plan, planned: Planned, rules: Rule
         at = log.find(planned.first_offset)
         spot, base = (begin.spot, None) if at is None else at
         first, end = planned.first_offset, stretch.end
-        digest = follow(log, spot, first, rules, base_offset=base, stop=end).digest
+        whole = follow(log, spot, first, policy.rules, base_offset=base, stop=end)
+        decided = _decide(log, None, Begin(spot, first, base), whole, policy)
+        digest = whole.digest
     if digest == planned.digest:
-        return True
+        return decided.digest(planned.first_offset, stretch.next_offset) == planned.aborted
     numbers = range(begin.spot.number, stretch.end.number + 1)
     around = tuple(number for number in numbers if log.may_be_cleaned(number))
     if not around:

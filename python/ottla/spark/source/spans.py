@@ -72,17 +72,14 @@ class Spans:
 
 
 def transactions_of(
-    segments: Iterable[tuple[Place, int | None]], position: int = 0
+    segments: Iterable[tuple[Place, int | None]],
 ) -> tuple[tuple[Transaction, ...], int | None]:
     """Returns the aborted transactions of segments, and the last stable offset if one is open.
-
-    The markers behind a batch decide about it, so reading may begin anywhere; `position` is that of
-    a batch in the first segment.
 
     Raises:
         OSError: a file cannot be read.
     """
-    aborted, first_open = partition_transactions(list(segments), position=position)
+    aborted, first_open = partition_transactions(list(segments))
     return tuple(aborted), None if first_open is None else first_open[0]
 
 

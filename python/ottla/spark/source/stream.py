@@ -28,6 +28,8 @@ from ottla.spark.source.options import parse_options
 from ottla.spark.source.origins import check_ending, origin_of
 from ottla.spark.source.pieces import OPENING_BYTES, TASK_BYTES, Piece, cannot_read, piece_rows
 from ottla.spark.source.positions import Plan, Policy, plan, replay
+from ottla.spark.source.spans import Span
+from ottla.spark.source.stable import Transactions
 from ottla.spark.work.packing import group_items
 from ottla.spark.work.worker import by_value
 from ottla.storage import AnyFiles, again, full_path
@@ -71,6 +73,8 @@ class PlannedPiece(NamedTuple):
     runs: tuple[Run, ...]
     min_offset: int
     """Rows before this offset were read already."""
+    expected: int | None
+    """The offset that its first batch is to have; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class StreamTask:
                 check_piece(piece, sent.runs, request)
                 bounds = Bounds(min_offset=sent.min_offset)
                 # The order of segments was followed when the batch was planned.
-                yield from piece_rows(piece, request, bounds, is_followed=True)
+                yield from piece_rows(piece, request, bounds, sent.expected, is_followed=True)
             except OSError as error:
                 if request.fail_on_data_loss:
                     raise cannot_read(piece.file, error) from error
@@ -170,6 +174,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         self._is_bounded = False
         self._waits: dict[str, str] = {}
         self._told: set[str] = set()
+        self._policy = _policy(request)
         self._is_checked = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -301,7 +306,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
     def _plan_one(
         self, log: GrowingLog, known: Reached | None, budget: int | None
     ) -> Plan | str | None:
-        policy = _policy(self._request)
+        policy = self._policy
 
         def origin(log: GrowingLog) -> Origin:
             return origin_of(log, self._request.starting)
@@ -348,7 +353,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
             _passed_over(what)
             return None
         try:
-            begin, stretch = replay(log, known, end, _policy(self._request))
+            begin, stretch = replay(log, known, end, self._policy)
         except OSError as error:
             raise cannot_read(name, error) from error
         return Plan(log, known, end, begin, stretch)
@@ -360,7 +365,11 @@ def _policy(request: Request) -> Policy:
         fails_on_damage=request.on_damage == "fail",
         fails_on_loss=request.fail_on_data_loss,
     )
-    return Policy(rules, begins_anew=request.recreated_topics == "begin_anew")
+    return Policy(
+        rules,
+        begins_anew=request.recreated_topics == "begin_anew",
+        transactions=Transactions() if request.isolation == "read_committed" else None,
+    )
 
 
 def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
@@ -369,6 +378,8 @@ def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
         size = part.stop - part.start
         base = part.segment.base_offset
         behind = bisect_right(bases, base)
+        next_base = bases[behind] if behind < len(bases) else None
+        span = Span(aborted=planned.stretch.aborted)
         piece = Piece(
             part.segment.place,
             part.segment.file,
@@ -377,9 +388,10 @@ def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
             part.start,
             part.stop,
             size,
-            place_in_log=(base, bases[behind] if behind < len(bases) else None, False),
+            place_in_log=(base, next_base, False),
+            span=span.within(base, None if next_base is None else next_base - 1),
         )
-        yield PlannedPiece(piece, tuple(part.runs), planned.begin.next_offset)
+        yield PlannedPiece(piece, tuple(part.runs), planned.begin.next_offset, part.expected)
 
 
 def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStreamReader:
@@ -396,13 +408,9 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
     if request.max_bytes_per_trigger is not None and ReadMaxBytes is None:
         raise SparkError("max_bytes_per_trigger needs PySpark 4.2 or newer")
     check_ending(request.ending)
-    for name, value, known in (
-        ("isolation_level", request.isolation, "read_uncommitted"),
-        ("on_damage", request.on_damage, "fail or skip"),
-    ):
-        if value in ("read_committed", "quarantine"):
-            raise SparkError(
-                f"{name}={value} is of spark.read: a stream has {known}, and what it reads can be"
-                " read once more by spark.read.format('ottla')"
-            )
+    if request.on_damage == "quarantine":
+        raise SparkError(
+            "on_damage=quarantine is of spark.read: a stream has fail or skip, and what it reads"
+            " can be read once more by spark.read.format('ottla')"
+        )
     return LogStreamReader(request)
