@@ -25,6 +25,12 @@ EXPECTED = {
         "in quarantine: INVALID_RECORD 2",
         "blamed: customers, record 1: record 1: no key",
     ],
+    "spark_partitions.py": [
+        "bytes: CORRUPT_MESSAGE 1, NONE 34",
+        "orders: NONE 18",
+        "customers: CORRUPT_MESSAGE 1, MESSAGE_TOO_LARGE 1, NONE 15",
+        "34 accepted, the first refused is CORRUPT_MESSAGE",
+    ],
     "spark_audit.py": [
         "14 partitions, 1203 records",
         "open-transaction in refunds-0/00000000000000000000.log",

@@ -112,18 +112,28 @@ def reading_spark(spark: Any) -> Any:
     return spark
 
 
+def options_of(kafka: Broker, topic: str) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "endingOffsets": "latest",
+    }
+
+
+def reader_of(spark: Any, source: str, kafka: Broker, topic: str, isolation: Isolation) -> Any:
+    """Return a reader as a job for Spark's Kafka source has it, of that source or another."""
+    return (
+        spark.read.format(source)
+        .options(**options_of(kafka, topic))
+        .option("kafka.isolation.level", isolation)
+        .option("includeHeaders", "true")
+    )
+
+
 def read_by_spark(spark: Any, kafka: Broker, topic: str, isolation: Isolation) -> list[Row]:
     """Return every record of a topic as Spark's source reads it, by partition and offset."""
-    frame = (
-        spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", kafka.bootstrap_servers)
-        .option("kafka.isolation.level", isolation)
-        .option("subscribe", topic)
-        .option("startingOffsets", "earliest")
-        .option("endingOffsets", "latest")
-        .option("includeHeaders", "true")
-        .load()
-    )
+    frame = reader_of(spark, "kafka", kafka, topic, isolation).load()
     columns = ("partition", "offset", "unix_millis(timestamp) AS time", "key", "value", "headers")
     rows = frame.selectExpr(*columns).orderBy("partition", "offset").collect()
     return [
@@ -162,6 +172,42 @@ def test_segments_hold_exactly_the_records_that_sparks_kafka_source_reads(
         for row in read_by_ottla(kafka.partition(topic, number), number, isolation)
     ]
     assert ours == read_by_spark(reading_spark, kafka, topic, isolation)
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_job_for_sparks_kafka_source_runs_over_the_files_by_another_format_and_path(
+    reading_spark: Any, kafka: Broker, topic: str, isolation: Isolation
+) -> None:
+    theirs = reader_of(reading_spark, "kafka", kafka, topic, isolation).load()
+    ours = (
+        reader_of(reading_spark, "ottla", kafka, topic, isolation)
+        .option("schema", "kafka")
+        .load(str(kafka.log_directory))
+    )
+    assert [(f.name, f.dataType) for f in ours.schema] == [
+        (f.name, f.dataType) for f in theirs.schema
+    ]
+    found, expected = (frame.orderBy("partition", "offset").collect() for frame in (ours, theirs))
+    assert found == expected
+    # Without any headers both have null, and neither has an empty array.
+    assert {row.headers is None for row in expected} == {True, False}
+    assert all(row.headers != [] for row in expected)
+
+
+@pytest.mark.parametrize("value", [None, "false", "TRUE"])
+def test_headers_are_there_when_they_are_for_sparks_kafka_source(
+    reading_spark: Any, kafka: Broker, value: str | None
+) -> None:
+    columns = []
+    for name in ("kafka", "ottla"):
+        reader = reading_spark.read.format(name).options(**options_of(kafka, "clicks"))
+        if name == "ottla":
+            reader = reader.option("schema", "kafka").option("path", str(kafka.log_directory))
+        if value is not None:
+            reader = reader.option("includeHeaders", value)
+        columns.append(reader.load().columns)
+    assert columns[0] == columns[1]
 
 
 @pytest.mark.parametrize("topic", TOPICS)

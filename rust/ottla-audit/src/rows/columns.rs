@@ -124,7 +124,7 @@ pub static BATCH_COLUMNS: [Column<BatchValue>; 20] = {
         column(
             "timestamp_type",
             Text(|row| row.info.timestamp_type().name()),
-            "CreateTime, LogAppendTime, or NoTimestampType (magic 0)",
+            "create_time, log_append_time, or no_timestamp_type (magic 0)",
         ),
         column(
             "base_timestamp",
