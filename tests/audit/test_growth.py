@@ -119,6 +119,25 @@ def directories(partition: Path, size: int) -> None:
         (partition.parent / f"nothing-{number}").mkdir()
 
 
+def log_directories(partition: Path, size: int) -> None:
+    """Disks of one broker; the checkpoint of each knows a partition that none has."""
+    (partition / segment_name(0)).write_bytes(plain(0))
+    for number in range(1, size):
+        disk = partition.parent / f"disk-{number}"
+        copy = disk / f"orders-{number}"
+        copy.mkdir(parents=True)
+        (copy / segment_name(0)).write_bytes(plain(0))
+        (disk / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")
+        (disk / "replication-offset-checkpoint").write_text("0\n1\npayments 0 1\n")
+
+
+def links_out(partition: Path, size: int) -> None:
+    """Links to what was not given: none is followed."""
+    (partition / segment_name(0)).write_bytes(plain(0))
+    for number in range(size):
+        (partition.parent / f"orders-{number + 1}").symlink_to("/")
+
+
 def audit(partition: Path, _: Path) -> None:
     ottla.audit(partition.parent)
 
@@ -168,6 +187,8 @@ CASES: list[tuple[Make, int, tuple[Entry, ...]]] = [
     # Beyond what is remembered of names, and beyond the bound on findings.
     (unknown_files, 1500, (audit, report, predict, read)),
     (directories, 250, (audit, report)),
+    (log_directories, 30, (audit,)),
+    (links_out, 250, (audit, report)),
 ]
 
 

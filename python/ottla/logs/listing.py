@@ -66,7 +66,7 @@ def take_inventory(
         base=common_path(listing.bases) if listing.bases else b"/",
         log_directories=tuple(listing.log_directories),
         partitions=tuple(listing.partitions),
-        unreadable=tuple(listing.unreadable),
+        unreadable=tuple(listing.unreadable.values()),
         too_deep=tuple(listing.too_deep),
         sources=tuple(sorted(named, key=lambda source: len(source[0]), reverse=True)),
         files=files,
@@ -80,7 +80,7 @@ class _Listing:
     files: Files
     log_directories: list[LogDirectory] = field(default_factory=list)
     partitions: list[Partition] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: dict[bytes, Unreadable] = field(default_factory=dict)
     bases: list[bytes] = field(default_factory=list)
     too_deep: list[bytes] = field(default_factory=list)
     # Identities of all directories listed, so that links cannot lead in circles and a directory
@@ -137,13 +137,13 @@ class _Listing:
         for path in paths:
             directory, name = os.path.split(path)
             by_directory.setdefault(directory, {})[name] = None
+        listed = {partition.directory for partition in self.partitions}
         for directory, names in by_directory.items():
-            self._add_named(directory, list(names))
+            if directory not in listed:
+                self._add_named(directory, list(names))
 
     def _add_named(self, directory: bytes, names: Sequence[bytes]) -> None:
         parsed = parse_partition_name(os.path.basename(directory))
-        if any(p.directory == directory for p in self.partitions):
-            return
         files = []
         for name in names:
             entry = _file_entry(directory, self._stat(directory, name))
@@ -295,8 +295,7 @@ class _Listing:
             return None
 
     def _cannot_read(self, path: bytes, reason: str) -> None:
-        if all(known.path != path for known in self.unreadable):
-            self.unreadable.append(Unreadable(path, reason))
+        self.unreadable.setdefault(path, Unreadable(path, reason))
 
 
 def _file_entry(directory: bytes, child: Entry) -> FileEntry:

@@ -1,11 +1,12 @@
 """What the small files beside segments say is held against the log: what cannot be is a finding."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from ottla.audit.judge.side_files import (
     LogRange,
-    check_log_directory,
+    check_log_directories,
     check_partition,
     check_segments,
     check_topic_ids,
@@ -13,6 +14,7 @@ from ottla.audit.judge.side_files import (
 )
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import take_inventory
+from ottla.storage import LocalFiles
 from support.logs import TOPIC_ID, segment, segment_name, write_log_directory, write_partition
 
 
@@ -24,7 +26,7 @@ def names_of(log_directory: Path, ranges: dict[str, int]) -> list[tuple[str, str
         for p in listed.partitions
         if listed.display(p.directory) in ranges
     }
-    findings = [f for d in listed.log_directories for f in check_log_directory(d, listed, known)]
+    findings = [*check_log_directories(listed.log_directories, listed, known)]
     topic_ids: dict[bytes, str | None] = {}
     for partition in listed.partitions:
         small = read_small_files(partition, listed)
@@ -48,7 +50,7 @@ def test_a_checkpoint_beyond_the_end_tells_what_is_gone(tmp_path: Path, name: st
     (log_directory / name).write_text("0\n1\norders 0 26\n")
     listed = take_inventory([log_directory])
     log = {listed.partitions[0].directory: LogRange(0, 24)}
-    (finding,) = check_log_directory(listed.log_directories[0], listed, log)
+    (finding,) = check_log_directories(listed.log_directories, listed, log)
     assert (finding.name, finding.severity) == ("checkpoint-mismatch", "error")
     assert finding.path == bytes(log_directory / name)
     assert (finding.first_offset, finding.last_offset) == (24, 25)
@@ -72,7 +74,7 @@ def test_a_checkpoint_beyond_the_end_says_what_kafka_makes_of_it(
     (log_directory / name).write_text("0\n1\norders 0 26\n")
     listed = take_inventory([log_directory])
     log = {listed.partitions[0].directory: LogRange(0, 24)}
-    (finding,) = check_log_directory(listed.log_directories[0], listed, log)
+    (finding,) = check_log_directories(listed.log_directories, listed, log)
     assert finding.severity == severity
     assert consequence in finding.message
 
@@ -135,3 +137,28 @@ def test_names_tell_what_is_missing_foreign_and_left_over(tmp_path: Path) -> Non
         ("missing-segment", "orders-1"),
         ("unknown-file", "orders-0/notes.txt"),
     ]
+
+
+class CountingFiles(LocalFiles):
+    """Local files that count how often each is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: Counter[bytes] = Counter()
+
+    def read(self, path: bytes, limit: int) -> bytes:
+        self.reads[path] += 1
+        return super().read(path, limit)
+
+
+def test_each_disk_of_a_broker_is_asked_once_whose_it_is(tmp_path: Path) -> None:
+    for number in range(20):
+        disk = write_log_directory(tmp_path / f"disk-{number}", [f"orders-{number}"])
+        (disk / "replication-offset-checkpoint").write_text("0\n2\norders 0 1\npayments 0 1\n")
+    files = CountingFiles()
+    listed = take_inventory([tmp_path], files=files)
+    findings = [*check_log_directories(listed.log_directories, listed, {})]
+    assert [f.message.count("payments-0") for f in findings] == [1] * 20
+    assert [f.message for f in findings if "orders-0" in f.message] == []
+    # Once to be checked, once to tell the broker.
+    assert {path: n for path, n in files.reads.items() if n > 2} == {}

@@ -153,8 +153,7 @@ class Collector:
                 yield from side_files.check_segments(partition, self._checkpoints)
         yield from side_files.check_topic_ids(plan.inventory, plan.partitions, self._topic_ids)
         ranges = self._ranges_with_damage()
-        for directory in plan.log_directories:
-            yield from side_files.check_log_directory(directory, plan.inventory, ranges)
+        yield from side_files.check_log_directories(plan.log_directories, plan.inventory, ranges)
 
     def _ranges_with_damage(self) -> dict[bytes, side_files.LogRange]:
         """Returns the ranges of logs; damage at the end belongs to the log, as far as it reaches.

@@ -34,7 +34,7 @@ from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.logs.checkpoints import Checkpoints
@@ -52,31 +52,74 @@ class LogRange:
     end_offset: int
 
 
-def check_log_directory(
-    directory: LogDirectory, inventory: Inventory, ranges: Mapping[bytes, LogRange]
+def check_log_directories(
+    directories: Iterable[LogDirectory], inventory: Inventory, ranges: Mapping[bytes, LogRange]
 ) -> Iterable[PlacedFinding]:
-    """Yields findings about the checkpoints and `meta.properties` of a log directory.
+    """Yields findings about the checkpoints and `meta.properties` of log directories.
 
     Args:
-        directory: the log directory.
-        inventory: the inventory it is in.
+        directories: the log directories.
+        inventory: the inventory they are in.
         ranges: start and end of the partitions of which every segment was read, by directory.
     """
-    for partition in inventory.partitions:
-        is_here = partition.log_directory == directory.path
-        # A directory without segments may be one that Kafka keeps for itself.
-        if is_here and partition.topic is None and partition.has_segments:
-            yield _unnamed(partition.directory)
-    for file in directory.files:
-        if file.name == META_PROPERTIES:
-            yield from _parse_file(file, inventory, parse_meta_properties)[1]
-        elif file.kind == "offset-checkpoint" and file.state == "live":
-            offsets, faults = _parse_file(file, inventory, parse_offset_checkpoint)
-            yield from faults
-            yield from _without_directory(file, directory, inventory, offsets or {})
-            for partition in inventory.partitions if offsets else ():
-                if partition.log_directory == directory.path and partition.state == "live":
-                    yield from _beyond_end(file, partition, offsets or {}, ranges, inventory.files)
+    disks = _Disks(inventory)
+    for directory in directories:
+        for partition in disks.partitions(directory):
+            # A directory without segments may be one that Kafka keeps for itself.
+            if partition.topic is None and partition.has_segments:
+                yield _unnamed(partition.directory)
+        for file in directory.files:
+            if file.name == META_PROPERTIES:
+                yield from _parse_file(file, inventory, parse_meta_properties)[1]
+            elif file.kind == "offset-checkpoint" and file.state == "live":
+                yield from _check_checkpoint(file, directory, inventory, ranges, disks)
+
+
+def _check_checkpoint(
+    file: FileEntry,
+    directory: LogDirectory,
+    inventory: Inventory,
+    ranges: Mapping[bytes, LogRange],
+    disks: _Disks,
+) -> Iterable[PlacedFinding]:
+    """Yields findings about a checkpoint of a log directory."""
+    offsets, faults = _parse_file(file, inventory, parse_offset_checkpoint)
+    yield from faults
+    yield from _without_directory(file, directory, inventory, offsets or {}, disks)
+    for partition in disks.partitions(directory) if offsets else ():
+        if partition.state == "live":
+            yield from _beyond_end(file, partition, offsets or {}, ranges, inventory.files)
+
+
+class _Disks:
+    """The partitions of an inventory by log directory, and by the broker that has them."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+        self._partitions: dict[bytes | None, list[Partition]] = {}
+        for partition in inventory.partitions:
+            self._partitions.setdefault(partition.log_directory, []).append(partition)
+        self._brokers: dict[bytes, Hashable] | None = None
+        self._of_broker: dict[Hashable, set[tuple[str | None, int | None]]] = {}
+
+    def partitions(self, directory: LogDirectory) -> Sequence[Partition]:
+        """Returns the partitions in a log directory."""
+        return self._partitions.get(directory.path, ())
+
+    def of_same_broker(self, directory: LogDirectory) -> Collection[tuple[str | None, int | None]]:
+        """Returns the partitions in all log directories of a broker, if it is known."""
+        if self._brokers is None:
+            self._brokers = {d.path: self._broker(d) for d in self._inventory.log_directories}
+            for path, broker in self._brokers.items():
+                there = self._of_broker.setdefault(broker, set())
+                there.update((p.topic, p.partition) for p in self._partitions.get(path, ()))
+        broker = self._brokers.get(directory.path)
+        return () if broker is None else self._of_broker[broker]
+
+    def _broker(self, directory: LogDirectory) -> Hashable:
+        known = read_meta_properties(directory.path, self._inventory.files)
+        number = known.get("node.id", known.get("broker.id"))
+        return None if number is None else (known.get("cluster.id"), number)
 
 
 def _unnamed(directory: bytes) -> PlacedFinding:
@@ -98,13 +141,14 @@ def _without_directory(
     directory: LogDirectory,
     inventory: Inventory,
     offsets: Mapping[tuple[str, int], int],
+    disks: _Disks,
 ) -> Iterable[PlacedFinding]:
     """Yields the finding about partitions that a checkpoint knows and the directory lacks."""
     # The others have entries of the same partitions, or are kept longer.
     if file.name != HIGH_WATERMARKS:
         return
     above, files = directory.path, inventory.files
-    here = {(p.topic, p.partition) for p in inventory.partitions if p.log_directory == above}
+    here = {(p.topic, p.partition) for p in disks.partitions(directory)}
     lacking = [
         (topic, number, offset)
         for (topic, number), offset in offsets.items()
@@ -112,26 +156,11 @@ def _without_directory(
         and not files.exists(join(above, os.fsencode(f"{topic}-{number}")))
     ]
     if lacking:
-        moved = _on_other_disks(directory, inventory)
+        moved = disks.of_same_broker(directory)
         lacking = [entry for entry in lacking if entry[:2] not in moved]
     found = _engine.partitions_without_directory(file.name, lacking)
     if found is not None:
         yield place_finding(found, path=file.path, directory=None)
-
-
-def _on_other_disks(
-    directory: LogDirectory, inventory: Inventory
-) -> set[tuple[str | None, int | None]]:
-    """Returns the partitions in the other log directories of the same broker."""
-
-    def broker(path: bytes) -> tuple[str | None, str | None] | None:
-        known = read_meta_properties(path, inventory.files)
-        number = known.get("node.id", known.get("broker.id"))
-        return None if number is None else (known.get("cluster.id"), number)
-
-    own = broker(directory.path)
-    paths = {d.path for d in inventory.log_directories if own and broker(d.path) == own}
-    return {(p.topic, p.partition) for p in inventory.partitions if p.log_directory in paths}
 
 
 def _beyond_end(
