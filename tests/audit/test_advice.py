@@ -4,11 +4,14 @@ import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import ottla
 import pytest
+from ottla import _engine
 from ottla.audit.advice import deeds, partition
 from ottla.audit.advice.deed import Deed
+from ottla.storage import Entry, LocalFiles
 from support.logs import TIMESTAMP, segment_name, write_log_directory
 from support.small_log import (
     PARTITION,
@@ -435,3 +438,28 @@ def test_every_deed_for_the_damage_corpus_costs_what_it_says(shared: Path, tmp_p
             shutil.rmtree(scratch)
             followed += len(advice)
     assert followed >= 150
+
+
+def test_a_partition_is_listed_once_however_many_starts_are_tried(
+    kafka: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kafka / CLEAN_SHUTDOWN).unlink()
+    flip_byte(kafka / "orders-0" / segment_name(0), 100)
+    listed: list[bytes] = []
+    tried: list[str] = []
+    list_directory, predict = LocalFiles.list, _engine.predict_recovery
+
+    def listing(files: LocalFiles, directory: bytes) -> Sequence[Entry]:
+        listed.append(directory)
+        return list_directory(files, directory)
+
+    def predicting(*args: Any, partition: str, **options: Any) -> _engine.Recovery:
+        tried.append(partition)
+        return predict(*args, partition=partition, **options)
+
+    monkeypatch.setattr(LocalFiles, "list", listing)
+    monkeypatch.setattr(_engine, "predict_recovery", predicting)
+    assert advice_for(kafka)
+    assert tried.count("orders-0") > 4
+    # By the inventory, by the prediction of its next start, and for all that is tried.
+    assert listed.count(bytes(kafka / "orders-0")) <= 3

@@ -18,7 +18,7 @@ from ottla.storage import ANYWHERE, AnyFiles, full_path
 from ottla.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ottla.storage import Files, Place, Source
 
@@ -152,7 +152,7 @@ def predict_recovery(
     if log_start_offset is None:
         log_start_offset = read_offsets(above, LOG_START_OFFSETS, files).get(key, 0)
     after = _engine.predict_recovery(
-        _places(directory, files),
+        list_places(directory, files),
         partition=display(name),
         clean=clean,
         recovery_point=recovery_point,
@@ -208,7 +208,7 @@ def predict_starts(
         AuditCancelledError: `progress` returned false.
     """
     starts = _engine.predict_starts(
-        _places(directory, files),
+        list_places(directory, files),
         partition=display(os.path.basename(directory)),
         stopped_cleanly=stopped_cleanly,
         recovery_point=recovery_point,
@@ -230,36 +230,33 @@ def predict_starts(
     ]
 
 
-def predict_start_without(
+def predict_start_over(
     directory: bytes,
-    gone: Collection[bytes],
+    places: Mapping[bytes, Place],
     *,
     clean: bool,
     recovery_point: int,
     log_start_offset: int,
     aborted: Sequence[tuple[int, int, int]],
     progress: Callable[[int], bool] | None = None,
-    files: Files = ANYWHERE,
 ) -> RecoveryPrediction:
-    """`predict_recovery` over a directory as it would be without some of its files.
+    """`predict_recovery` over a directory as it would be with some of its files alone.
 
     Args:
         directory: of the partition.
-        gone: names of these files.
+        places: these files, by name; see `list_places`.
         clean: see `predict_recovery`, like the three that follow.
         recovery_point: see there.
         log_start_offset: see there.
         aborted: see there.
         progress: called with the bytes read so far; stops by returning false.
-        files: where the partition is read.
 
     Raises:
         OSError: the directory or a file cannot be read.
         AuditCancelledError: `progress` said so.
     """
-    places = _places(directory, files)
     after = _engine.predict_recovery(
-        {name: place for name, place in places.items() if name not in gone},
+        places,
         partition=display(os.path.basename(directory)),
         clean=clean,
         recovery_point=recovery_point,
@@ -275,7 +272,12 @@ def _go_on(_: int) -> bool:
     return True
 
 
-def _places(directory: bytes, files: Files) -> dict[bytes, Place]:
+def list_places(directory: bytes, files: Files) -> dict[bytes, Place]:
+    """The files of a directory that can be read, by name.
+
+    Raises:
+        OSError: the directory cannot be listed.
+    """
     return {
         entry.name: files.place(os.path.join(directory, entry.name), entry.size)
         for entry in files.list(directory)

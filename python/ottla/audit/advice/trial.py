@@ -7,21 +7,21 @@ outside the log after it, and cut when they are inside, in bytes that the start 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
 from ottla.logs.names import classify, display, file_name
-from ottla.logs.recovery import predict_start_without
+from ottla.logs.recovery import list_places, predict_start_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from ottla.logs.inventory import FileEntry, Partition
     from ottla.logs.names import FileKind
     from ottla.logs.recovery import RecoveryPrediction
-    from ottla.storage import Files
+    from ottla.storage import Files, Place
 
     Progress: TypeAlias = Callable[[int], bool]
     Remainder: TypeAlias = tuple[int, int, tuple[int, ...]]
@@ -130,6 +130,11 @@ class Directory:
     wrong: tuple[bytes, ...] = ()
     bytes_read: int = 0
     """By all that was done."""
+    _places: Mapping[bytes, Place] | None = None
+    """Its files by name, once they are listed."""
+    _readable: int = 0
+    _kept: dict[Remainder, int] = field(default_factory=dict)
+    """Readable offsets of each remainder that was counted."""
 
     def predict(self, start: Start, gone: frozenset[bytes] = frozenset()) -> Trial:
         """The start over the directory without some files.
@@ -138,15 +143,16 @@ class Directory:
             OSError: a file cannot be read.
             AuditCancelledError: `progress` said so.
         """
-        prediction = predict_start_without(
+        if self._places is None:
+            self._places = list_places(self.partition.directory, self.files)
+        prediction = predict_start_over(
             self.partition.directory,
-            gone,
+            {name: place for name, place in self._places.items() if name not in gone},
             clean=start.clean,
             recovery_point=start.recovery_point,
             log_start_offset=self.log_start_offset,
             aborted=self.aborted,
             progress=self._after_what_is_read(),
-            files=self.files,
         )
         effect = Effect(
             opens=prediction.opens,
@@ -167,27 +173,27 @@ class Directory:
         return Trial(effect, _remainders(prediction, names), prediction.exposed, producers)
 
     def effects(self, trials: Sequence[Trial]) -> list[Effect]:
-        """The effect of each start; reads the partition once.
+        """The effect of each start; reads the partition once, if it is not known what is left.
 
         Raises:
             OSError: a file cannot be read.
             AuditCancelledError: `progress` said so.
         """
-        remainders: dict[Remainder, int] = {}
-        for trial in trials:
-            for remainder in trial.left:
-                remainders.setdefault(remainder, len(remainders))
-        total, kept = _engine.count_readable_offsets(
-            [(self.files.place(f.path, f.size), f.base_offset) for f in self._segments],
-            start_offset=self.log_start_offset,
-            stopped_cleanly=self.partition.stopped_cleanly,
-            remainders=list(remainders),
-            progress=self._after_what_is_read(),
-        )
+        remainders = dict.fromkeys(r for trial in trials for r in trial.left if r not in self._kept)
+        if remainders:
+            self._readable, kept = _engine.count_readable_offsets(
+                [(self.files.place(f.path, f.size), f.base_offset) for f in self._segments],
+                start_offset=self.log_start_offset,
+                stopped_cleanly=self.partition.stopped_cleanly,
+                remainders=list(remainders),
+                progress=self._after_what_is_read(),
+            )
+            self._kept.update(zip(remainders, kept, strict=True))
         effects = []
         for trial in trials:
-            left, inside = (kept[remainders[remainder]] for remainder in trial.left)
-            effects.append(replace(trial.effect, readable=total, inside=inside, left=left))
+            left, inside = (self._kept[remainder] for remainder in trial.left)
+            effect = replace(trial.effect, readable=self._readable, inside=inside, left=left)
+            effects.append(effect)
         return effects
 
     @property
