@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import ottla
+import ottla.spark
 import pytest
+from ottla.audit.plan.plan import plan_audit
+from ottla.spark.audit import runner
 from ottla.spark.setup.jobs import job
 from ottla.spark.work import kind
 
@@ -182,3 +185,44 @@ def test_without_data_sources_the_error_says_what_reads(spark: Any, demo: Path) 
         )
     with pytest.raises(ottla.SparkError, match=r"needs PySpark 4\.0 or newer"):
         importlib.import_module("pyspark_ottla")
+
+
+def descriptions(spark: Any, after: int = -1) -> dict[int, str]:
+    """Return what Spark's UI shows of the jobs of a session behind one of them."""
+    listed = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    jobs = sorted((listed.apply(at) for at in range(listed.size())), key=lambda job: job.jobId())
+    return {
+        job.jobId(): job.description().get() if job.description().isDefined() else ""
+        for job in jobs
+        if job.jobId() > after
+    }
+
+
+@pytest.mark.parametrize("by", ["driver", "tasks"])
+def test_sparks_ui_shows_what_the_jobs_of_an_audit_do(
+    spark: Any, demo: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    if by == "tasks":
+        for bound in ("DRIVER_LOGS", "DRIVER_STARTS", "DRIVER_BYTES"):
+            monkeypatch.setattr(runner, bound, 0)
+    before = max(descriptions(spark), default=-1)
+    ottla.spark.audit(spark, demo)
+    shown = list(descriptions(spark, before).values())
+    plan = plan_audit(demo)
+    assert shown[0] == f"Ottla: scan {len(plan.logs)} logs, {plan.byte_count / 1e6:.1f} MB"
+    assert all(text.startswith("Ottla: ") for text in shown)
+    # What comes next is not Ottla's.
+    spark.range(2).count()
+    *_, next_one = descriptions(spark, before).values()
+    assert not next_one.startswith("Ottla: ")
+
+
+def test_a_description_of_ones_own_stays(spark: Any, demo: Path) -> None:
+    before = max(descriptions(spark), default=-1)
+    spark.sparkContext.setJobDescription("the nightly check")
+    try:
+        ottla.spark.audit(spark, demo)
+        spark.range(2).collect()
+    finally:
+        spark.sparkContext.setLocalProperty("spark.job.description", None)
+    assert set(descriptions(spark, before).values()) == {"the nightly check"}

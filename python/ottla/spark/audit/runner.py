@@ -29,10 +29,11 @@ from ottla.spark.audit.tasks import (
 )
 from ottla.spark.work.arrow import apply_in_arrow, map_in_arrow, rows_of
 from ottla.spark.work.items import frame_of_work, union_of
-from ottla.spark.work.kind import is_connect
+from ottla.spark.work.kind import describing_jobs, is_connect
 from ottla.spark.work.packing import cores_of
 from ottla.spark.work.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
 from ottla.storage import store_of
+from ottla.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -101,13 +102,10 @@ class ClusterRunner:
         """See `Runner`."""
         is_small = len(self._plan.logs) <= DRIVER_LOGS and _range_count(self._plan) <= DRIVER_RANGES
         is_small = is_small and _is_local(self._plan)
-        for group in _judge_groups(self._spark, self._bins, self._context, is_small=is_small):
-            for index, judged in group.logs:
-                collector.add(index, judged)
-            for path, reason in group.failures:
-                collector.add_unreadable(path, reason)
-            collector.add_compared(group.differences, group.findings)
-            collector.add_read_again(group.read_again)
+        logs, size = count(len(self._plan.logs), "log"), self._plan.byte_count / 1e6
+        with describing_jobs(self._spark, f"scan {logs}, {size:,.1f} MB"):
+            for group in _judge_groups(self._spark, self._bins, self._context, is_small=is_small):
+                _collect(group, collector)
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`."""
@@ -115,7 +113,10 @@ class ClusterRunner:
         if _is_local(self._plan) and len(requests) <= DRIVER_STARTS:
             checkpoints = Checkpoints(files)
             return [request.rows(checkpoints, files) for request in requests]
-        return _run_requests(self._spark, "ottla.spark.audit.tasks:start", files, requests)
+        with describing_jobs(
+            self._spark, f"predict the next start of {count(len(requests), 'partition')}"
+        ):
+            return _run_requests(self._spark, "ottla.spark.audit.tasks:start", files, requests)
 
     def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
         """See `Runner`."""
@@ -123,13 +124,26 @@ class ClusterRunner:
         if _is_local(self._plan) and len(requests) <= DRIVER_STARTS:
             checkpoints = Checkpoints(files)
             return [request.options(checkpoints, files) for request in requests]
-        return _run_requests(self._spark, "ottla.spark.audit.tasks:price", files, requests)
+        with describing_jobs(self._spark, f"weigh advice for {count(len(requests), 'partition')}"):
+            return _run_requests(self._spark, "ottla.spark.audit.tasks:price", files, requests)
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
         """See `Runner`."""
         if sum(request.size for request in requests) <= DRIVER_BYTES:
             return [request.rows() for request in requests]
-        return _run_requests(self._spark, "ottla.spark.audit.tasks:read", None, requests)
+        with describing_jobs(
+            self._spark, f"read the coordinators' topics in {count(len(requests), 'partition')}"
+        ):
+            return _run_requests(self._spark, "ottla.spark.audit.tasks:read", None, requests)
+
+
+def _collect(group: JudgedGroup, collector: Collector) -> None:
+    for index, judged in group.logs:
+        collector.add(index, judged)
+    for path, reason in group.failures:
+        collector.add_unreadable(path, reason)
+    collector.add_compared(group.differences, group.findings)
+    collector.add_read_again(group.read_again)
 
 
 def _run_requests(

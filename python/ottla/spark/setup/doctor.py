@@ -20,6 +20,7 @@ from ottla.spark.setup.causes import errors_of_spark, sentence_of
 from ottla.spark.work.kind import (
     MIN_VERSION,
     SOURCE_VERSION,
+    describing_jobs,
     interrupt_jobs,
     is_connect,
     is_stopped,
@@ -242,7 +243,9 @@ def _session(spark: SparkSession) -> list[Check]:
             seen.append(_kind(spark))
             seen.extend(_settings(spark))
             tag_jobs(spark, tag)
-            seen.extend(_check_workers(_ask(spark)))
+            with describing_jobs(spark, "ask the workers what they have"):
+                answers = _ask(spark)
+            seen.extend(_check_workers(answers))
         except errors_of_spark() as error:
             expected = "an answer of every worker"
             remedy = f"workers need Python {platform.python_version()}, as the driver, and pyarrow"

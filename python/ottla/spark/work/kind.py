@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ottla.errors import MissingDependencyError, SparkError
 from ottla.spark.work.private import is_connect, is_context_stopped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from pyspark.sql import SparkSession
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MIN_VERSION",
     "SOURCE_VERSION",
+    "describing_jobs",
     "interrupt_jobs",
     "is_connect",
     "is_stopped",
@@ -29,6 +32,8 @@ MIN_VERSION = (3, 5)
 
 SOURCE_VERSION = (4, 0)
 """The first PySpark with data sources in Python."""
+
+JOB_DESCRIPTION = "spark.job.description"
 
 
 def require_pyspark() -> ModuleType:
@@ -92,6 +97,25 @@ def tag_jobs(spark: SparkSession, tag: str) -> None:
         spark.addTag(tag)
     else:
         spark.sparkContext.addJobTag(tag)
+
+
+@contextmanager
+def describing_jobs(spark: SparkSession, description: str) -> Iterator[None]:
+    """Has Spark's UI show what the jobs do that this thread starts in the block.
+
+    A description that the user has set stays. Spark Connect has none.
+    """
+    context = None if is_connect(spark) else spark.sparkContext
+    if context is None or context.getLocalProperty(JOB_DESCRIPTION) is not None:
+        yield
+        return
+    context.setJobDescription(f"Ottla: {description}")
+    try:
+        yield
+    finally:
+        # Whoever stops the session has no further jobs to describe.
+        if not is_context_stopped(context):
+            context.setLocalProperty(JOB_DESCRIPTION, None)
 
 
 def interrupt_jobs(spark: SparkSession, tag: str) -> None:
