@@ -234,6 +234,7 @@ def records_of(segments: Sequence[tuple[Any, int | None]]) -> _engine.PartitionR
         end_offset=1 << 40,
         stopped_cleanly=False,
         on_damage=lambda _: None,
+        on_end=lambda _: None,
     )
 
 

@@ -154,6 +154,52 @@ def test_an_end_that_a_checkpoint_knows_more_of_is_an_error(run: Run, tmp_path: 
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "witness"),
+    [
+        ("replication-offset-checkpoint", "the high watermark 27"),
+        ("recovery-point-offset-checkpoint", "the recovery point 27"),
+    ],
+)
+def test_a_log_that_ends_at_a_whole_batch_before_a_checkpoint_has_lost_records(
+    name: str, witness: str, run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"]) / "orders-0"
+    assert (run("read", path).status, run("read", path).err) == (0, "")
+    (path / ".." / name).write_text("0\n1\norders 0 27\n")
+    ran = run("read", path)
+    assert (ran.status, len(ran.out.splitlines())) == (2, 24)
+    assert ran.err == (
+        f"ottla: orders-0/{segment_name(12)}: the log ends at offset 24; {witness} is beyond its"
+        " end; offsets 24 to 26 are lost\n"
+    )
+    audited = run("audit", path.parent, "--format", "json")
+    assert audited.status == ran.status
+    asked = ("--from", 3, "--to", 12)
+    assert (run("read", path, *asked).status, run("read", path, *asked).err) == (0, "")
+
+
+def test_zeros_behind_a_log_do_not_hide_what_a_checkpoint_knows(run: Run, tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"]) / "orders-0"
+    active = path / segment_name(12)
+    active.write_bytes(active.read_bytes() + bytes(100))
+    (path / ".." / ".kafka_cleanshutdown").unlink()
+    assert run("read", path).status == 0
+    (path / ".." / "replication-offset-checkpoint").write_text("0\n1\norders 0 27\n")
+    ran = run("read", path)
+    assert ran.status == 2
+    assert "offsets 24 to 26 are lost" in ran.err
+
+
+def test_a_log_without_a_file_has_lost_what_a_checkpoint_knows(run: Run, tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"]) / "orders-0"
+    for file in path.glob("*.log"):
+        file.unlink()
+    ran = run("read", path)
+    assert (ran.status, ran.out) == (2, "")
+    assert "offsets 0 to 23 are lost" in ran.err
+
+
 def test_a_log_start_offset_that_leaves_no_record_is_said(run: Run, tmp_path: Path) -> None:
     path = write_log_directory(tmp_path / "kafka", ["orders-0"]) / "orders-0"
     (path / ".." / "log-start-offset-checkpoint").write_text("0\n1\norders 0 25\n")

@@ -84,6 +84,23 @@ def over_damage(path: Path, **options: int) -> tuple[list[int], list[ottla.Damag
     return [record.offset for record in records], told
 
 
+def test_a_log_that_grows_while_it_is_read_has_lost_nothing(log: Callable[..., Path]) -> None:
+    path = log({0: segment(4)})
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, on_damage=told.append)
+    assert next(records).offset == 0
+    with (path / segment_name(0)).open("ab") as file:
+        file.write(segment(4, base_offset=12))
+    (path.parent / "replication-offset-checkpoint").write_text(f"0\n1\n{checkpointed(path)} 24\n")
+    assert len([*records]) == 11
+    assert told == []
+
+
+def checkpointed(path: Path) -> str:
+    """A partition's directory as a line of a checkpoint names it."""
+    return " ".join(path.name.rsplit("-", 1))
+
+
 def test_segments_are_read_one_after_the_other(log: Callable[..., Path]) -> None:
     path = log({0: segment(4), 12: segment(4, base_offset=12)})
     assert offsets(path) == list(range(24))

@@ -13,6 +13,7 @@ from ottla import _engine
 from ottla.errors import DamageWarning, NotAPartitionError
 from ottla.logs.checkpoints import Checkpoints, read_offsets
 from ottla.logs.listing import take_inventory
+from ottla.logs.live import has_grown
 from ottla.logs.names import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
@@ -28,7 +29,7 @@ from ottla.words import listed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ottla.logs.inventory import FileEntry, Partition
+    from ottla.logs.inventory import FileEntry, Inventory, Partition
     from ottla.severity import Severity
     from ottla.storage import Files, Source
 
@@ -99,10 +100,11 @@ def read_partition(
     returned.
 
     A consumer stops at the first byte it cannot read. Here, reading continues at the next valid
-    batch, and what was skipped is reported. Offsets missing between two valid batches are not,
-    because compaction removes records too: `ottla.audit` distinguishes them. The log is
-    read in windows, so memory does not grow with its size; with ``read_committed``, a log with
-    transactions is read twice.
+    batch, and what was skipped is reported, as are offsets behind the end of the log that its
+    recovery point, high watermark or newest snapshot knows. Offsets missing between two valid
+    batches are not, because compaction removes records too: `ottla.audit` distinguishes them. The
+    log is read in windows, so memory does not grow with its size; with ``read_committed``, a log
+    with transactions is read twice.
 
     Args:
         directory: a partition directory, or one segment file; with a single file, transactions that
@@ -134,22 +136,16 @@ def read_partition(
     (files := files_within([directory], storage_options)).stat(full_path(directory))
     inventory = take_inventory([directory], files=files)
     partition, segments = _segments(directory, inventory.partitions, files)
-    names = [inventory.display(segment.path) for segment in segments]
-
-    def report(row: Mapping[str, Any]) -> None:
-        damage = _with_witnesses(damage_of(row, names), partition, files)
-        if on_damage is not None:
-            on_damage(damage)
-        else:
-            warnings.warn(DamageWarning(str(damage), damage), stacklevel=2)
-
+    log_start = log_start_offset_of(partition, files)
+    teller = _Teller(inventory, partition, segments, log_start, on_damage)
     return _engine.PartitionRecords(
         [(files.place(file.path, file.size), file.base_offset) for file in segments],
         isolation=isolation,
-        start_offset=max(from_offset or 0, log_start_offset_of(partition, files)),
+        start_offset=max(from_offset or 0, log_start),
         end_offset=MAX_OFFSET if to_offset is None else to_offset,
         stopped_cleanly=partition.stopped_cleanly,
-        on_damage=report,
+        on_damage=teller.damage,
+        on_end=teller.end,
     )
 
 
@@ -175,13 +171,68 @@ def damage_of(row: Mapping[str, Any], names: Sequence[str]) -> Damage:
     )
 
 
+class _Teller:
+    """Tells damage of a partition, and what is lost behind the end of its log."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        partition: Partition,
+        segments: Sequence[FileEntry],
+        log_start_offset: int,
+        on_damage: OnDamage | None,
+    ) -> None:
+        self._inventory = inventory
+        self._partition = partition
+        self._last = segments[-1] if segments else None
+        self._names = [inventory.display(segment.path) for segment in segments]
+        self._log_start_offset = log_start_offset
+        self._on_damage = on_damage
+        self._has_torn_end = False
+
+    def damage(self, row: Mapping[str, Any]) -> None:
+        """Damage as the engine reports it."""
+        damage = damage_of(row, self._names)
+        if damage.next_good_offset is None and damage.first_offset is not None:
+            self._has_torn_end = True
+            damage = _with_witnesses(damage, self._partition, self._inventory.files)
+        self._tell(damage)
+
+    def end(self, log_end_offset: int) -> None:
+        """The end of the log: it may be at a whole batch, and yet not where it was."""
+        if self._has_torn_end:
+            return
+        offset = max(log_end_offset, self._log_start_offset)
+        whole = Damage(
+            file=self._inventory.display(
+                self._last.path if self._last else self._partition.directory
+            ),
+            position=self._last.size if self._last else 0,
+            size=0,
+            first_offset=offset,
+            last_offset=None,
+            next_good_offset=None,
+            severity="info",
+            message=f"the log ends at offset {offset}",
+        )
+        damage = _with_witnesses(whole, self._partition, self._inventory.files)
+        if damage is not whole:
+            self._tell(damage)
+
+    def _tell(self, damage: Damage) -> None:
+        if self._on_damage is not None:
+            self._on_damage(damage)
+        else:
+            warnings.warn(DamageWarning(str(damage), damage), stacklevel=3)
+
+
 def _with_witnesses(damage: Damage, partition: Partition, files: Files) -> Damage:
     """Returns the end of a log as an error with the offsets lost, if something beside proves more.
 
     The audit has more to ask: indexes, leader epochs, coordinators, other copies.
     """
     end = damage.first_offset
-    if damage.next_good_offset is not None or end is None or not partition.is_whole:
+    if end is None or not partition.is_whole:
         return damage
     checkpoints = Checkpoints(files)
     snapshots = (
@@ -200,7 +251,8 @@ def _with_witnesses(damage: Damage, partition: Partition, files: Files) -> Damag
         if offset is not None and offset > end
     ]
     proof = _engine.proved_end(end, witnesses)
-    if proof is None:
+    # Who writes to the log tells the checkpoints later.
+    if proof is None or has_grown(partition, files):
         return damage
     names = listed([name for name, _ in witnesses], len(witnesses))
     verb = "is" if len(witnesses) == 1 else "are"

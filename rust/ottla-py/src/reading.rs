@@ -27,6 +27,7 @@ use std::sync::Mutex;
 ///     stopped_cleanly: whether the broker stopped cleanly.
 ///     on_damage: called with a dictionary of what was passed over: segment (its index), position, size,
 ///         first_offset, last_offset, next_good_offset, severity, message.
+///     on_end: called with the log end offset, if reading comes that far.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct PartitionRecords {
     /// `None` while a record is being read: Python is called for bytes and damage on the way, and no
@@ -46,6 +47,8 @@ struct Reading {
     buffer: Vec<u8>,
     batch: Option<BatchReading>,
     on_damage: Py<PyAny>,
+    /// `None` once it was called.
+    on_end: Option<Py<PyAny>>,
 }
 
 /// The batch whose records are returned.
@@ -62,7 +65,7 @@ struct BatchReading {
 impl PartitionRecords {
     #[new]
     #[pyo3(signature = (
-        segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage
+        segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage, on_end
     ))]
     fn new(
         segments: Vec<(Place, Option<i64>)>,
@@ -71,6 +74,7 @@ impl PartitionRecords {
         end_offset: i64,
         stopped_cleanly: bool,
         on_damage: Py<PyAny>,
+        on_end: Py<PyAny>,
     ) -> PyResult<Self> {
         let isolation = Isolation::from_name(isolation).ok_or_else(|| {
             let names = "read_uncommitted or read_committed";
@@ -86,6 +90,7 @@ impl PartitionRecords {
             buffer: Vec::new(),
             batch: None,
             on_damage,
+            on_end: Some(on_end),
         };
         Ok(Self { reading: Mutex::new(Some(Box::new(reading))) })
     }
@@ -141,14 +146,25 @@ impl Reading {
                 }
                 continue;
             }
-            let Some(segment) = self.reader.segment() else { return Ok(None) };
+            let Some(segment) = self.reader.segment() else {
+                self.end(py)?;
+                return Ok(None);
+            };
             match self.step(py, segment)? {
                 ReadStep::Batch(readable) => self.load(py, readable)?,
                 ReadStep::Damage(damage) => self.report(py, &damage)?,
                 ReadStep::Busy => py.check_signals()?,
-                ReadStep::End => return Ok(None),
+                ReadStep::End => {}
             }
         }
+    }
+
+    /// Says once where the log ends.
+    fn end(&mut self, py: Python<'_>) -> PyResult<()> {
+        if let (Some(offset), Some(on_end)) = (self.reader.log_end_offset(), self.on_end.take()) {
+            on_end.call1(py, (offset,))?;
+        }
+        Ok(())
     }
 
     /// Returns what to raise for an error in a segment.

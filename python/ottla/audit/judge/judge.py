@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ottla.audit.catalogue.findings import place_finding
 from ottla.audit.judge import side_files
 from ottla.audit.judge.bound import bounded
-from ottla.audit.judge.live import has_grown
 from ottla.audit.judge.merge import merge_request
 from ottla.audit.judge.packed import LogPacker, PackedLog, ScannedFile
+from ottla.logs.live import has_grown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

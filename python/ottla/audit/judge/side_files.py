@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ottla import _engine
 from ottla.audit.catalogue.findings import make_finding, place_finding
-from ottla.audit.judge.live import has_grown
 from ottla.logs.checkpoints import parse_leader_epochs, parse_offset_checkpoint
+from ottla.logs.live import has_grown
 from ottla.logs.metadata import (
     cluster_id,
     parse_meta_properties,

@@ -90,6 +90,8 @@ pub struct PartitionReader {
     open: Option<(i64, i64)>,
     /// Whether reading has ended at `open`.
     is_stopped: bool,
+    /// Whether reading has ended before the end of the log.
+    is_cut: bool,
 }
 
 impl PartitionReader {
@@ -117,6 +119,7 @@ impl PartitionReader {
             marker_pass: None,
             open: None,
             is_stopped: false,
+            is_cut: false,
         }
     }
 
@@ -143,6 +146,16 @@ impl PartitionReader {
     /// producer.
     pub fn stopped_by(&self) -> Option<(i64, i64)> {
         self.open.filter(|_| self.is_stopped)
+    }
+
+    /// The offset behind the last batch, once the whole log was read; `None` before that, and where
+    /// reading ended at the last offset that was asked for or at an open transaction.
+    pub fn log_end_offset(&self) -> Option<i64> {
+        if self.is_cut || self.segment().is_some() {
+            return None;
+        }
+        let first = self.segments.last().copied().flatten();
+        Some(self.expected.or(first).unwrap_or(0))
     }
 
     /// Goes on. `source` is the file of [`PartitionReader::segment`].
@@ -185,6 +198,7 @@ impl PartitionReader {
             }
             if base_offset >= self.end_offset() {
                 self.is_stopped = base_offset < self.options.end_offset;
+                self.is_cut = true;
                 self.segment = self.segments.len();
                 break;
             }

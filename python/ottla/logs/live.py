@@ -1,4 +1,4 @@
-"""Whether a broker is writing to a log that is audited.
+"""Whether a broker is writing to a log that was listed.
 
 The files of a live directory are listed first, its checkpoints are read later: they may know of
 records that were written in between.
