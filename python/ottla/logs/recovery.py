@@ -6,6 +6,7 @@ before. This module lists the directory and reads the checkpoints above it. Noth
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
-from ottla.storage import ANYWHERE, AnyFiles, full_path
+from ottla.storage import ANYWHERE, AnyFiles, full_path, join
 from ottla.text import visible
 
 if TYPE_CHECKING:
@@ -276,13 +277,17 @@ def list_places(directory: bytes, files: Files) -> dict[bytes, Place]:
     """The files of a directory that can be read, by name.
 
     Raises:
-        OSError: the directory cannot be listed.
+        OSError: the directory cannot be listed, or has a link that is not followed: a broker
+            follows it, and nobody knows to what.
     """
-    return {
-        entry.name: files.place(os.path.join(directory, entry.name), entry.size)
-        for entry in files.list(directory)
-        if entry.fault is None
-    }
+    places: dict[bytes, Place] = {}
+    for entry in files.list(directory):
+        path = join(directory, entry.name)
+        if entry.leads_nowhere:
+            raise OSError(errno.ELOOP, f"{display(entry.name)} is {entry.fault}", path)
+        if entry.fault is None:
+            places[entry.name] = files.place(path, entry.size)
+    return places
 
 
 def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> RecoveryPrediction:

@@ -144,3 +144,31 @@ def test_no_start_that_changes_a_partition_is_without_a_row(shared: Path) -> Non
             assert {restart.outcome for restart in restarts} == {"opens"}, log_directory
             looked_at += 1
     assert looked_at > 30
+
+
+def test_a_start_over_a_link_that_is_not_followed_is_not_foretold(tmp_path: Path) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    active = log_directory / "orders-1" / segment_name(12)
+    active.rename(tmp_path / "elsewhere.log")
+    active.symlink_to(tmp_path / "elsewhere.log")
+    result = ottla.audit(log_directory)
+    (row,) = result.recovery
+    assert (row["directory"], row["outcome"], row["opens"]) == ("orders-1", None, None)
+    assert row["message"].startswith(f"cannot be predicted: {active.name} is a link to ")
+    assert result.advice == ()
+    followed = ottla.audit(log_directory, follow_links=True)
+    assert ([*followed.recovery], followed.advice) == ([], ())
+
+
+def test_a_partition_behind_a_link_that_is_not_followed_is_counted_as_unknown(
+    tmp_path: Path,
+) -> None:
+    log_directory = write_log_directory(tmp_path / "kafka")
+    (log_directory / "orders-0").rename(tmp_path / "orders-0")
+    (log_directory / "orders-0").symlink_to(tmp_path / "orders-0")
+    with (log_directory / "orders-1" / segment_name(12)).open("ab") as file:
+        file.write(bytes(100))
+    result = ottla.audit(log_directory)
+    assert result.exit_code == 3
+    assert {deed.partitions_not_priced for deed in result.advice} == {1}
+    assert not any(deed.deletes_mark for deed in result.advice)

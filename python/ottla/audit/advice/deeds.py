@@ -19,7 +19,12 @@ from ottla.audit.advice.duplicates import Duplicates
 from ottla.audit.advice.partition import AdviceRequest, Option, PartitionOptions
 from ottla.audit.advice.trial import Effect
 from ottla.audit.judge.restarts import StartRequest, start_requests
-from ottla.logs.names import CLUSTER_METADATA, PARTITION_METADATA, display
+from ottla.logs.names import (
+    CLUSTER_METADATA,
+    PARTITION_METADATA,
+    display,
+    parse_partition_name,
+)
 from ottla.storage import join
 
 if TYPE_CHECKING:
@@ -71,6 +76,11 @@ class _Places:
         for partition in plan.inventory.partitions:
             if partition.state == "live":
                 self._beside[os.path.dirname(partition.directory)].append(partition)
+        self._unreadable: dict[bytes, int] = defaultdict(int)
+        """Partitions of a log directory that could not even be listed."""
+        for unreadable in plan.inventory.unreadable:
+            above, name = os.path.split(unreadable.path)
+            self._unreadable[above] += parse_partition_name(name) is not None
         starts = [
             request
             for request in start_requests(plan, outcome.findings, outcome.tables)
@@ -128,7 +138,7 @@ class _Places:
         beside = [p for p in self._beside.get(path, ()) if p.directory not in asked]
         sound = sum(p.directory in self._planned and p.is_whole for p in beside)
         left_out = self.not_asked[path]
-        unknown = len(beside) - sound + left_out
+        unknown = len(beside) - sound + left_out + self._unreadable[path]
         if path not in self._log_directories:
             # A partition's directory was named: nobody knows what lies beside it.
             unknown = max(unknown, 1)

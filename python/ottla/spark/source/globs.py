@@ -27,7 +27,7 @@ def expand_globs(paths: Iterable[str], storage_options: Mapping[str, str]) -> tu
     ``*``, ``?`` and ``[…]`` match within a name, but not a dot at its beginning; ``{a,b}`` stands
     for either. A path that exists under a name with such characters is that path.
 
-    >>> expand_globs(["examples/data/{orders,refunds}-*"], {})
+    >>> expand_globs(["examples/data/{orders,refunds}-[0]"], {})
     ('examples/data/orders-0', 'examples/data/refunds-0')
 
     Raises:
