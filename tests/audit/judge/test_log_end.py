@@ -111,6 +111,24 @@ def test_a_tail_is_an_error_where_the_index_has_a_batch_behind_it(tmp_path: Path
     assert f"an entry of the .index for offset 29 at position {end + len(BATCH)}" in row["message"]
 
 
+def test_one_offset_that_an_entry_behind_the_torn_batch_proves_is_one(tmp_path: Path) -> None:
+    path = torn_log(tmp_path / "kafka", BATCH[:-9])
+    entry = struct.pack(">ii", 12, len(segment(4, base_offset=12)) + 1)
+    (path / "orders-0" / segment_name(12, "index")).write_bytes(entry)
+    row = only(ottla.audit(path), "truncated-tail")
+    assert lost(row) == ("error", 24, 24)
+    assert row["message"].endswith(" proves that offset 24 was there and is lost")
+
+
+def test_an_entry_behind_the_torn_batch_of_an_offset_that_is_there_proves_nothing(
+    tmp_path: Path,
+) -> None:
+    path = torn_log(tmp_path / "kafka", BATCH[:-9])
+    entry = struct.pack(">ii", 11, len(segment(4, base_offset=12)) + 1)
+    (path / "orders-0" / segment_name(12, "index")).write_bytes(entry)
+    assert only(ottla.audit(path), "truncated-tail")["severity"] == "info"
+
+
 def test_a_tail_of_more_than_one_batch_is_an_error(tmp_path: Path) -> None:
     result = ottla.audit(torn_log(tmp_path / "kafka", noise(MIB + 13)))
     row = only(result, "garbage-tail")
@@ -159,6 +177,26 @@ def test_a_segment_with_bytes_and_no_batch_is_at_least_a_warning(
     assert row["severity"] == "warning"
     assert "the file holds no batch at all" in row["message"]
     assert result.exit_code == 1
+
+
+def test_a_segment_of_zeros_after_a_clean_stop_is_said_to_hold_no_batch(tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (path / "orders-0" / segment_name(24)).write_bytes(bytes(4096))
+    row = only(ottla.audit(path), "zero-tail")
+    assert row["severity"] == "warning"
+    assert "the file holds no batch at all" in row["message"]
+
+
+@pytest.mark.parametrize("content", [{0: bytes(4096), 24: b""}, {0: noise(4096)}])
+def test_a_topic_that_preallocates_explains_no_closed_segment_of_zeros_and_no_noise(
+    tmp_path: Path, content: dict[int, bytes]
+) -> None:
+    write_partition(tmp_path / "orders-0", content)
+    configs = {"orders": {"preallocate": "true"}}
+    result = ottla.audit(tmp_path / "orders-0", topic_configs=configs)
+    (row,) = (row for row in result.findings if row["name"].endswith("-tail"))
+    assert row["severity"] != "info"
+    assert result.exit_code > 0
 
 
 def test_a_topic_that_preallocates_explains_a_segment_of_zeros(tmp_path: Path) -> None:
@@ -268,6 +306,18 @@ def test_a_partition_without_a_segment_is_an_error_where_a_checkpoint_knows_offs
     row = only(ottla.audit(path), "missing-segment")
     assert lost(row) == ("error", 0, 23)
     assert "the recovery point 24 and the high watermark 24 prove" in row["message"]
+
+
+@pytest.mark.parametrize(
+    ("base_offset", "expected"), [(0, ("warning", None, None)), (12, ("error", 0, 11))]
+)
+def test_an_index_without_a_segment_proves_the_offsets_below_it(
+    tmp_path: Path, base_offset: int, expected: tuple[str, int | None, int | None]
+) -> None:
+    path = tmp_path / "orders-0"
+    path.mkdir()
+    (path / segment_name(base_offset, "index")).write_bytes(b"")
+    assert lost(only(ottla.audit(path), "missing-segment")) == expected
 
 
 @pytest.mark.parametrize("clean_stop", [True, False])

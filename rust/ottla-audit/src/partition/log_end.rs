@@ -126,7 +126,7 @@ impl TailVerdict {
                 "that is more than one batch of at most {limit} bytes, so records from offset {end} on are lost, and nothing beside the log shows how many"
             ),
             (None, None) => {
-                if self.is_all && finding.severity < Severity::Warning {
+                if self.is_all && finding.severity <= Severity::Warning {
                     finding.severity = Severity::Warning;
                     finding.message +=
                         "; the file holds no batch at all, and nothing shows whether it ever did";
