@@ -19,7 +19,7 @@ from ottla.storage import ANYWHERE, AnyFiles, full_path, join
 from ottla.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla.storage import Files, Place, Source
 
@@ -317,13 +317,22 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
         bytes_before=MappingProxyType({display(file): size for file, size in after.bytes_before}),
         bytes_cut=after.bytes_cut,
         rebuilt=MappingProxyType(rebuilt),
-        producers=tuple(RecoveredProducer(*producer) for producer in after.producers),
+        producers=tuple(_recovered_producers(after.producers)),
         leader_epochs=tuple(after.leader_epochs),
         exposed=tuple(after.exposed),
         files_deleted=tuple(display(file) for file in after.files_deleted),
         files_created=tuple(display(file) for file in after.files_created),
         snapshots_rewritten=tuple(display(file) for file in after.snapshots_rewritten),
     )
+
+
+def _recovered_producers(
+    rows: list[tuple[int, int, int, int, int, int, int | None]],
+) -> Iterator[RecoveredProducer]:
+    """Yields producers, and takes their rows out of the list: there may be many."""
+    rows.reverse()
+    while rows:
+        yield RecoveredProducer(*rows.pop())
 
 
 def _key(name: bytes) -> tuple[str, int]:

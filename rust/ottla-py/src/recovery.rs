@@ -116,7 +116,7 @@ impl From<recovery::Recovery> for Recovery {
         let bytes_cut = recovery.bytes_cut();
         let (error, message) =
             recovery.refusal.map(|refusal| (refusal.class, refusal.message)).unzip();
-        let producers = recovery.producers.iter().map(|producer| {
+        let producers = recovery.producers.into_iter().map(|producer| {
             let last_offset = producer.batches().last().map_or(-1, |batch| batch.last_offset);
             (
                 producer.producer_id,

@@ -45,8 +45,7 @@ pub struct ProducerEntry {
     pub last_timestamp: i64,
     /// First offset of its open transaction.
     pub transaction_first_offset: Option<i64>,
-    remembered: [RememberedBatch; REMEMBERED_BATCHES],
-    count: u8,
+    remembered: Vec<RememberedBatch>,
 }
 
 impl ProducerEntry {
@@ -58,19 +57,28 @@ impl ProducerEntry {
             coordinator_epoch: -1,
             last_timestamp: -1,
             transaction_first_offset: None,
-            remembered: [RememberedBatch::NONE; REMEMBERED_BATCHES],
-            count: 0,
+            remembered: Vec::new(),
         }
     }
 
     /// The same without its batches.
     pub(super) fn without_batches(&self) -> Self {
-        Self { count: 0, ..self.clone() }
+        let Self { producer_id, producer_epoch, coordinator_epoch, .. } = *self;
+        let Self { last_timestamp, transaction_first_offset, .. } = *self;
+        let remembered = Vec::new();
+        Self {
+            producer_id,
+            producer_epoch,
+            coordinator_epoch,
+            last_timestamp,
+            transaction_first_offset,
+            remembered,
+        }
     }
 
     /// Its newest batches of its epoch, oldest first, at most [`REMEMBERED_BATCHES`].
     pub fn batches(&self) -> &[RememberedBatch] {
-        self.remembered.get(..usize::from(self.count)).unwrap_or(&self.remembered)
+        &self.remembered
     }
 
     /// Sequence of its last record, −1 for none in its epoch.
@@ -80,20 +88,22 @@ impl ProducerEntry {
 
     /// Adds a batch, in place of the oldest if there are as many as are remembered.
     pub(super) fn remember(&mut self, batch: RememberedBatch) {
-        if let Some(slot) = self.remembered.get_mut(usize::from(self.count)) {
-            *slot = batch;
-            self.count = self.count.saturating_add(1);
+        if self.remembered.len() < REMEMBERED_BATCHES {
+            // Most producers of a log that has many wrote once or twice: room is made for no more.
+            self.remembered.reserve_exact(1);
+            self.remembered.push(batch);
         } else {
             self.remembered.rotate_left(1);
-            let [.., newest] = &mut self.remembered;
-            *newest = batch;
+            if let Some(newest) = self.remembered.last_mut() {
+                *newest = batch;
+            }
         }
     }
 
     fn adopt_epoch(&mut self, producer_epoch: i16) {
         if self.producer_epoch != producer_epoch {
             self.producer_epoch = producer_epoch;
-            self.count = 0;
+            self.remembered.clear();
         }
     }
 
@@ -133,10 +143,14 @@ impl ProducerEntry {
     }
 
     /// Adopts what a set of batches has done to a copy [without batches](Self::without_batches).
-    pub(super) fn update(&mut self, copy: &Self) {
+    pub(super) fn update(&mut self, copy: Self) {
         self.adopt_epoch(copy.producer_epoch);
-        for &batch in copy.batches() {
-            self.remember(batch);
+        if self.remembered.is_empty() {
+            self.remembered = copy.remembered;
+        } else {
+            for batch in copy.remembered {
+                self.remember(batch);
+            }
         }
         self.coordinator_epoch = copy.coordinator_epoch;
         self.transaction_first_offset = copy.transaction_first_offset;

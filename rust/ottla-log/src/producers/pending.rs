@@ -31,6 +31,7 @@ impl Update {
             }
             None if batch.is_transactional => {
                 self.copy.transaction_first_offset = Some(batch.base_offset);
+                self.begun.reserve_exact(1);
                 self.begun.push(batch.base_offset);
             }
             _ => {}
@@ -43,8 +44,9 @@ impl Update {
 #[derive(Clone, Debug, Default)]
 pub struct Pending {
     /// The update of the last batch: sets of one producer, nearly all, need no table.
-    newest: Option<Update>,
-    others: HashMap<i64, Update>,
+    newest: Option<Box<Update>>,
+    /// Boxed: a table of hashes is up to two thirds empty.
+    others: HashMap<i64, Box<Update>>,
     pub(super) completed: Vec<CompletedTransaction>,
     /// Producers whose verifications are used up.
     pub(super) verified: Vec<i64>,
@@ -74,7 +76,7 @@ impl Pending {
         let next = next.unwrap_or_else(|| {
             let unknown = || ProducerEntry::unknown(producer_id);
             let copy = before.map_or_else(unknown, ProducerEntry::without_batches);
-            Update { copy, begun: Vec::new(), number }
+            Box::new(Update { copy, begun: Vec::new(), number })
         });
         if let Some(last) = self.newest.take() {
             self.others.insert(last.copy.producer_id, last);
@@ -83,9 +85,9 @@ impl Pending {
     }
 
     /// The updates, in the order in which Kafka's table of them holds them.
-    pub(super) fn take_updates(&mut self) -> impl Iterator<Item = Update> + use<> {
+    pub(super) fn take_updates(&mut self) -> impl Iterator<Item = Box<Update>> + use<> {
         let alone = if self.others.is_empty() { self.newest.take() } else { None };
-        let others = self.others.drain().map(|(_, update)| update);
+        let others = std::mem::take(&mut self.others).into_values();
         let mut updates: Vec<_> = others.chain(self.newest.take()).collect();
         updates.sort_unstable_by_key(|update| update.number);
         let mut table = JavaTable::default();

@@ -123,7 +123,7 @@ impl<'a> StateReader<'a> {
         Ok(pairs)
     }
 
-    fn entry(&mut self) -> Result<KnownProducer, StateError> {
+    fn entry(&mut self) -> Result<Box<KnownProducer>, StateError> {
         let number = self.u64()?;
         let mut entry = ProducerEntry::unknown(self.i64()?);
         entry.producer_epoch = self.i16()?;
@@ -144,7 +144,7 @@ impl<'a> StateReader<'a> {
         if entry.batches().len() != usize::from(count) {
             return Err(StateError::Value("number of batches"));
         }
-        Ok(KnownProducer { entry, number })
+        Ok(Box::new(KnownProducer { entry, number }))
     }
 }
 

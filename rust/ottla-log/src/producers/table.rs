@@ -25,7 +25,8 @@ pub(super) struct KnownProducer {
 /// The producers of a partition.
 #[derive(Clone, Debug)]
 pub struct Producers {
-    pub(super) entries: HashMap<i64, KnownProducer>,
+    /// Boxed: a table of hashes is up to two thirds empty.
+    pub(super) entries: HashMap<i64, Box<KnownProducer>>,
     pub(super) order: JavaTable,
     pub(super) transactions: Transactions,
     verifications: Verifications,
@@ -62,6 +63,13 @@ impl Producers {
     /// All of them, by id.
     pub fn by_id(&self) -> Vec<&ProducerEntry> {
         let mut all: Vec<_> = self.entries.values().map(|known| &known.entry).collect();
+        all.sort_unstable_by_key(|entry| entry.producer_id);
+        all
+    }
+
+    /// All of them, by id, taken out.
+    pub(crate) fn into_by_id(self) -> Vec<ProducerEntry> {
+        let mut all: Vec<_> = self.entries.into_values().map(|known| known.entry).collect();
         all.sort_unstable_by_key(|entry| entry.producer_id);
         all
     }
@@ -104,9 +112,8 @@ impl Producers {
         if origin != Origin::Client || batch.is_transactional || !self.verifications.is_empty() {
             return false;
         }
-        let Some(KnownProducer { entry, .. }) = self.entries.get_mut(&batch.producer_id) else {
-            return false;
-        };
+        let Some(known) = self.entries.get_mut(&batch.producer_id) else { return false };
+        let entry = &mut known.entry;
         let is_next = batch.content == Content::Data
             && entry.producer_epoch == batch.producer_epoch
             && entry.transaction_first_offset.is_none()
@@ -127,10 +134,12 @@ impl Producers {
     /// batches at one offset, which only a damaged log holds.
     pub fn commit(&mut self, mut pending: Pending) -> Result<Vec<AbortedTransaction>, NotBegun> {
         for update in pending.take_updates() {
+            let update = *update;
+            let producer_id = update.copy.producer_id;
             for first_offset in update.begun {
-                self.transactions.begin(first_offset, update.copy.producer_id);
+                self.transactions.begin(first_offset, producer_id);
             }
-            self.change(update.copy.producer_id, |entry| entry.update(&update.copy));
+            self.change(producer_id, |entry| entry.update(update.copy));
         }
         for producer_id in pending.verified {
             self.verifications.remove(producer_id);
@@ -162,7 +171,7 @@ impl Producers {
             let number = self.order.add(producer_id, self.entries.keys().copied());
             let mut entry = ProducerEntry::unknown(producer_id);
             change(&mut entry);
-            self.entries.insert(producer_id, KnownProducer { entry, number });
+            self.entries.insert(producer_id, Box::new(KnownProducer { entry, number }));
         }
     }
 
@@ -235,12 +244,14 @@ impl Producers {
         now_ms: i64,
         expiration_ms: i64,
     ) -> Result<(), SnapshotError> {
-        let entries = read_producers(snapshot)?;
-        for entry in entries.iter().filter(|entry| !entry.is_expired(now_ms, expiration_ms)) {
-            self.change(entry.producer_id, |known| *known = entry.clone());
+        for entry in read_producers(snapshot)? {
+            if entry.is_expired(now_ms, expiration_ms) {
+                continue;
+            }
             if let Some(first_offset) = entry.transaction_first_offset {
                 self.transactions.begin(first_offset, entry.producer_id);
             }
+            self.change(entry.producer_id, |known| *known = entry);
         }
         self.end_offset = end_offset;
         Ok(())

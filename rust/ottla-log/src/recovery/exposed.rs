@@ -95,6 +95,9 @@ fn find_aborted(log: &mut PartitionLog<'_>) -> Result<Vec<AbortedTransaction>, L
             let codecs = &mut log.reader.codecs;
             let batch = unless_damaged(producer_batch(&mut file, &frame, &info, codecs))?.flatten();
             let Some(batch) = batch else { continue };
+            if !batch.is_transactional && !is_in_transaction(&producers, batch.producer_id) {
+                continue;
+            }
             let mut pending = Pending::default();
             if producers.judge(&batch, &Appender::REPLICATION, &mut pending).is_ok()
                 && let Ok(aborted) = producers.commit(pending)
@@ -107,6 +110,13 @@ fn find_aborted(log: &mut PartitionLog<'_>) -> Result<Vec<AbortedTransaction>, L
         }
     }
     Ok(found)
+}
+
+/// Whether a producer has a transaction open. Plain data of others says nothing of transactions, and is
+/// of most producers.
+fn is_in_transaction(producers: &Producers, producer_id: i64) -> bool {
+    let known = producers.get(producer_id);
+    known.is_some_and(|known| known.transaction_first_offset.is_some())
 }
 
 /// What was read, `None` where the log's own bytes forbid it.

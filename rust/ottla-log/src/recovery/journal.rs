@@ -40,7 +40,7 @@ impl Journals {
     pub(super) fn append(
         &mut self,
         before: NewSnapshot,
-        changed: impl Iterator<Item = SnapshotEntry>,
+        changed: Vec<SnapshotEntry>,
     ) -> Result<NewSnapshot, Interruption> {
         if self.all.get(before.journal).is_none_or(|journal| journal.len() != before.len) {
             // Another snapshot follows on the same one.
@@ -49,7 +49,7 @@ impl Journals {
             return Ok(self.begin(entries));
         }
         let Some(journal) = self.all.get_mut(before.journal) else {
-            return Ok(self.begin(changed.collect()));
+            return Ok(self.begin(changed));
         };
         journal.extend(changed);
         Ok(NewSnapshot { len: journal.len(), ..before })

@@ -9,7 +9,7 @@ use super::partition_log::{PartitionLog, RebuiltIndexes};
 use super::restart::Restart;
 use super::segment::SegmentReader;
 use crate::names::{LOG, PARTITION_METADATA, offset_of};
-use crate::producers::ProducerEntry;
+use crate::producers::{ProducerEntry, Producers};
 use crate::sidefiles::checkpoint::LeaderEpoch;
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use ottla_format::compression::Codecs;
@@ -132,15 +132,17 @@ pub(super) fn predict<'d>(
         Some(_) => Vec::new(),
     };
     let segments = segments_of(&mut log, refusal.is_some())?;
+    let producers = std::mem::replace(&mut log.state.producers, Producers::new(0));
+    let first_undecided_offset = producers.transactions().first_undecided_offset();
     let files = &log.reader.files;
     Ok(Recovery {
         refusal,
         log_start_offset: bounds.log_start_offset,
         log_end_offset: bounds.log_end_offset,
-        first_undecided_offset: log.state.producers.transactions().first_undecided_offset(),
+        first_undecided_offset,
         segments,
         bytes_before: bytes_before(files)?,
-        producers: log.state.producers.by_id().into_iter().cloned().collect(),
+        producers: producers.into_by_id(),
         leader_epochs: log.epochs.entries(),
         files_deleted: files.deleted(),
         files_created: files.created(),

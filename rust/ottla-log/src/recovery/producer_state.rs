@@ -87,10 +87,11 @@ impl ProducerStateManager {
         if end_offset > self.last_snapshot_offset {
             let name = file_name(end_offset, SNAPSHOT);
             let changed: BTreeSet<_> = self.changed.iter().skip(self.stored).copied().collect();
-            let entries = changed.iter().filter_map(|&id| self.producers.snapshot_entry(id));
+            let mut entries = Vec::with_capacity(changed.len());
+            entries.extend(changed.iter().filter_map(|&id| self.producers.snapshot_entry(id)));
             let snapshot = match self.newest {
                 Some(newest) => files.journals.append(newest, entries)?,
-                None => files.journals.begin(entries.collect()),
+                None => files.journals.begin(entries),
             };
             files.put(&name, FileContent::Snapshot(snapshot));
             self.set_newest(snapshot);
@@ -268,6 +269,8 @@ impl ProducerStateManager {
         }
         let was_empty = self.producers.is_empty() && self.producers.end_offset() >= last_offset;
         self.truncate_and_load(log_start_offset, last_offset, &mut reader.files)?;
+        // What was not loaded now never is: two states of many producers are not held at once.
+        self.retained = None;
         let from = self.producers.end_offset();
         if last_offset > from && !was_empty {
             let first = segments.range(..=from).next_back().map_or(from, |(&base, _)| base);
