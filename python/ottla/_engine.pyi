@@ -630,7 +630,9 @@ class PartitionScan:
     log_end_offset: Final[int | None]
     last_stable_offset: Final[int | None]
     findings: Final[list[tuple[int, Finding]]]
-    def table(self, name: str) -> tuple[list[str], list[tuple[Any, ...]]]: ...
+    def table(
+        self, name: str, first: int = 0, limit: int | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]: ...
 
 @final
 class Finding:

@@ -7,7 +7,7 @@ use crate::place::{Place, reason_to_stop};
 use crate::segment::SegmentScan;
 use ottla_audit::partition::producers::ProducerState;
 use ottla_audit::partition::side_check::SideFiles;
-use ottla_audit::partition::transactions::CompletedTransaction;
+use ottla_audit::partition::transactions::{CompletedTransaction, OpenTransaction};
 use ottla_audit::{PartitionContext, RetentionEffect, SideFile, merge_partition_with};
 use ottla_log::sidefiles::snapshot::SnapshotEntry;
 use ottla_log::source::{Source, fill};
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::collections::HashSet;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// What the segments of a partition show together. It names files by the numbers they came with.
 #[pyclass(frozen, module = "ottla._engine")]
@@ -25,6 +25,8 @@ pub(crate) struct PartitionScan {
     pub(crate) inner: ottla_audit::PartitionScan,
     pub(crate) context: PartitionContext,
     files: Vec<u32>,
+    /// The rows of the table of transactions, in its order, once one is asked for.
+    transactions: OnceLock<Vec<u32>>,
 }
 
 impl PartitionScan {
@@ -47,6 +49,37 @@ struct TableRow<'py> {
 
 /// The names of the columns, and the values of each row; no names without a row.
 type TableRows<'py> = (Vec<&'static str>, Vec<Bound<'py, PyTuple>>);
+
+/// Some of the rows of a table; the others are not made.
+#[derive(Clone, Copy)]
+struct Page {
+    first: usize,
+    limit: usize,
+}
+
+impl Page {
+    fn of<T>(self, all: &[T]) -> impl Iterator<Item = &T> {
+        all.iter().skip(self.first).take(self.limit)
+    }
+}
+
+/// A row of the table of transactions.
+enum ListedTransaction<'a> {
+    /// One that has ended, with its producer.
+    Ended(i64, &'a CompletedTransaction),
+    Open(&'a ProducerState, &'a OpenTransaction),
+    BegunBelow(&'a SnapshotEntry),
+}
+
+impl ListedTransaction<'_> {
+    fn first_offset(&self) -> i64 {
+        match self {
+            Self::Ended(_, done) => done.first_offset,
+            Self::Open(_, open) => open.first_offset,
+            Self::BegunBelow(entry) => entry.transaction_first_offset.unwrap_or(0),
+        }
+    }
+}
 
 fn table_rows<'py>(
     rows: impl Iterator<Item = PyResult<TableRow<'py>>>,
@@ -116,17 +149,27 @@ impl PartitionScan {
     ///
     /// Args:
     ///     name: ``gaps``, ``transactions``, ``producers``, ``epochs``, ``timeline`` or ``metrics``.
+    ///     first: the first row to return.
+    ///     limit: how many to return at most; None for all.
     ///
     /// Raises:
     ///     ValueError: there is no such table.
-    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<TableRows<'py>> {
+    #[pyo3(signature = (name, first=0, limit=None))]
+    fn table<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        first: usize,
+        limit: Option<usize>,
+    ) -> PyResult<TableRows<'py>> {
+        let page = Page { first, limit: limit.unwrap_or(usize::MAX) };
         match name {
-            "gaps" => self.gaps(py),
-            "transactions" => self.transactions(py),
-            "producers" => self.producers(py),
-            "epochs" => self.epochs(py),
-            "timeline" => self.timeline(py),
-            "metrics" => self.metrics(py),
+            "gaps" => self.gaps(py, page),
+            "transactions" => self.transactions(py, page),
+            "producers" => self.producers(py, page),
+            "epochs" => self.epochs(py, page),
+            "timeline" => self.timeline(py, page),
+            "metrics" => self.metrics(py, page),
             _ => Err(PyValueError::new_err(format!("a partition adds nothing to a table {name}"))),
         }
     }
@@ -135,36 +178,69 @@ impl PartitionScan {
 impl PartitionScan {
     /// Transactions by first offset: those that ended, as far as they are kept, and those that did
     /// not.
-    fn transactions<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
-        let inner = &self.inner;
-        let ended = inner.ended.aborted.iter().chain(&inner.ended.committed);
-        let ended = ended.map(|(id, done)| (done.first_offset, ended_row(py, *id, done)));
-        let begun_below = inner.begun_below.iter().map(|entry| entry.producer_id).collect();
-        let producers = inner.producers.iter();
-        let open = producers.filter_map(|producer| self.open_row(py, producer, &begun_below));
-        let below = inner.begun_below.iter().map(|entry| {
-            (entry.transaction_first_offset.unwrap_or(0), self.begun_below_row(py, entry))
-        });
-        let mut rows: Vec<_> = ended.chain(open).chain(below).collect();
-        rows.sort_by_key(|(first_offset, _)| *first_offset);
-        table_rows(rows.into_iter().map(|(_, row)| row))
+    fn transactions<'py>(&self, py: Python<'py>, page: Page) -> PyResult<TableRows<'py>> {
+        let order = self.transactions.get_or_init(|| self.order_of_transactions());
+        let numbers = order.iter().skip(page.first).take(page.limit);
+        table_rows(numbers.filter_map(|&number| {
+            Some(match self.transaction(number as usize)? {
+                ListedTransaction::Ended(id, done) => ended_row(py, id, done),
+                ListedTransaction::Open(producer, open) => self.open_row(py, producer, open),
+                ListedTransaction::BegunBelow(entry) => self.begun_below_row(py, entry),
+            })
+        }))
     }
 
-    /// The open transaction of a producer, with its first offset.
+    /// The numbers of the transactions of the table, by first offset.
+    fn order_of_transactions(&self) -> Vec<u32> {
+        let inner = &self.inner;
+        let below: HashSet<i64> = inner.begun_below.iter().map(|entry| entry.producer_id).collect();
+        let ended = inner.ended.aborted.len().saturating_add(inner.ended.committed.len());
+        let all =
+            ended.saturating_add(inner.producers.len()).saturating_add(inner.begun_below.len());
+        let is_listed = |transaction: &ListedTransaction<'_>| match transaction {
+            ListedTransaction::Open(producer, _) => !below.contains(&producer.producer_id),
+            ListedTransaction::Ended(..) | ListedTransaction::BegunBelow(_) => true,
+        };
+        let first_offset = |number: u32| {
+            let transaction = self.transaction(number as usize).filter(is_listed)?;
+            Some((transaction.first_offset(), number))
+        };
+        let all = u32::try_from(all).unwrap_or(u32::MAX);
+        let mut order: Vec<(i64, u32)> = (0..all).filter_map(first_offset).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// A transaction by its number: those that ended, then the open ones by producer, then those that
+    /// began below the log.
+    fn transaction(&self, number: usize) -> Option<ListedTransaction<'_>> {
+        let inner = &self.inner;
+        let mut number = number;
+        for ended in [&inner.ended.aborted, &inner.ended.committed] {
+            if let Some((id, done)) = ended.get(number) {
+                return Some(ListedTransaction::Ended(*id, done));
+            }
+            number = number.saturating_sub(ended.len());
+        }
+        if let Some(producer) = inner.producers.get(number) {
+            let open = producer.open_transaction.as_deref()?;
+            return Some(ListedTransaction::Open(producer, open));
+        }
+        let number = number.saturating_sub(inner.producers.len());
+        inner.begun_below.get(number).map(ListedTransaction::BegunBelow)
+    }
+
+    /// The open transaction of a producer.
     fn open_row<'py>(
         &self,
         py: Python<'py>,
         producer: &ProducerState,
-        begun_below: &HashSet<i64>,
-    ) -> Option<(i64, PyResult<TableRow<'py>>)> {
+        open: &OpenTransaction,
+    ) -> PyResult<TableRow<'py>> {
         let inner = &self.inner;
-        let open = producer.open_transaction.as_ref()?;
         let id = producer.producer_id;
-        if begun_below.contains(&id) {
-            return None;
-        }
         let newest = inner.newest_timestamp.max(open.last_timestamp);
-        let row = row!(py, {
+        row!(py, {
             "producer_id": id,
             "producer_epoch": open.producer_epoch,
             "coordinator_epoch": producer.coordinator_epoch,
@@ -180,8 +256,7 @@ impl PartitionScan {
             "duration_ms": newest.saturating_sub(open.first_timestamp).max(0),
             "holds_last_stable_offset": open.first_offset.max(inner.log_start_offset)
                 == inner.last_stable_offset,
-        });
-        Some((open.first_offset, row))
+        })
     }
 
     /// The transaction of a producer that began below the log.
@@ -215,8 +290,8 @@ impl PartitionScan {
     }
 
     /// Idempotent producers as they are at the end of the log, by id.
-    fn producers<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
-        let rows = self.inner.producers.iter().map(|producer| {
+    fn producers<'py>(&self, py: Python<'py>, page: Page) -> PyResult<TableRows<'py>> {
+        let rows = page.of(&self.inner.producers).map(|producer| {
             let open = producer.open_transaction.as_ref();
             row!(py, {
                 "producer_id": producer.producer_id,
@@ -233,8 +308,8 @@ impl PartitionScan {
     }
 
     /// Offsets that consumers do not get, and why.
-    fn gaps<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
-        let rows = self.inner.gaps.iter().map(|gap| {
+    fn gaps<'py>(&self, py: Python<'py>, page: Page) -> PyResult<TableRows<'py>> {
+        let rows = page.of(&self.inner.gaps).map(|gap| {
             row!(py, {
                 "file": self.file(gap.segment),
                 "position": gap.position,
@@ -252,8 +327,8 @@ impl PartitionScan {
     }
 
     /// Leader epochs in the order of the log.
-    fn epochs<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
-        let rows = self.inner.epochs.iter().map(|epoch| {
+    fn epochs<'py>(&self, py: Python<'py>, page: Page) -> PyResult<TableRows<'py>> {
+        let rows = page.of(&self.inner.epochs).map(|epoch| {
             row!(py, {
                 "leader_epoch": epoch.epoch,
                 "start_offset": epoch.start_offset,
@@ -266,8 +341,9 @@ impl PartitionScan {
 
     /// The segments and their timestamps. The positions of the batches to blame are given where
     /// retention by time does something else than one expects.
-    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
-        let rows = self.inner.segments.iter().enumerate().map(|(index, scan)| {
+    fn timeline<'py>(&self, py: Python<'py>, page: Page) -> PyResult<TableRows<'py>> {
+        let segments = self.inner.segments.iter().enumerate();
+        let rows = segments.skip(page.first).take(page.limit).map(|(index, scan)| {
             row!(py, {
                 "file": self.file(index),
                 "base_offset": scan.context.base_offset,
@@ -288,8 +364,8 @@ impl PartitionScan {
 
     /// The partition in numbers, one row; none for files whose names tell no offset and that hold no
     /// batch.
-    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<TableRows<'py>> {
-        if !self.has_offsets() {
+    fn metrics<'py>(&self, py: Python<'py>, page: Page) -> PyResult<TableRows<'py>> {
+        if !self.has_offsets() || page.first > 0 || page.limit == 0 {
             return Ok((Vec::new(), Vec::new()));
         }
         let inner = &self.inner;
@@ -475,6 +551,6 @@ pub(crate) fn merge_partition(
     })?;
     match beside.stop.into_inner().ok().flatten() {
         Some(stop) => Err(stop),
-        None => Ok(PartitionScan { inner, context, files }),
+        None => Ok(PartitionScan { inner, context, files, transactions: OnceLock::new() }),
     }
 }

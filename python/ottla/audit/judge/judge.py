@@ -81,7 +81,7 @@ def judge_log(
         first = log.files[run[0]]
         if first.kind == "segment" and first.state == "live":
             for name in ENGINE_TABLES:
-                packer.add(name, merged.table(name))
+                packer.add_all(name, merged)
     is_read = len(scans) == len(log.files)
     extent = _extent(merged) if log.is_whole and is_read else None
     if partition is not None and partition.is_whole and small is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ottla import _engine
     from ottla.audit.plan.plan import Log
     from ottla.logs.columns import Row
     from ottla.logs.inventory import Partition
@@ -62,6 +63,15 @@ class LogPacker:
         self._pieces: dict[str, tuple[bytes, ...]] = {}
         self._columns: dict[str, tuple[str, ...]] = {}
         self._counts: dict[str, int] = {}
+
+    def add_all(self, name: str, merged: _engine.PartitionScan) -> None:
+        """Adds the rows of a partition, a piece at a time."""
+        first, count = 0, PIECE_ROWS
+        while count == PIECE_ROWS:
+            table = merged.table(name, first, PIECE_ROWS)
+            self.add(name, table)
+            count = len(table[1])
+            first += count
 
     def add(self, name: str, table: EngineTable) -> None:
         """Adds rows to a table, behind those that it has."""
