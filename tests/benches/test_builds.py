@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -19,7 +20,8 @@ def builds(root: Path, target: str) -> list[str]:
     """The calls of maturin that a command makes where nothing is built yet."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
-        ["make", "--dry-run", "--always-make", target, "REV=HEAD"],
+        # Which Python there is, is not looked for.
+        ["make", "--dry-run", "--always-make", target, "REV=HEAD", f"PYTHON={sys.executable}"],
         cwd=root,
         env=own,
         capture_output=True,

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,7 @@ def tracked() -> list[Path]:
 FILES = tracked()
 
 
+@cache
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -34,15 +36,20 @@ def python_trees(under: str) -> Iterator[tuple[str, ast.Module]]:
     for path in FILES:
         name = name_of(path)
         if name.startswith(under) and path.suffix == ".py":
-            yield name, ast.parse(path.read_text(encoding="utf-8"), name)
+            yield name, _tree_of(path)
 
 
-def rust_sources(*crates: str) -> list[Path]:
+@cache
+def _tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), name_of(path))
+
+
+@cache
+def rust_sources(*crates: str) -> tuple[Path, ...]:
     """Files of the crates, those of tests left out."""
-    return [
+    places = tuple(f"rust/{crate}/src/" for crate in crates)
+    return tuple(
         path
         for path in FILES
-        if path.suffix == ".rs"
-        and any(name_of(path).startswith(f"rust/{crate}/src/") for crate in crates)
-        and path.name != "tests.rs"
-    ]
+        if path.suffix == ".rs" and name_of(path).startswith(places) and path.name != "tests.rs"
+    )
