@@ -1,11 +1,13 @@
 """What Spark does with the reader of a stream, without Spark: plan, read, commit, and be killed."""
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ottla.spark.source.options import parse_options
+from ottla.spark.source.reader import TableReader
 from ottla.spark.source.stream import ReadMaxBytes, make_stream_reader
 from pyspark.sql.types import (
     BinaryType,
@@ -133,3 +135,59 @@ class Query:
             self.restart()
             return
         raise AssertionError(f"never came to {step}")
+
+
+def one_read(path: Path, **options: str) -> list[tuple[Any, ...]]:
+    """The rows of one read of what is there now."""
+    reader = TableReader(parse_options({"path": str(path), "columns": COLUMNS, **options}))
+    return [
+        row
+        for task in reader.partitions()
+        for rows in reader.read(task)
+        for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    ]
+
+
+def waiting(query: Query) -> list[str]:
+    """Why partitions wait."""
+    report = query.reader.reportLatestOffset()
+    assert report is not None
+    return [behind["waits"] for behind in report["behind"].values() if "waits" in behind]
+
+
+class Growing:
+    """A log that comes bit by bit into a directory that a stream follows."""
+
+    def __init__(self, source: Path, root: Path) -> None:
+        self.files = {p.name: p.read_bytes() for p in sorted(source.glob("*.log"))}
+        self.directory = root / "orders-0"
+        self.directory.mkdir(parents=True)
+        self.size = 0
+
+    @property
+    def whole(self) -> int:
+        return sum(map(len, self.files.values()))
+
+    def grow_to(self, size: int) -> None:
+        self.size = size
+        before = 0
+        for name, data in self.files.items():
+            if size > before or before == 0:
+                (self.directory / name).write_bytes(data[: size - before])
+            before += len(data)
+
+
+def drain(query: Query, rng: random.Random) -> None:
+    """Read what there is, with kills and restarts."""
+    while True:
+        step = rng.choice(STEPS) if rng.random() < 0.4 else None
+
+        def kill(at: str, step: str | None = step) -> None:
+            if at == step:
+                raise KilledError
+
+        try:
+            if not query.trigger(rng.choice([None, 1, 300]) if ReadMaxBytes else None, kill=kill):
+                return
+        except KilledError:
+            query.restart()

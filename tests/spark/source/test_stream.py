@@ -134,15 +134,6 @@ def test_damage_is_passed_where_it_is_to_be_skipped(tmp_path: Path) -> None:
     assert query.offsets() == [0, 1, 2, 6, 7, 8, 9, 10, 11]
 
 
-@pytest.mark.parametrize("option", [("on_damage", "quarantine")])
-def test_what_needs_more_than_a_stream_knows_is_refused(
-    option: tuple[str, str], tmp_path: Path
-) -> None:
-    options = {"path": str(tmp_path), option[0]: option[1]}
-    with pytest.raises(SparkError, match=f"{option[0]}={option[1]} is of spark.read: a stream has"):
-        make_stream_reader(options, struct_of(schema_of(options)))
-
-
 def test_a_stream_has_the_columns_of_sparks_kafka_source(tmp_path: Path) -> None:
     path = tmp_path / "orders-0" / segment_name(0)
     path.parent.mkdir()

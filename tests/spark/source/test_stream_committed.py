@@ -13,14 +13,11 @@ from support.transactions import transactional_log
 pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import DataLossWarning, SparkError
-from ottla.spark.source.options import parse_options
-from ottla.spark.source.reader import TableReader
 from ottla.spark.source.stream import ReadMaxBytes
-from support.streams import STEPS, KilledError, Query
+from support.streams import STEPS, Growing, Query, drain, one_read, waiting
 
 STEP = pytest.mark.parametrize("step", STEPS)
 COMMITTED = {"isolation_level": "read_committed"}
-COLUMNS = "topic,partition,offset,value"
 
 
 def batch(base_offset: int, producer: int, count: int = 3) -> bytes:
@@ -45,29 +42,11 @@ def marker(base_offset: int, producer: int, kind: Any) -> bytes:
     )
 
 
-def one_read(path: Path, **options: str) -> list[tuple[Any, ...]]:
-    """The rows of one read of what is there now."""
-    reader = TableReader(parse_options({"path": str(path), "columns": COLUMNS, **options}))
-    return [
-        row
-        for task in reader.partitions()
-        for rows in reader.read(task)
-        for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)
-    ]
-
-
 def put(root: Path, data: bytes, base_offset: int = 0) -> Path:
     directory = root / "orders-0"
     directory.mkdir(exist_ok=True)
     (directory / segment_name(base_offset)).write_bytes(data)
     return directory
-
-
-def waits(query: Query) -> str:
-    report = query.reader.reportLatestOffset()
-    assert report is not None
-    (behind,) = report["behind"].values()
-    return str(behind["waits"])
 
 
 @STEP
@@ -79,7 +58,7 @@ def test_an_open_transaction_holds_a_stream_back_until_it_ends(step: str, tmp_pa
     query.trigger()
     assert query.offsets() == [0, 1, 2]
     assert not query.trigger()
-    assert "the transaction of producer id 2 that began at offset 3 is open" in waits(query)
+    assert "the transaction of producer id 2 that began at offset 3 is open" in waiting(query)[0]
     put(tmp_path, data + batch(7, 3))
     assert not query.trigger()
     put(tmp_path, data + batch(7, 3) + marker(10, 2, "abort") + marker(11, 3, "commit"))
@@ -151,44 +130,6 @@ def test_a_replay_is_proved_by_the_markers_behind_it_too(tmp_path: Path) -> None
     with pytest.warns(DataLossWarning, match="producer id 1 that began at offset 0 was decided"):
         query.trigger()
     assert query.offsets() == []
-
-
-class Growing:
-    """A log that comes bit by bit into a directory that a stream follows."""
-
-    def __init__(self, source: Path, root: Path) -> None:
-        self.files = {p.name: p.read_bytes() for p in sorted(source.glob("*.log"))}
-        self.directory = root / "orders-0"
-        self.directory.mkdir(parents=True)
-        self.size = 0
-
-    @property
-    def whole(self) -> int:
-        return sum(map(len, self.files.values()))
-
-    def grow_to(self, size: int) -> None:
-        self.size = size
-        before = 0
-        for name, data in self.files.items():
-            if size > before or before == 0:
-                (self.directory / name).write_bytes(data[: size - before])
-            before += len(data)
-
-
-def drain(query: Query, rng: random.Random) -> None:
-    """Read what there is, with kills and restarts."""
-    while True:
-        step = rng.choice(STEPS) if rng.random() < 0.4 else None
-
-        def kill(at: str, step: str | None = step) -> None:
-            if at == step:
-                raise KilledError
-
-        try:
-            if not query.trigger(rng.choice([None, 1, 300]) if ReadMaxBytes else None, kill=kill):
-                return
-        except KilledError:
-            query.restart()
 
 
 def compare_grown(seed: int, root: Path) -> None:

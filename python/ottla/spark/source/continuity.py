@@ -74,6 +74,8 @@ class Stretch:
     passed_offsets: int = 0
     waits: str | None = None
     """Why it does not go on, in words; None at the end of the log."""
+    behind: FoundBatch | None = None
+    """The batch behind it if it ends with damage: it shows how far the damage reaches."""
     aborted: tuple[Transaction, ...] = ()
     """Aborted transactions whose records are left out, with `read_committed`."""
 
@@ -93,6 +95,8 @@ class _Walk:
         self.expected: int | None = next_offset
         self.has_holes = False
         self.is_behind_damage = False
+        self.has_batch_before = False
+        self.start_offset = next_offset
         self.stretch = Stretch(start, next_offset)
 
     @property
@@ -112,7 +116,10 @@ class _Walk:
             one = follow_batches(self.segment.place, run.last, run.end, has_holes=True)
             stretch.last_batch = LastBatch(run.last, one.digest)
             stretch.next_offset = max(stretch.next_offset, run.next_offset or 0)
-            self.is_behind_damage = False
+            # What a damaged batch says of its offsets shows in the one that follows it.
+            fails = self.rules.fails_on_damage
+            self.is_behind_damage = not fails and not self.is_valid(run.last)
+            self.has_batch_before = True
         self.extend(run.end, Run(self.position, run.end, run.digest) if run.batches else None)
         if run.batches:
             self.expected = run.next_offset
@@ -132,6 +139,8 @@ class _Walk:
     def go_to_next(self) -> bool:
         """Goes on to the next segment; False if offsets between them are waited for."""
         following = self.log.segments[self.index + 1]
+        if following.base_offset < self.stretch.next_offset and self.is_behind_damage:
+            self.go_on_behind(following.base_offset)
         expected = self.stretch.next_offset
         self.has_holes = False
         if following.base_offset > expected and not self.pass_hole(
@@ -139,6 +148,7 @@ class _Walk:
         ):
             return False
         self.index, self.position = self.index + 1, 0
+        self.has_batch_before = False
         self.expected = max(expected, following.base_offset)
         self.stretch.next_offset = max(expected, following.base_offset)
         # Until a batch of it was read, the end of the stretch is that of the segment before.
@@ -201,28 +211,48 @@ class _Walk:
                 " on_damage=skip goes on behind it"
             )
         self.extend(self.segment.size if behind is None else behind.position)
+        self.has_batch_before = False
         self.is_behind_damage = behind is not None
         self.expected = None if behind is None else behind.base_offset
         if behind is not None:
             self.stretch.next_offset = max(self.stretch.next_offset, behind.base_offset)
 
     def drop_unwritten(self, run: Followed) -> Followed | None:
-        """Returns a run of the last segment without a last batch that is still being written."""
-        batch = first_batch(self.segment.place, run.last)
-        if batch is not None and batch.position == run.last and batch.is_valid:
-            return run
+        """Returns a run of the last segment without last batches that are still being written."""
         behind = first_batch(self.segment.place, run.end)
         if behind is not None and behind.is_valid:
             return run
-        if run.batches == 1:
-            return None
-        return follow_batches(
-            self.segment.place,
-            self.position,
-            run.last,
-            next_offset=self.expected,
-            has_holes=self.has_holes,
-        )
+        while not self.is_valid(run.last):
+            if run.batches == 1:
+                return None
+            run = follow_batches(
+                self.segment.place,
+                self.position,
+                run.last,
+                next_offset=self.expected,
+                has_holes=self.has_holes,
+            )
+        return run
+
+    def is_valid(self, position: int) -> bool:
+        """Whether the checksum of the batch at a position of the segment is correct."""
+        batch = first_batch(self.segment.place, position)
+        return batch is not None and batch.position == position and batch.is_valid
+
+    def go_on_behind(self, base_offset: int) -> bool:
+        """Goes on with a batch that does not follow, if the one before it is damaged; else False.
+
+        Then its offsets are not what its header says.
+        """
+        last = self.stretch.last_batch
+        if self.rules.fails_on_damage or last is None or not self.has_batch_before:
+            return False
+        if self.is_valid(last.position):
+            return False
+        self.is_behind_damage = True
+        self.expected = base_offset
+        self.stretch.next_offset = max(self.start_offset, base_offset)
+        return True
 
 
 def follow(
@@ -259,6 +289,8 @@ def follow(
         # What follows damage shows how far it reaches.
         if budget is not None and walk.stretch.byte_count >= budget and not walk.is_behind_damage:
             break
+    if walk.is_behind_damage:
+        walk.stretch.behind = first_batch(walk.segment.place, walk.position)
     return walk.stretch
 
 
@@ -283,8 +315,10 @@ def _step(walk: _Walk, budget: int | None, stop: Spot | None) -> bool:
             walk.stretch.waits = _unwritten(walk)
             return False
     walk.take(run)
+    if run.found_offset is not None and walk.go_on_behind(run.found_offset):
+        return True
     if run.stop == "limit":
-        return False
+        return walk.is_behind_damage
     if run.stop == "hole" and run.found_offset is not None:
         expected = walk.expected if walk.expected is not None else walk.stretch.next_offset
         walk.pass_hole(expected, run.found_offset - 1, (walk.index,))

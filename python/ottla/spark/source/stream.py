@@ -373,23 +373,26 @@ def _policy(request: Request) -> Policy:
 
 
 def _pieces(planned: Plan) -> Iterator[PlannedPiece]:
-    bases = planned.log.bases
-    for part in planned.stretch.parts:
-        size = part.stop - part.start
-        base = part.segment.base_offset
-        behind = bisect_right(bases, base)
-        next_base = bases[behind] if behind < len(bases) else None
-        span = Span(aborted=planned.stretch.aborted)
+    log, stretch = planned.log, planned.stretch
+    for number, part in enumerate(stretch.parts):
+        stop, base = part.stop, part.segment.base_offset
+        index = bisect_right(log.bases, base)
+        next_base = log.bases[index] if index < len(log.bases) else None
+        span = Span(aborted=stretch.aborted)
+        span = span.within(base, None if next_base is None else next_base - 1)
+        if stretch.behind is not None and number == len(stretch.parts) - 1:
+            stop = stretch.behind.position + stretch.behind.size
+            span = span._replace(max_offset=stretch.behind.base_offset - 1)
         piece = Piece(
             part.segment.place,
             part.segment.file,
-            planned.log.topic,
-            planned.log.partition,
+            log.topic,
+            log.partition,
             part.start,
-            part.stop,
-            size,
+            stop,
+            part.stop - part.start,
             place_in_log=(base, next_base, False),
-            span=span.within(base, None if next_base is None else next_base - 1),
+            span=span,
         )
         yield PlannedPiece(piece, tuple(part.runs), planned.begin.next_offset, part.expected)
 
@@ -408,9 +411,4 @@ def make_stream_reader(options: Mapping[str, str], schema: StructType) -> LogStr
     if request.max_bytes_per_trigger is not None and ReadMaxBytes is None:
         raise SparkError("max_bytes_per_trigger needs PySpark 4.2 or newer")
     check_ending(request.ending)
-    if request.on_damage == "quarantine":
-        raise SparkError(
-            "on_damage=quarantine is of spark.read: a stream has fail or skip, and what it reads"
-            " can be read once more by spark.read.format('ottla')"
-        )
     return LogStreamReader(request)
