@@ -220,6 +220,31 @@ def test_retention_between_plan_and_replay_is_told(step: str, tmp_path: Path) ->
     with pytest.warns(DataLossWarning, match="offsets 0 to 5 are gone"):
         query.trigger()
     assert query.offsets() == list(range(6, 18))
+    assert not query.trigger()
+    report = query.reader.reportLatestOffset()
+    assert report is not None
+    assert report["passed_offsets"] == 6
+    put(directory, 18)
+    query.trigger()
+    report = query.reader.reportLatestOffset()
+    assert report is not None
+    assert (query.entry()["passed_offsets"], report["passed_offsets"]) == (6, 6)
+
+
+def test_a_loss_that_was_planned_is_counted_once_however_often_it_is_replayed(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "orders-0"
+    for base_offset in (0, 12):
+        put(directory, base_offset)
+    query = Query(tmp_path, late_segments="fail", fail_on_data_loss="false")
+    with pytest.warns(DataLossWarning, match="offsets 6 to 11 are missing"):
+        query.killed_at("read")
+    with pytest.warns(DataLossWarning, match="offsets 6 to 11 are missing"):
+        query.trigger()
+    put(directory, 18)
+    query.trigger()
+    assert query.entry()["passed_offsets"] == 6
 
 
 def test_a_segment_that_is_gone_from_the_middle_of_what_was_planned_is_told(tmp_path: Path) -> None:

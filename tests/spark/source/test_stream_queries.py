@@ -1,12 +1,14 @@
 """Streams over logs to which something happens, in Spark itself."""
 
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.logs import segment, segment_name, write_partition
+from support.transactions import transactional_log
 
 pytest.importorskip("pyspark", minversion="4.0")
 
@@ -94,3 +96,26 @@ def test_a_topic_that_was_created_again_can_be_begun_anew(
         run(spark, root, out)
     run(spark, root, out, recreatedTopics="begin_anew")
     assert offsets(spark, out) == sorted([*range(6), *range(9)])
+
+
+def test_transactions_and_damage_in_a_query_are_those_of_one_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    directory = transactional_log(tmp_path / "logs", random.Random(5))
+    whole = {path: path.read_bytes() for path in sorted(directory.glob("*.log"))}
+    first, data = next(iter(whole.items()))
+    whole[first] = data[:70] + bytes([data[70] ^ 1]) + data[71:]
+    options = {"isolation_level": "read_committed", "on_damage": "quarantine"}
+    for share in (0.4, 1):
+        size = int(share * sum(map(len, whole.values())))
+        for path, data in whole.items():
+            path.write_bytes(data[: max(0, size)])
+            size -= len(data)
+        run(spark, tmp_path / "logs", out, **options)
+    reader = spark.read.format("ottla").options(columns="offset", **options)
+    expected = reader.load(str(tmp_path / "logs")).collect()
+    found = spark.read.parquet(str(out / "table")).collect()
+    assert any(row.damage for row in expected)
+    assert any(row.offset is not None for row in expected)
+    assert sorted(found, key=str) == sorted(expected, key=str)

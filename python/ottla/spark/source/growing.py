@@ -300,9 +300,15 @@ def _is_directory(files: Files, path: bytes) -> bool:
 
 
 def backlog(
-    logs: Mapping[str, GrowingLog], reached: Mapping[str, Reached], waits: Mapping[str, str]
+    logs: Mapping[str, GrowingLog],
+    reached: Mapping[str, Reached],
+    waits: Mapping[str, str],
+    lost_since: int = 0,
 ) -> dict[str, object]:
-    """Returns what is left to read, as shown by ``query.lastProgress``: the largest first."""
+    """Returns what is left to read, as shown by ``query.lastProgress``: the largest first.
+
+    `lost_since` counts offsets that were lost since they were planned.
+    """
     unread = {name: log.unread(reached.get(name)) for name, log in logs.items()}
     behind = sorted((n for n in unread if unread[n] or n in waits), key=lambda n: -unread[n])
     behind.sort(key=lambda name: name not in waits)
@@ -314,7 +320,7 @@ def backlog(
         "unread_bytes": sum(unread.values()),
         "partitions_behind": len(behind),
         "partitions_waiting": len(waits),
-        "passed_offsets": sum(one.passed_offsets for one in reached.values()),
+        "passed_offsets": lost_since + sum(one.passed_offsets for one in reached.values()),
         "behind": shown,
     }
 

@@ -174,6 +174,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         self._is_bounded = False
         self._waits: dict[str, str] = {}
         self._told: set[str] = set()
+        # Offsets lost since they were planned: a checkpoint has them from the next plan on.
+        self._lost_since: dict[str, int] = {}
         self._policy = _policy(request)
         self._is_checked = False
 
@@ -209,6 +211,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         budget = limit.max_bytes if ReadMaxBytes and isinstance(limit, ReadMaxBytes) else None
         self._plans, waits = self._plan_all(self._logs, known, budget)
         self._tell(waits)
+        for name, planned in self._plans.items():
+            lost = planned.reached.passed_offsets + self._lost_since.pop(name, 0)
+            planned.reached = replace(planned.reached, passed_offsets=lost)
         reached = dict(known)
         if self._plans:
             # Only what is planned now has a plan: a checkpoint grows with partitions alone.
@@ -221,7 +226,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
         """Returns what is left to read, for `query.lastProgress`; of the last listing."""
         if self._logs is None:
             return None
-        return backlog(self._logs, self._last, self._waits)
+        return backlog(self._logs, self._last, self._waits, sum(self._lost_since.values()))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Returns what to read between two results of `latestOffset`.
@@ -351,11 +356,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # t
             if self._request.fail_on_data_loss:
                 raise SparkError(f"{what}; {CONTINUE}")
             _passed_over(what)
+            self._lost_since[name] = end.next_offset - first
             return None
         try:
             begin, stretch = replay(log, known, end, self._policy)
         except OSError as error:
             raise cannot_read(name, error) from error
+        # The plan has what was lost when it was made.
+        lost = begin.passed_offsets + stretch.passed_offsets - end.passed_offsets
+        lost += 0 if known is None else known.passed_offsets
+        if lost > 0:
+            self._lost_since[name] = lost
         return Plan(log, known, end, begin, stretch)
 
 
