@@ -21,7 +21,10 @@ from benches.spark.processes import jvm_of
 from benches.worker import ROOT
 
 if TYPE_CHECKING:
+    from benches.data import Compression
     from benches.spark.cases import Found, Memory
+
+CODECS: "tuple[Compression, ...]" = ("snappy", "lz4", "zstd", "gzip")
 
 
 def place(spark: Any, cores: int) -> dict[str, str]:
@@ -133,7 +136,11 @@ def main() -> None:
             ("16 KB", 128, "none"),
         )
     }
+    compressed = {
+        codec: segments(Shape(100, compression=codec), 64 * MIB, links=4) for codec in CODECS
+    }
     warm(large.directory, small.directory, values.directory)
+    warm(*(each.directory for each in compressed.values()))
     warm(*(each.directory for each in sets.values()))
     all_found = []
     memory = None
@@ -146,7 +153,11 @@ def main() -> None:
             "files checked": lambda: cases.checked(spark, large),
             "records 100 B": lambda: cases.rows(spark, small, "100 B", 4.5, "2.4"),
             "records 1 KiB": lambda: cases.rows(spark, values, "1 KiB", 5, "–"),
+            "count": lambda: cases.selected(spark, small, ["offset"]),
+            "selects": lambda: cases.selected(spark, small, ["offset", "timestamp"]),
         }
+        for codec, each_codec in compressed.items():
+            prepare[f"codec {codec}"] = partial(cases.checked_codec, spark, each_codec, codec)
         for name, each in sets.items():
             prepare[f"captured verdicts {name}"] = partial(cases.verdicts, spark, each, name)
             prepare[f"captured split {name}"] = partial(cases.splits, spark, each, name)

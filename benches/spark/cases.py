@@ -28,6 +28,7 @@ CORES = 2
 SPLIT_BYTES = 512 * MIB
 EMBEDDED = "ottla.audit, two threads"
 SOURCE = "ottla, spark.read"
+READ = "ottla.spark.read"
 FRAME = "ottla, rows through the JVM"
 
 _NOW_MS = 1_800_000_000_000
@@ -152,6 +153,53 @@ def checked(spark: Any, data: Segments) -> Case:
         {AIOKAFKA: 8, EMBEDDED: 0.7},
         "0.36–0.45",
     )
+
+
+def checked_codec(spark: Any, data: Segments, codec: str) -> Case:
+    """Files of a codec to findings, by a byte of file."""
+    bins = _bins(peer.ranges_of(data.paths))
+
+    def theirs() -> int:
+        frame = _in_tasks(spark, peer.count_records(bins), len(bins), peer.COUNT_SCHEMA)
+        return sum(row.records for row in frame.collect())
+
+    def ours() -> int:
+        return int(ottla.spark.audit(spark, str(data.directory)).summary.records)
+
+    return Case(
+        f"files → checked, 100 B, {codec}",
+        {
+            OURS: Job(ours, data.whole_records, data.whole_size),
+            AIOKAFKA: Job(theirs, data.records, data.size),
+        },
+        {},
+        "–",
+    )
+
+
+def selected(spark: Any, data: Segments, columns: Sequence[str]) -> Case:
+    """Files to some columns of records: the data source beside the function.
+
+    One column is counted; more go to a sink, which drops them.
+    """
+    read = ottla.spark.read(spark, data.directory, columns=columns, partition_bytes=SPLIT_BYTES)
+    source = spark.read.format("ottla").option("partition_bytes", SPLIT_BYTES)
+    frames = {
+        OURS: source.option("columns", ",".join(columns)).load(str(data.directory)),
+        READ: read,
+    }
+    if len(columns) == 1:
+        title = f"files → count of records by {columns[0]}, 100 B"
+        jobs = {
+            who: Job(frame.count, data.whole_records, data.whole_size)
+            for who, frame in frames.items()
+        }
+    else:
+        title = f"files → DataFrame of {' and '.join(columns)}, 100 B"
+        jobs = {
+            who: _job(frame, data.whole_records, data.whole_size) for who, frame in frames.items()
+        }
+    return Case(title, jobs, {READ: 1 / 1.3}, "–")
 
 
 def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> Case:
