@@ -1,0 +1,67 @@
+"""A log directory that a broker writes to: nothing of it is damage."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import ottla
+from support.logs import segment_name
+from support.small_log import LOG_END_OFFSET, PARTITION, batch, write_checkpoint, write_orders
+
+BATCHES_OF_A_SEGMENT = 5
+CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+
+
+def write_on(directory: Path, stop: threading.Event) -> None:
+    """Append batches, each in two writes, roll segments and move the checkpoints."""
+    partition = directory / PARTITION
+    active, offset = partition / segment_name(9), LOG_END_OFFSET
+    while not stop.wait(0.0005):
+        for _ in range(BATCHES_OF_A_SEGMENT):
+            data = batch(offset)
+            for piece in (data[:40], data[40:]):
+                with active.open("ab") as file:
+                    file.write(piece)
+            offset += 3
+        active = partition / segment_name(offset)
+        for suffix in ("log", "index", "timeindex"):
+            (partition / segment_name(offset, suffix)).touch()
+        for name in CHECKPOINTS:
+            write_checkpoint(directory / f"{name}.tmp", {PARTITION: offset})
+            (directory / f"{name}.tmp").rename(directory / name)
+
+
+@contextmanager
+def written_to(directory: Path) -> Iterator[None]:
+    stop = threading.Event()
+    writer = threading.Thread(target=write_on, args=(directory, stop))
+    writer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_a_log_that_is_written_to_is_neither_damaged_nor_short(tmp_path: Path) -> None:
+    write_orders(tmp_path)
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    found: list[str] = []
+    told: list[ottla.Damage] = []
+    before, growths = LOG_END_OFFSET, 0
+    with written_to(tmp_path):
+        for _ in range(1_000):
+            result = ottla.audit(tmp_path)
+            found += [row["message"] for row in result.findings if row["severity"] != "info"]
+            records = ottla.read_partition(tmp_path / PARTITION, on_damage=told.append)
+            offsets = [record.offset for record in records]
+            assert offsets == list(range(len(offsets)))
+            assert len(offsets) >= before
+            growths += len(offsets) > before
+            before = len(offsets)
+            if growths == 6:
+                break
+    assert growths == 6
+    assert found == []
+    assert [damage for damage in told if damage.severity != "info"] == []
