@@ -202,3 +202,11 @@ def test_a_row_group_is_more_than_what_is_read_at_once(
         for name in ("one", "many")
     ]
     assert groups == [1, sum(row["is_read"] for row in result.files)]
+
+
+def test_selecting_everything_fills_no_table_anew() -> None:
+    result = ottla.audit("examples/data")
+    assert result.select() is result
+    few = result.select(severity="error")
+    assert few.select(severity="error") is few
+    assert few.select().summary == result.summary

@@ -121,6 +121,7 @@ class AuditResult:
     paths: tuple[str, ...]
     """The audited paths, absolute or as URIs."""
     _select: Callable[[Selection], AuditResult] = field(repr=False, compare=False)
+    _selection: Selection = field(repr=False, compare=False)
 
     @property
     def exit_code(self) -> int:
@@ -170,7 +171,8 @@ class AuditResult:
         """
         if baseline is not None and not isinstance(baseline, Baseline):
             baseline = Baseline.of(baseline)
-        return self._select(Selection(severity, frozenset(ignore), baseline))
+        wanted = Selection(severity, frozenset(ignore), baseline)
+        return self if wanted == self._selection else self._select(wanted)
 
     def split_records(self) -> tuple[Table, Table]:
         """Returns the valid records, and those in quarantine with the reason, as two tables.
@@ -304,6 +306,7 @@ def make_result(
         _select=lambda selection: make_result(
             plan, outcome, level=level, fail_on=fail_on, selection=selection
         ),
+        _selection=selection,
     )
 
 
