@@ -407,3 +407,31 @@ def test_whatever_byte_is_damaged_every_other_batch_is_read_and_the_rest_is_told
         }
         assert sorted([*found, *lost]) == list(range(15)), place
         assert len(lost) <= 3, place
+
+
+def test_what_the_audit_has_beyond_a_consumer_is_what_no_consumer_gets(
+    log: Callable[..., Path],
+) -> None:
+    repeated = data(b"d", b"e", at=3)
+    misplaced = bytearray(data(b"f", at=5))
+    misplaced[:8] = (2**40).to_bytes(8, "big")
+    path = log(
+        {
+            0: data(b"a", b"b", at=0)
+            + data(b"c", at=2, producer=7)
+            + repeated
+            + repeated
+            + bytes(misplaced)
+            + marker("commit", at=6, producer=7)
+            + data(b"g", at=7)
+        },
+        log_start_offset=1,
+    )
+    found = [(r.offset, r.value) for r in ottla.read_partition(path, on_damage=lambda _: None)]
+    assert found == [(1, b"b"), (2, b"c"), (3, b"d"), (4, b"e"), (7, b"g")]
+    rows = list(ottla.audit(path).records)
+    held = [(row["offset"], row["value"]) for row in rows if row["control"] is None]
+    for record in found:
+        held.remove(record)
+    assert held == [(0, b"a"), (3, b"d"), (4, b"e"), (2**40, b"f")]
+    assert [row["offset"] for row in rows if row["control"]] == [6]

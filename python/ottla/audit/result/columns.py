@@ -328,8 +328,14 @@ NEVER_NULL: dict[str, tuple[str, ...]] = {
 SEGMENT_TABLES = ("batches", "records")
 """Tables whose rows are read from the segments when they are used."""
 
-_DERIVED_BY = {
-    "quarantine": "The second table of `AuditResult.split_records()`; the first are the `records`."
+_NOTES = {
+    "records": (
+        'What the files hold: beside the records of `ottla.read_partition`, `format("ottla")` and'
+        " `ottla.spark.read`\nalso those before the log start offset, of batches out of their place"
+        " or there twice, and outside their\nbatch, which no consumer gets; and control records,"
+        " where `control` is not null."
+    ),
+    "quarantine": "The second table of `AuditResult.split_records()`; the first are the `records`.",
 }
 
 
@@ -355,7 +361,7 @@ def tables_markdown() -> str:
     ]
     for name, columns in (TABLES | DERIVED).items():
         lines += ["", f"## {name}", ""]
-        lines += [_DERIVED_BY[name], ""] if name in DERIVED else []
+        lines += [_NOTES[name], ""] if name in _NOTES else []
         lines += ["| column | type | |", "| --- | --- | --- |"]
         lines += [f"| `{c.name}` | {c.type} | {c.doc} |" for c in columns]
     return "\n".join(lines) + "\n"
