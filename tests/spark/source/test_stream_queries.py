@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.spark.source.stream import ReadMaxBytes
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession, functions
 
 pytestmark = pytest.mark.spark
 
@@ -119,3 +119,35 @@ def test_transactions_and_damage_in_a_query_are_those_of_one_read(
     assert any(row.damage for row in expected)
     assert any(row.offset is not None for row in expected)
     assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def test_what_is_left_out_is_counted_by_spark_in_the_progress_and_in_one_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    data = bytearray(segment(3))
+    data[len(data) // 3 + 80] ^= 1
+    write_partition(tmp_path / "logs" / "orders-0", {0: bytes(data)})
+
+    def counted(frame: DataFrame, name: Observation | str) -> DataFrame:
+        times, size = functions.count("damage"), functions.sum("damage.size")
+        observed = frame.observe(name, times.alias("times"), size.alias("bytes"))
+        return observed.where("damage IS NULL").drop("damage")
+
+    options = {"columns": "offset", "on_damage": "quarantine"}
+    observation = Observation("damage")
+    frame = spark.read.format("ottla").options(**options).load(str(tmp_path / "logs"))
+    assert counted(frame, observation).count() == 6
+    lost = {"times": 1, "bytes": len(data) // 3}
+    assert observation.get == lost
+    stream = spark.readStream.format("ottla").options(**options).load(str(tmp_path / "logs"))
+    query = (
+        counted(stream, "damage")
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .option("path", str(tmp_path / "table"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    found = [progress["observedMetrics"]["damage"] for progress in query.recentProgress]
+    assert [dict(row.asDict()) for row in found if row["times"]] == [lost]
