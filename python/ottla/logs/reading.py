@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ottla import _engine
 from ottla.errors import DamageWarning, NotAPartitionError
-from ottla.logs.checkpoints import Checkpoints, read_offsets
+from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import take_inventory
 from ottla.logs.live import has_grown
 from ottla.logs.names import (
@@ -136,7 +136,7 @@ def read_partition(
     (files := files_within([directory], storage_options)).stat(full_path(directory))
     inventory = take_inventory([directory], files=files)
     partition, segments = _segments(directory, inventory.partitions, files)
-    log_start = log_start_offset_of(partition, files)
+    log_start = log_start_offset_of(partition, Checkpoints(files))
     teller = _Teller(inventory, partition, segments, log_start, on_damage)
     return _engine.PartitionRecords(
         [(files.place(file.path, file.size), file.base_offset) for file in segments],
@@ -302,17 +302,15 @@ def log_start_offset(directory: Source, storage_options: Mapping[str, str] | Non
     """
     files = files_within([directory], storage_options)
     inventory = take_inventory([directory], files=files)
-    return log_start_offset_of(_segments(directory, inventory.partitions, files)[0], files)
+    partition, _ = _segments(directory, inventory.partitions, files)
+    return log_start_offset_of(partition, Checkpoints(files))
 
 
-def log_start_offset_of(partition: Partition, files: Files) -> int:
-    """Returns the first offset that consumers get, by the checkpoint above a partition; 0 without.
+def log_start_offset_of(partition: Partition, checkpoints: Checkpoints) -> int:
+    """Returns the first offset that consumers get, by the checkpoint above a partition.
 
-    Raises:
-        OSError: the checkpoint cannot be read.
+    It is 0 without one, or if it cannot be read.
     """
     if partition.topic is None or not partition.is_whole or partition.state != "live":
         return 0
-    above = os.path.dirname(partition.directory)
-    starts = read_offsets(above, LOG_START_OFFSETS, files)
-    return starts.get((partition.topic, partition.partition or 0), 0)
+    return checkpoints.offset(partition, LOG_START_OFFSETS) or 0

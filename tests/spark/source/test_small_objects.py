@@ -89,3 +89,23 @@ def test_one_that_vanished_ends_the_task_or_is_left_out_as_asked(memory: Any) ->
         list(task.rows(request))
     lenient = replace(request, fail_on_data_loss=False)
     assert sum(map(len, task.rows(lenient))) == 3 * (PARTITIONS - 1)
+
+
+def test_a_plan_reads_the_checkpoint_of_all_partitions_once(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obstore = pytest.importorskip("obstore")
+    entries = "".join(f"orders {number} 2\n" for number in range(PARTITIONS))
+    name = "logs/log-start-offset-checkpoint"
+    obstore.put(memory, name, f"0\n{PARTITIONS}\n{entries}".encode())
+    asked: list[bytes] = []
+    read = ObjectFiles.read
+
+    def count(self: ObjectFiles, path: bytes, limit: int) -> bytes:
+        asked.append(path)
+        return read(self, path, limit)
+
+    monkeypatch.setattr(ObjectFiles, "read", count)
+    rows = pa.Table.from_batches(rows_of(request_of("s3://bucket/logs")))
+    assert asked == [b"s3://bucket/" + name.encode()]
+    assert rows["offset"].to_pylist() == [2] * PARTITIONS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.errors import SparkError
+from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.reading import log_start_offset_of
 from ottla.logs.segment import partition_transactions, segment_table
 from ottla.spark.source.offsets import EARLIEST, LATEST
@@ -97,9 +98,11 @@ def plan_spans(request: Request, plan: Plan) -> Spans:
     _check_names(request.starting, partitions)
     _check_names(request.ending, partitions)
     files = plan.inventory.files
+    # All partitions of a log directory are in one checkpoint.
+    checkpoints = Checkpoints(files)
 
     def span_of(partition: Partition) -> Span:
-        return _span_of(request, partition, files)
+        return _span_of(request, partition, files, checkpoints)
 
     is_committed = request.isolation == "read_committed"
     if not (is_committed or request.starting.needs_reading or request.ending.needs_reading):
@@ -121,10 +124,12 @@ def _check_names(choice: Choice, partitions: Iterable[Partition]) -> None:
         raise SparkError(f"{choice.option} does not name {one[0]}-{one[1]}: name all partitions")
 
 
-def _span_of(request: Request, partition: Partition, files: Files) -> Span:
+def _span_of(
+    request: Request, partition: Partition, files: Files, checkpoints: Checkpoints
+) -> Span:
     segments = [file for file in partition.segments if file.fault is None]
     is_of_records = request.table == "records"
-    start = log_start_offset_of(partition, files) if is_of_records else 0
+    start = log_start_offset_of(partition, checkpoints) if is_of_records else 0
     bases = [file.base_offset for file in segments if file.base_offset is not None]
     first = max(start, bases[0]) if bases else start
     low = _start_of(request, partition, segments, first, files)
