@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -186,6 +186,7 @@ def simulate(partitions: int = PARTITIONS) -> dict[str, Any]:
             (runner, "make_bins", clocked("bins_s", make_bins)),
             (TaskSize, "bytes_for", lambda *_: RANGE_BYTES),
             (runner, "_judge_groups", judged),
+            (runner, "describing_jobs", lambda *_: nullcontext()),
             (ClusterRunner, "scan", clocked("merge_s", ClusterRunner.scan)),
             (Collector, "outcome", clocked("merge_s", Collector.outcome)),
         ):

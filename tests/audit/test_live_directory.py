@@ -1,12 +1,15 @@
 """A log directory that a broker writes to: nothing of it is damage."""
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import ottla
-from support.logs import segment_name
+import pytest
+from ottla.audit import Level
+from support.logs import segment, segment_name, write_log_directory
 from support.small_log import LOG_END_OFFSET, PARTITION, batch, write_checkpoint, write_orders
 
 BATCHES_OF_A_SEGMENT = 5
@@ -65,3 +68,41 @@ def test_a_log_that_is_written_to_is_neither_damaged_nor_short(tmp_path: Path) -
     assert growths == 6
     assert found == []
     assert [damage for damage in told if damage.severity != "info"] == []
+
+
+@pytest.mark.parametrize("level", ["crc", "full"])
+def test_segments_that_retention_deletes_meanwhile_are_said_and_no_error(
+    level: Level, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (path / ".kafka_cleanshutdown").unlink()
+    large = path / "clicks-0"
+    large.mkdir()
+    (large / segment_name(0)).write_bytes(segment(400))
+    shutil.copy(path / "orders-0" / "partition.metadata", large)
+
+    def delete(*_: object) -> bool:
+        for suffix in ("log", "index", "timeindex", "snapshot"):
+            (path / "orders-0" / segment_name(0, suffix)).unlink(missing_ok=True)
+        return True
+
+    result = ottla.audit(path, level=level, threads=1, progress=delete)
+    (found,) = (row for row in result.findings if row["name"] == "deleted-meanwhile")
+    assert found["severity"] == "info"
+    assert found["first_offset"] == 0
+    assert "the log starts at offset 12 now" in found["message"]
+    assert [row["message"] for row in result.findings if row["severity"] != "info"] == []
+    assert (result.exit_code, result.summary.not_read) == (0, 0)
+
+
+def test_a_segment_that_goes_from_the_middle_meanwhile_is_an_error(tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+
+    def delete(*_: object) -> bool:
+        for partition in ("orders-0", "orders-1"):
+            (path / partition / segment_name(12)).unlink(missing_ok=True)
+        return True
+
+    result = ottla.audit(path, threads=1, progress=delete)
+    assert "unreadable" in {row["name"] for row in result.findings}
+    assert result.exit_code == 3

@@ -21,13 +21,14 @@ PARTITIONS = 10_000
 
 def simulated(partitions: int) -> dict[str, Any]:
     """What the driver takes for so many partitions of ten files, in a process of its own."""
-    printed = subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-m", "benches.spark.scale", str(partitions)],
         cwd=ROOT,
         capture_output=True,
         check=False,
-    ).stdout
-    found: dict[str, Any] = json.loads(printed)
+    )
+    assert ran.stdout, ran.stderr.decode()
+    found: dict[str, Any] = json.loads(ran.stdout)
     return found
 
 

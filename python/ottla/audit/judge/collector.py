@@ -13,6 +13,7 @@ from ottla.audit.judge.judge import ENGINE_TABLES
 from ottla.audit.judge.packed import PackedLogs, PackedRows, ScannedFiles
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import MAX_DEPTH
+from ottla.logs.live import start_behind
 from ottla.logs.near import near_names, near_paths
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from ottla.audit.advice.deed import Deed
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
-    from ottla.audit.plan.plan import Plan
+    from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.columns import Row
-    from ottla.logs.inventory import Inventory, Partition
+    from ottla.logs.inventory import FileEntry, Inventory, Partition
 
 _BESIDE = ("offset-index", "time-index", "transaction-index", "producer-snapshot")
 """Files that are compared with the segments."""
@@ -183,7 +184,8 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
         for file in log.files:
             reason = file.fault or reasons.get(file.path)
             if reason is not None:
-                yield _unreadable(inventory, file.path, reason, log.partition)
+                meanwhile = _deleted_meanwhile(inventory, log, file) if not file.fault else None
+                yield meanwhile or _unreadable(inventory, file.path, reason, log.partition)
     if not plan.partitions and not inventory.unreadable and not plan.unmatched_topics:
         message = f"{inventory.display(inventory.base) or '/'}: no segment to audit"
         yield make_finding(UNREADABLE, message, path=inventory.base)
@@ -204,6 +206,24 @@ def _unread(plan: Plan, reasons: Mapping[bytes, str]) -> Iterable[PlacedFinding]
         names = {p.topic for p in inventory.partitions if p.topic is not None}
         message = f"no topic matches {pattern!r}{near_names(pattern, names, 'topics')}"
         yield make_finding(UNREADABLE, message, path=None, pattern=pattern)
+
+
+def _deleted_meanwhile(inventory: Inventory, log: Log, file: FileEntry) -> PlacedFinding | None:
+    """The finding about a segment that is not there any more, if a broker may have deleted it."""
+    partition = log.partition
+    if not log.is_live or partition is None or partition.stopped_cleanly:
+        return None
+    start = start_behind(partition, file, inventory.files) if partition.state == "live" else None
+    if start is None:
+        return None
+    return make_finding(
+        "deleted-meanwhile",
+        f"{inventory.display(file.path)}: deleted while it was audited: the log starts at offset"
+        f" {start} now",
+        path=file.path,
+        directory=partition.directory,
+        first_offset=file.base_offset,
+    )
 
 
 def _unreadable(

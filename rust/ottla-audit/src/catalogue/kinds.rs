@@ -580,6 +580,19 @@ catalogue! {
         action: "Read it with the kafka-dump-log.sh of the broker's release, with --offsets-decoder or --transaction-log-decoder. A coordinator that cannot decode a record does not load its partition.",
         kafka: "GroupMetadataManager, TransactionStateManager",
     }
+    DeletedMeanwhile {
+        name: "deleted-meanwhile",
+        severity: Info,
+        records: AsWritten, bytes: Valid, consumers: Continue,
+        matters_to_start: false, is_rebuildable: false,
+        effects: [],
+        trace_of: [],
+        joins: SamePartition,
+        meaning: "A segment at the start of a log was deleted while it was audited.",
+        causes: "The broker runs: retention or DeleteRecords.",
+        action: "Nothing: the log starts behind it now. For one moment of everything, audit a snapshot of the file system, or stop the broker.",
+        kafka: "UnifiedLog.deleteOldSegments",
+    }
 }
 
 impl FindingKind {
