@@ -51,6 +51,21 @@ def test_a_stream_returns_what_it_cannot_read_as_rows(tmp_path: Path) -> None:
     assert "wrong CRC" in row[4]["reason"]
 
 
+@pytest.mark.parametrize("on_damage", ["skip", "quarantine", "fail"])
+def test_a_batch_whose_offset_is_none_is_stepped_over(on_damage: str, tmp_path: Path) -> None:
+    # The checksum is right: it does not cover the base offset.
+    lost = b"\xff" * 8 + segment(1, base_offset=3)[8:]
+    write(tmp_path, segment(1) + lost + segment(1, base_offset=6))
+    query = Query(tmp_path, on_damage=on_damage)
+    if on_damage == "fail":
+        with pytest.raises(SparkError, match=f"damage at position {len(segment(1))}"):
+            query.trigger()
+        return
+    query.trigger()
+    assert [row[2] for row in query.rows if row[2] is not None] == [0, 1, 2, 6, 7, 8]
+    assert query.rows == one_read(tmp_path, on_damage=on_damage)
+
+
 @pytest.mark.parametrize("is_last_of_its_segment", [False, True])
 def test_a_damaged_batch_that_says_more_offsets_than_it_has_takes_no_others_with_it(
     tmp_path: Path, *, is_last_of_its_segment: bool

@@ -346,7 +346,8 @@ def _unwritten(walk: _Walk) -> str:
 def _step_over(walk: _Walk) -> bool:
     """Goes on behind bytes that are no whole batch; False if they may still be written."""
     behind = first_batch(walk.segment.place, walk.position)
-    if behind is not None and behind.position == walk.position and not behind.is_valid:
+    if behind is not None and behind.position == walk.position:
+        # It is damaged, or its offsets, which no checksum covers, are none.
         behind = first_batch(walk.segment.place, walk.position + behind.size)
     expected = walk.stretch.next_offset
     proven = behind is not None and behind.is_valid and behind.base_offset >= expected
