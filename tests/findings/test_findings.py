@@ -4,7 +4,7 @@ A case is a module named for its finding: `offset_repeat.py` is the case of `off
 """
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import ottla
@@ -21,8 +21,12 @@ def case_of(name: str) -> Case:
     return case
 
 
-def found_in(directory: Path) -> Iterator[Found]:
-    for row in ottla.audit(directory).findings:
+def found_in(directory: Path, meanwhile: Callable[[Path], None] | None = None) -> Iterator[Found]:
+    def progress(*_: int) -> None:
+        if meanwhile is not None:
+            meanwhile(directory)
+
+    for row in ottla.audit(directory, threads=1, progress=progress).findings:
         yield Found(
             row["name"],
             row["severity"],
@@ -45,7 +49,7 @@ def test_a_broken_log_yields_its_finding_and_no_other_than_listed(
     case = case_of(name)
     assert name in {found.name for found in case.found}
     case.broken(tmp_path)
-    assert list(found_in(tmp_path)) == list(case.found)
+    assert list(found_in(tmp_path, case.meanwhile)) == list(case.found)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -29,9 +29,11 @@ class Case:
     """A broken log and its clean twin: the same log without the fault.
 
     `clean` and `broken` write into an empty directory. `found` is everything that an audit of the
-    broken log finds, in the order of files and positions.
+    broken log finds, in the order of files and positions. `meanwhile` breaks it while the audit
+    reads the first file.
     """
 
     clean: Callable[[Path], None]
     broken: Callable[[Path], None]
     found: Sequence[Found]
+    meanwhile: Callable[[Path], None] | None = None
