@@ -69,6 +69,65 @@ def test_a_backup_inside_a_log_directory_keeps_the_broker_from_starting(
     assert run("audit", path).status == 0
 
 
+def test_what_keeps_the_broker_from_starting_is_done_first(run: Run, tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+    write_checkpoint(path / "replication-offset-checkpoint", {"orders-1": 999})
+    shutil.copytree(path / "orders-0", path / "orders-0.old")
+    out = joined(run("audit", path).out)
+    assert "Do first: before the broker starts, move orders-0.old out of the log directory." in out
+
+
+def test_a_partition_under_another_name_is_not_moved_away_from_a_broker_that_lacks_it(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+    (path / "orders-0").rename(path / "orders-0.bak")
+    out = joined(run("audit", path).out)
+    step = "before the broker starts, give orders-0.bak its name orders-0 back"
+    assert f"Do first: {step} if it is that partition, or move it away." in out
+
+
+def test_a_partition_without_a_directory_is_no_sound_start(run: Run, tmp_path: Path) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
+    shutil.rmtree(path / "orders-1")
+    out = joined(run("audit", path).out)
+    assert "Lost: all records of orders-1 (24), which has no directory here," in out
+    assert "no lost record" not in out
+    assert "changes nothing" not in out
+    assert "Do first: before the broker starts, look for the directories that are missing" in out
+
+
+def test_properties_that_cannot_be_read_keep_the_broker_from_starting(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (path / "meta.properties").write_bytes(b"\xff\xfe\x00")
+    out = joined(run("audit", path).out)
+    assert "Next start: the broker will not start, or leave the directory out: meta.prop" in out
+    assert "changes nothing" not in out
+    assert "Do first: before the broker starts, write meta.properties anew" in out
+
+
+@pytest.mark.parametrize("what", ["emptied", "compressed", "cut at a whole batch"])
+def test_a_start_over_a_lost_end_is_never_said_to_change_nothing(
+    what: str, run: Run, tmp_path: Path
+) -> None:
+    write_orders(tmp_path, second=SECOND[:1])
+    first, second = sorted((tmp_path / "orders-0").glob("*.log"))
+    if what == "emptied":
+        second.unlink()
+        first.write_bytes(b"")
+    elif what == "compressed":
+        second.unlink()
+        first.rename(first.with_suffix(".log.gz"))
+    out = joined(run("audit", tmp_path).out)
+    lost = "12 to 17" if what == "cut at a whole batch" else "0 to 17"
+    assert f"assigns lost offsets to other records: offsets {lost} of orders-0." in out
+    assert "changes nothing" not in out
+    assert "Consumers skip" not in out
+    assert "Do first: before the broker starts, look for these offsets" in out
+
+
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
 def test_no_line_is_wider_than_the_terminal_but_for_places_and_commands(
     columns: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

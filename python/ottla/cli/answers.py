@@ -5,11 +5,14 @@ They answer for all events together; each event has its own lines further down.
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.cli.next_start import first_step
 from ottla.cli.remedies import SEE_NEXT_START
+from ottla.logs.names import META_PROPERTIES, display
 from ottla.words import count, listed, offsets
 
 if TYPE_CHECKING:
@@ -63,9 +66,16 @@ def answers(
         return
     losing = [event for event in events if event["offsets_lost"]]
     where = " in what could be read" if result.summary.not_read else ""
-    if losing or starts:
-        yield from _lost(losing, where)
-        yield from starts or _unchanged(result)
+    missing = list(_missing_partitions(result))
+    if losing or starts or missing:
+        if losing or not missing:
+            yield from _lost(losing, where)
+        yield from missing
+        yield from starts
+        assigned = list(_assigned_again(losing))
+        yield from assigned
+        if not (starts or assigned or missing):
+            yield from _unchanged(result)
     else:
         start = "; the next start changes nothing" if any(_unchanged(result)) else ""
         yield "Lost", f"{_NONE}{where}{start}.", "info"
@@ -148,6 +158,22 @@ def _starts(result: AuditResult) -> Iterator[Line]:
         yield "Next start", f"{_few(places)}.", "warning"
 
 
+def _missing_partitions(result: AuditResult) -> Iterator[Line]:
+    """Yields the partitions that a checkpoint knows and that have no directory."""
+    for row in result.findings:
+        if row["name"] == "missing-partition":
+            text = f"all records of {row['found']}, which has no directory here,"
+            yield "Lost", f"{text} unless it was deleted or moved on purpose.", "warning"
+
+
+def _assigned_again(losing: Sequence[Event]) -> Iterator[Line]:
+    """Yields the offsets behind the ends of logs, which a start does not bring back."""
+    lost = [event for event in losing if event["cause"] in LOST_ENDS]
+    if lost:
+        text = "a broker that starts as leader assigns lost offsets to other records"
+        yield "Next start", f"{text}: {_places(lost)}.", "error"
+
+
 def _refused(result: AuditResult) -> Iterator[Line]:
     """Yields why a broker does not start that no partition alone shows."""
     twice = [row["file"] for row in result.findings if row["name"] == "duplicate-partition"]
@@ -155,14 +181,50 @@ def _refused(result: AuditResult) -> Iterator[Line]:
         which = "this partition" if len(twice) == 1 else "these partitions"
         text = f"a broker with both directories of {which} does not start: {_few(twice)}."
         yield "Next start", text, "error"
-    named = [
+    unread = _unread_properties(result)
+    if unread:
+        text = (
+            f"the broker will not start, or leave the directory out: {_few(unread)} is not valid."
+        )
+        yield "Next start", text, "error"
+    named = _without_topic(result)
+    if named:
+        text = f"the broker will not start: {_few(named)} (no name of a topic and a partition)."
+        yield "Next start", text, "error"
+
+
+def _without_topic(result: AuditResult) -> list[str]:
+    """The directories whose names keep a broker from starting."""
+    return [
         row["file"]
         for row in result.findings
         if row["name"] == "unknown-file" and row["severity"] == "warning"
     ]
-    if named:
-        text = f"the broker will not start: {_few(named)} (no name of a topic and a partition)."
-        yield "Next start", text, "error"
+
+
+def _unread_properties(result: AuditResult) -> list[str]:
+    """The `meta.properties` that a broker cannot read."""
+    return [
+        row["file"]
+        for row in result.findings
+        if row["name"] == "metadata-mismatch"
+        and os.path.basename(row["file"]) == display(META_PROPERTIES)
+    ]
+
+
+def _rename(result: AuditResult, named: Sequence[str]) -> str:
+    """What to do about directories whose names are none of Kafka's.
+
+    One that has the place of a partition which is not there may be all that is left of it.
+    """
+    known = {f"{row['topic']}-{row['partition']}" for row in result.metrics}
+    for path in named:
+        above, name = os.path.split(path)
+        stem = re.match(r".+?-[0-9]+(?![0-9])", name)
+        if stem is not None and stem[0] not in known:
+            whole = os.path.join(above, stem[0])
+            return f"give {path} its name {whole} back if it is that partition, or move it away"
+    return f"move {_few(named)} out of the log directory"
 
 
 def _unchanged(result: AuditResult) -> Iterator[Line]:
@@ -233,6 +295,21 @@ def _of_copies(result: AuditResult, event: Event) -> str | None:
     return None
 
 
+def _before_start(result: AuditResult, grave: Sequence[Event]) -> str | None:
+    """What a broker needs before it starts beside sound logs; None if nothing is known."""
+    if named := _without_topic(result):
+        return _rename(result, named)
+    if unread := _unread_properties(result):
+        return (
+            f"write {unread[0]} anew, with version, cluster.id and node.id as the broker's other log"
+            " directories have them"
+        )
+    is_missing = any(row["name"] == "missing-partition" for row in result.findings)
+    if is_missing and grave[0]["severity"] != "error":
+        return "look for the directories that are missing, under other names and in backups, too"
+    return None
+
+
 def _first_step(
     result: AuditResult, grave: Sequence[Event], heads: Mapping[int, Any], remedies: Remedies
 ) -> str | None:
@@ -244,6 +321,9 @@ def _first_step(
         if step is not None and is_lost and not step.startswith("do not start"):
             step = f"{LOOK_FIRST} {step.removeprefix(prefix)}"
         return step
+    hindrance = _before_start(result, grave)
+    if hindrance is not None:
+        return f"before the broker starts, {hindrance}."
     event = grave[0]
     head = heads[event["event"]]
     if event["good_replicas"] and (cure := remedies.cure(head)):

@@ -332,7 +332,7 @@ def test_a_snapshot_behind_the_end_of_the_log_is_an_error(tmp_path: Path, clean_
 def test_a_partition_that_only_a_checkpoint_knows_is_a_warning(tmp_path: Path) -> None:
     path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
     shutil.rmtree(path / "orders-1")
-    row = only(ottla.audit(path), "checkpoint-mismatch")
+    row = only(ottla.audit(path), "missing-partition")
     assert (row["severity"], row["file"]) == ("warning", "replication-offset-checkpoint")
     assert "partitions that have no directory here: orders-1 (24);" in row["message"]
 

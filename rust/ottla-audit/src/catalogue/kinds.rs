@@ -593,6 +593,19 @@ catalogue! {
         action: "Nothing: the log starts behind it now. For one moment of everything, audit a snapshot of the file system, or stop the broker.",
         kafka: "UnifiedLog.deleteOldSegments",
     }
+    MissingPartition {
+        name: "missing-partition",
+        severity: Warning,
+        records: AsWritten, bytes: Valid, consumers: Continue,
+        matters_to_start: true, is_rebuildable: false,
+        effects: [],
+        trace_of: [],
+        joins: Nothing,
+        meaning: "A checkpoint has high watermarks of partitions that have no directory.",
+        causes: "The directory was deleted, renamed or moved away, or was never copied. Or the broker was killed moments after a topic was deleted or a partition was moved to another disk.",
+        action: "If nobody deleted or moved it, look for the directory before the broker starts: under another name, in lost+found, in backups and on the other replicas. A broker that starts as leader without it begins the log anew at offset 0.",
+        kafka: "ReplicaManager.checkpointHighWatermarks, LogManager.getOrCreateLog",
+    }
 }
 
 impl FindingKind {

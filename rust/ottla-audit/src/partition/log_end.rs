@@ -5,6 +5,7 @@
 //! segment ends with zeros: nothing is lost. Where there is more, or something beside the log knows
 //! later offsets, records are.
 
+use crate::catalogue::causes::Cause;
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
@@ -52,7 +53,10 @@ pub fn missing_log(context: &PartitionContext, snapshots: &[i64]) -> Finding {
     let message = "there is no segment file, although Kafka keeps one in every partition";
     let finding = Finding::new(FindingKind::MissingSegment, message).values("a segment", "none");
     match proved_end(&witnesses) {
-        Some(end) => lose(finding, start, Some(end), &prove(&witnesses, start, end)),
+        Some(end) => Finding {
+            cause: Some(Cause::LostEnd),
+            ..lose(finding, start, Some(end), &prove(&witnesses, start, end))
+        },
         None => finding,
     }
 }

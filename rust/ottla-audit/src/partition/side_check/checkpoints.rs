@@ -87,12 +87,11 @@ pub fn partitions_without_directory(
         0 => String::new(),
         rest => format!(" and {rest} more"),
     };
+    let named = format!("{}{more}", named.join(", "));
     let message = format!(
-        "{} has a {offset_name} of partitions that have no directory here: {}{more}; they were deleted or moved moments before the broker stopped, or they are lost",
+        "{} has a {offset_name} of partitions that have no directory here: {named}; they were deleted or moved moments before the broker stopped, or they are lost",
         String::from_utf8_lossy(file_name),
-        named.join(", ")
     );
-    (!held.is_empty()).then(|| {
-        Finding::new(FindingKind::CheckpointMismatch, message).values("a directory", "none")
-    })
+    (!held.is_empty())
+        .then(|| Finding::new(FindingKind::MissingPartition, message).values("a directory", named))
 }
