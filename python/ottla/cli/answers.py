@@ -301,8 +301,8 @@ def _before_start(result: AuditResult, grave: Sequence[Event]) -> str | None:
         return _rename(result, named)
     if unread := _unread_properties(result):
         return (
-            f"write {unread[0]} anew, with version, cluster.id and node.id as the broker's other log"
-            " directories have them"
+            f"write {unread[0]} anew, with version, cluster.id and node.id as the broker's other"
+            " log directories have them"
         )
     is_missing = any(row["name"] == "missing-partition" for row in result.findings)
     if is_missing and grave[0]["severity"] != "error":
