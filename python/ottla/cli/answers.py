@@ -162,7 +162,9 @@ def _missing_partitions(result: AuditResult) -> Iterator[Line]:
     """Yields the partitions that a checkpoint knows and that have no directory."""
     for row in result.findings:
         if row["name"] == "missing-partition":
-            text = f"all records of {row['found']}, which has no directory here,"
+            above = os.path.dirname(row["file"])
+            where = f"in {above}" if above else "here"
+            text = f"all records of {row['found']}, which has no directory {where},"
             yield "Lost", f"{text} unless it was deleted or moved on purpose.", "warning"
 
 
