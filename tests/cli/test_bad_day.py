@@ -69,6 +69,41 @@ def test_a_backup_inside_a_log_directory_keeps_the_broker_from_starting(
     assert run("audit", path).status == 0
 
 
+@pytest.mark.parametrize("name", [".snapshot", "orders", "orders-0-delete"])
+def test_any_directory_that_is_no_partition_keeps_the_broker_from_starting(
+    name: str, run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (path / "remote-log-index-cache").mkdir()
+    assert run("audit", path).status == 0
+    (path / name).mkdir()
+    out = joined(run("audit", path).out)
+    assert f"Next start: the broker will not start: {name} (no name of" in out
+    assert f"Do first: before the broker starts, move {name} out of the log directory." in out
+
+
+def test_what_a_check_of_the_disk_found_is_looked_at_before_it_goes(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    (path / "lost+found").mkdir()
+    out = joined(run("audit", path).out)
+    assert "Next start: the broker will not start: lost+found" in out
+    assert "Do first: before the broker starts, look into lost+found for files of logs" in out
+
+
+def test_a_directory_beside_copied_partitions_keeps_no_broker_from_starting(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "backup", ["orders-0"])
+    for file in path.glob("*.*"):
+        file.unlink()
+    for file in path.glob("*-checkpoint"):
+        file.unlink()
+    (path / "lost+found").mkdir()
+    assert "will not start" not in run("audit", path).out
+
+
 def test_what_keeps_the_broker_from_starting_is_done_first(run: Run, tmp_path: Path) -> None:
     path = write_log_directory(tmp_path / "kafka", ["orders-0", "orders-1"])
     write_checkpoint(path / "replication-offset-checkpoint", {"orders-1": 999})

@@ -226,6 +226,8 @@ def _rename(result: AuditResult, named: Sequence[str]) -> str:
         if stem is not None and stem[0] not in known:
             whole = os.path.join(above, stem[0])
             return f"give {path} its name {whole} back if it is that partition, or move it away"
+        if name == "lost+found":
+            return f"look into {path} for files of logs, and keep logs below the disk's mount point"
     return f"move {_few(named)} out of the log directory"
 
 

@@ -39,6 +39,12 @@ pub(crate) fn lacks_offset(name: &[u8]) -> bool {
     names::lacks_offset(name)
 }
 
+/// Whether a broker does not start over a log directory that has a directory of this name.
+#[pyfunction]
+pub(crate) fn refuses_start(name: &[u8]) -> bool {
+    names::refuses_start(name)
+}
+
 /// The name of a file of a segment, or of a snapshot of producers.
 ///
 /// Raises:

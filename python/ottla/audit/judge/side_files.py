@@ -68,7 +68,12 @@ def check_log_directories(
             # A directory without segments may be one that Kafka keeps for itself.
             if partition.topic is None and partition.has_segments:
                 yield _unnamed(partition.directory)
+        is_of_broker = any(
+            f.name == META_PROPERTIES or f.kind == "offset-checkpoint" for f in directory.files
+        )
         for file in directory.files:
+            if is_of_broker and file.kind == "directory" and _engine.refuses_start(file.name):
+                yield _unnamed(file.path)
             if file.name == META_PROPERTIES:
                 yield from _parse_file(file, inventory, parse_meta_properties)[1]
             elif file.kind == "offset-checkpoint" and file.state == "live":
@@ -123,7 +128,7 @@ class _Disks:
 
 
 def _unnamed(directory: bytes) -> PlacedFinding:
-    """The finding about a directory of segments that is named as no partition is."""
+    """The finding about a directory that is named as no partition is."""
     found = make_finding(
         "unknown-file",
         "the name of the directory is not that of a topic and a partition: a broker with it in a"

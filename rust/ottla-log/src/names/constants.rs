@@ -2,6 +2,8 @@
 
 /// `meta.properties`: to which cluster and broker a log directory belongs.
 pub const META_PROPERTIES: &[u8] = b"meta.properties";
+/// `remote-log-index-cache`: a directory of tiered storage beside those of partitions.
+pub const REMOTE_INDEX_CACHE: &[u8] = b"remote-log-index-cache";
 /// `.kafka_cleanshutdown`: the broker stopped cleanly.
 pub const CLEAN_SHUTDOWN: &[u8] = b".kafka_cleanshutdown";
 /// `.lock`: held while a broker runs.

@@ -1,5 +1,6 @@
 //! What the name of a partition's directory says.
 
+use super::constants::REMOTE_INDEX_CACHE;
 use super::digits::{EPOCH_DIGITS, split_digits};
 
 /// Characters of the id in the name of a directory that is being deleted or moved.
@@ -81,6 +82,32 @@ impl<'a> PartitionName<'a> {
         let partition = std::str::from_utf8(digits).ok()?.parse().ok()?;
         Some(Self { topic, partition, state })
     }
+}
+
+/// Whether a broker does not start over a log directory that has a directory of this name: it takes
+/// every one for a partition's, but for the cache of tiered storage, and gives up at a name without
+/// a topic and a number (`LogManager.loadLogs`).
+///
+/// # Examples
+/// ```
+/// use ottla_log::names::refuses_start;
+///
+/// assert!(refuses_start(b"lost+found"));
+/// assert!(refuses_start(b"orders-0.bak"));
+/// assert!(!refuses_start(b"orders-0"));
+/// assert!(!refuses_start(b"remote-log-index-cache"));
+/// ```
+pub fn refuses_start(name: &[u8]) -> bool {
+    if name == REMOTE_INDEX_CACHE || PartitionName::parse(name).is_some() {
+        return false;
+    }
+    // Java reads more numbers than it writes: with a plus sign, and with zeros before them.
+    let number = name.iter().rposition(|&byte| byte == b'-').and_then(|hyphen| {
+        let (topic, number) = name.split_at_checked(hyphen)?;
+        let number = std::str::from_utf8(number.strip_prefix(b"-")?).ok()?;
+        (!topic.is_empty()).then(|| number.parse::<i32>().ok()).flatten()
+    });
+    number.is_none()
 }
 
 /// The name before `.<id>-delete` and its like.
