@@ -162,7 +162,7 @@ $(VENV)/.dev: $(VENV)/.base
 $(SPARK_VENV)/.done: constraints.txt | prerequisites
 	@echo "Python environment: $(SPARK_VENV)"
 	@test -x $(SPARK_VENV)/bin/python || $(PYTHON) -m venv $(SPARK_VENV)
-	@grep -Ev '^(pyspark|pyarrow|pandas|polars|mypy|ruff|maturin)==' constraints.txt > $(SPARK_VENV)/constraints.txt
+	@grep -Ev '^(pyspark|py4j|numpy|pyarrow|pandas|polars|mypy|ruff|maturin)==' constraints.txt > $(SPARK_VENV)/constraints.txt
 	@PIP_CONSTRAINT= $(SPARK_VENV)/bin/python -m pip install -r $(SPARK_VENV)/constraints.txt \
 		"pyspark[connect]==$(PYSPARK)" "pyarrow==$(PYARROW)" "pandas<3"
 	@touch $@

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import ottla.spark
+import pytest
 
 HOST = "127.0.0.1"
 # Only what hangs takes as long, on any machine.
@@ -165,6 +166,14 @@ class Standalone(Processes):
             self.wait_until(says(log, "registered with master"), log)
 
 
+def has_connect_server() -> bool:
+    """Whether PySpark brings Spark Connect's server, as since 4.0."""
+    pyspark = importlib.util.find_spec("pyspark")
+    assert pyspark is not None
+    assert pyspark.origin is not None
+    return any((Path(pyspark.origin).parent / "jars").glob("spark-connect_*.jar"))
+
+
 class Connect(Processes):
     """A server of Spark Connect on two cores."""
 
@@ -201,15 +210,18 @@ class Sessions:
             kind: ``spark``, ``cluster`` or ``connect``.
             fresh: end the present session first; what was shipped with it is gone.
         """
+        if kind == "connect" and not has_connect_server():
+            pytest.skip("this PySpark has no server of Spark Connect: 4.0 and newer have")
         if kind != self.kind:
             self.close()
-            self.kind = kind
             self.count += 1
             folder = self.directory / f"{kind}-{self.count}"
             if kind == "cluster":
                 self.processes = Standalone(folder)
             elif kind == "connect":
                 self.processes = Connect(folder)
+            # Last: where Spark did not start, the next test must not run on another kind.
+            self.kind = kind
         elif fresh or self.spark is None:
             self._end_session()
         else:
