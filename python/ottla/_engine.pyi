@@ -520,10 +520,12 @@ class PartitionRecords:
         stopped_cleanly: bool,
         on_damage: Callable[[dict[str, Any]], object],
         on_end: Callable[[int], object],
+        on_missing: Callable[[int], int | None],
     ) -> PartitionRecords: ...
     def __iter__(self) -> Iterator[Record]: ...
     def __next__(self) -> Record: ...
     stopped_by: Final[tuple[int, int] | None]
+    log_end_offset: Final[int | None]
 
 def count_readable_offsets(
     segments: Sequence[tuple[_Place, int | None]],

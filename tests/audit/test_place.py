@@ -235,6 +235,7 @@ def records_of(segments: Sequence[tuple[Any, int | None]]) -> _engine.PartitionR
         stopped_cleanly=False,
         on_damage=lambda _: None,
         on_end=lambda _: None,
+        on_missing=lambda _: None,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from ottla.logs.inventory import Inventory
+from ottla.logs.listing import take_inventory
 from support.commands import Run
 from support.logs import (
     TIMESTAMP,
@@ -89,7 +92,43 @@ def test_read_committed_says_where_it_ends_and_why(run: Run, demo: Path) -> None
     assert [json.loads(line)["offset"] for line in ran.out.splitlines()] == [0, 1, 2, 3]
     assert ran.err == (
         f"ottla: {demo / 'refunds-0'}: read_committed ends at offset 8,"
-        " where the open transaction of producer 1001 begins\n"
+        " where the open transaction of producer 1001 begins; it holds back"
+        " 17 offsets, up to offset 24\n"
+    )
+
+
+def test_behind_an_open_transaction_the_offsets_asked_for_are_counted(run: Run, demo: Path) -> None:
+    committed = ("--isolation", "read_committed")
+    ran = run("read", demo / "refunds-0", *committed, "--to", 9)
+    assert ran.err.endswith(" it holds back 1 offset, up to offset 8\n")
+
+
+def test_an_end_lost_behind_an_open_transaction_raises_the_status(
+    run: Run, demo: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(demo / "refunds-0", tmp_path / "refunds-0")
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nrefunds 0 40\n")
+    ran = run("read", tmp_path / "refunds-0", "--isolation", "read_committed")
+    assert ran.status == 2
+    assert "is beyond its end; offsets 25 to 39 are lost\n" in ran.err
+    assert "read_committed ends at offset 8" in ran.err
+
+
+def test_what_retention_deletes_meanwhile_is_told_as_lost_records(
+    run: Run, partition: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def list_then_delete(*arguments: object, **options: object) -> Inventory:
+        inventory = take_inventory(*arguments, **options)  # type: ignore[arg-type]
+        (partition / segment_name(0)).unlink()
+        return inventory
+
+    monkeypatch.setattr("ottla.logs.reading.take_inventory", list_then_delete)
+    ran = run("read", partition, "--format", "jsonl")
+    assert ran.status == 2
+    assert [json.loads(line)["offset"] for line in ran.out.splitlines()] == list(range(12, 24))
+    assert ran.err == (
+        f"ottla: orders-0/{segment_name(0)}: deleted while the log was read;"
+        " offsets 0 to 11 are lost; reading continues at offset 12\n"
     )
 
 

@@ -168,6 +168,43 @@ def test_what_ends_before_an_open_transaction_is_not_stopped_by_it(
     assert records.stopped_by is None
 
 
+@pytest.mark.parametrize("rolled", [False, True])
+def test_behind_an_open_transaction_the_end_of_the_log_is_known(
+    rolled: bool, log: Callable[..., Path]
+) -> None:
+    first = data(b"a", at=0) + data(b"b", at=1, producer=7)
+    segments = {0: first + data(b"c", b"d", at=2), 4: hurt(data(b"e", at=4)) + data(b"f", at=5)}
+    path = log(segments | ({6: b""} if rolled else {}))
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, isolation="read_committed", on_damage=told.append)
+    ends = [records.log_end_offset]
+    assert [record.offset for record in records] == [0]
+    assert [*ends, records.log_end_offset] == [None, 6]
+    assert records.stopped_by == (1, 7)
+    assert told == []
+
+
+def test_an_end_lost_behind_an_open_transaction_is_told(log: Callable[..., Path]) -> None:
+    path = log({0: data(b"a", at=0) + data(b"b", at=1, producer=7) + data(b"c", at=2)})
+    (path.parent / "replication-offset-checkpoint").write_text("0\n1\norders 0 9\n")
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, isolation="read_committed", on_damage=told.append)
+    assert [record.offset for record in records] == [0]
+    (damage,) = told
+    assert (damage.first_offset, damage.last_offset, damage.severity) == (3, 8, "error")
+
+
+def test_the_last_offset_asked_for_ends_reading_behind_an_open_transaction(
+    log: Callable[..., Path],
+) -> None:
+    path = log(
+        {0: data(b"a", at=0, producer=7) + b"".join(data(b"b", at=at) for at in range(1, 9))}
+    )
+    records = ottla.read_partition(path, isolation="read_committed", to_offset=4)
+    assert list(records) == []
+    assert (records.stopped_by, records.log_end_offset) == ((0, 7), None)
+
+
 def test_a_file_alone_is_read_from_its_beginning(log: Callable[..., Path]) -> None:
     path = log({0: segment(4), 12: segment(4, base_offset=12)}, log_start_offset=14)
     assert offsets(path / segment_name(12)) == list(range(12, 24))
@@ -338,6 +375,86 @@ def test_a_log_that_is_read_while_it_changes_ends_in_an_error_of_the_system(
     with pytest.raises(FileNotFoundError) as caught:
         list(records)
     assert caught.value.filename == bytes(path / segment_name(6))
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_segments_that_retention_deletes_while_they_are_read_are_told_with_their_offsets(
+    isolation: Isolation, log: Callable[..., Path]
+) -> None:
+    path = log({base: segment(4, base_offset=base) for base in (0, 12, 24, 36)})
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, isolation=isolation, on_damage=told.append)
+    assert next(records).offset == 0
+    for base in (0, 12, 24):
+        (path / segment_name(base)).unlink()
+    assert [record.offset for record in records] == [*range(1, 12), *range(36, 48)]
+    (damage,) = told
+    assert (damage.first_offset, damage.last_offset, damage.next_good_offset) == (12, 35, 36)
+    assert (damage.file, damage.severity) == (f"orders-0/{segment_name(12)}", "error")
+    assert damage.message == "deleted while the log was read"
+
+
+def test_segments_deleted_before_the_offsets_asked_for_are_not_told(
+    log: Callable[..., Path],
+) -> None:
+    first = data(b"a", at=0, producer=7) + marker("abort", at=1, producer=7)
+    path = log({0: first, 2: data(b"b", at=2), 3: data(b"c", at=3)})
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(
+        path, isolation="read_committed", from_offset=3, on_damage=told.append
+    )
+    for base in (0, 2):
+        (path / segment_name(base)).unlink()
+    assert [record.offset for record in records] == [3]
+    assert told == []
+
+
+def test_transactions_are_followed_over_segments_that_are_deleted_meanwhile(
+    log: Callable[..., Path],
+) -> None:
+    path = log(
+        {
+            0: data(b"a", at=0),
+            1: data(b"b", at=1, producer=7),
+            2: marker("commit", at=2, producer=7) + data(b"c", at=3, producer=8),
+            4: marker("abort", at=4, producer=8) + data(b"d", at=5),
+        }
+    )
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, isolation="read_committed", on_damage=told.append)
+    assert next(records).offset == 0
+    for base in (0, 1):
+        (path / segment_name(base)).unlink()
+    assert [record.offset for record in records] == [5]
+    assert [(damage.first_offset, damage.last_offset) for damage in told] == [(1, 1)]
+
+
+def test_a_log_of_which_no_listed_segment_is_left_ends_where_it_was_read(
+    log: Callable[..., Path],
+) -> None:
+    path = log({0: segment(4), 12: segment(4, base_offset=12)})
+    told: list[ottla.Damage] = []
+    records = ottla.read_partition(path, on_damage=told.append)
+    assert next(records).offset == 0
+    (path / segment_name(24)).write_bytes(segment(4, base_offset=24))
+    for base in (0, 12):
+        (path / segment_name(base)).unlink()
+    assert [record.offset for record in records] == list(range(1, 12))
+    (damage,) = told
+    assert (damage.first_offset, damage.last_offset, damage.severity) == (12, None, "error")
+
+
+def test_what_goes_from_a_log_whose_broker_stopped_is_an_error_of_the_system(
+    log: Callable[..., Path],
+) -> None:
+    path = log({base: segment(4, base_offset=base) for base in (0, 12, 24)})
+    (path.parent / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    records = ottla.read_partition(path)
+    assert next(records).offset == 0
+    for base in (0, 12):
+        (path / segment_name(base)).unlink()
+    with pytest.raises(FileNotFoundError):
+        list(records)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from ottla.logs.reading import Damage, Isolation, log_start_offset, read_partiti
 from ottla.records import decode_record
 from ottla.storage import full_path
 from ottla.text import json_text
+from ottla.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -87,7 +88,7 @@ def read(
     Exit status:
       0    nothing worse than info
       1    damage at which a consumer would stop
-      2    records are lost
+      2    records are lost, or were deleted while the log was read
       3    the log could not be read
       64   invalid command line
       130  Ctrl-C
@@ -123,9 +124,12 @@ def read(
         )
     if records.stopped_by is not None:
         offset, producer_id = records.stopped_by
+        end = to_offset if records.log_end_offset is None else records.log_end_offset
+        held_back = 0 if end is None else end - offset
         complain(
             f"{display(os.fsencode(directory))}: read_committed ends at offset {offset},"
-            f" where the open transaction of producer {producer_id} begins"
+            f" where the open transaction of producer {producer_id} begins; it holds back"
+            f" {count(held_back, 'offset')}, up to offset {offset + held_back - 1}"
         )
     return status
 
@@ -194,9 +198,9 @@ def _write(lines: Iterator[bytes]) -> int:
     sys.stdout.flush()
     out = sys.stdout.buffer
     held: list[bytes] = []
-    size = count = 0
+    size = written = 0
     try:
-        for count, line in enumerate(lines, 1):  # noqa: B007 - the last one is returned
+        for written, line in enumerate(lines, 1):  # noqa: B007 - the last one is returned
             held.append(line)
             size += len(line) + 1
             if size >= WRITE_BYTES:
@@ -211,4 +215,4 @@ def _write(lines: Iterator[bytes]) -> int:
         raise
     out.writelines(line + b"\n" for line in held)
     out.flush()
-    return count
+    return written

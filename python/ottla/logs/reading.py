@@ -13,7 +13,7 @@ from ottla import _engine
 from ottla.errors import DamageWarning, NotAPartitionError
 from ottla.logs.checkpoints import Checkpoints
 from ottla.logs.listing import take_inventory
-from ottla.logs.live import has_grown
+from ottla.logs.live import has_grown, start_behind
 from ottla.logs.names import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
@@ -49,7 +49,7 @@ class Damage:
         last_offset: the last offset lost; ``None`` at the end of the log, where it is unknown.
         next_good_offset: the offset at which reading continues; ``None`` if it does not.
         severity: as reported by `ottla.audit`; ``"info"`` for the torn end that a killed broker
-            leaves.
+            leaves, ``"error"`` for segments that were deleted while the log was read.
         message: what is wrong.
 
     As text, it contains all of this except the severity.
@@ -102,9 +102,10 @@ def read_partition(
     A consumer stops at the first byte it cannot read. Here, reading continues at the next valid
     batch, and what was skipped is reported, as are offsets behind the end of the log that its
     recovery point, high watermark or newest snapshot knows. Offsets missing between two valid
-    batches are not, because compaction removes records too: `ottla.audit` distinguishes them. The
-    log is read in windows, so memory does not grow with its size; with ``read_committed``, a log
-    with transactions is read twice.
+    batches are not, because compaction removes records too: `ottla.audit` distinguishes them.
+    Segments that a broker deletes from the start of the log before they are read are reported, too.
+    The log is read in windows, so memory does not grow with its size; with ``read_committed``, a
+    log with transactions is read twice.
 
     Args:
         directory: a partition directory, or one segment file; with a single file, transactions that
@@ -118,7 +119,8 @@ def read_partition(
 
     Returns:
         An iterator of `Record`. After it has ended, its attribute ``stopped_by`` is the open
-        transaction at which ``read_committed`` stopped, as offset and producer id, or ``None``.
+        transaction at which ``read_committed`` stopped, as offset and producer id, or ``None``, and
+        ``log_end_offset`` the offset behind the log's last batch, ``None`` behind ``to_offset``.
 
     Raises:
         NotAPartitionError: it is neither a partition directory nor a segment.
@@ -131,6 +133,8 @@ def read_partition(
     [0, 1, 2, 3]
     >>> records.stopped_by
     (8, 1001)
+    >>> records.log_end_offset
+    25
     """
     _check_range(isolation, from_offset, to_offset)
     (files := files_within([directory], storage_options)).stat(full_path(directory))
@@ -146,6 +150,7 @@ def read_partition(
         stopped_cleanly=partition.stopped_cleanly,
         on_damage=teller.damage,
         on_end=teller.end,
+        on_missing=teller.next_segment,
     )
 
 
@@ -184,6 +189,7 @@ class _Teller:
     ) -> None:
         self._inventory = inventory
         self._partition = partition
+        self._segments = segments
         self._last = segments[-1] if segments else None
         self._names = [inventory.display(segment.path) for segment in segments]
         self._log_start_offset = log_start_offset
@@ -218,6 +224,16 @@ class _Teller:
         damage = _with_witnesses(whole, self._partition, self._inventory.files)
         if damage is not whole:
             self._tell(damage)
+
+    def next_segment(self, missing: int) -> int | None:
+        """The first segment left where a broker deletes segments from the start; None elsewhere."""
+        partition = self._partition
+        if not partition.is_whole or partition.state != "live" or partition.stopped_cleanly:
+            return None
+        start = start_behind(partition, self._segments[missing], self._inventory.files)
+        if start is None:
+            return None
+        return sum((segment.base_offset or 0) < start for segment in self._segments)
 
     def _tell(self, damage: Damage) -> None:
         if self._on_damage is not None:

@@ -28,6 +28,8 @@ use std::sync::Mutex;
 ///     on_damage: called with a dictionary of what was passed over: segment (its index), position, size,
 ///         first_offset, last_offset, next_good_offset, severity, message.
 ///     on_end: called with the log end offset, if reading comes that far.
+///     on_missing: called with the index of a segment that is not there any more. It returns the index
+///         of the first that is, if those before it were deleted lawfully and reading goes on there.
 #[pyclass(frozen, module = "ottla")]
 pub(crate) struct PartitionRecords {
     /// `None` while a record is being read: Python is called for bytes and damage on the way, and no
@@ -49,6 +51,7 @@ struct Reading {
     on_damage: Py<PyAny>,
     /// `None` once it was called.
     on_end: Option<Py<PyAny>>,
+    on_missing: Py<PyAny>,
 }
 
 /// The batch whose records are returned.
@@ -65,7 +68,8 @@ struct BatchReading {
 impl PartitionRecords {
     #[new]
     #[pyo3(signature = (
-        segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage, on_end
+        segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage, on_end,
+        on_missing
     ))]
     fn new(
         segments: Vec<(Place, Option<i64>)>,
@@ -75,6 +79,7 @@ impl PartitionRecords {
         stopped_cleanly: bool,
         on_damage: Py<PyAny>,
         on_end: Py<PyAny>,
+        on_missing: Py<PyAny>,
     ) -> PyResult<Self> {
         let isolation = Isolation::from_name(isolation).ok_or_else(|| {
             let names = "read_uncommitted or read_committed";
@@ -91,6 +96,7 @@ impl PartitionRecords {
             batch: None,
             on_damage,
             on_end: Some(on_end),
+            on_missing,
         };
         Ok(Self { reading: Mutex::new(Some(Box::new(reading))) })
     }
@@ -116,6 +122,14 @@ impl PartitionRecords {
     fn stopped_by(&self) -> Option<(i64, i64)> {
         let reading = self.reading.lock().ok()?;
         reading.as_ref().and_then(|reading| reading.reader.stopped_by())
+    }
+
+    /// The offset behind the last batch of the log, also where ``read_committed`` has ended before.
+    /// ``None`` while there is more, and where the last offset asked for ended reading.
+    #[getter]
+    fn log_end_offset(&self) -> Option<i64> {
+        let reading = self.reading.lock().ok()?;
+        reading.as_ref().and_then(|reading| reading.reader.log_end_offset())
     }
 }
 
@@ -181,15 +195,33 @@ impl Reading {
             _ => {
                 self.data = None;
                 let place = self.places.get(segment);
-                let opened = detached(py, || place.ok_or(io::ErrorKind::NotFound)?.open())?;
-                opened.map_err(|error| self.error(py, segment, &error))?
+                match detached(py, || place.ok_or(io::ErrorKind::NotFound)?.open())? {
+                    Ok(file) => file,
+                    Err(error) => return self.pass_over(py, segment, &error),
+                }
             }
         };
         let reader = &mut self.reader;
         let step =
             detached(py, || with_scanner(Level::Crc, |scanner| reader.step(scanner, &file)))?;
         self.file = Some((segment, file));
-        step.map_err(|error| self.error(py, segment, &error))
+        step.or_else(|error| self.pass_over(py, segment, &error))
+    }
+
+    /// Goes on behind a segment that was deleted lawfully. Any other error is raised.
+    fn pass_over(
+        &mut self,
+        py: Python<'_>,
+        segment: usize,
+        error: &io::Error,
+    ) -> PyResult<ReadStep> {
+        if error.kind() == io::ErrorKind::NotFound {
+            let next: Option<usize> = self.on_missing.call1(py, (segment,))?.extract(py)?;
+            if let Some(next) = next.filter(|&next| next > segment) {
+                return Ok(self.reader.deleted_before(next));
+            }
+        }
+        Err(self.error(py, segment, error))
     }
 
     /// Makes the records of a batch the next ones.

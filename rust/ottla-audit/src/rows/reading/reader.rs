@@ -88,9 +88,9 @@ pub struct PartitionReader {
     marker_pass: Option<MarkerPass>,
     /// The last stable offset where a transaction is open, and its producer.
     open: Option<(i64, i64)>,
-    /// Whether reading has ended at `open`.
+    /// Whether records have ended at `open`.
     is_stopped: bool,
-    /// Whether reading has ended before the end of the log.
+    /// Whether reading has ended at the last offset asked for.
     is_cut: bool,
 }
 
@@ -148,8 +148,8 @@ impl PartitionReader {
         self.open.filter(|_| self.is_stopped)
     }
 
-    /// The offset behind the last batch, once the whole log was read; `None` before that, and where
-    /// reading ended at the last offset that was asked for or at an open transaction.
+    /// The offset behind the last batch, once the whole log was read, also behind an open transaction;
+    /// `None` before that, and where reading ended at the last offset that was asked for.
     pub fn log_end_offset(&self) -> Option<i64> {
         if self.is_cut || self.segment().is_some() {
             return None;
@@ -196,17 +196,33 @@ impl PartitionReader {
             if let Some(damage) = self.take_damage(Some(base_offset)) {
                 return Ok(ReadStep::Damage(damage));
             }
-            if base_offset >= self.end_offset() {
-                self.is_stopped = base_offset < self.options.end_offset;
+            if base_offset >= self.options.end_offset {
                 self.is_cut = true;
                 self.segment = self.segments.len();
                 break;
+            }
+            if base_offset >= self.end_offset() && !self.is_stopped {
+                self.stop();
+                return Ok(ReadStep::Busy);
             }
             if let Some(batch) = self.accept(info, base_offset) {
                 return Ok(ReadStep::Batch(batch));
             }
         }
         Ok(self.take_damage(None).map_or(ReadStep::End, ReadStep::Damage))
+    }
+
+    /// Goes on at this segment, which may be behind the last: those before it were deleted while the
+    /// log was read.
+    pub fn deleted_before(&mut self, segment: usize) -> ReadStep {
+        if let Some(pass) = &mut self.marker_pass {
+            *pass = MarkerPass { segment, position: 0 };
+            self.end_markers();
+            return ReadStep::Busy;
+        }
+        self.skip(0, 0, Severity::Error, "deleted while the log was read".to_owned());
+        self.go_to(segment);
+        self.take_damage(None).map_or(ReadStep::Busy, ReadStep::Damage)
     }
 
     /// The records of a batch could not be read, from an offset on.
@@ -229,6 +245,28 @@ impl PartitionReader {
         self.skip(info.position, info.size, Severity::Error, message);
     }
 
+    /// Ends reading at the open transaction. Of what is behind it only where the log ends counts.
+    fn stop(&mut self) {
+        self.is_stopped = true;
+        let last = self.segments.len().saturating_sub(1);
+        if self.segment < last
+            && let Some(base_offset) = self.base_offset_of(last)
+        {
+            self.expected = self.expected.max(Some(base_offset));
+            self.go_to(last);
+        }
+    }
+
+    /// Goes on at the beginning of a segment.
+    fn go_to(&mut self, segment: usize) {
+        self.batches.clear();
+        self.findings.clear();
+        self.segment = segment;
+        self.next_position = Some(0);
+        self.judged_bytes = 0;
+        self.size = 0;
+    }
+
     /// Takes the first batch off.
     fn take_batch(&mut self) {
         if let Some((info, _)) = self.batches.pop_front() {
@@ -244,10 +282,11 @@ impl PartitionReader {
         self.expected = Some(info.last_offset.saturating_add(1));
         let is_withheld =
             || self.decisions.as_ref().is_some_and(|decisions| decisions.withholds(&info));
-        if info.is_control() || info.last_offset < before || is_withheld() {
+        let (segment, end_offset) = (self.segment, self.end_offset());
+        let is_outside = info.last_offset < before || base_offset >= end_offset;
+        if info.is_control() || is_outside || is_withheld() {
             return None;
         }
-        let (segment, end_offset) = (self.segment, self.end_offset());
         Some(ReadableBatch { segment, info, first_offset, end_offset })
     }
 
@@ -289,11 +328,7 @@ impl PartitionReader {
 
     fn end_segment(&mut self) {
         self.skip_to(self.size);
-        self.findings.clear();
-        self.segment = self.segment.saturating_add(1);
-        self.next_position = Some(0);
-        self.judged_bytes = 0;
-        self.size = 0;
+        self.go_to(self.segment.saturating_add(1));
     }
 
     /// Skips bytes up to `position`, which are no batch.
@@ -427,13 +462,21 @@ impl PartitionReader {
         let next = pass.segment.saturating_add(1);
         self.marker_pass = match listing.next_position {
             Some(position) => Some(MarkerPass { position, ..pass }),
-            None if next < self.segments.len() => Some(MarkerPass { segment: next, position: 0 }),
-            None => None,
+            None => Some(MarkerPass { segment: next, position: 0 }),
         };
-        if self.marker_pass.is_none() && self.options.isolation == Isolation::ReadCommitted {
-            self.open = decisions.first_open();
-        }
+        self.end_markers();
         Ok(())
+    }
+
+    /// Ends the pass for markers behind the last segment.
+    fn end_markers(&mut self) {
+        if self.marker_pass.is_some_and(|pass| pass.segment < self.segments.len()) {
+            return;
+        }
+        self.marker_pass = None;
+        if self.options.isolation == Isolation::ReadCommitted {
+            self.open = self.decisions.as_ref().and_then(Decisions::first_open);
+        }
     }
 
     /// The offset behind the last one to be returned.
