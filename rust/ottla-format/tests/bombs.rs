@@ -201,6 +201,17 @@ fn bombs() -> [(&'static str, Compression, Vec<u8>); 5] {
     ]
 }
 
+/// Bombs that are left to the streams that do as Kafka's own.
+fn bombs_that_pause() -> [(&'static str, Compression, Vec<u8>); 2] {
+    // A block of one token, which inflates to nothing.
+    let mut lz4 = lz4_of_large_blocks(17);
+    lz4.splice(7..7, [1, 0, 0, 0, 0]);
+    // Behind the frame's header, a compressed block of no bytes.
+    let mut zstd = zeros(Zstd, 65 * MIB);
+    zstd.splice(6..6, [4, 0, 0]);
+    [("lz4 behind an empty block", Lz4, lz4), ("zstd behind an empty block", Zstd, zstd)]
+}
+
 #[test]
 fn one_bomb_after_the_other_takes_no_memory_anew() {
     let _guard = alone();
@@ -228,7 +239,7 @@ fn one_bomb_after_the_other_takes_no_memory_anew() {
 #[test]
 fn what_a_bomb_has_filled_is_given_back_once_others_have_made_twice_as_much() {
     let _guard = alone();
-    for (name, codec, bomb) in bombs() {
+    for (name, codec, bomb) in bombs().into_iter().chain(bombs_that_pause()) {
         let honest = zeros(codec, 4 * MIB);
         let region = Region::new(ALLOCATOR);
         let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
@@ -247,7 +258,7 @@ fn what_a_bomb_has_filled_is_given_back_once_others_have_made_twice_as_much() {
 #[test]
 fn a_bomb_costs_no_more_than_as_many_ordinary_bytes_as_the_bound() {
     let _guard = alone();
-    for (name, codec, bomb) in bombs() {
+    for (name, codec, bomb) in bombs().into_iter().chain(bombs_that_pause()) {
         let bound = Limits::default().decompressed(bomb.len()) as usize;
         let piece = ordinary(codec, 4 * MIB);
         let mut codecs = Codecs::new(Limits::default());
@@ -256,10 +267,9 @@ fn a_bomb_costs_no_more_than_as_many_ordinary_bytes_as_the_bound() {
         for round in 0..20 {
             let start = Instant::now();
             for _ in 0..3 {
-                assert!(
-                    codecs.decompress(codec, Reading::Bytes { magic: 2 }, &bomb).is_err(),
-                    "{name}"
-                );
+                let outcome = codecs.decompress(codec, BYTES, &bomb).map(<[u8]>::len);
+                let limit = bound as u64;
+                assert_eq!(outcome, Err(ErrorKind::DecompressedTooLarge { limit }), "{name}");
             }
             refused = refused.min(start.elapsed().as_secs_f64() / 3.0);
             let start = Instant::now();
@@ -275,6 +285,36 @@ fn a_bomb_costs_no_more_than_as_many_ordinary_bytes_as_the_bound() {
             }
         }
         assert!(refused <= 1.3 * inflated, "{name}: {refused} s, ordinary bytes {inflated} s");
+    }
+}
+
+#[test]
+fn a_size_that_lies_makes_a_bomb_little_dearer_than_what_the_bound_lets_through() {
+    let _guard = alone();
+    // Rooms are powers of two: this bound is just above one.
+    let bound = 32 * MIB + 1;
+    let limits = Limits { decompressed_bytes: bound as u64, ..Limits::default() };
+    let honest = ordinary(Gzip, bound);
+    let mut bomb = ordinary(Gzip, bound + MIB);
+    for declared in [0, 8 * MIB, 8 * MIB + 1, 31 * MIB] {
+        let trailer = bomb.last_chunk_mut().expect("a trailer");
+        *trailer = (declared as u32).to_le_bytes();
+        let (mut refused, mut inflated) = (f64::MAX, f64::MAX);
+        for round in 0..20 {
+            let (outcome, seconds) = timed(Gzip, &bomb, limits);
+            assert!(matches!(outcome, Err(ErrorKind::DecompressedTooLarge { .. })), "{declared}");
+            refused = refused.min(seconds);
+            let (outcome, seconds) = timed(Gzip, &honest, limits);
+            assert_eq!(outcome, Ok(bound));
+            inflated = inflated.min(seconds);
+            if round >= 1 && refused <= 1.3 * inflated {
+                break;
+            }
+        }
+        assert!(
+            refused <= 1.3 * inflated,
+            "{declared}: {refused} s, an honest payload {inflated} s"
+        );
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) enum Fault {
 pub(super) struct Arena {
     bytes: Vec<u8>,
     limit: usize,
+    /// What the streams inflate into.
+    streamed: Vec<u8>,
     /// Bytes that may be inflated before the memory that a refused payload has filled is given back.
     kept_for: usize,
     client_fault: Option<ClientFault>,
@@ -55,7 +57,7 @@ impl Arena {
     /// take longer than inflating, also where each follows on a sound one of the same size, so they
     /// are kept until twice as much was inflated of others.
     pub(super) fn refused(&mut self) {
-        self.kept_for = self.bytes.len().saturating_mul(2);
+        self.kept_for = self.bytes.len().max(self.streamed.len().min(self.limit)).saturating_mul(2);
     }
 
     /// Notes what stops some clients in the payload that is inflated.
@@ -74,6 +76,21 @@ impl Arena {
             self.bytes.truncate(KEPT_ARENA_BYTES);
             self.bytes.shrink_to_fit();
         }
+        if self.streamed.capacity() > KEPT_ARENA_BYTES {
+            self.streamed = Vec::new();
+        }
+    }
+
+    /// Lends the memory that streams inflate into, without bytes.
+    pub(super) fn lend(&mut self) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.streamed);
+        bytes.clear();
+        bytes
+    }
+
+    /// Takes back what was lent.
+    pub(super) fn take_back(&mut self, streamed: Vec<u8>) {
+        self.streamed = streamed;
     }
 
     /// The bytes that may be written behind the first `used`: at least `wanted`, or all that the bound

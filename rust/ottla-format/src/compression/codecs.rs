@@ -3,6 +3,7 @@
 use super::arena::{Arena, Fault};
 use super::levels::level_in_range;
 use super::reading::Reading;
+use super::streams::StreamedPayload;
 use super::{gzip, lz4, snappy, streams, zstd};
 use crate::attributes::Compression;
 use crate::clients::ClientFault;
@@ -144,12 +145,15 @@ impl Codecs {
         payload: &[u8],
     ) -> Result<usize, Fault> {
         let (limit, zstd) = (self.arena.limit(), self.zstd.decoder());
-        let streamed = streams::read(codec, reading, payload, limit, zstd);
-        if let Some(fault) = streamed.fault {
-            return Err(fault);
-        }
-        self.arena.exactly(0, streamed.bytes.len())?.copy_from_slice(&streamed.bytes);
-        Ok(streamed.bytes.len())
+        let StreamedPayload { bytes, fault } =
+            streams::read(codec, reading, payload, limit, zstd, self.arena.lend());
+        let copied = match fault {
+            Some(fault) => Err(fault),
+            None => self.arena.exactly(0, bytes.len()).map(|room| room.copy_from_slice(&bytes)),
+        };
+        let length = bytes.len();
+        self.arena.take_back(bytes);
+        copied.map(|()| length)
     }
 
     /// Compresses a payload as Kafka's writers frame it, at the level nearest to `level` that the
@@ -197,7 +201,8 @@ impl Codecs {
         payload: &[u8],
     ) -> (Vec<u8>, bool) {
         let limit = usize::try_from(self.limits.decompressed(payload.len())).unwrap_or(usize::MAX);
-        let streamed = streams::read(codec, reading, payload, limit, self.zstd.decoder());
+        let streamed =
+            streams::read(codec, reading, payload, limit, self.zstd.decoder(), Vec::new());
         (streamed.bytes, streamed.fault.is_some())
     }
 

@@ -14,6 +14,7 @@ use ottla_kernels::gzip::{Decompressor, GzipError, Member};
 
 use super::arena::{Arena, Fault};
 use crate::clients::ClientFault;
+use crate::limits::KEPT_ARENA_BYTES;
 
 /// Deflate makes at most 258 bytes of two bits.
 const MAX_RATIO: usize = 1032;
@@ -23,9 +24,9 @@ pub(super) const MIN_MEMBER_BYTES: usize = 18;
 /// The smallest room that a member is given.
 const MIN_ROOM: usize = 256;
 
-/// A member that does not fit is tried again with this many times the room, so that all attempts
-/// together cost a third more than the last one.
-const GROWTH: usize = 4;
+/// A declared size up to this part of the bound, or that the arena keeps, is tried. What does not fit
+/// is tried again with all of the bound, so that a size that lies costs little.
+const TRIED_PART: usize = 8;
 
 const HEADER_CRC: u8 = 0x02;
 const EXTRA: u8 = 0x04;
@@ -86,17 +87,18 @@ fn member(
     written: usize,
     likely: usize,
 ) -> Result<Member, Fault> {
-    let mut wanted = likely;
+    // Memory that nothing was written to costs nothing.
+    let left = arena.left(written);
+    let is_tried = likely <= KEPT_ARENA_BYTES.max(left / TRIED_PART);
+    let mut wanted = if is_tried { likely } else { left };
     loop {
         let out = arena.room(written, wanted);
         let room = out.len();
         match decompressor.member(input, out) {
             Ok(member) => return Ok(member),
             Err(GzipError::BadData) => return Err(Fault::Undecodable),
-            Err(GzipError::InsufficientSpace) if room == arena.left(written) => {
-                return Err(Fault::TooLarge);
-            }
-            Err(GzipError::InsufficientSpace) => wanted = room.max(MIN_ROOM).saturating_mul(GROWTH),
+            Err(GzipError::InsufficientSpace) if room == left => return Err(Fault::TooLarge),
+            Err(GzipError::InsufficientSpace) => wanted = left,
         }
     }
 }

@@ -5,11 +5,13 @@ use lz4::block::decompress_to_buffer;
 
 use super::codec_stream::CodecStream;
 use crate::compression::arena::Fault;
-use crate::compression::lz4::Lz4Blocks;
+use crate::compression::lz4::{Lz4Block, Lz4Blocks};
 
 pub(super) struct Lz4Stream<'p> {
     frame: Lz4Blocks<'p>,
+    /// As large as the largest block so far; a block is the first `size` bytes.
     block: Vec<u8>,
+    size: usize,
     position: usize,
     is_finished: bool,
 }
@@ -17,32 +19,34 @@ pub(super) struct Lz4Stream<'p> {
 impl<'p> Lz4Stream<'p> {
     pub(super) fn open(payload: &'p [u8], magic: i8) -> Result<Self, Fault> {
         let frame = Lz4Blocks::open(payload, magic).ok_or(Fault::Undecodable)?;
-        Ok(Self { frame, block: Vec::new(), position: 0, is_finished: false })
+        Ok(Self { frame, block: Vec::new(), size: 0, position: 0, is_finished: false })
     }
 
     /// The rest of the block, after the next one was inflated if there is none. `None` at the end.
     fn rest(&mut self) -> Result<Option<&[u8]>, Fault> {
-        if !self.is_finished && self.position >= self.block.len() {
+        if !self.is_finished && self.position >= self.size {
             self.next_block()?;
         }
-        Ok(self.block.get(self.position..).filter(|_| !self.is_finished))
+        Ok(self.block.get(self.position..self.size).filter(|_| !self.is_finished))
     }
 
     fn next_block(&mut self) -> Result<(), Fault> {
-        self.position = 0;
-        self.block.clear();
-        let Some(block) = self.frame.next_block()? else {
+        (self.position, self.size) = (0, 0);
+        let Some(Lz4Block { bytes, is_stored, max_inflated }) = self.frame.next_block()? else {
             self.is_finished = true;
             return Ok(());
         };
-        if block.is_stored {
-            self.block.extend_from_slice(block.bytes);
-            return Ok(());
+        if self.block.len() < max_inflated {
+            self.block.resize(max_inflated, 0);
         }
-        self.block.resize(block.max_inflated, 0);
-        let room = Some(block.max_inflated as i32);
-        let size = decompress_to_buffer(block.bytes, room, &mut self.block);
-        self.block.truncate(size.map_err(|_| Fault::Undecodable)?);
+        let room = self.block.get_mut(..max_inflated).ok_or(Fault::Undecodable)?;
+        self.size = if is_stored {
+            room.copy_from_slice(bytes);
+            max_inflated
+        } else {
+            let inflated = decompress_to_buffer(bytes, Some(max_inflated as i32), room);
+            inflated.map_err(|_| Fault::Undecodable)?
+        };
         Ok(())
     }
 }
@@ -58,7 +62,7 @@ impl CodecStream for Lz4Stream<'_> {
     }
 
     fn is_available(&mut self) -> Result<bool, Fault> {
-        Ok(self.position < self.block.len())
+        Ok(self.position < self.size)
     }
 
     fn skip(&mut self, wanted: usize) -> Result<usize, Fault> {

@@ -23,5 +23,5 @@ mod snappy;
 mod written;
 mod zstd;
 
-pub(super) use reader::{is_opened, read};
+pub(super) use reader::{StreamedPayload, is_opened, read};
 pub(super) use written::{gzip_written, zstd_written};

@@ -33,19 +33,20 @@ pub(in crate::compression) fn is_opened(
 }
 
 /// Reads a payload as Kafka does. The bytes are those that its reader sees: where the stream pauses
-/// inside a number, the reader sees a byte that is none of its own.
+/// inside a number, the reader sees a byte that is none of its own. They are appended to `bytes`.
 pub(in crate::compression) fn read(
     codec: Compression,
     reading: Reading,
     payload: &[u8],
     limit: usize,
     zstd: &mut DCtx<'static>,
+    bytes: Vec<u8>,
 ) -> StreamedPayload {
     let stream = match BufferedStream::open(codec, reading.magic(), payload, limit, zstd) {
         Ok(stream) => stream,
-        Err(fault) => return StreamedPayload { bytes: Vec::new(), fault: Some(fault) },
+        Err(fault) => return StreamedPayload { bytes, fault: Some(fault) },
     };
-    let mut reader = StreamReader { stream, bytes: Vec::new(), limit };
+    let mut reader = StreamReader { stream, bytes, limit };
     let done = match reading {
         Reading::Records { count } => reader.records(count, StreamReader::record),
         Reading::SkippedRecords { count } => reader.records(count, StreamReader::skipped_record),
