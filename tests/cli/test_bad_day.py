@@ -55,6 +55,21 @@ def test_a_partition_on_two_disks_of_a_broker_keeps_it_from_starting(
     assert "changes nothing" not in out
 
 
+def test_a_number_with_zeros_before_it_is_the_same_partition_again(
+    run: Run, tmp_path: Path
+) -> None:
+    path = write_log_directory(tmp_path / "kafka", ["orders-0"])
+    shutil.copytree(path / "orders-0", path / "orders-00")
+    ran = run("audit", path)
+    out = joined(ran.out)
+    assert ran.status == 1
+    assert "orders-00 this partition is here and in orders-0 of the same log directory" in out
+    assert "Next start: a broker with both directories of this partition does not start" in out
+    assert "Move orders-00 out of the log directory" in out
+    (path / "orders-00").rename(path / "orders-01")
+    assert "duplicate-partition" not in run("audit", path).out
+
+
 def test_a_backup_inside_a_log_directory_keeps_the_broker_from_starting(
     run: Run, tmp_path: Path
 ) -> None:

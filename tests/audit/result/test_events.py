@@ -2,6 +2,7 @@
 
 import json
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from ottla.audit.catalogue.findings import PlacedFinding
 from ottla.audit.result.traces import LogEnd, group_findings
 from support.logs import TIMESTAMP, segment_name
 from support.small_log import (
+    CONTROL,
     FIRST,
     PARTITION,
     SECOND,
     SIZE,
+    TRANSACTIONAL,
     SnapshotEntry,
     batch,
     marker,
@@ -26,6 +29,8 @@ from support.small_log import (
     write_checkpoint,
     write_orders,
 )
+
+from benches.data import encode_batch
 
 LOG = f"{PARTITION}/{segment_name(9)}"
 DAY_LATER = TIMESTAMP + 86_400_000
@@ -214,6 +219,57 @@ def test_a_marker_that_cannot_be_read_explains_the_transaction_that_it_should_en
     write_orders(tmp_path, first=first, second=[*SECOND[:2], batch(15, timestamp=DAY_LATER)])
     found = {(event["name"], event["findings"]) for event in events(tmp_path)}
     assert found == {("transaction-fault", 2), ("open-transaction", 1)}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (struct.pack(">hh", 0, 5), struct.pack(">hi", 0, 0)),
+        (struct.pack(">hh", -1, 1), struct.pack(">hi", 0, 0)),
+        (b"\0", struct.pack(">hi", 0, 0)),
+        (None, struct.pack(">hi", 0, 0)),
+        (struct.pack(">hh", 0, 1), b"\0"),
+        (struct.pack(">hh", 0, 1), None),
+    ],
+)
+def test_a_marker_at_which_every_unclean_start_gives_up_is_an_error(
+    key: bytes | None, value: bytes | None, tmp_path: Path
+) -> None:
+    odd = encode_batch(
+        [(TIMESTAMP + 3, key, value, ())],
+        base_offset=3,
+        attributes=TRANSACTIONAL | CONTROL,
+        producer_id=7,
+        producer_epoch=0,
+    )
+    begin = batch(0, producer_id=7, is_transactional=True)
+    write_orders(tmp_path, first=[begin, odd, batch(4, 5)])
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    result = ottla.audit(tmp_path)
+    assert [row["outcome"] for row in result.recovery if row["is_next"]] == ["refuses"]
+    found = {row["name"]: row["severity"] for row in result.findings}
+    assert found["transaction-fault"] == "error"
+    assert result.summary.verdict == "DAMAGED"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("segment", ["s034", "s069", "s103"])
+def test_a_log_that_costs_records_at_the_next_start_whatever_is_done_is_damaged(
+    segment: str, shared: Path
+) -> None:
+    assert ottla.audit(shared / "damage" / "segments" / segment).exit_code == 2
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("case", ["085-garbage-tail", "111-epochs-unreadable"])
+def test_a_start_that_a_deed_without_a_loss_makes_possible_is_a_warning(
+    case: str, shared: Path
+) -> None:
+    result = audited(shared / "damage" / "cases" / case)
+    assert result.exit_code == 1
+    best = result.advice[0]
+    assert best.deed != "nothing"
+    assert [p.readable_offsets_lost for p in best.partitions if p.readable_offsets_lost] == []
 
 
 def test_a_witness_is_named_once(tmp_path: Path) -> None:

@@ -137,7 +137,13 @@ def _by_broker(
             chosen[name or inventory.display(source)] = of_source[0]
             continue
         brokers: dict[str, _Place] = {}
+        beside: dict[bytes, _Place] = {}
         for place in of_source:
+            # `orders-0` and `orders-00`: to a broker both numbers are 0.
+            first = beside.setdefault(os.path.dirname(place.partition.directory), place)
+            if first is not place:
+                repeated.append((first, place))
+                continue
             # Without cluster and broker id the owner is unknown. A backup has the directory id of
             # its original.
             if place.cluster is None or place.broker is None:
@@ -155,10 +161,19 @@ def _by_broker(
 def _repeated(inventory: Inventory, first: _Place, second: _Place) -> PlacedFinding:
     directory = second.partition.directory
     other = inventory.display(first.partition.directory)
+    if os.path.dirname(first.partition.directory) == os.path.dirname(directory):
+        message = (
+            f"this partition is here and in {other} of the same log directory: a broker does not"
+            " start with both"
+        )
+    else:
+        message = (
+            f"broker {second.broker} has this partition here and in {other}: with both among its"
+            " log.dirs it does not start"
+        )
     return make_finding(
         "duplicate-partition",
-        f"broker {second.broker} has this partition here and in {other}: with both among its"
-        " log.dirs it does not start",
+        message,
         path=directory,
         directory=directory,
         expected="one directory",

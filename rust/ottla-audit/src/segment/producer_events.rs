@@ -3,6 +3,7 @@
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::list::FirstFindings;
+use crate::catalogue::severity::Severity;
 use crate::partition::producer_findings;
 use crate::partition::producers::ProducerVerdict;
 use crate::partition::sequences::{EventKind, ProducerEvent};
@@ -71,6 +72,7 @@ pub(crate) fn unknown_marker(info: &BatchInfo, control: ControlRecord) -> Findin
         .offsets(info.base_offset, info.last_offset)
         .producer(info.producer_id)
         .values("ABORT or COMMIT", control.name())
+        .graded(Severity::Error)
 }
 
 /// Takes the verdicts about producers in one segment.

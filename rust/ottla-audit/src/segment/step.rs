@@ -2,6 +2,7 @@
 
 use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
+use crate::catalogue::severity::Severity;
 use crate::segment::damage_findings;
 use crate::segment::observation::BatchObservation;
 use crate::segment::pass::Pass;
@@ -187,6 +188,10 @@ fn record_finding(info: &BatchInfo, fault: &Error) -> Finding {
         .at(info.position, info.size)
         .offsets(info.base_offset, info.last_offset)
         .values(expected, found);
+    // A start that replays a marker which it cannot read gives up: no deed keeps its partition there.
+    let is_unreadable_marker = kind == FindingKind::TransactionFault
+        && matches!(fault.kind, ErrorKind::ControlKey { .. } | ErrorKind::ControlValue { .. });
+    let finding = if is_unreadable_marker { finding.graded(Severity::Error) } else { finding };
     let producer_id = info.has_producer_id().then_some(info.producer_id);
     Finding { record_index: fault.kind.record_index(), producer_id, ..finding }
 }
