@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.audit.catalogue.findings import Finding
 from ottla.audit.pipeline import Level, check_arguments, run_audit
-from ottla.audit.plan.plan import SPLIT_BYTES, plan_audit
+from ottla.audit.plan.plan import SPLIT_BYTES, holding, plan_audit
 from ottla.audit.result.result import AuditResult, Summary
 from ottla.audit.result.tables import Table
 from ottla.audit.run.pace import Progress, check_rate
@@ -103,7 +103,6 @@ def audit(
     check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
     _check_pace(threads, max_mb_per_s)
     threads = threads or default_threads()
-    split_bytes = split_bytes or (SPLIT_BYTES if threads > 1 else None)
     plan = plan_audit(
         source,
         topics=topics,
@@ -111,15 +110,16 @@ def audit(
         storage_options=storage_options,
         follow_links=follow_links,
     )
-    runner = ThreadRunner(
-        plan.split(split_bytes),
-        level=level,
-        threads=threads,
-        max_mb_per_s=max_mb_per_s,
-        progress=progress,
-        topic_configs=topic_configs,
-    )
-    return run_audit(runner, level=level, fail_on=fail_on)[1]
+    with holding(plan.split(split_bytes or (SPLIT_BYTES if threads > 1 else None))) as held:
+        runner = ThreadRunner(
+            held,
+            level=level,
+            threads=threads,
+            max_mb_per_s=max_mb_per_s,
+            progress=progress,
+            topic_configs=topic_configs,
+        )
+        return run_audit(runner, level=level, fail_on=fail_on)[1]
 
 
 def _check_pace(threads: int | None, max_mb_per_s: float | None) -> None:

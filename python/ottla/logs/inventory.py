@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.logs.names import FileKind, FileState, PartitionState, Said, classify, display
-from ottla.storage import ANYWHERE, Files, join
+from ottla.storage import ANYWHERE, Files, join, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,6 +135,11 @@ class Inventory:
     """The given paths, longest first, each with the replica it was given for."""
     files: Files = field(default=ANYWHERE, compare=False)
     """The files to read the paths from."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether no source is in an object store, where each request takes its time."""
+        return all(store_of(source) is None for source, _ in self.sources)
 
     def source_of(self, path: bytes) -> tuple[bytes, str | None]:
         """Returns the given path that a path is below, and the replica it was given for."""

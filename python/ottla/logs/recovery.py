@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Literal
 from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
-from ottla.storage import ANYWHERE, AnyFiles, full_path, join
+from ottla.storage import ANYWHERE, AnyFiles, full_path, join, store_of
 from ottla.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from ottla.logs.inventory import Partition
     from ottla.storage import Files, Place, Source
 
 StartOutcome = Literal[
@@ -189,7 +190,7 @@ def predict_starts(
     needs_topic_id: bool,
     aborted: Sequence[tuple[int, int, int]],
     progress: Callable[[int], bool] | None = None,
-    files: Files = ANYWHERE,
+    places: Mapping[bytes, Place] | None = None,
 ) -> list[Start]:
     """Predicts the next start over a partition, then the one after the other kind of shutdown.
 
@@ -202,14 +203,14 @@ def predict_starts(
         needs_topic_id: whether the broker requires a `partition.metadata`, as since 2.8.
         aborted: the log's aborted transactions, as in `RecoveryPrediction.exposed`.
         progress: called with the bytes read so far; returns false to stop.
-        files: the files to read the partition from.
+        places: the files in it, by name; those that are there by default.
 
     Raises:
         OSError: the directory or a file cannot be read.
         AuditCancelledError: `progress` returned false.
     """
     starts = _engine.predict_starts(
-        list_places(directory, files),
+        list_places(directory, ANYWHERE) if places is None else places,
         partition=display(os.path.basename(directory)),
         stopped_cleanly=stopped_cleanly,
         recovery_point=recovery_point,
@@ -288,6 +289,24 @@ def list_places(directory: bytes, files: Files) -> dict[bytes, Place]:
         if entry.fault is None:
             places[entry.name] = files.place(path, entry.size)
     return places
+
+
+def places_of(partition: Partition, files: Files) -> dict[bytes, Place]:
+    """The files of a partition's directory that can be read, by name.
+
+    Those on this machine as they are now, objects of a store as they were listed: a store lists a
+    directory as slowly as it sends a file.
+
+    Raises:
+        OSError: see `list_places`.
+    """
+    if not partition.is_whole or store_of(partition.directory) is None:
+        return list_places(partition.directory, files)
+    return {
+        file.name: files.place(file.path, file.size)
+        for file in partition.files
+        if file.fault is None and file.kind != "directory"
+    }
 
 
 def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> RecoveryPrediction:

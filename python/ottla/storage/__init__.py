@@ -6,6 +6,7 @@ are local, ``s3://bucket/logs`` is in a store. Code that reads files takes a `Fi
 
 from ottla.storage.anywhere import ANYWHERE, AnyFiles, again, files_of, files_within
 from ottla.storage.files import Entry, Files, HeldPlace, LocalFiles, LocalPlace, Place, reason_of
+from ottla.storage.holding import HeldFiles, brought_ahead
 from ottla.storage.paths import Source, common_path, full_path, join, store_of
 from ottla.storage.secrets import StorageOptions, sending_secrets
 
@@ -14,6 +15,7 @@ __all__ = [
     "AnyFiles",
     "Entry",
     "Files",
+    "HeldFiles",
     "HeldPlace",
     "LocalFiles",
     "LocalPlace",
@@ -21,6 +23,7 @@ __all__ = [
     "Source",
     "StorageOptions",
     "again",
+    "brought_ahead",
     "common_path",
     "files_of",
     "files_within",

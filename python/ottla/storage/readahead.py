@@ -134,6 +134,11 @@ class ReadAhead:
         return self._pieces[index]
 
 
+def in_parallel(request: Callable[[], None]) -> Future[None]:
+    """Runs a request by one of the threads that wait for stores; it must not wait for another."""
+    return _executor().submit(request)
+
+
 _EXECUTORS: dict[int, ThreadPoolExecutor] = {}
 _EXECUTORS_LOCK = threading.Lock()
 

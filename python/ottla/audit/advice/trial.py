@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla import _engine
 from ottla.logs.names import classify, display, file_name
-from ottla.logs.recovery import list_places, predict_start_over
+from ottla.logs.recovery import places_of, predict_start_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -131,7 +131,7 @@ class Directory:
     bytes_read: int = 0
     """By all that was done."""
     _places: Mapping[bytes, Place] | None = None
-    """Its files by name, once they are listed."""
+    """Its files by name, once they are known."""
     _readable: int = 0
     _kept: dict[Remainder, int] = field(default_factory=dict)
     """Readable offsets of each remainder that was counted."""
@@ -144,7 +144,7 @@ class Directory:
             AuditCancelledError: `progress` said so.
         """
         if self._places is None:
-            self._places = list_places(self.partition.directory, self.files)
+            self._places = places_of(self.partition, self.files)
         prediction = predict_start_over(
             self.partition.directory,
             {name: place for name, place in self._places.items() if name not in gone},

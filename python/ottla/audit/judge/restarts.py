@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import explain
 from ottla.logs.names import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
-from ottla.logs.recovery import predict_starts
+from ottla.logs.recovery import places_of, predict_starts
 from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
@@ -196,5 +196,5 @@ def predict_restarts(
         needs_topic_id=needs_topic_id,
         aborted=aborted,
         progress=progress,
-        files=files,
+        places=places_of(partition, files),
     )

@@ -6,6 +6,7 @@ A plan is data, run by threads or by tasks of a cluster.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING
 from ottla.audit.plan.copies import find_copies
 from ottla.logs.listing import take_inventory
 from ottla.logs.names import CONSUMER_OFFSETS
-from ottla.storage import files_within
+from ottla.storage import HeldFiles, files_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.plan.copies import Copies
@@ -152,6 +153,19 @@ def plan_audit(
     files = files_within(everything, storage_options, follow_links=follow_links)
     inventory = take_inventory(sources, named, files=files)
     return make_plan(inventory, tuple(topics or ()))
+
+
+@contextmanager
+def holding(plan: Plan) -> Iterator[Plan]:
+    """Yields the plan with files that hold small objects of stores until the block ends."""
+    if plan.inventory.is_local:
+        yield plan
+        return
+    held = HeldFiles(plan.inventory.files)
+    try:
+        yield replace(plan, inventory=replace(plan.inventory, files=held))
+    finally:
+        held.release()
 
 
 def make_plan(

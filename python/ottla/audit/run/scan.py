@@ -12,10 +12,10 @@ from ottla import _engine
 from ottla.storage import again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ottla.audit.plan.plan import Log, ScanTask
-    from ottla.logs.inventory import FileEntry
+    from ottla.logs.inventory import FileEntry, Partition
     from ottla.logs.names import FileKind
     from ottla.storage import Files, Place
 
@@ -105,6 +105,33 @@ def scan_request(
         level=level,
         now_ms=now_ms,
     )
+
+
+def audited_files(partition: Partition) -> Iterator[tuple[bytes, int]]:
+    """Yields path and size of the files beside segments that an audit reads."""
+    return _paths(partition, _BESIDE_SEGMENTS)
+
+
+def start_files(partition: Partition) -> Iterator[tuple[bytes, int]]:
+    """Yields path and size of the files that one start of a broker or another reads."""
+    return _paths(partition, _ALWAYS_READ)
+
+
+_BESIDE_SEGMENTS: tuple[FileKind, ...] = (
+    "offset-index",
+    "time-index",
+    "transaction-index",
+    "producer-snapshot",
+    "leader-epoch-checkpoint",
+    "partition-metadata",
+)
+_ALWAYS_READ: tuple[FileKind, ...] = ("segment", "leader-epoch-checkpoint", "partition-metadata")
+
+
+def _paths(partition: Partition, kinds: Collection[FileKind]) -> Iterator[tuple[bytes, int]]:
+    for file in partition.files:
+        if file.kind in kinds and file.state == "live" and file.fault is None:
+            yield file.path, file.size
 
 
 def scan_whole(segment: Segment, progress: Callable[[int], bool] | None = None) -> bytes:

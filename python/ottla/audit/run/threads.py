@@ -12,19 +12,20 @@ import os
 import threading
 import time
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
 from ottla.audit.run.pace import Pace
-from ottla.audit.run.scan import scan_request
+from ottla.audit.run.scan import audited_files, scan_request, start_files
 from ottla.errors import AuditCancelledError
 from ottla.logs.checkpoints import Checkpoints
-from ottla.storage import reason_of
+from ottla.storage import brought_ahead, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ottla import _engine
     from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
@@ -132,28 +133,46 @@ class ThreadRunner:
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`. Predicts several starts in parallel."""
         checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
-        return self._each(lambda r: r.rows(checkpoints, files, self.pace.again()), requests)
+        if not requests:
+            return []
+        ahead = brought_ahead(requests, files, lambda request: start_files(request.partition))
+        return self._each(lambda r: r.rows(checkpoints, files, self.pace.again()), ahead)
 
     def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
         """See `Runner`. Prices several partitions in parallel."""
         checkpoints, files = self.surroundings.checkpoints, self._plan.inventory.files
-        return self._each(lambda r: r.options(checkpoints, files, self.pace.again()), requests)
-
-    def _each(
-        self, carry_out: Callable[[Request], Answer], requests: Sequence[Request]
-    ) -> list[Answer]:
-        """Carries out several requests in parallel."""
         if not requests:
             return []
+        ahead = brought_ahead(requests, files, lambda request: start_files(request.partition))
+        return self._each(lambda r: r.options(checkpoints, files, self.pace.again()), ahead)
+
+    def _each(
+        self, carry_out: Callable[[Request], Answer], requests: Iterable[Request]
+    ) -> list[Answer]:
+        """Carries out several requests in parallel, which threads take one by one."""
         from concurrent.futures import ThreadPoolExecutor
+
+        numbered = enumerate(requests)
+        lock = threading.Lock()
+
+        def some_answers(_: int) -> list[tuple[int, Answer]]:
+            answers = []
+            while not self.pace.cancelled.is_set():
+                with lock:
+                    taken = next(numbered, None)
+                if taken is None:
+                    break
+                answers.append((taken[0], carry_out(taken[1])))
+            return answers
 
         with ThreadPoolExecutor(self.threads, thread_name_prefix="ottla-restart") as executor:
             try:
-                answers = list(executor.map(carry_out, requests))
+                found = list(executor.map(some_answers, range(self.threads)))
             except BaseException:
                 self.pace.cancelled.set()
                 raise
-        return answers
+        answers = dict(chain.from_iterable(found))
+        return [answers[number] for number in range(len(answers))]
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
         """See `Runner`."""
@@ -172,12 +191,15 @@ class _PlanScan:
         self._collector = collector
         self._now_ms = time.time_ns() // 1_000_000
         self._lock = threading.Lock()
+        tasks = brought_ahead(plan.tasks, plan.inventory.files, self._needed)
         self._work_items = (
             (state, number, *span)
-            for task in plan.tasks
+            for task in tasks
             for state in [_FileState(task, len(task.ranges))]
             for number, span in enumerate(task.ranges)
         )
+        self._looked_into: set[int] = set()
+        """Logs whose files beside the segments were requested."""
         self._comparison = Comparison(
             plan.inventory, plan.copies, runner.surroundings.checkpoints, runner.pace.may_read
         )
@@ -188,6 +210,14 @@ class _PlanScan:
         self._scan_all(self._threads)
         self._comparison.finish()
         self._collector.add_compared(self._comparison.rows, self._comparison.findings)
+
+    def _needed(self, task: ScanTask) -> Iterator[tuple[bytes, int]]:
+        """Path and size of what a task reads; with the first task of a log, what judging does."""
+        yield task.file.path, task.file.size
+        partition = self._plan.logs[task.log].partition
+        if partition is not None and task.log not in self._looked_into:
+            self._looked_into.add(task.log)
+            yield from audited_files(partition)
 
     def _scan_all(self, threads: int) -> None:
         # Imported here: it imports `logging`, a good part of the import time of `ottla`.

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.context import Surroundings
+from ottla.audit.run.threads import ThreadRunner, default_threads
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.audit.bins import make_bins, names_of
 from ottla.spark.audit.tasks import (
@@ -32,7 +33,7 @@ from ottla.spark.work.items import frame_of_work, union_of
 from ottla.spark.work.kind import describing_jobs, is_connect
 from ottla.spark.work.packing import cores_of
 from ottla.spark.work.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
-from ottla.storage import store_of
+from ottla.storage import HeldFiles
 from ottla.words import count
 
 if TYPE_CHECKING:
@@ -55,10 +56,12 @@ DRIVER_RANGES = 2_000
 """Up to this many ranges and files are judged on the driver: each takes a few kilobytes."""
 
 DRIVER_STARTS = 8
-"""Number of partitions whose next start the driver predicts, reading what was not flushed."""
+"""Number of partitions whose next start the driver predicts, reading what was not flushed: of
+files, which tasks read as well."""
 
 DRIVER_BYTES = 64 << 20
-"""Size of the coordinators' topics that the driver reads."""
+"""Size of the coordinators' topics that the driver reads, and of the partitions in a store whose
+next start it predicts."""
 
 
 class ClusterRunner:
@@ -91,6 +94,11 @@ class ClusterRunner:
             at_once = max(1, min(len(bins), cores_of(spark) or len(bins)))
             bins = replace(bins, max_mb_per_s=max_mb_per_s / at_once)
         self._bins = bins
+        inventory = plan.inventory
+        if not inventory.is_local:
+            inventory = replace(inventory, files=HeldFiles(inventory.files))
+        here = replace(plan, inventory=inventory)
+        self._driver = ThreadRunner(here, level=level, threads=default_threads())
         self._context = Context(names_of(plan.inventory), topic_configs)
 
     @property
@@ -101,7 +109,7 @@ class ClusterRunner:
     def scan(self, collector: Collector) -> None:
         """See `Runner`."""
         is_small = len(self._plan.logs) <= DRIVER_LOGS and _range_count(self._plan) <= DRIVER_RANGES
-        is_small = is_small and _is_local(self._plan)
+        is_small = is_small and self._plan.inventory.is_local
         logs, size = count(len(self._plan.logs), "log"), self._plan.byte_count / 1e6
         with describing_jobs(self._spark, f"scan {logs}, {size:,.1f} MB"):
             for group in _judge_groups(self._spark, self._bins, self._context, is_small=is_small):
@@ -109,10 +117,9 @@ class ClusterRunner:
 
     def predict_starts(self, requests: Sequence[StartRequest]) -> list[list[Row]]:
         """See `Runner`."""
+        if self._is_for_driver(requests):
+            return self._driver.predict_starts(requests)
         files = self._plan.inventory.files
-        if _is_local(self._plan) and len(requests) <= DRIVER_STARTS:
-            checkpoints = Checkpoints(files)
-            return [request.rows(checkpoints, files) for request in requests]
         with describing_jobs(
             self._spark, f"predict the next start of {count(len(requests), 'partition')}"
         ):
@@ -120,12 +127,17 @@ class ClusterRunner:
 
     def price_options(self, requests: Sequence[AdviceRequest]) -> list[PartitionOptions | str]:
         """See `Runner`."""
+        if self._is_for_driver(requests):
+            return self._driver.price_options(requests)
         files = self._plan.inventory.files
-        if _is_local(self._plan) and len(requests) <= DRIVER_STARTS:
-            checkpoints = Checkpoints(files)
-            return [request.options(checkpoints, files) for request in requests]
         with describing_jobs(self._spark, f"weigh advice for {count(len(requests), 'partition')}"):
             return _run_requests(self._spark, "ottla.spark.audit.tasks:price", files, requests)
+
+    def _is_for_driver(self, requests: Sequence[AdviceRequest | StartRequest]) -> bool:
+        if self._plan.inventory.is_local:
+            return len(requests) <= DRIVER_STARTS
+        # The driver holds what it has read: a task would request it again for each stage.
+        return sum(sum(request.partition.sizes) for request in requests) <= DRIVER_BYTES
 
     def read_coordinators(self, requests: Sequence[ReadRequest]) -> list[ReadAnswer | None]:
         """See `Runner`."""
@@ -155,11 +167,6 @@ def _run_requests(
     rows = rows_of(frame_of_work(spark, target, shared, requests, ANSWER_COLUMNS))
     answers = {row["id"]: row["data"] for row in rows}
     return [pickle.loads(answers[number]) for number in range(len(requests))]
-
-
-def _is_local(plan: Plan) -> bool:
-    """Whether the driver may read small files one by one, which is slow across a network."""
-    return all(store_of(source) is None for source, _ in plan.inventory.sources)
 
 
 def _range_count(plan: Plan) -> int:

@@ -16,20 +16,23 @@ from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
 from ottla.audit.run.pace import Pace
-from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, unpack_scan
+from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, start_files, unpack_scan
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work.items import rows_of_work
-from ottla.storage import reason_of
+from ottla.storage import HeldFiles, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from ottla.audit.advice.partition import AdviceRequest, PartitionOptions
     from ottla.audit.catalogue.findings import PlacedFinding
     from ottla.audit.judge.judge import JudgedLog
+    from ottla.audit.judge.restarts import StartRequest
     from ottla.audit.plan.plan import Log
     from ottla.audit.run.scan import ScanRequest, Segment, SegmentScan
+    from ottla.logs.columns import Row
     from ottla.logs.inventory import Inventory
     from ottla.spark.audit.bins import Bins, LogItem, ScanItem
     from ottla.spark.work.items import Packed, Reader
@@ -131,13 +134,25 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
 def start(work: tuple[Files, Packed]) -> Reader:
     """Returns the work of a task: from the number of a `StartRequest` to its rows of `recovery`."""
     files, requests = work
-    return _answering(requests, lambda request: request.rows(Checkpoints(files), files))
+    held = HeldFiles(files)
+
+    def rows(request: StartRequest) -> Sequence[Row]:
+        held.bring(start_files(request.partition))
+        return request.rows(Checkpoints(held), held)
+
+    return _answering(requests, rows)
 
 
 def price(work: tuple[Files, Packed]) -> Reader:
     """The work of a task: an `AdviceRequest` by number in, its options out."""
     files, requests = work
-    return _answering(requests, lambda request: request.options(Checkpoints(files), files))
+    held = HeldFiles(files)
+
+    def options(request: AdviceRequest) -> PartitionOptions | str:
+        held.bring(start_files(request.partition))
+        return request.options(Checkpoints(held), held)
+
+    return _answering(requests, options)
 
 
 def read(work: tuple[None, Packed]) -> Reader:
