@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ottla.logs.inventory import Partition
 
@@ -25,6 +25,35 @@ class _SegmentTimes(NamedTuple):
     max_timestamp: int
 
 
+class _Extremes:
+    """The least or the greatest of any run of numbers, by a tree of those of pairs.
+
+    A batch may claim to reach to the end of the log, and so may each of thousands.
+    """
+
+    def __init__(self, numbers: Sequence[int], best: Callable[[int, int], int]) -> None:
+        self._best = best
+        self._size = len(numbers)
+        self._tree = [*numbers, *numbers]
+        for index in range(self._size - 1, 0, -1):
+            self._tree[index] = best(self._tree[2 * index], self._tree[2 * index + 1])
+
+    def of(self, start: int, stop: int) -> int:
+        """That of a run that is not empty."""
+        tree, best = self._tree, self._best
+        left, right = start + self._size, stop + self._size
+        found = tree[left]
+        while left < right:
+            if left % 2:
+                found = best(found, tree[left])
+                left += 1
+            if right % 2:
+                right -= 1
+                found = best(found, tree[right])
+            left, right = left // 2, right // 2
+        return found
+
+
 @dataclass(slots=True)
 class LogTimes:
     """The timestamps of a log, segment by segment."""
@@ -33,6 +62,7 @@ class LogTimes:
     """In the order of offsets, without those that have no timestamp."""
     by_stem: dict[bytes, _SegmentTimes] = field(default_factory=dict)
     """The same by the part of the file name that files beside a segment share with it."""
+    _known_extremes: tuple[_Extremes, _Extremes] | None = None
 
     def span(self, path: bytes | None, first: int | None, last: int | None) -> Span:
         """Returns when records were written.
@@ -49,11 +79,19 @@ class LogTimes:
         start = bisect_right(self.segments, first, key=lambda segment: segment.next_offset)
         stop = bisect_left(self.segments, last + 1, key=lambda segment: segment.base_offset)
         if start < stop:
-            around = self.segments[start:stop]
-            return min(s.min_timestamp for s in around), max(s.max_timestamp for s in around)
+            oldest, newest = self._extremes()
+            return oldest.of(start, stop), newest.of(start, stop)
         before = self.segments[stop - 1].max_timestamp if stop else None
         behind = self.segments[start].min_timestamp if start < len(self.segments) else None
         return before, behind
+
+    def _extremes(self) -> tuple[_Extremes, _Extremes]:
+        if self._known_extremes is None:
+            self._known_extremes = (
+                _Extremes([segment.min_timestamp for segment in self.segments], min),
+                _Extremes([segment.max_timestamp for segment in self.segments], max),
+            )
+        return self._known_extremes
 
 
 NO_TIMES = LogTimes()
