@@ -953,17 +953,15 @@ class Verdict:
     stored_parts: Final[tuple[bytes | memoryview, ...]]
     metrics: Final[dict[str, int]]
 
-_LeftOut: TypeAlias = tuple[int, tuple[int, str] | None, int]
-
 def committed_offsets(
     segments: Sequence[tuple[_Place, int | None]], start_offset: int
-) -> tuple[list[dict[str, Any]], _LeftOut]: ...
+) -> tuple[list[dict[str, Any]], tuple[int, tuple[int, str] | None, int]]: ...
 def share_group_states(
     segments: Sequence[tuple[_Place, int | None]], start_offset: int
-) -> tuple[list[dict[str, Any]], _LeftOut]: ...
+) -> tuple[list[dict[str, Any]], tuple[int, tuple[int, str] | None, int]]: ...
 def transactional_ids(
     segments: Sequence[tuple[_Place, int | None]], start_offset: int
-) -> tuple[list[dict[str, Any]], _LeftOut]: ...
+) -> tuple[list[dict[str, Any]], tuple[int, tuple[int, str] | None, int]]: ...
 def judge_committed_offset(
     group: str,
     topic: str,
@@ -988,7 +986,6 @@ class RebuiltIndexes:
     aborted: Final[list[tuple[int, int, int, int]]]
     max_timestamp: Final[int]
     fault: Final[str | None]
-    def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Recovery:
@@ -1002,12 +999,15 @@ class Recovery:
     bytes_before: Final[list[tuple[bytes, int]]]
     bytes_cut: Final[int]
     rebuilt: Final[list[tuple[bytes, RebuiltIndexes]]]
-    producers: Final[list[tuple[int, int, int, int, int, int, int | None]]]
+    producer_count: Final[int]
     leader_epochs: Final[list[tuple[int, int]]]
     exposed: Final[list[tuple[int, int, int]]]
     files_deleted: Final[list[bytes]]
     files_created: Final[list[bytes]]
     snapshots_rewritten: Final[list[bytes]]
+    def producer(self, number: int) -> tuple[int, int, int, int, int, int, int | None]: ...
+    def producer_ids(self) -> bytes: ...
+    def knows_producers(self, ids: bytes) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -1018,7 +1018,6 @@ class Start:
     offsets_lost: Final[int]
     action: Final[str]
     after: Final[Recovery]
-    def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Rebuild:

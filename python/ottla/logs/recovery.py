@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
@@ -19,7 +21,7 @@ from ottla.storage import ANYWHERE, AnyFiles, full_path, join, store_of
 from ottla.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from ottla.logs.inventory import Partition
     from ottla.storage import Files, Place, Source
@@ -40,6 +42,48 @@ class RecoveredProducer:
     last_timestamp: int
     coordinator_epoch: int
     transaction_first_offset: int | None
+
+
+class RecoveredProducers(Sequence[RecoveredProducer]):
+    """Producers by id, made as they are read: a partition may have any number of them."""
+
+    __slots__ = ("_after",)
+
+    def __init__(self, after: _engine.Recovery) -> None:
+        self._after = after
+
+    def __len__(self) -> int:
+        return self._after.producer_count
+
+    @overload
+    def __getitem__(self, index: int) -> RecoveredProducer: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[RecoveredProducer, ...]: ...
+    def __getitem__(self, index: int | slice) -> RecoveredProducer | tuple[RecoveredProducer, ...]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return tuple(RecoveredProducer(*self._after.producer(number)) for number in numbers)
+        return RecoveredProducer(*self._after.producer(numbers))
+
+    @property
+    def ids(self) -> bytes:
+        """Their ids, as `include_all` takes them."""
+        return self._after.producer_ids()
+
+    def include_all(self, ids: bytes) -> bool:
+        """Whether these include all producers of another partition."""
+        return self._after.knows_producers(ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (RecoveredProducers, tuple)):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +131,8 @@ class RecoveryPrediction:
     """Bytes that the start cuts off segments, including deleted ones."""
     rebuilt: Mapping[str, RebuiltIndexes]
     """The indexes built for segments that the start has read."""
-    producers: tuple[RecoveredProducer, ...]
+    producers: Sequence[RecoveredProducer]
+    """By id."""
     leader_epochs: tuple[tuple[int, int], ...]
     """Epochs and their start offsets."""
     exposed: tuple[tuple[int, int, int], ...]
@@ -241,8 +286,10 @@ def predict_start_over(
     log_start_offset: int,
     aborted: Sequence[tuple[int, int, int]],
     progress: Callable[[int], bool] | None = None,
-) -> RecoveryPrediction:
+) -> tuple[RecoveryPrediction, RecoveredProducers]:
     """`predict_recovery` over a directory as it would be with some of its files alone.
+
+    Also returns the producers, to be compared with those after another start.
 
     Args:
         directory: of the partition.
@@ -266,7 +313,7 @@ def predict_start_over(
         aborted=aborted,
         progress=progress or _go_on,
     )
-    return _prediction(after, directory, clean=clean)
+    return _prediction(after, directory, clean=clean), RecoveredProducers(after)
 
 
 def _go_on(_: int) -> bool:
@@ -336,22 +383,13 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
         bytes_before=MappingProxyType({display(file): size for file, size in after.bytes_before}),
         bytes_cut=after.bytes_cut,
         rebuilt=MappingProxyType(rebuilt),
-        producers=tuple(_recovered_producers(after.producers)),
+        producers=RecoveredProducers(after),
         leader_epochs=tuple(after.leader_epochs),
         exposed=tuple(after.exposed),
         files_deleted=tuple(display(file) for file in after.files_deleted),
         files_created=tuple(display(file) for file in after.files_created),
         snapshots_rewritten=tuple(display(file) for file in after.snapshots_rewritten),
     )
-
-
-def _recovered_producers(
-    rows: list[tuple[int, int, int, int, int, int, int | None]],
-) -> Iterator[RecoveredProducer]:
-    """Yields producers, and takes their rows out of the list: there may be many."""
-    rows.reverse()
-    while rows:
-        yield RecoveredProducer(*rows.pop())
 
 
 def _key(name: bytes) -> tuple[str, int]:

@@ -7,15 +7,16 @@ use crate::request_options::named_release;
 use ottla_log::recovery::{
     self, Aborted, Directory, IndexConfig, LoadError, RebuiltIndexes as Rebuilt, Restart, Starts,
 };
+use ottla_log::sidefiles::snapshot::SnapshotEntry;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use ottla_log::source::Source;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Bytes read between two calls of a callback.
 const BYTES_BETWEEN_REPORTS: u64 = 8 << 20;
@@ -62,7 +63,7 @@ impl Listed {
 }
 
 /// The indexes of a segment that a start reads from its beginning.
-#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
+#[pyclass(frozen, get_all, module = "ottla._engine")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct RebuiltIndexes {
     offset_entries: u64,
@@ -90,25 +91,77 @@ impl From<Rebuilt> for RebuiltIndexes {
 }
 
 /// What a start makes of a directory.
-#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
+#[pyclass(frozen, eq, module = "ottla._engine")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Recovery {
+    #[pyo3(get)]
     error: Option<&'static str>,
+    #[pyo3(get)]
     message: Option<String>,
+    #[pyo3(get)]
     is_stray: bool,
+    #[pyo3(get)]
     log_start_offset: i64,
+    #[pyo3(get)]
     log_end_offset: i64,
+    #[pyo3(get)]
     first_undecided_offset: Option<i64>,
+    #[pyo3(get)]
     segments: Vec<FileSize>,
+    #[pyo3(get)]
     bytes_before: Vec<FileSize>,
+    #[pyo3(get)]
     bytes_cut: u64,
+    #[pyo3(get)]
     rebuilt: Vec<(Vec<u8>, RebuiltIndexes)>,
-    producers: Vec<Producer>,
+    #[pyo3(get)]
+    producer_count: usize,
+    #[pyo3(get)]
     leader_epochs: Vec<(i32, i64)>,
+    #[pyo3(get)]
     exposed: Vec<Transaction>,
+    #[pyo3(get)]
     files_deleted: Vec<Vec<u8>>,
+    #[pyo3(get)]
     files_created: Vec<Vec<u8>>,
+    #[pyo3(get)]
     snapshots_rewritten: Vec<Vec<u8>>,
+    /// By id; as objects of Python they would take four times as much.
+    producers: Arc<Vec<SnapshotEntry>>,
+}
+
+#[pymethods]
+impl Recovery {
+    /// What the partition knows of a producer, by its number in the order of ids.
+    ///
+    /// Raises:
+    ///     IndexError: there are not so many.
+    fn producer(&self, number: usize) -> PyResult<Producer> {
+        let producer = self.producers.get(number);
+        let producer = producer.ok_or_else(|| PyIndexError::new_err("no such producer"))?;
+        Ok((
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.last_sequence,
+            producer.last_offset,
+            producer.last_timestamp,
+            producer.coordinator_epoch,
+            producer.transaction_first_offset,
+        ))
+    }
+
+    /// The ids of the producers that the partition knows, eight bytes each.
+    fn producer_ids<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let ids = self.producers.iter().flat_map(|known| known.producer_id.to_be_bytes());
+        PyBytes::new(py, &ids.collect::<Vec<_>>())
+    }
+
+    /// Whether the partition knows all producers that another start does, by its ``producer_ids``.
+    fn knows_producers(&self, ids: &[u8]) -> bool {
+        let mut known = self.producers.iter().map(|known| known.producer_id.to_be_bytes());
+        // Both are sorted.
+        ids.chunks_exact(8).all(|id| known.any(|known| known == id))
+    }
 }
 
 impl From<recovery::Recovery> for Recovery {
@@ -116,18 +169,6 @@ impl From<recovery::Recovery> for Recovery {
         let bytes_cut = recovery.bytes_cut();
         let (error, message) =
             recovery.refusal.map(|refusal| (refusal.class, refusal.message)).unzip();
-        let producers = recovery.producers.into_iter().map(|producer| {
-            let last_offset = producer.batches().last().map_or(-1, |batch| batch.last_offset);
-            (
-                producer.producer_id,
-                producer.producer_epoch,
-                producer.last_sequence(),
-                last_offset,
-                producer.last_timestamp,
-                producer.coordinator_epoch,
-                producer.transaction_first_offset,
-            )
-        });
         let epochs = recovery.leader_epochs.iter().map(|epoch| (epoch.epoch, epoch.start_offset));
         let exposed =
             recovery.exposed.iter().map(|t| (t.producer_id, t.first_offset, t.last_offset));
@@ -143,9 +184,10 @@ impl From<recovery::Recovery> for Recovery {
             segments: segments.collect(),
             bytes_before: recovery.bytes_before.into_iter().collect(),
             bytes_cut,
-            producers: producers.collect(),
+            producer_count: recovery.producers.len(),
             leader_epochs: epochs.collect(),
             exposed: exposed.collect(),
+            producers: Arc::new(recovery.producers),
             files_deleted: recovery.files_deleted,
             files_created: recovery.files_created,
             snapshots_rewritten: recovery.snapshots_rewritten,
@@ -159,8 +201,8 @@ impl From<recovery::Recovery> for Recovery {
 }
 
 /// One start over a partition, with what to do before.
-#[pyclass(frozen, get_all, eq, module = "ottla._engine")]
-#[derive(Clone, PartialEq)]
+#[pyclass(frozen, get_all, module = "ottla._engine")]
+#[derive(Clone)]
 pub(crate) struct Start {
     clean: bool,
     is_next: bool,

@@ -215,11 +215,11 @@ class _Search:
 
     def _is_free(self, option: Option, best: Option) -> bool:
         """No record and no producer is the price of it."""
-        known, after = self._tried[NOTHING], self._tried.get(option.candidate)
+        tried = self._tried.get(option.candidate)
         return (
-            after is not None
+            tried is not None
             and option.cost.expected <= best.cost.expected
-            and all(old.producers <= new.producers for old, new in zip(known, after, strict=True))
+            and all(trial.keeps_producers for trial in tried)
         )
 
     def _is_offered(self, option: Option) -> bool:

@@ -105,8 +105,8 @@ class Trial(NamedTuple):
     """What is left of the log by its bytes, and by its offsets alone."""
     exposed: tuple[tuple[int, int, int], ...]
     """As in a prediction."""
-    producers: frozenset[int]
-    """Ids."""
+    keeps_producers: bool
+    """All are known that the same start knows of the directory as it is."""
 
 
 @dataclass(slots=True)
@@ -135,9 +135,11 @@ class Directory:
     _readable: int = 0
     _kept: dict[Remainder, int] = field(default_factory=dict)
     """Readable offsets of each remainder that was counted."""
+    _producers: dict[Start, bytes] = field(default_factory=dict)
+    """Known after each start over the directory as it is."""
 
     def predict(self, start: Start, gone: frozenset[bytes] = frozenset()) -> Trial:
-        """The start over the directory without some files.
+        """The start over the directory without some files; first over the directory as it is.
 
         Raises:
             OSError: a file cannot be read.
@@ -145,7 +147,7 @@ class Directory:
         """
         if self._places is None:
             self._places = places_of(self.partition, self.files)
-        prediction = predict_start_over(
+        prediction, producers = predict_start_over(
             self.partition.directory,
             {name: place for name, place in self._places.items() if name not in gone},
             clean=start.clean,
@@ -165,12 +167,14 @@ class Directory:
             left=0,
             exposed_transactions=len(prediction.exposed),
             leader_epochs=len(prediction.leader_epochs),
-            producers=len(prediction.producers),
+            producers=len(producers),
             mended=_mended(self.wrong, prediction, gone),
         )
         names = [display(file.name) for file in self._segments]
-        producers = frozenset(producer.producer_id for producer in prediction.producers)
-        return Trial(effect, _remainders(prediction, names), prediction.exposed, producers)
+        if start not in self._producers:
+            self._producers[start] = producers.ids
+        keeps_producers = producers.include_all(self._producers[start])
+        return Trial(effect, _remainders(prediction, names), prediction.exposed, keeps_producers)
 
     def effects(self, trials: Sequence[Trial]) -> list[Effect]:
         """The effect of each start; reads the partition once, if it is not known what is left.

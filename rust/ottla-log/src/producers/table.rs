@@ -67,9 +67,10 @@ impl Producers {
         all
     }
 
-    /// All of them, by id, taken out.
-    pub(crate) fn into_by_id(self) -> Vec<ProducerEntry> {
-        let mut all: Vec<_> = self.entries.into_values().map(|known| known.entry).collect();
+    /// What a snapshot keeps of all of them, by id.
+    pub(crate) fn into_by_id(self) -> Vec<SnapshotEntry> {
+        let known = self.entries.into_values();
+        let mut all: Vec<_> = known.map(|known| SnapshotEntry::from(&known.entry)).collect();
         all.sort_unstable_by_key(|entry| entry.producer_id);
         all
     }

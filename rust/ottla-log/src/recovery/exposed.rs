@@ -9,9 +9,10 @@ use super::loader::LogBounds;
 use super::partition_log::PartitionLog;
 use super::replay::producer_batch;
 use crate::names::SegmentNames;
-use crate::producers::{Appender, Pending, Producers};
+use crate::producers::{Content, ProducerBatch};
 use crate::sidefiles::transaction_index::AbortedTransaction;
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Transactions that are held at once.
 const MAX_TRANSACTIONS: usize = 1 << 20;
@@ -77,9 +78,47 @@ fn remove_indexed(
     Ok(())
 }
 
-/// The aborted transactions of the log, from its batches.
+/// The transactions that are open at a place of the log: of each no more than where it begins.
+#[derive(Debug, Default)]
+struct OpenTransactions {
+    /// First offsets by producer.
+    by_producer: HashMap<i64, i64>,
+    /// First offsets that no marker has ended. Two transactions that begin at one offset, as only a
+    /// damaged log has them, are ended by one marker (`NotBegun`).
+    first_offsets: HashSet<i64>,
+}
+
+impl OpenTransactions {
+    /// Adds a batch. Returns the transaction that it aborts.
+    fn observe(&mut self, batch: &ProducerBatch) -> Option<AbortedTransaction> {
+        let ProducerBatch { producer_id, base_offset, is_transactional, content, .. } = *batch;
+        match content {
+            Content::Data if is_transactional => {
+                if let Entry::Vacant(vacant) = self.by_producer.entry(producer_id) {
+                    self.first_offsets.insert(*vacant.insert(base_offset));
+                }
+                None
+            }
+            Content::Data | Content::EmptyControl => None,
+            Content::Marker { is_commit, .. } => {
+                let first_offset = self.by_producer.remove(&producer_id)?;
+                let has_begun = self.first_offsets.remove(&first_offset);
+                let last_stable_offset = 0;
+                let aborted = AbortedTransaction {
+                    producer_id,
+                    first_offset,
+                    last_offset: base_offset,
+                    last_stable_offset,
+                };
+                (has_begun && !is_commit).then_some(aborted)
+            }
+        }
+    }
+}
+
+/// The aborted transactions of the log, from its batches. Their last stable offsets are not known.
 fn find_aborted(log: &mut PartitionLog<'_>) -> Result<Vec<AbortedTransaction>, LoadError> {
-    let mut producers = Producers::new(0);
+    let mut open = OpenTransactions::default();
     let mut found = Vec::new();
     let segments: Vec<_> = log.segments.values().cloned().collect();
     for names in segments {
@@ -95,28 +134,10 @@ fn find_aborted(log: &mut PartitionLog<'_>) -> Result<Vec<AbortedTransaction>, L
             let codecs = &mut log.reader.codecs;
             let batch = unless_damaged(producer_batch(&mut file, &frame, &info, codecs))?.flatten();
             let Some(batch) = batch else { continue };
-            if !batch.is_transactional && !is_in_transaction(&producers, batch.producer_id) {
-                continue;
-            }
-            let mut pending = Pending::default();
-            if producers.judge(&batch, &Appender::REPLICATION, &mut pending).is_ok()
-                && let Ok(aborted) = producers.commit(pending)
-                && found.len() < MAX_TRANSACTIONS
-            {
-                found.extend(aborted);
-            }
-            // A log that goes on has replicated them.
-            producers.high_watermark_moved(i64::MAX);
+            found.extend(open.observe(&batch).filter(|_| found.len() < MAX_TRANSACTIONS));
         }
     }
     Ok(found)
-}
-
-/// Whether a producer has a transaction open. Plain data of others says nothing of transactions, and is
-/// of most producers.
-fn is_in_transaction(producers: &Producers, producer_id: i64) -> bool {
-    let known = producers.get(producer_id);
-    known.is_some_and(|known| known.transaction_first_offset.is_some())
 }
 
 /// What was read, `None` where the log's own bytes forbid it.

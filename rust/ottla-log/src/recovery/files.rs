@@ -82,7 +82,7 @@ pub(super) struct Files<'d> {
     progress: Rc<Progress<'d>>,
     now: BTreeMap<Vec<u8>, FileContent>,
     before: BTreeSet<Vec<u8>>,
-    /// What new snapshots consist of.
+    /// New snapshots, as they are read.
     pub(super) journals: Journals,
     /// How many files were opened.
     opened: Cell<u64>,
@@ -168,6 +168,15 @@ impl<'d> Files<'d> {
     /// The bytes of a file on disk.
     pub(super) fn read(&self, origin: &[u8], max_bytes: u64) -> Result<Vec<u8>, LoadError> {
         self.open(origin)?.read_whole(max_bytes)
+    }
+
+    /// What new snapshots hold decides nothing any more.
+    pub(super) fn forget_snapshots(&mut self) {
+        for content in self.now.values_mut() {
+            if let FileContent::Snapshot(snapshot) = content {
+                *snapshot = NewSnapshot::default();
+            }
+        }
     }
 
     pub(super) fn deleted(&self) -> Vec<Vec<u8>> {

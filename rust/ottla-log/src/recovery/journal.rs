@@ -5,24 +5,48 @@
 
 use super::interruption::Interruption;
 use crate::sidefiles::snapshot::SnapshotEntry;
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::rc::Rc;
 
 /// Entries of snapshots that are read again over a whole start. Kafka goes on with the newest
 /// snapshot, which needs no reading; only logs whose offsets contradict themselves go back further.
 const MAX_ENTRIES_READ_AGAIN: usize = 1 << 22;
 
-/// A snapshot: what a journal held up to here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A snapshot: what a journal held up to here. A journal is kept as long as a snapshot of it.
+#[derive(Clone, Default)]
 pub(super) struct NewSnapshot {
-    journal: usize,
+    /// Entries as they were written; of one producer, the last counts.
+    journal: Rc<Cell<Vec<SnapshotEntry>>>,
     len: usize,
 }
 
-/// What snapshots consist of.
+impl NewSnapshot {
+    /// Calls a function with the journal.
+    fn with<T>(&self, function: impl FnOnce(&mut Vec<SnapshotEntry>) -> T) -> T {
+        let mut journal = self.journal.take();
+        let result = function(&mut journal);
+        self.journal.set(journal);
+        result
+    }
+}
+
+impl PartialEq for NewSnapshot {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.journal, &other.journal) && self.len == other.len
+    }
+}
+
+impl fmt::Debug for NewSnapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "NewSnapshot({})", self.len)
+    }
+}
+
+/// How snapshots are read and written.
 #[derive(Debug, Default)]
 pub(super) struct Journals {
-    /// Entries as they were written; of one producer, the last counts.
-    all: Vec<Vec<SnapshotEntry>>,
     read_again: usize,
     /// Snapshots on disk that were read.
     read: BTreeSet<Vec<u8>>,
@@ -30,36 +54,37 @@ pub(super) struct Journals {
 
 impl Journals {
     /// A snapshot of these producers.
-    pub(super) fn begin(&mut self, entries: Vec<SnapshotEntry>) -> NewSnapshot {
-        let (journal, len) = (self.all.len(), entries.len());
-        self.all.push(entries);
-        NewSnapshot { journal, len }
+    pub(super) fn begin(entries: Vec<SnapshotEntry>) -> NewSnapshot {
+        let len = entries.len();
+        NewSnapshot { journal: Rc::new(Cell::new(entries)), len }
     }
 
     /// The snapshot that follows on another, with what has changed since.
     pub(super) fn append(
         &mut self,
-        before: NewSnapshot,
+        before: &NewSnapshot,
         changed: Vec<SnapshotEntry>,
     ) -> Result<NewSnapshot, Interruption> {
-        if self.all.get(before.journal).is_none_or(|journal| journal.len() != before.len) {
+        if before.with(|journal| journal.len()) != before.len {
             // Another snapshot follows on the same one.
-            let mut entries = self.read(before)?.to_vec();
+            let mut entries = self.read(before)?;
             entries.extend(changed);
-            return Ok(self.begin(entries));
+            return Ok(Self::begin(entries));
         }
-        let Some(journal) = self.all.get_mut(before.journal) else {
-            return Ok(self.begin(changed));
-        };
-        journal.extend(changed);
-        Ok(NewSnapshot { len: journal.len(), ..before })
+        let len = before.with(|journal| {
+            journal.extend(changed);
+            journal.len()
+        });
+        Ok(NewSnapshot { len, ..before.clone() })
     }
 
     /// The entries of a snapshot, the last of each producer being the one that counts.
-    pub(super) fn read(&mut self, snapshot: NewSnapshot) -> Result<&[SnapshotEntry], Interruption> {
+    pub(super) fn read(
+        &mut self,
+        snapshot: &NewSnapshot,
+    ) -> Result<Vec<SnapshotEntry>, Interruption> {
         self.count(snapshot.len)?;
-        let journal = self.all.get(snapshot.journal);
-        Ok(journal.and_then(|journal| journal.get(..snapshot.len)).unwrap_or(&[]))
+        Ok(snapshot.with(|journal| journal.get(..snapshot.len).unwrap_or(&[]).to_vec()))
     }
 
     /// A snapshot of so many bytes is read from disk: the first time costs what the file has.

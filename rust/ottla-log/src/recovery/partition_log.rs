@@ -9,6 +9,7 @@ use super::producer_state::ProducerStateManager;
 use super::segment::SegmentReader;
 use super::segment_recovery::SegmentRecovery;
 use crate::names::SegmentNames;
+use crate::sidefiles::snapshot::SnapshotEntry;
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -178,6 +179,14 @@ impl<'d> PartitionLog<'d> {
         if let Some(recovering) = self.recovering.take() {
             self.state.retain(recovering);
         }
+    }
+
+    /// The producers by id, once the log is loaded. What led to them is forgotten.
+    pub(super) fn take_producers(&mut self) -> Vec<SnapshotEntry> {
+        let state = std::mem::replace(&mut self.state, ProducerStateManager::empty());
+        self.recovering = None;
+        self.reader.files.forget_snapshots();
+        state.into_by_id()
     }
 
     /// Deletes the snapshot of a deleted segment.

@@ -9,8 +9,8 @@ use super::partition_log::{PartitionLog, RebuiltIndexes};
 use super::restart::Restart;
 use super::segment::SegmentReader;
 use crate::names::{LOG, PARTITION_METADATA, offset_of};
-use crate::producers::{ProducerEntry, Producers};
 use crate::sidefiles::checkpoint::LeaderEpoch;
+use crate::sidefiles::snapshot::SnapshotEntry;
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use ottla_format::compression::Codecs;
 use ottla_format::limits::Limits;
@@ -44,8 +44,8 @@ pub struct Recovery {
     pub segments: Vec<SegmentOutcome>,
     /// Bytes of each segment file before the start.
     pub bytes_before: BTreeMap<Vec<u8>, u64>,
-    /// What is known of producers, by id.
-    pub producers: Vec<ProducerEntry>,
+    /// What is known of producers, as a snapshot keeps it, by id.
+    pub producers: Vec<SnapshotEntry>,
     /// The epochs of leaders.
     pub leader_epochs: Vec<LeaderEpoch>,
     /// Files that are gone, or renamed to be deleted later.
@@ -127,13 +127,14 @@ pub(super) fn predict<'d>(
             (Some(interruption.refusal()?), LogBounds { log_start_offset, log_end_offset: 0 })
         }
     };
+    let first_undecided_offset = log.state.producers.transactions().first_undecided_offset();
+    // Before transactions are sought: two tables of many producers are not held at once.
+    let producers = log.take_producers();
     let exposed = match refusal {
         None => find_exposed(&mut log, bounds, aborted)?,
         Some(_) => Vec::new(),
     };
     let segments = segments_of(&mut log, refusal.is_some())?;
-    let producers = std::mem::replace(&mut log.state.producers, Producers::new(0));
-    let first_undecided_offset = producers.transactions().first_undecided_offset();
     let files = &log.reader.files;
     Ok(Recovery {
         refusal,
@@ -142,7 +143,7 @@ pub(super) fn predict<'d>(
         first_undecided_offset,
         segments,
         bytes_before: bytes_before(files)?,
-        producers: producers.into_by_id(),
+        producers,
         leader_epochs: log.epochs.entries(),
         files_deleted: files.deleted(),
         files_created: files.created(),

@@ -3,13 +3,13 @@
 
 use super::files::{FileContent, Files};
 use super::interruption::{Interruption, LoadError};
-use super::journal::NewSnapshot;
+use super::journal::{Journals, NewSnapshot};
 use super::replay::{commit, judge, producer_batch};
 use super::segment::SegmentReader;
 use crate::names::{SNAPSHOT, SegmentNames, file_name, offset_of};
 use crate::producers::{Pending, Producers};
 use crate::sidefiles::snapshot::{SNAPSHOT_ENTRY_BYTES, SNAPSHOT_OVERHEAD, SnapshotEntry};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ const EXPIRATION_MS: i64 = i64::MAX;
 /// Producers and snapshots.
 pub(super) struct ProducerStateManager {
     pub(super) producers: Producers,
-    /// Producers that have changed since they were loaded, in the order of the log.
+    /// Producers that have changed since they were loaded; those that a snapshot has stand before others.
     pub(super) changed: Vec<i64>,
     /// The newest snapshot that was loaded or taken, and how many of the changes it has.
     newest: Option<NewSnapshot>,
@@ -75,6 +75,12 @@ impl ProducerStateManager {
         Self { retained, snapshots, ..Self::empty() }
     }
 
+    /// The producers by id.
+    pub(super) fn into_by_id(self) -> Vec<SnapshotEntry> {
+        let Self { producers, .. } = self;
+        producers.into_by_id()
+    }
+
     /// Takes over the state that the newest snapshot of another is of, to be gone on with where that is
     /// loaded.
     pub(super) fn retain(&mut self, other: Self) {
@@ -86,14 +92,16 @@ impl ProducerStateManager {
         let end_offset = self.producers.end_offset();
         if end_offset > self.last_snapshot_offset {
             let name = file_name(end_offset, SNAPSHOT);
-            let changed: BTreeSet<_> = self.changed.iter().skip(self.stored).copied().collect();
-            let mut entries = Vec::with_capacity(changed.len());
-            entries.extend(changed.iter().filter_map(|&id| self.producers.snapshot_entry(id)));
-            let snapshot = match self.newest {
+            let changed = self.changed.get_mut(self.stored..).unwrap_or_default();
+            changed.sort_unstable();
+            let ids = changed.chunk_by(|id, next| id == next).filter_map(<[i64]>::first);
+            let mut entries = Vec::with_capacity(ids.clone().count());
+            entries.extend(ids.filter_map(|&id| self.producers.snapshot_entry(id)));
+            let snapshot = match &self.newest {
                 Some(newest) => files.journals.append(newest, entries)?,
-                None => files.journals.begin(entries),
+                None => Journals::begin(entries),
             };
-            files.put(&name, FileContent::Snapshot(snapshot));
+            files.put(&name, FileContent::Snapshot(snapshot.clone()));
             self.set_newest(snapshot);
             self.snapshots.insert(end_offset, name);
             self.last_snapshot_offset = end_offset;
@@ -159,7 +167,8 @@ impl ProducerStateManager {
     fn load(&mut self, log_start_offset: i64, files: &mut Files<'_>) -> Result<(), Interruption> {
         while let Some((&offset, name)) = self.snapshots.last_key_value() {
             let is_loaded = match files.get(name) {
-                Some(&FileContent::Snapshot(snapshot)) => {
+                Some(FileContent::Snapshot(snapshot)) => {
+                    let snapshot = snapshot.clone();
                     self.load_new(snapshot, offset, files)?;
                     true
                 }
@@ -196,7 +205,7 @@ impl ProducerStateManager {
             self.producers = producers;
         } else {
             let mut written = Producers::new(0);
-            written.adopt(files.journals.read(snapshot)?);
+            written.adopt(&files.journals.read(&snapshot)?);
             let bytes = written.snapshot();
             let loaded = self.producers.load(&bytes, offset, NOW_MS, EXPIRATION_MS);
             loaded.map_err(LoadError::Snapshot)?;
@@ -219,7 +228,7 @@ impl ProducerStateManager {
             return Ok(false);
         }
         let entries = self.producers.by_id().into_iter().map(SnapshotEntry::from).collect();
-        let snapshot = files.journals.begin(entries);
+        let snapshot = Journals::begin(entries);
         self.set_newest(snapshot);
         Ok(true)
     }

@@ -112,7 +112,7 @@ pub struct Start {
     pub offsets_lost: u64,
     /// What to do before.
     pub action: &'static str,
-    /// The partition after it.
+    /// The partition after it, without its producers: those of two starts are not held at once.
     pub after: Recovery,
 }
 
@@ -142,7 +142,8 @@ pub fn predict_starts(
             log_start_offset: starts.log_start_offset.unwrap_or(0),
             config: starts.config,
         };
-        let after = predict(directory, partition, &restart, aborted, &progress)?;
+        let mut after = predict(directory, partition, &restart, aborted, &progress)?;
+        after.producers = Vec::new();
         let offsets_lost = offsets_lost(&after, starts.log_end_offset);
         let outcome = StartOutcome::of(&after, offsets_lost, starts);
         let is_next = stopped_cleanly == next_is_clean;
