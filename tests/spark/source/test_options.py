@@ -13,6 +13,7 @@ pytest.importorskip("pyspark", minversion="4.0")
 from ottla.errors import SparkError
 from ottla.spark.source.names import OPTIONS
 from ottla.spark.source.options import check_inputs, parse_options
+from pyspark.sql.types import StructType
 
 ORDERS = {"orders": {"0": 23, "1": -2}}
 
@@ -121,6 +122,17 @@ def test_an_option_given_in_two_spellings_is_an_error_with_both_of_them(
 def test_what_is_wrong_is_told_as_it_was_typed(options: dict[str, str], message: str) -> None:
     with pytest.raises(SparkError, match=re.escape(message)):
         parse_options({"path": "x", **options})
+
+
+@pytest.mark.parametrize("on_damage", ["fail", "quarantine"])
+def test_a_list_of_no_columns_is_refused_and_is_not_all_of_them(on_damage: str) -> None:
+    options = {"path": "x", "on_damage": on_damage}
+    for columns in ("", " , "):
+        with pytest.raises(SparkError, match="no column is named: leave columns out for all"):
+            parse_options(options | {"columns": columns})
+    with pytest.raises(SparkError, match="no column is named"):
+        parse_options(options, StructType([]))
+    assert len(parse_options(options).columns) > 5
 
 
 def test_options_of_consumers_are_accepted_where_a_job_for_kafka_gives_them() -> None:

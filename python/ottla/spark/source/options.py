@@ -194,18 +194,19 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         # As in Spark's Kafka source.
         known = tuple(column for column in known if column.name != "headers")
     names = tuple(column.name for column in known)
-    columns = _names(given.values.get("columns", "")) or names
+    columns = _names(given.values["columns"]) if "columns" in given.values else names
+    if schema is not None:
+        columns = tuple(schema.fieldNames())
+    _check_some(table, columns)
     on_damage: OnDamage = _choice(given, "on_damage", OnDamage, "fail")
     if on_damage == "quarantine":
         if table != "records":
             typed = given.typed["on_damage"]
             raise SparkError(f"{typed}=quarantine is of the table records, not of {table}")
-        names, columns = with_damage(names), with_damage(columns)
-    if schema is not None:
-        columns = tuple(schema.fieldNames())
-        if on_damage == "quarantine" and DAMAGE_COLUMN.name not in columns:
+        if schema is not None and DAMAGE_COLUMN.name not in columns:
             needed = f"{DAMAGE_COLUMN.name} {SQL_TYPES[DAMAGE_COLUMN.type]}"
             raise SparkError(f"{given.typed['on_damage']}=quarantine needs a column {needed}")
+        names, columns = with_damage(names), with_damage(columns)
     request = Request(
         paths=_paths(given),
         table=table,
@@ -240,7 +241,7 @@ def request_for(
     paths: tuple[str, ...],
     table: str,
     *,
-    columns: tuple[str, ...] = (),
+    columns: tuple[str, ...] | None = None,
     topics: tuple[str, ...] = (),
     isolation: Isolation = "read_uncommitted",
     on_damage: OnDamage = "fail",
@@ -250,7 +251,7 @@ def request_for(
     """Returns a request without data source options.
 
     Raises:
-        SparkError: the table has no such column.
+        SparkError: the table has no such column, or none is named.
         ValueError: `partition_bytes` is out of range.
     """
     if partition_bytes is not None and partition_bytes < MIN_TASK_BYTES:
@@ -264,12 +265,14 @@ def request_for(
         if value != known[0] and table != "records":
             raise ValueError(f"{name} is {value!r}, which is of the table records, not of {table}")
     names = tuple(column.name for column in columns_of(table, "ottla", "structs"))
+    columns = names if columns is None else columns
+    _check_some(table, columns)
     if on_damage == "quarantine":
-        names, columns = with_damage(names), with_damage(columns) if columns else columns
+        names, columns = with_damage(names), with_damage(columns)
     return Request(
         paths=paths,
         table=table,
-        columns=_check_columns(table, columns or names, names),
+        columns=_check_columns(table, columns, names),
         topics=topics,
         isolation=isolation,
         on_damage=on_damage,
@@ -332,6 +335,14 @@ def _assigned(given: GivenOptions) -> tuple[TopicPartition, ...]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def _check_some(table: str, columns: tuple[str, ...]) -> None:
+    if not columns:
+        few = "offset" if table == "records" else "one"
+        raise SparkError(
+            f"no column is named: leave columns out for all of {table}, or name {few} to count rows"
+        )
 
 
 def _check_columns(table: str, columns: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:

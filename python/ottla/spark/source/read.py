@@ -52,7 +52,8 @@ def read(
         spark: a session, classic or Spark Connect.
         uri: one or several paths; see `ottla.audit`.
         table: ``records`` or ``batches``, with the columns of `docs/tables.md`.
-        columns: the columns to read, in this order; all by default. Other columns are not computed.
+        columns: the columns to read, at least one, in this order; all by default. Other columns are
+            not computed.
         topics: shell patterns of the topics to read; all by default.
         isolation: of ``records``: ``read_uncommitted``, or ``read_committed``, which leaves out
             records of aborted transactions and those behind the last stable offset (KIP-98). The
@@ -66,7 +67,7 @@ def read(
 
     Raises:
         ValueError: there is no such table, isolation or way with damage.
-        SparkError: there is no such column; a path has no logs, or a topic matches nothing. From an
+        SparkError: there is no such column, or none is named; a path has no logs, or a topic matches nothing. From an
             action: a listed file cannot be
             read, or is damaged.
         MissingDependencyError: PySpark is not installed.
@@ -78,7 +79,7 @@ def read(
     request = request_for(
         tuple(os.fsdecode(source) for source in sources),
         table,
-        columns=tuple(columns or ()),
+        columns=None if columns is None else tuple(columns),
         topics=tuple(topics or ()),
         isolation=isolation,
         on_damage=on_damage,
