@@ -109,6 +109,77 @@ def test_damage_is_one_row_wherever_a_trigger_ends(tmp_path: Path) -> None:
     assert len([row for row in query.rows if row[4]]) == 1
 
 
+def bit_flipped(data: bytes, byte: int, bit: int) -> bytes:
+    changed = bytearray(data)
+    changed[byte] ^= 1 << bit
+    return bytes(changed)
+
+
+HURT = {
+    "the first batch": 0,
+    "a batch between others": 1,
+    "the last batch of a segment": 2,
+    "the first batch of a segment": 3,
+}
+# The base offset, the magic and the offsets that a batch says it has: for each, what makes a hole.
+FLIPS = [(2, 3), (6, 5), (7, 0), (7, 4), (16, 1), (LAST_OFFSET_DELTA + 3, 1)]
+
+
+@pytest.mark.parametrize("where", HURT)
+@pytest.mark.parametrize(("byte", "bit"), FLIPS)
+def test_a_damaged_header_that_makes_a_hole_is_passed_as_one_read_passes_it(
+    byte: int, bit: int, where: str, tmp_path: Path
+) -> None:
+    batches = [segment(1, base_offset=3 * number) for number in range(6)]
+    hurt = HURT[where]
+    batches[hurt] = bit_flipped(batches[hurt], byte, bit)
+    write(tmp_path, b"".join(batches[:3]))
+    write(tmp_path, b"".join(batches[3:]), 9)
+    options = {"on_damage": "quarantine", "late_segments": "fail"}
+    expected, lost = without_damage(one_read(tmp_path, **options))
+    for limit in (None, 1) if ReadMaxBytes else (None,):
+        query = Query(tmp_path, **options)
+        while query.trigger(limit):
+            query.restart()
+        assert without_damage(query.rows) == (expected, lost)
+    # All offsets are there, or told of.
+    told = {offset for row in lost for offset in range(row[3], row[4] + 1)}
+    assert {row[2] for row in expected} | told == set(range(18))
+
+
+def test_a_hole_that_no_damage_explains_ends_a_stream_that_skips_damage(tmp_path: Path) -> None:
+    write(tmp_path, segment(1) + segment(2, base_offset=6))
+    with pytest.raises(SparkError, match="offsets 3 to 5 are missing"):
+        Query(tmp_path, on_damage="skip").trigger()
+    # Nor does damage elsewhere explain it.
+    hurt = flipped(segment(1, base_offset=12), 80)
+    write(tmp_path, segment(1) + segment(2, base_offset=6) + hurt + segment(1, base_offset=15))
+    with pytest.raises(SparkError, match="offsets 3 to 5 are missing"):
+        Query(tmp_path, on_damage="skip").trigger()
+
+
+def test_a_last_batch_behind_a_hole_waits_for_one_that_shows_which_is_wrong(
+    tmp_path: Path,
+) -> None:
+    far = bit_flipped(segment(1, base_offset=3), 6, 5)
+    write(tmp_path, segment(1) + far)
+    query = Query(tmp_path, on_damage="skip")
+    query.trigger()
+    assert query.offsets() == [0, 1, 2]
+    assert "has offset 8195 where 3 is expected" in waiting(query)[0]
+    write(tmp_path, segment(1) + far + segment(1, base_offset=6))
+    query.trigger()
+    assert query.offsets() == [0, 1, 2, 6, 7, 8]
+    # The batch behind it may also show that offsets are missing.
+    write(tmp_path, segment(1) + far + segment(1, base_offset=6) + segment(1, base_offset=12))
+    query.trigger()
+    assert "has offset 12 where 9 is expected" in waiting(query)[0]
+    log = segment(1) + far + segment(1, base_offset=6) + segment(2, base_offset=12)
+    write(tmp_path, log)
+    with pytest.raises(SparkError, match="offsets 9 to 11 are missing"):
+        query.trigger()
+
+
 def spoil(path: Path, rng: random.Random) -> None:
     """Change some bits of a log."""
     for _ in range(rng.randrange(1, 4)):

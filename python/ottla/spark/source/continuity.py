@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.errors import SparkError
 from ottla.logs.names import MAX_OFFSET
-from ottla.logs.segment import first_batch, follow_batches
+from ottla.logs.segment import first_batch, follow_batches, segment_table
 from ottla.spark.source.checkpoint import LastBatch
 from ottla.spark.source.growing import Spot
 
@@ -116,13 +116,24 @@ class _Walk:
             one = follow_batches(self.segment.place, run.last, run.end, has_holes=True)
             stretch.last_batch = LastBatch(run.last, one.digest)
             stretch.next_offset = max(stretch.next_offset, run.next_offset or 0)
-            # What a damaged batch says of its offsets shows in the one that follows it.
-            fails = self.rules.fails_on_damage
-            self.is_behind_damage = not fails and not self.is_valid(run.last)
             self.has_batch_before = True
         self.extend(run.end, Run(self.position, run.end, run.digest) if run.batches else None)
         if run.batches:
             self.expected = run.next_offset
+            if not self.rules.fails_on_damage:
+                self.look_at_last(run.last)
+
+    def look_at_last(self, position: int) -> None:
+        """Looks whether the header of the last batch of a run is damaged."""
+        batch = first_batch(self.segment.place, position)
+        is_readable = batch is not None and batch.position == position and batch.is_valid
+        # What a damaged batch says of its offsets shows in the one that follows it.
+        self.is_behind_damage = not is_readable
+        if batch is not None and is_readable:
+            # It can be read although its magic is wrong, by which it would have one record.
+            next_offset = batch.last_offset + 1
+            self.stretch.next_offset = max(self.stretch.next_offset, next_offset)
+            self.expected = max(self.expected or 0, next_offset)
 
     def extend(self, end: int, run: Run | None = None) -> None:
         """Reads the segment up to a position."""
@@ -139,7 +150,9 @@ class _Walk:
     def go_to_next(self) -> bool:
         """Goes on to the next segment; False if offsets between them are waited for."""
         following = self.log.segments[self.index + 1]
-        if following.base_offset < self.stretch.next_offset and self.is_behind_damage:
+        may_come = self.rules.waits and not self.rules.is_replay
+        is_before = following.base_offset < self.stretch.next_offset
+        if self.is_behind_damage and (is_before or not may_come):
             self.go_on_behind(following.base_offset)
         expected = self.stretch.next_offset
         self.has_holes = False
@@ -212,10 +225,49 @@ class _Walk:
             )
         self.extend(self.segment.size if behind is None else behind.position)
         self.has_batch_before = False
-        self.is_behind_damage = behind is not None
-        self.expected = None if behind is None else behind.base_offset
-        if behind is not None:
-            self.stretch.next_offset = max(self.stretch.next_offset, behind.base_offset)
+        following = None if behind is None else behind.base_offset
+        self.expected = following
+        if following is None and not self.is_last:
+            # What is missing before the next segment was here.
+            following = self.log.bases[self.index + 1]
+        self.is_behind_damage = following is not None
+        if following is not None:
+            self.stretch.next_offset = max(self.stretch.next_offset, following)
+
+    def pass_misplaced(self, expected: int) -> bool | None:
+        """Steps over a batch whose offsets contradict what is around it, though its checksum holds.
+
+        The reader of records decides, which a task will ask, too.
+
+        Returns:
+            Whether there is such a batch; None if only a batch that is still to come will tell.
+        """
+        segment, position = self.segment, self.position
+        found = first_batch(segment.place, position)
+        if self.rules.fails_on_damage or found is None or found.position != position:
+            return False
+        behind = first_batch(segment.place, position + found.size)
+        if behind is not None and behind.position >= segment.size:
+            behind = None
+        if behind is None and self.is_last:
+            return False if self.rules.is_replay else None
+        following = None if self.is_last else self.log.bases[self.index + 1]
+        rows = segment_table(
+            segment.place,
+            "records",
+            columns=["offset"],
+            start=position,
+            stop=segment.size if behind is None else behind.position + behind.size,
+            place_in_log=(segment.base_offset, following, False),
+            expected=expected,
+        )
+        for _ in rows:
+            pass
+        damage = [one for one in rows.take_damage() if one["position"] == position]
+        if not damage:
+            return False
+        self.damage(damage[0]["message"], behind)
+        return True
 
     def drop_unwritten(self, run: Followed) -> Followed | None:
         """Returns a run of the last segment without last batches that are still being written."""
@@ -321,11 +373,24 @@ def _step(walk: _Walk, budget: int | None, stop: Spot | None) -> bool:
         return walk.is_behind_damage
     if run.stop == "hole" and run.found_offset is not None:
         expected = walk.expected if walk.expected is not None else walk.stretch.next_offset
-        walk.pass_hole(expected, run.found_offset - 1, (walk.index,))
-        walk.expected = run.found_offset
-        walk.stretch.next_offset = max(walk.stretch.next_offset, run.found_offset)
+        if run.found_offset <= expected:
+            # The header of the batch before it said less.
+            return True
+        is_misplaced = walk.pass_misplaced(expected)
+        if is_misplaced is None:
+            walk.stretch.waits = (
+                f"the last batch of {walk.segment.file} has offset {run.found_offset} where"
+                f" {expected} is expected: one behind it shows whether this is damage"
+            )
+            return False
+        if not is_misplaced:
+            walk.pass_hole(expected, run.found_offset - 1, (walk.index,))
+            walk.expected = run.found_offset
+            walk.stretch.next_offset = max(walk.stretch.next_offset, run.found_offset)
         return True
     if run.stop == "back":
+        if walk.pass_misplaced(walk.stretch.next_offset):
+            return True
         walk.damage(
             f"a batch of offset {run.found_offset}", first_batch(walk.segment.place, walk.position)
         )
