@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark vectors check build develop wheel bench bench-java bench-spark \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables vectors check build develop wheel bench bench-java bench-spark \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -50,7 +50,7 @@ test-all: $(VENV)/.release $(VENV)/.dev dist/.built ## every test, doctest and e
 
 # Spark's tests mostly wait for a JVM, so the others run beside them.
 test-of-python:
-	$(BIN)/pytest -q -m "not spark and not measures" --durations 10 -rs
+	$(BIN)/pytest -q -m "not spark and not tables and not measures" --durations 10 -rs
 	$(BIN)/pytest -q -m "" --doctest-modules python/ottla
 
 test-of-spark:
@@ -60,6 +60,13 @@ test-of-spark:
 SPARK_VENV = $(VENV)-spark-$(PYSPARK)
 test-spark: $(VENV)/.engine $(SPARK_VENV)/.done ## tests/spark with another PySpark: PYSPARK=4.0.1 PYARROW=16.1.0
 	PYTHONPATH=python $(SPARK_VENV)/bin/python -m pytest -q -m "spark and not slow" tests/spark --durations 10
+
+# Delta and Iceberg serve one PySpark: that of the jars in tests/support/table_streams.py.
+TABLES_PYSPARK := 4.1.4
+TABLES ?= tables
+test-tables: $(VENV)/.engine ## streams into Delta and Iceberg, killed: needs Java 17 and Maven
+	$(MAKE) $(VENV)-spark-$(TABLES_PYSPARK)/.done PYSPARK=$(TABLES_PYSPARK)
+	PYTHONPATH=python $(VENV)-spark-$(TABLES_PYSPARK)/bin/python -m pytest -q -m "$(TABLES)" tests/spark/tables --durations 10
 
 vectors: $(VENV)/.engine $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
 	PYTHONPATH=tests $(BIN)/python -m support.vectors $(DIR)
@@ -121,6 +128,7 @@ ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls
 	@$(BIN)/python -m benches.machine
 	$(MAKE) check
 	$(MAKE) test-all
+	$(MAKE) test-tables TABLES="tables and not slow"
 	$(MAKE) bench-guard
 	$(MAKE) demo
 

@@ -5,55 +5,23 @@ is broker and controller at once, with its files in a directory of the test.
 """
 
 import contextlib
-import re
-import shutil
 import signal
 import socket
 import subprocess
 import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
+
+from support.maven import Jar, MissingError, fetched
 
 KAFKA_VERSION = "4.1.2"
 KAFKA_CLIENTS_OF_SPARK = "3.9.1"
 # Only what hangs takes as long, on any machine.
 STARTS_WITHIN_S = 240
 STOPS_WITHIN_S = 60
-
-_TARGET = Path(__file__).resolve().parents[2] / "target" / "kafka"
-_MAVEN_WITHIN_S = 300
-
-
-class MissingError(Exception):
-    """Something that is not here: Java, Maven, or what Maven has to fetch."""
-
-
-@dataclass(frozen=True)
-class Jar:
-    """What Maven knows a jar by, and whether it takes those it depends on along."""
-
-    group: str
-    artifact: str
-    version: str
-    with_dependencies: bool = True
-
-    @property
-    def dependency(self) -> str:
-        """The element of a pom."""
-        alone = (
-            ""
-            if self.with_dependencies
-            else "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId>"
-            "</exclusion></exclusions>"
-        )
-        return (
-            f"<dependency><groupId>{self.group}</groupId><artifactId>{self.artifact}</artifactId>"
-            f"<version>{self.version}</version>{alone}</dependency>"
-        )
 
 
 def broker_jars() -> Path:
@@ -62,8 +30,8 @@ def broker_jars() -> Path:
     Raises:
         MissingError: no Java or Maven, or Maven reaches no repository.
     """
-    return _fetch(
-        f"broker-{KAFKA_VERSION}",
+    return fetched(
+        f"kafka/broker-{KAFKA_VERSION}",
         [
             Jar("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
             Jar("org.slf4j", "slf4j-nop", "1.7.36"),
@@ -93,49 +61,10 @@ def source_jars(spark_version: str) -> tuple[Path, ...]:
             Jar("org.apache.commons", "commons-pool2", "2.12.0"),
         ]
         try:
-            return tuple(sorted(_fetch(f"source-{source}", jars).glob("*.jar")))
+            return tuple(sorted(fetched(f"kafka/source-{source}", jars).glob("*.jar")))
         except MissingError as error:
             why = why or str(error)
     raise MissingError(why)
-
-
-def _fetch(name: str, jars: Sequence[Jar]) -> Path:
-    folder = _TARGET / name
-    if folder.is_dir():
-        return folder
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            raise MissingError(f"no command {program}: install Java 17 or newer, and Maven")
-    growing = folder.with_name(f".{name}-{uuid.uuid4().hex}")
-    growing.mkdir(parents=True)
-    try:
-        pom = growing / "pom.xml"
-        pom.write_text(
-            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-            "<groupId>ottla</groupId><artifactId>jars</artifactId><version>0</version>"
-            "<packaging>pom</packaging><dependencies>"
-            + "".join(jar.dependency for jar in jars)
-            + "</dependencies></project>"
-        )
-        done = subprocess.run(
-            [
-                *("mvn", "--quiet", "--batch-mode", "-f", pom, "dependency:copy-dependencies"),
-                *("-DincludeScope=runtime", f"-DoutputDirectory={growing}"),
-            ],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_MAVEN_WITHIN_S,
-        )
-        if done.returncode:
-            said = re.findall(r"\[ERROR\] +(\S.*)", done.stdout + done.stderr)
-            raise MissingError(f"Maven: {said[0] if said else f'status {done.returncode}'}")
-        with contextlib.suppress(FileExistsError):
-            growing.rename(folder)
-    finally:
-        shutil.rmtree(growing, ignore_errors=True)
-    return folder
 
 
 def _free_ports(count: int) -> list[int]:

@@ -135,7 +135,9 @@ def tests_of(path: Path) -> list[str]:
 
 def fails(package: Path, tests: list[str], timeout_s: float | None = None) -> bool:
     """Whether a test notices, or does not end: the package is that of a directory."""
-    marks = "not slow and not shared" + ("" if "spark" in tests[0] else " and not spark")
+    marks = "not slow and not shared and not tables" + (
+        "" if "spark" in tests[0] else " and not spark"
+    )
     paths = f"pythonpath={package} {ROOT} {ROOT / 'tests'}"
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", marks, "-o", paths, *tests]
     quiet = ["-p", "no:cacheprovider", "-p", "no:randomly"]

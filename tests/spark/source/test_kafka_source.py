@@ -10,7 +10,8 @@ import ottla
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from support.kafka_broker import Broker, MissingError, broker, source_jars
+from support.kafka_broker import Broker, broker, source_jars
+from support.maven import MissingError
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
