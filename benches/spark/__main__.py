@@ -161,6 +161,7 @@ def main() -> None:
         for name, each in sets.items():
             prepare[f"captured verdicts {name}"] = partial(cases.verdicts, spark, each, name)
             prepare[f"captured split {name}"] = partial(cases.splits, spark, each, name)
+            prepare[f"captured rdd {name}"] = partial(cases.partitions, spark, each, name)
         for title, case in prepare.items():
             if wants(title):
                 all_found.append(cases.measure(case(), jvm_of(spark), asked.rounds))

@@ -19,7 +19,7 @@ from benches.data import MIB
 from benches.peers import AIOKAFKA, ALONE, OURS, READY
 from benches.race import Times, race
 from benches.spark import peer
-from benches.spark.data import Captured, Segments
+from benches.spark.data import Captured, Segments, record_sets
 from benches.spark.processes import cpu_seconds, jvm_of, peak_resident, python_workers
 from benches.worker import ROOT
 
@@ -30,6 +30,7 @@ EMBEDDED = "ottla.audit, two threads"
 SOURCE = "ottla, spark.read"
 READ = "ottla.spark.read"
 FRAME = "ottla, rows through the JVM"
+EMBEDDED_VALIDATE = "ottla.validate, one process, sets in memory"
 
 _NOW_MS = 1_800_000_000_000
 
@@ -252,6 +253,25 @@ def verdicts(spark: Any, data: Captured, name: str) -> Case:
     jobs = {who: _job(each, data.rows, data.size) for who, each in frames.items()}
     jobs[OURS] = _job(frames[OURS], data.rows * data.links, data.size * data.links)
     return Case(f"captured batches of {name} → verdicts", jobs, {AIOKAFKA: 5}, "3.4–4.0")
+
+
+def partitions(spark: Any, data: Captured, name: str) -> Case:
+    """Captured record sets of an RDD to verdicts, which are counted."""
+    rdd = spark.read.parquet(str(data.once)).select("records").rdd
+    verdicts = rdd.mapPartitions(ottla.spark.validate_partition(now_ms=_NOW_MS))
+    sets = record_sets(data)
+
+    def ours() -> int:
+        return int(verdicts.map(lambda row: row.accepted).sum())
+
+    def embedded() -> int:
+        return sum(ottla.validate(records, now_ms=_NOW_MS).accepted for records in sets)
+
+    jobs = {
+        OURS: Job(ours, data.rows, data.size),
+        EMBEDDED_VALIDATE: Job(embedded, data.rows, data.size),
+    }
+    return Case(f"captured batches of {name}, RDD → verdicts", jobs, {}, "–")
 
 
 def splits(spark: Any, data: Captured, name: str) -> Case:

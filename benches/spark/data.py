@@ -134,6 +134,14 @@ def captured(shape: Shape, size: int, *, codec: str, files: int = 8, links: int 
     return Captured(kept / f"x{links}", kept / "x1", a_file * files, files * sizes, links)
 
 
+def record_sets(data: Captured) -> list[bytes]:
+    """Return the record sets of captured files, in memory."""
+    import pyarrow.parquet as pq
+
+    sets: list[bytes] = pq.read_table(data.once, columns=["records"])["records"].to_pylist()
+    return sets
+
+
 def warm(*directories: Path) -> None:
     """Have every file in the page cache."""
     window = bytearray(8 * MIB)

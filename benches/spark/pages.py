@@ -18,6 +18,7 @@ from benches.worker import ROOT
 
 _DOCS = ROOT / "docs" / "spark"
 SHARE_OF_BOUND = 0.85
+_BROKER = "\n## Beside Spark's Kafka source\n"
 _MARK = {True: "yes", False: "**no**", None: ""}
 _SPEED = """# Speed on Spark
 
@@ -126,13 +127,23 @@ def tables(written: Any) -> str:
 
 
 def write_pages(written: Any) -> None:
-    """Write what the docs tell of speed and cost."""
-    for name, text in (
-        ("speed.md", _SPEED + tables(written)),
-        ("cost.md", page(Parts.of(written))),
+    """Write what the docs tell of speed and cost; what `make bench-kafka` wrote stays."""
+    speed = _DOCS / "speed.md"
+    _, heading, section = speed.read_text().partition(_BROKER)
+    for path, text in (
+        (speed, _SPEED + tables(written) + heading + section),
+        (_DOCS / "cost.md", page(Parts.of(written))),
     ):
-        (_DOCS / name).write_text(text)
-        print(f"written to docs/spark/{name}")
+        path.write_text(text)
+        print(f"written to docs/spark/{path.name}")
+
+
+def write_section(text: str) -> None:
+    """Write what the docs tell of the speed beside Spark's Kafka source."""
+    speed = _DOCS / "speed.md"
+    before, _, _ = speed.read_text().partition(_BROKER)
+    speed.write_text(f"{before}{_BROKER}\n{text}")
+    print(f"written to docs/spark/{speed.name}")
 
 
 def merged(kept: list[Any]) -> Any:

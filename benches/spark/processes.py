@@ -42,14 +42,19 @@ def jvm_of(spark: Any) -> int:
 
 
 def cpu_seconds(jvm: int) -> float:
-    """Return what the JVM, its Python workers and this process have used since they began.
+    """Return what the JVM, its Python workers and this process have used since they began."""
+    return cpu_seconds_below(jvm) + time.process_time()
+
+
+def cpu_seconds_below(root: int) -> float:
+    """Return what a process and those it started have used since they began.
 
     A worker that has ended counts with its parent, which has waited for it.
     """
     ticks = sum(
-        int(field) for stat in _below(jvm).values() for field in stat[_USER : _CHILDREN_SYSTEM + 1]
+        int(field) for stat in _below(root).values() for field in stat[_USER : _CHILDREN_SYSTEM + 1]
     )
-    return ticks / _TICKS_A_SECOND + time.process_time()
+    return ticks / _TICKS_A_SECOND
 
 
 def python_workers(jvm: int) -> list[int]:

@@ -81,6 +81,7 @@ class Broker:
 
     bootstrap_servers: str
     log_directory: Path
+    process_id: int
 
     def partition(self, topic: str, partition: int) -> Path:
         """The directory of a partition."""
@@ -136,7 +137,7 @@ def broker(home: Path, **settings: str) -> Iterator[Broker]:
         )
         try:
             _wait_until_it_answers(process, port, output)
-            yield Broker(f"127.0.0.1:{port}", home / "logs")
+            yield Broker(f"127.0.0.1:{port}", home / "logs", process.pid)
         finally:
             _stop(process)
 
