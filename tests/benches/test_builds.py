@@ -12,7 +12,16 @@ from ottla import _engine
 
 from benches import compare, guard, table
 
-OPTIMISED = ["build", "wheel", "bench", "bench-java", "bench-spark", "bench-guard", "test-all"]
+OPTIMISED = [
+    "build",
+    "wheel",
+    "bench",
+    "bench-java",
+    "bench-spark",
+    "bench-kafka",
+    "bench-guard",
+    "test-all",
+]
 QUICK = ["demo", "test", "develop", "check", "vectors"]
 
 
