@@ -24,7 +24,7 @@ from ottla.cli.explain import explain
 from ottla.cli.inspect import inspect
 from ottla.cli.read import read
 from ottla.cli.rebuild import rebuild
-from ottla.cli.terminal import complain
+from ottla.cli.terminal import complain, discard, open_streams, try_to_tell
 from ottla.cli.validate import validate_files
 from ottla.errors import EngineError, MissingDependencyError, SparkError, StorageError
 from ottla.logs.near import near_paths
@@ -52,6 +52,7 @@ for verb in (audit, validate_files, inspect, read, rebuild, explain):
 
 def main() -> None:
     """Entry point of the program `ottla`."""
+    open_streams()
     # Names and records may hold characters that the terminal's encoding lacks.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -60,7 +61,7 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _discard_stdout()
+        discard(sys.stdout)
     sys.exit(status)
 
 
@@ -83,7 +84,7 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has seen enough, as in `| head`.
-        _discard_stdout()
+        discard(sys.stdout)
         return 0
     except (EngineError, MissingDependencyError, SparkError) as error:
         complain(error)
@@ -113,9 +114,4 @@ def run(arguments: Sequence[str]) -> int:
 def _show(error: click.ClickException) -> None:
     """Prints an error of the command line, which may repeat any argument."""
     text = "\n".join(map(visible, error.format_message().split("\n")))
-    click.UsageError(text, getattr(error, "ctx", None)).show()
-
-
-def _discard_stdout() -> None:
-    """Discards what is still buffered, so that the interpreter's final flush succeeds."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    try_to_tell(click.UsageError(text, getattr(error, "ctx", None)).show)

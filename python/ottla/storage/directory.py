@@ -26,14 +26,18 @@ def new_directory(target: str) -> Iterator[str]:
 
     Raises:
         FileExistsError: the target exists and is not empty.
+        OSError: what the block raises, with the target as its file if it names none.
     """
     check_new_directory(target)
     partial = _make_partial(target)
     try:
         yield partial
         os.rename(partial, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+            # A write to a full disk does not name its file.
+            error.filename = target
         raise
 
 
