@@ -1,5 +1,8 @@
 """`ottla explain`: the catalogue at a terminal."""
 
+import subprocess
+import sys
+
 import pytest
 from ottla.audit.catalogue.explain import catalogue, causes
 from support.commands import Run
@@ -46,3 +49,48 @@ def test_a_name_almost_right_is_answered_with_the_right_one(run: Run) -> None:
 
 def test_a_name_like_no_other_is_answered_with_where_to_look(run: Run) -> None:
     assert "`ottla explain` lists all names" in run("explain", "xyz").err
+
+
+@pytest.mark.parametrize("name", ["CRC-MISMATCH", "crc_mismatch", "Crc-Mismatch"])
+def test_a_name_in_another_spelling_is_answered_with_the_right_one(run: Run, name: str) -> None:
+    ran = run("explain", name)
+    assert (ran.status, ran.out) == (64, "")
+    assert "did you mean crc-mismatch" in ran.err
+
+
+def test_two_lists_at_once_are_wrong_usage(run: Run) -> None:
+    ran = run("explain", "--profiles", "--releases")
+    assert (ran.status, ran.out) == (64, "")
+    assert "give one of them" in ran.err
+
+
+@pytest.mark.parametrize("name", ["", "--", "-", "a" * 100_000, "\x1b[31mred", "crc-mismatch\n"])
+def test_a_name_that_is_none_is_wrong_usage_and_does_nothing_to_the_terminal(
+    run: Run, name: str
+) -> None:
+    ran = run("explain", "--", name)
+    assert (ran.status, ran.out) == (64, "")
+    assert "\x1b" not in ran.err
+
+
+@pytest.mark.parametrize("columns", ["1", "20"])
+def test_on_a_narrow_terminal_the_list_stays_readable(
+    columns: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = len(run("explain").out.splitlines())
+    monkeypatch.setenv("COLUMNS", columns)
+    assert len(run("explain").out.splitlines()) < 2 * wide
+
+
+def test_an_explanation_loads_no_more_than_the_version_does() -> None:
+    def loaded(*arguments: str) -> set[str]:
+        program = (
+            "import sys\nfrom ottla.cli import run\n"
+            f"run({arguments!r})\nprint(*sys.modules, file=sys.stderr)"
+        )
+        command = [sys.executable, "-c", program]
+        return set(subprocess.run(command, capture_output=True, check=True).stderr.decode().split())
+
+    explained = loaded("explain", "crc-mismatch")
+    assert explained <= loaded("--version")
+    assert explained.isdisjoint({"numpy", "rich", "pyspark", "obstore", "pyarrow", "asyncio"})

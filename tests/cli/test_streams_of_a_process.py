@@ -1,4 +1,4 @@
-"""A process whose terminal, reader or disk goes away: its status stands, no file is half written."""
+"""A process whose terminal, reader or disk goes away: its status stands, nothing half written."""
 
 import os
 import signal

@@ -13,6 +13,9 @@ from ottla.cli.options import Verb
 from ottla.records import profile_differences, release_differences
 from ottla.severity import SEVERITIES
 
+MIN_WIDTH = 60
+"""Columns that the list is written for at least: names and indents take half of them."""
+
 
 @click.command(cls=Verb)
 @click.argument("name", required=False)
@@ -32,7 +35,9 @@ def explain(name: str | None, profiles: bool, releases: bool) -> int:
     NAME is a finding or a cause, as named in the report of `ottla audit`. Without NAME, all of them
     are listed.
     """
-    width = min(shutil.get_terminal_size().columns, 100)
+    width = max(MIN_WIDTH, min(shutil.get_terminal_size().columns, 100))
+    if profiles and releases:
+        raise click.UsageError("--profiles and --releases are two lists: give one of them")
     if profiles:
         if name is not None:
             raise click.UsageError("--profiles lists all differences and takes no NAME")
@@ -55,7 +60,7 @@ def explain(name: str | None, profiles: bool, releases: bool) -> int:
             click.echo(_catalogue_entry(cause, width))
         return 0
     if name not in rows and name not in causes():
-        near = difflib.get_close_matches(name, [*rows, *causes()], n=3)
+        near = difflib.get_close_matches(name.lower(), [*rows, *causes()], n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "`ottla explain` lists all names."
         raise click.UsageError(f"no finding or cause is named {name!r}; {hint}")
     if name in rows:
