@@ -75,6 +75,17 @@ def test_an_offset_is_found_in_its_batch_or_in_the_next_one(log: Path) -> None:
     assert found == {0: 0, 2: 0, 3: end, 10: end, 12: end, 13: None}
 
 
+def test_an_offset_is_not_found_in_a_batch_beyond_it_that_the_next_one_contradicts(
+    log: Path,
+) -> None:
+    far = segment(1, base_offset=2**40)
+    before, after = segment(1), segment(1, base_offset=6)
+    log.write_bytes(before + far + after)
+    found = {offset: find_offset(LocalPlace(bytes(log)), offset) for offset in (2, 6, 8, 9)}
+    end = len(before + far)
+    assert found == {2: 0, 6: end, 8: end, 9: len(before)}
+
+
 def test_an_empty_file_has_no_batches_and_no_records(log: Path) -> None:
     log.write_bytes(b"")
     assert positions(log) == []

@@ -135,18 +135,36 @@ def follow_batches(
 def find_offset(place: Place, offset: int, position: int = 0) -> int | None:
     """Returns the position of the first batch that ends at or after an offset, None if none does.
 
-    Batches are looked at from a position on.
+    Batches are looked at from a position on. One beyond the offset that the next batch contradicts
+    is passed: no checksum covers its own offset.
 
     Raises:
         OSError: the file cannot be read.
     """
-    names = [column.name for column in BATCH_COLUMNS]
-    found, last_offset = names.index("position"), names.index("last_offset")
+    beyond: tuple[int, int] | None = None
     for chunk in batch_chunks(place, position):
         for row in chunk:
-            if row[last_offset] >= offset:
-                return int(row[found])
-    return None
+            found, base_offset, last_offset = _offsets_of(row)
+            if beyond is not None and (last_offset < offset or base_offset >= beyond[1]):
+                return beyond[0]
+            if last_offset >= offset:
+                if base_offset <= offset:
+                    return found
+                beyond = found, base_offset
+    return None if beyond is None else beyond[0]
+
+
+def _offsets_of(row: Row) -> tuple[int, int, int]:
+    """Returns the position of a batch, and its first and last offset."""
+    position, base_offset, last_offset = _places(row)
+    return int(position), int(base_offset), int(last_offset)
+
+
+_places = itemgetter(
+    *map(
+        [column.name for column in BATCH_COLUMNS].index, ("position", "base_offset", "last_offset")
+    )
+)
 
 
 class FoundBatch(NamedTuple):

@@ -158,6 +158,13 @@ def test_a_hole_that_no_damage_explains_ends_a_stream_that_skips_damage(tmp_path
         Query(tmp_path, on_damage="skip").trigger()
 
 
+def test_a_damaged_base_offset_ends_a_stream_of_committed_records(tmp_path: Path) -> None:
+    far = bit_flipped(segment(1, base_offset=3), 6, 5)
+    write(tmp_path, segment(1) + far + segment(1, base_offset=6))
+    with pytest.raises(SparkError, match="offsets 3 to 8194 are missing"):
+        Query(tmp_path, on_damage="skip", isolation_level="read_committed").trigger()
+
+
 def test_a_last_batch_behind_a_hole_waits_for_one_that_shows_which_is_wrong(
     tmp_path: Path,
 ) -> None:

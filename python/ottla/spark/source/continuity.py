@@ -32,6 +32,9 @@ class Rules(NamedTuple):
     waits: bool = True
     """Whether it waits for segments that may still come."""
     fails_on_damage: bool = True
+    passes_misplaced: bool = True
+    """Whether a batch that is out of its place is damage. With `read_committed` it is an error: the
+    offsets that it says decide what is aborted."""
     fails_on_loss: bool = True
     is_replay: bool = False
     """Whether the same range was planned before: then nothing can be waited for."""
@@ -244,7 +247,9 @@ class _Walk:
         """
         segment, position = self.segment, self.position
         found = first_batch(segment.place, position)
-        if self.rules.fails_on_damage or found is None or found.position != position:
+        if self.rules.fails_on_damage or not self.rules.passes_misplaced:
+            return False
+        if found is None or found.position != position:
             return False
         behind = first_batch(segment.place, position + found.size)
         if behind is not None and behind.position >= segment.size:

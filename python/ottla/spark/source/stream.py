@@ -374,6 +374,7 @@ def _policy(request: Request) -> Policy:
     rules = Rules(
         waits=request.late_segments == "wait",
         fails_on_damage=request.on_damage == "fail",
+        passes_misplaced=request.isolation == "read_uncommitted",
         fails_on_loss=request.fail_on_data_loss,
     )
     return Policy(
