@@ -14,6 +14,7 @@ from ottla.errors import SparkError
 from ottla.logs.columns import KAFKA_COLUMNS, TRAIT_COLUMNS
 from ottla.logs.listing import take_inventory
 from ottla.logs.reading import Isolation
+from ottla.spark.source.bounds import EVERYTHING, Bounds
 from ottla.spark.source.damage import DAMAGE_COLUMN, with_damage
 from ottla.spark.source.globs import expand_globs
 from ottla.spark.source.names import MIN_TASK_BYTES, OPTIONS, take_options
@@ -97,6 +98,8 @@ class Request:
     compacted_topics: tuple[str, ...] = ()
     """Patterns of topics whose cleanup.policy is known to be compact."""
     level: Level = "full"
+    bounds: Bounds = EVERYTHING
+    """Of records; those of `starting` and `ending` come on top."""
     partition_bytes: int | None = None
     fail_on_data_loss: bool = True
     max_bytes_per_trigger: int | None = None
@@ -245,6 +248,7 @@ def request_for(
     topics: tuple[str, ...] = (),
     isolation: Isolation = "read_uncommitted",
     on_damage: OnDamage = "fail",
+    bounds: Bounds = EVERYTHING,
     partition_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Request:
@@ -264,6 +268,10 @@ def request_for(
             raise ValueError(f"{name} is {value!r}, not one of {', '.join(known)}")
         if value != known[0] and table != "records":
             raise ValueError(f"{name} is {value!r}, which is of the table records, not of {table}")
+    if bounds != EVERYTHING and table != "records":
+        raise ValueError(
+            f"bounds of offsets and timestamps are of the table records, not of {table}"
+        )
     names = tuple(column.name for column in columns_of(table, "ottla", "structs"))
     columns = names if columns is None else columns
     _check_some(table, columns)
@@ -276,6 +284,7 @@ def request_for(
         topics=topics,
         isolation=isolation,
         on_damage=on_damage,
+        bounds=bounds,
         partition_bytes=partition_bytes,
         storage_options=StorageOptions(storage_options or {}),
     )

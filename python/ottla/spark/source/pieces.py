@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ottla.audit.plan.plan import ENDLESS
 from ottla.errors import SparkError
 from ottla.logs.segment import first_batch, segment_cuts, segment_table
-from ottla.spark.source.bounds import Bounds
 from ottla.spark.source.damage import DamageHandler
 from ottla.spark.source.options import check_inputs
 from ottla.spark.source.spans import MAX_TRANSACTIONS, Span, place_in_log, plan_spans
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import FileEntry
+    from ottla.spark.source.bounds import Bounds
     from ottla.spark.source.options import Request
     from ottla.storage import Files, Place
 
@@ -248,7 +248,7 @@ def plan_pieces(request: Request, plan: Plan, piece_bytes: int) -> Iterator[Piec
             # Consumers do not get what a cleaner or a split has not put in place yet.
             continue
         span = spans.of(partition)
-        bounds = Bounds().within(span.min_offset, span.max_offset)
+        bounds = request.bounds.within(span.min_offset, span.max_offset)
         topic, number = (partition.topic, partition.partition) if partition else (None, None)
         for file in log.files:
             if file.fault is not None or not _may_hold(log, file, bounds):
@@ -316,7 +316,7 @@ def pieces_of(request: Request, plan: Plan) -> Iterator[PiecesTask]:
     """Yields the pieces of `batches` or `records` that each task reads."""
     size = request.partition_bytes or TASK_BYTES
     for pieces in group_pieces(plan_pieces(request, plan, size), size):
-        yield PiecesTask(pieces, Bounds())
+        yield PiecesTask(pieces, request.bounds)
 
 
 def task_pieces(request: Request) -> Iterator[PiecesTask]:

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from ottla.audit.result.columns import SEGMENT_TABLES
+from ottla.spark.source.bounds import Bounds
 from ottla.spark.source.options import request_for
 from ottla.spark.source.pieces import task_pieces
 from ottla.spark.work.items import frame_of_work, rows_of_work
@@ -36,6 +37,10 @@ def read(
     topics: Sequence[str] | None = None,
     isolation: Isolation = "read_uncommitted",
     on_damage: OnDamage = "fail",
+    from_offset: int | None = None,
+    to_offset: int | None = None,
+    from_timestamp: int | None = None,
+    to_timestamp: int | None = None,
     partition_bytes: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
@@ -61,15 +66,22 @@ def read(
         on_damage: of ``records``, what becomes of bytes that cannot be read: ``fail``; ``skip``
             leaves them out, with a `DamageWarning` in the task; ``quarantine`` returns them as
             rows with a column ``damage``, see `docs/spark/source.md`.
+        from_offset: of ``records``, the first offset to read of each partition.
+        to_offset: the offset to stop before. Segments without offsets between the two are not
+            opened.
+        from_timestamp: of ``records``, the earliest timestamp to read, ms since 1970. Unlike an
+            option of the data source it is no place in the log: records are those that a filter
+            would leave, in whatever order their timestamps are. Records of magic 0 have -1.
+        to_timestamp: the timestamp to stop before.
         partition_bytes: size of the files that a task reads, at least 65,536; by default 128 MiB.
             Larger local segments are split at batches listed in their `.index`.
         storage_options: settings of object stores; see `ottla.audit`.
 
     Raises:
-        ValueError: there is no such table, isolation or way with damage.
-        SparkError: there is no such column, or none is named; a path has no logs, or a topic matches nothing. From an
-            action: a listed file cannot be
-            read, or is damaged.
+        ValueError: there is no such table, isolation or way with damage; a bound is no offset or
+            timestamp.
+        SparkError: there is no such column, or none is named; a path has no logs, or a topic
+            matches nothing. From an action: a listed file cannot be read, or is damaged.
         MissingDependencyError: PySpark is not installed.
     """
     require_pyspark()
@@ -83,6 +95,7 @@ def read(
         topics=tuple(topics or ()),
         isolation=isolation,
         on_damage=on_damage,
+        bounds=Bounds.between(from_offset, to_offset, from_timestamp, to_timestamp),
         partition_bytes=partition_bytes,
         storage_options=storage_options or {},
     )
