@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import textwrap
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -305,9 +306,9 @@ def _transactions_note(result: AuditResult) -> Iterator[str]:
     for row in result.metrics:
         for state in states:
             counts[state] += row[f"{state}_transactions"]
-    for row in result.transactions:
-        if row["state"] not in states:
-            counts[row["state"]] = counts.get(row["state"], 0) + 1
+    state_at = [column.name for column in result.transactions.columns].index("state")
+    found = Counter(row[state_at] for row in result.transactions.rows())
+    counts |= {state: count for state, count in found.items() if state not in states}
     parts = [f"{count:,} {state}" for state, count in counts.items() if count]
     if parts:
         yield f"Transactions: {', '.join(parts)}."

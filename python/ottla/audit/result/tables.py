@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from ottla.logs.columns import Column, Row
 
-# Rows in a chunk of a table that is in memory.
-CHUNK_ROWS = 16_384
+# Rows in a chunk of a table: as objects of Python they take some hundred bytes each.
+CHUNK_ROWS = 1024
 
 
 class Table:

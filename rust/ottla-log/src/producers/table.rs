@@ -69,7 +69,9 @@ impl Producers {
 
     /// What a snapshot keeps of all of them, by id.
     pub(crate) fn into_by_id(self) -> Vec<SnapshotEntry> {
-        let known = self.entries.into_values();
+        let Self { entries, transactions, .. } = self;
+        drop(transactions);
+        let known = entries.into_values();
         let mut all: Vec<_> = known.map(|known| SnapshotEntry::from(&known.entry)).collect();
         all.sort_unstable_by_key(|entry| entry.producer_id);
         all

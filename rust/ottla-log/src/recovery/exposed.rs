@@ -11,7 +11,6 @@ use super::replay::producer_batch;
 use crate::names::SegmentNames;
 use crate::producers::{Content, ProducerBatch};
 use crate::sidefiles::transaction_index::AbortedTransaction;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Transactions that are held at once.
@@ -83,26 +82,42 @@ fn remove_indexed(
 struct OpenTransactions {
     /// First offsets by producer.
     by_producer: HashMap<i64, i64>,
-    /// First offsets that no marker has ended. Two transactions that begin at one offset, as only a
-    /// damaged log has them, are ended by one marker (`NotBegun`).
-    first_offsets: HashSet<i64>,
+    /// The highest of all first offsets so far.
+    highest: Option<i64>,
+    /// First offsets that no marker has ended, once offsets go back. Two transactions that begin at one
+    /// offset, as only a damaged log has them, are ended by one marker (`NotBegun`).
+    first_offsets: Option<HashSet<i64>>,
 }
 
 impl OpenTransactions {
+    fn begin(&mut self, producer_id: i64, first_offset: i64) {
+        if self.by_producer.contains_key(&producer_id) {
+            return;
+        }
+        if self.highest.is_some_and(|highest| first_offset <= highest) {
+            let open = || self.by_producer.values().copied().collect();
+            self.first_offsets.get_or_insert_with(open);
+        }
+        self.highest = self.highest.max(Some(first_offset));
+        self.by_producer.insert(producer_id, first_offset);
+        if let Some(first_offsets) = &mut self.first_offsets {
+            first_offsets.insert(first_offset);
+        }
+    }
+
     /// Adds a batch. Returns the transaction that it aborts.
     fn observe(&mut self, batch: &ProducerBatch) -> Option<AbortedTransaction> {
         let ProducerBatch { producer_id, base_offset, is_transactional, content, .. } = *batch;
         match content {
             Content::Data if is_transactional => {
-                if let Entry::Vacant(vacant) = self.by_producer.entry(producer_id) {
-                    self.first_offsets.insert(*vacant.insert(base_offset));
-                }
+                self.begin(producer_id, base_offset);
                 None
             }
             Content::Data | Content::EmptyControl => None,
             Content::Marker { is_commit, .. } => {
                 let first_offset = self.by_producer.remove(&producer_id)?;
-                let has_begun = self.first_offsets.remove(&first_offset);
+                let known = self.first_offsets.as_mut();
+                let has_begun = known.is_none_or(|known| known.remove(&first_offset));
                 let last_stable_offset = 0;
                 let aborted = AbortedTransaction {
                     producer_id,

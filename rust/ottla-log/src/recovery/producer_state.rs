@@ -76,8 +76,9 @@ impl ProducerStateManager {
     }
 
     /// The producers by id.
-    pub(super) fn into_by_id(self) -> Vec<SnapshotEntry> {
-        let Self { producers, .. } = self;
+    pub(super) fn into_by_id(mut self) -> Vec<SnapshotEntry> {
+        let producers = std::mem::replace(&mut self.producers, Producers::new(0));
+        drop(self);
         producers.into_by_id()
     }
 
@@ -92,6 +93,8 @@ impl ProducerStateManager {
         let end_offset = self.producers.end_offset();
         if end_offset > self.last_snapshot_offset {
             let name = file_name(end_offset, SNAPSHOT);
+            // The one in its place is not held beside it.
+            files.remove(&name);
             let changed = self.changed.get_mut(self.stored..).unwrap_or_default();
             changed.sort_unstable();
             let ids = changed.chunk_by(|id, next| id == next).filter_map(<[i64]>::first);
