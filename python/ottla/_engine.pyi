@@ -36,6 +36,7 @@ __all__ = [
     "PartitionRecords",
     "PartitionScan",
     "ProducerState",
+    "ReadableOffsets",
     "Rebuild",
     "RebuiltIndexes",
     "Record",
@@ -70,7 +71,6 @@ __all__ = [
     "check_names",
     "committed_offsets",
     "compare_copies",
-    "count_readable_offsets",
     "decode_record",
     "directory_kind",
     "epoch_beyond_end",
@@ -131,6 +131,8 @@ class _Object(Protocol):
     def read_at(self, position: int, size: int, /) -> Buffer: ...
 
 _Place: TypeAlias = bytes | _Object
+_Progress: TypeAlias = Callable[[int], bool] | None
+_Segments: TypeAlias = Sequence[tuple[_Place, int | None]]
 # `SegmentScan` has a property of that name.
 _Bytes: TypeAlias = bytes
 
@@ -376,7 +378,7 @@ def predict_recovery(
     log_start_offset: int,
     aborted: Sequence[tuple[int, int, int]] | None,
     kafka_version: str | None = None,
-    progress: Callable[[int], bool] | None = None,
+    progress: _Progress = None,
 ) -> Recovery: ...
 def predict_starts(
     files: Mapping[bytes, _Place],
@@ -388,7 +390,7 @@ def predict_starts(
     log_end_offset: int | None,
     needs_topic_id: bool,
     aborted: Sequence[tuple[int, int, int]] | None,
-    progress: Callable[[int], bool] | None = None,
+    progress: _Progress = None,
 ) -> list[Start]: ...
 def segment_columns(
     table: Literal["place", "batches", "records", "source", "kafka"],
@@ -441,7 +443,7 @@ def segment_table(
     aborted: Sequence[tuple[int, int, int]] = ...,
 ) -> SegmentTable: ...
 def partition_transactions(
-    segments: Sequence[tuple[_Place, int | None]], *, position: int = 0, stop: int | None = None
+    segments: _Segments, *, position: int = 0, stop: int | None = None
 ) -> tuple[list[tuple[int, int, int]], tuple[int, int] | None]: ...
 def segment_stream(table: str, batches: Iterable[TableBatch]) -> SegmentStream: ...
 def table_stream(
@@ -512,7 +514,7 @@ class RecordIterator:
 class PartitionRecords:
     def __new__(
         cls,
-        segments: Sequence[tuple[_Place, int | None]],
+        segments: _Segments,
         *,
         isolation: str,
         start_offset: int,
@@ -527,14 +529,14 @@ class PartitionRecords:
     stopped_by: Final[tuple[int, int] | None]
     log_end_offset: Final[int | None]
 
-def count_readable_offsets(
-    segments: Sequence[tuple[_Place, int | None]],
-    *,
-    start_offset: int,
-    stopped_cleanly: bool,
-    remainders: Sequence[tuple[int, int, Sequence[int]]],
-    progress: Callable[[int], bool] | None = None,
-) -> tuple[int, list[int]]: ...
+@final
+class ReadableOffsets:
+    def __new__(
+        cls, segments: _Segments, *, start_offset: int, stopped_cleanly: bool
+    ) -> ReadableOffsets: ...
+    def count(
+        self, remainders: Sequence[tuple[int, int, Sequence[int]]], progress: _Progress = None
+    ) -> tuple[int, list[int]]: ...
 
 @final
 class Record:
@@ -579,14 +581,10 @@ class Segment:
         now_ms: int,
         size: int | None = None,
     ) -> Segment: ...
-    def scan(self, *, progress: Callable[[int], bool] | None = None) -> SegmentScan: ...
-    def scan_range(
-        self, start: int, stop: int, *, progress: Callable[[int], bool] | None = None
-    ) -> Chunk: ...
-    def resolve(self, chunk: Chunk, *, progress: Callable[[int], bool] | None = None) -> Chunk: ...
-    def finish(
-        self, chunk: Chunk, *, progress: Callable[[int], bool] | None = None
-    ) -> SegmentScan: ...
+    def scan(self, *, progress: _Progress = None) -> SegmentScan: ...
+    def scan_range(self, start: int, stop: int, *, progress: _Progress = None) -> Chunk: ...
+    def resolve(self, chunk: Chunk, *, progress: _Progress = None) -> Chunk: ...
+    def finish(self, chunk: Chunk, *, progress: _Progress = None) -> SegmentScan: ...
 
 @final
 class Chunk:
@@ -735,7 +733,7 @@ class CopyFinding:
 def compare_copies(
     copies: Sequence[tuple[str, Copy, Sequence[_Place]]],
     *,
-    progress: Callable[[int], bool] | None = None,
+    progress: _Progress = None,
 ) -> tuple[list[Difference], list[CopyFinding]]: ...
 
 @final
@@ -953,15 +951,17 @@ class Verdict:
     stored_parts: Final[tuple[bytes | memoryview, ...]]
     metrics: Final[dict[str, int]]
 
+_LeftOut: TypeAlias = tuple[int, tuple[int, str] | None, int]
+
 def committed_offsets(
-    segments: Sequence[tuple[_Place, int | None]], start_offset: int
-) -> tuple[list[dict[str, Any]], tuple[int, tuple[int, str] | None, int]]: ...
+    segments: _Segments, start_offset: int
+) -> tuple[list[dict[str, Any]], _LeftOut]: ...
 def share_group_states(
-    segments: Sequence[tuple[_Place, int | None]], start_offset: int
-) -> tuple[list[dict[str, Any]], tuple[int, tuple[int, str] | None, int]]: ...
+    segments: _Segments, start_offset: int
+) -> tuple[list[dict[str, Any]], _LeftOut]: ...
 def transactional_ids(
-    segments: Sequence[tuple[_Place, int | None]], start_offset: int
-) -> tuple[list[dict[str, Any]], tuple[int, tuple[int, str] | None, int]]: ...
+    segments: _Segments, start_offset: int
+) -> tuple[list[dict[str, Any]], _LeftOut]: ...
 def judge_committed_offset(
     group: str,
     topic: str,

@@ -56,7 +56,7 @@ pub use partition::gaps::{Gap, Reader};
 pub use partition::merge::{merge_partition, merge_partition_with};
 pub use partition::scan::{PartitionContext, PartitionScan, PlacedFinding};
 pub use partition::timeline::RetentionEffect;
-pub use rows::readable_offsets::{ReadableOffsets, Remainder};
+pub use rows::readable_offsets::{KnownOffsets, ReadableOffsets, Remainder};
 pub use rows::reading::{
     Damage, Isolation, PartitionReader, ReadOptions, ReadStep, ReadableBatch, RecordPlace,
 };

@@ -56,6 +56,18 @@ fn count(bytes: &[u8], remainders: Vec<Remainder>) -> (u64, Vec<u64>) {
     (counted.total(), counted.kept().to_vec())
 }
 
+/// The same for remainders that are asked for once everything is read.
+fn count_later(bytes: &[u8], remainders: &[Remainder]) -> Vec<u64> {
+    let mut counted =
+        ReadableOffsets::new(PartitionReader::new(vec![Some(0)], OPTIONS), Vec::new());
+    let mut scanner = Scanner::new(Level::Crc, Limits::default());
+    while counted.segment().is_some() {
+        counted.step(&mut scanner, &bytes).expect("bytes in memory are read");
+    }
+    let known = counted.into_known();
+    remainders.iter().map(|left| known.kept_by(left).expect("few are remembered")).collect()
+}
+
 fn between(start_offset: i64, end_offset: i64, bytes: u64) -> Remainder {
     Remainder { start_offset, end_offset, segment_bytes: vec![bytes] }
 }
@@ -72,8 +84,11 @@ fn a_remainder_has_the_offsets_that_are_read_between_its_ends() {
                 (random.below(limit) as i64, random.below(limit) as i64)
             })
             .collect();
-        let remainders = ends.iter().map(|&(start, end)| between(start, end, u64::MAX)).collect();
+        let remainders: Vec<_> =
+            ends.iter().map(|&(start, end)| between(start, end, u64::MAX)).collect();
+        let later = count_later(&log.bytes, &remainders);
         let (total, kept) = count(&log.bytes, remainders);
+        assert_eq!(kept, later);
         assert_eq!(total, offsets.len() as u64);
         for (&(start, end), kept) in ends.iter().zip(kept) {
             let inside = offsets.iter().filter(|offset| (start..end).contains(*offset));
@@ -96,5 +111,6 @@ fn bytes_that_are_cut_off_take_their_batches_with_them() {
         between(4, i64::MAX, behind_the_third),
         Remainder { start_offset: 0, end_offset: i64::MAX, segment_bytes: Vec::new() },
     ];
+    assert_eq!(count_later(&log.bytes, &remainders), [9, 6, 5, 0]);
     assert_eq!(count(&log.bytes, remainders), (30, vec![9, 6, 5, 0]));
 }

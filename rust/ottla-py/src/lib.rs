@@ -107,7 +107,7 @@ mod _engine {
         AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,
     };
     #[pymodule_export]
-    use crate::readable_offsets::count_readable_offsets;
+    use crate::readable_offsets::ReadableOffsets;
     #[pymodule_export]
     use crate::reading::{PartitionRecords, partition_transactions};
 

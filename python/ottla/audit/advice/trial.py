@@ -132,6 +132,7 @@ class Directory:
     """By all that was done."""
     _places: Mapping[bytes, Place] | None = None
     """Its files by name, once they are known."""
+    _offsets: _engine.ReadableOffsets | None = None
     _readable: int = 0
     _kept: dict[Remainder, int] = field(default_factory=dict)
     """Readable offsets of each remainder that was counted."""
@@ -177,7 +178,7 @@ class Directory:
         return Trial(effect, _remainders(prediction, names), prediction.exposed, keeps_producers)
 
     def effects(self, trials: Sequence[Trial]) -> list[Effect]:
-        """The effect of each start; reads the partition once, if it is not known what is left.
+        """The effect of each start; reads the partition once, for all that it is asked.
 
         Raises:
             OSError: a file cannot be read.
@@ -185,13 +186,14 @@ class Directory:
         """
         remainders = dict.fromkeys(r for trial in trials for r in trial.left if r not in self._kept)
         if remainders:
-            self._readable, kept = _engine.count_readable_offsets(
-                [(self.files.place(f.path, f.size), f.base_offset) for f in self._segments],
-                start_offset=self.log_start_offset,
-                stopped_cleanly=self.partition.stopped_cleanly,
-                remainders=list(remainders),
-                progress=self._after_what_is_read(),
-            )
+            if self._offsets is None:
+                self._offsets = _engine.ReadableOffsets(
+                    [(self.files.place(f.path, f.size), f.base_offset) for f in self._segments],
+                    start_offset=self.log_start_offset,
+                    stopped_cleanly=self.partition.stopped_cleanly,
+                )
+            progress = self._after_what_is_read()
+            self._readable, kept = self._offsets.count(list(remainders), progress)
             self._kept.update(zip(remainders, kept, strict=True))
         effects = []
         for trial in trials:

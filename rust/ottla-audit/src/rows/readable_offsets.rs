@@ -19,10 +19,44 @@ pub struct Remainder {
     pub segment_bytes: Vec<u64>,
 }
 
-impl Remainder {
-    fn holds(&self, batch: &ReadableBatch) -> bool {
-        let end = batch.info.position.saturating_add(batch.info.size);
-        self.segment_bytes.get(batch.segment).is_some_and(|&bytes| end <= bytes)
+/// Runs that are remembered, 32 bytes each: those of 16 GiB in batches of 16 KiB.
+const MAX_RUNS: usize = 1 << 20;
+
+/// Offsets of a batch that follow each other without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    segment: usize,
+    /// Where the batch ends in it.
+    batch_end: u64,
+    first_offset: i64,
+    count: u64,
+}
+
+impl Run {
+    /// How many of its offsets a remainder has.
+    fn kept_by(&self, left: &Remainder) -> u64 {
+        if left.segment_bytes.get(self.segment).is_none_or(|&bytes| self.batch_end > bytes) {
+            return 0;
+        }
+        let end = self.first_offset.saturating_add_unsigned(self.count).min(left.end_offset);
+        let first = self.first_offset.max(left.start_offset);
+        if first < end { end.abs_diff(first) } else { 0 }
+    }
+}
+
+/// The offsets that reading gives, by the batches that they are in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownOffsets {
+    runs: Vec<Run>,
+    is_complete: bool,
+}
+
+impl KnownOffsets {
+    /// How many of them a remainder has; `None` where there are too many to remember, so that they
+    /// have to be read again.
+    pub fn kept_by(&self, remainder: &Remainder) -> Option<u64> {
+        let kept = || self.runs.iter().map(|run| run.kept_by(remainder)).sum();
+        self.is_complete.then(kept)
     }
 }
 
@@ -57,8 +91,7 @@ pub struct ReadableOffsets {
     remainders: Vec<Remainder>,
     total: u64,
     kept: Vec<u64>,
-    /// Remainders that a batch is partly in, which each of its records is held against.
-    partial: Vec<usize>,
+    known: KnownOffsets,
     bytes: Vec<u8>,
 }
 
@@ -66,7 +99,8 @@ impl ReadableOffsets {
     /// Counts what a reader has yet to read.
     pub fn new(reader: PartitionReader, remainders: Vec<Remainder>) -> Self {
         let kept = vec![0; remainders.len()];
-        Self { reader, remainders, total: 0, kept, partial: Vec::new(), bytes: Vec::new() }
+        let known = KnownOffsets { runs: Vec::new(), is_complete: true };
+        Self { reader, remainders, total: 0, kept, known, bytes: Vec::new() }
     }
 
     /// The segment that the next step reads; `None` at the end.
@@ -82,6 +116,11 @@ impl ReadableOffsets {
     /// Of these, the offsets that each remainder has.
     pub fn kept(&self) -> &[u64] {
         &self.kept
+    }
+
+    /// The offsets themselves, for remainders that come later; complete at the end.
+    pub fn into_known(self) -> KnownOffsets {
+        self.known
     }
 
     /// Goes on. `source` is the file of [`ReadableOffsets::segment`].
@@ -104,24 +143,13 @@ impl ReadableOffsets {
     }
 
     fn count(&mut self, batch: &ReadableBatch, scanner: &mut Scanner) {
-        self.partial.clear();
-        let mut whole = Vec::new();
-        for (number, remainder) in self.remainders.iter().enumerate() {
-            let offsets = remainder.start_offset..remainder.end_offset;
-            if !remainder.holds(batch) {
-                continue;
-            }
-            if offsets.contains(&batch.first_offset) && offsets.contains(&batch.info.last_offset) {
-                whole.push(number);
-            } else {
-                self.partial.push(number);
-            }
-        }
-        let (remainders, partial, kept) = (&self.remainders, &self.partial, &mut self.kept);
-        let mut found: u64 = 0;
+        let batch_end = batch.info.position.saturating_add(batch.info.size);
+        let empty = Run { segment: batch.segment, batch_end, first_offset: 0, count: 0 };
+        let mut run = empty;
         let mut next_offset = batch.first_offset;
         let mut misplaced = None;
-        let read = each_offset(batch, &self.bytes, scanner, |offset| {
+        let bytes = std::mem::take(&mut self.bytes);
+        let read = each_offset(batch, &bytes, scanner, |offset| {
             match batch.place(offset, next_offset) {
                 RecordPlace::Unwanted => return,
                 RecordPlace::Wrong => {
@@ -130,27 +158,34 @@ impl ReadableOffsets {
                 }
                 RecordPlace::Wanted => {}
             }
+            if offset != next_offset || run.count == 0 {
+                self.add(run);
+                run = Run { first_offset: offset, ..empty };
+            }
+            run.count = run.count.saturating_add(1);
             next_offset = offset.saturating_add(1);
-            found = found.saturating_add(1);
-            for &number in partial {
-                let is_kept = remainders
-                    .get(number)
-                    .is_some_and(|left| (left.start_offset..left.end_offset).contains(&offset));
-                if let Some(count) = kept.get_mut(number).filter(|_| is_kept) {
-                    *count = count.saturating_add(1);
-                }
-            }
         });
-        for number in whole {
-            if let Some(count) = kept.get_mut(number) {
-                *count = count.saturating_add(found);
-            }
-        }
-        self.total = self.total.saturating_add(found);
+        self.add(run);
+        self.bytes = bytes;
         if let Err(error) = read {
             self.reader.unreadable(batch, next_offset, &error.kind.to_string());
         } else if let Some(offset) = misplaced {
             self.reader.misplaced(batch, offset);
+        }
+    }
+
+    fn add(&mut self, run: Run) {
+        if run.count == 0 {
+            return;
+        }
+        self.total = self.total.saturating_add(run.count);
+        for (kept, remainder) in self.kept.iter_mut().zip(&self.remainders) {
+            *kept = kept.saturating_add(run.kept_by(remainder));
+        }
+        if self.known.runs.len() == MAX_RUNS {
+            self.known = KnownOffsets::default();
+        } else if self.known.is_complete {
+            self.known.runs.push(run);
         }
     }
 }
