@@ -57,21 +57,17 @@ def read(
         spark: a session, classic or Spark Connect.
         uri: one or several paths; see `ottla.audit`.
         table: ``records`` or ``batches``, with the columns of `docs/tables.md`.
-        columns: the columns to read, at least one, in this order; all by default. Other columns are
-            not computed.
+        columns: the columns to read and compute, at least one, in this order; all by default.
         topics: shell patterns of the topics to read; all by default.
         isolation: of ``records``: ``read_uncommitted``, or ``read_committed``, which leaves out
             records of aborted transactions and those behind the last stable offset (KIP-98). The
             logs are read once for it, now, by all cores of the driver.
-        on_damage: of ``records``, what becomes of bytes that cannot be read: ``fail``; ``skip``
-            leaves them out, with a `DamageWarning` in the task; ``quarantine`` returns them as
-            rows with a column ``damage``, see `docs/spark/source.md`.
-        from_offset: of ``records``, the first offset to read of each partition.
-        to_offset: the offset to stop before. Segments without offsets between the two are not
-            opened.
-        from_timestamp: of ``records``, the earliest timestamp to read, ms since 1970. Unlike an
-            option of the data source it is no place in the log: records are those that a filter
-            would leave, in whatever order their timestamps are. Records of magic 0 have -1.
+        on_damage: of ``records``, what becomes of unreadable bytes: ``fail``, ``skip``, with
+            a `DamageWarning` in the task, or ``quarantine``, as rows, see `docs/spark/source.md`.
+        from_offset: of ``records``, the first offset of each partition.
+        to_offset: the offset to stop before; segments without offsets between are not opened.
+        from_timestamp: of ``records``, the earliest timestamp, ms since 1970, wherever in the log
+            it is: -1 for records of magic 0.
         to_timestamp: the timestamp to stop before.
         partition_bytes: size of the files that a task reads, at least 65,536; by default 128 MiB.
             Larger local segments are split at batches listed in their `.index`.
@@ -81,7 +77,7 @@ def read(
         ValueError: there is no such table, isolation or way with damage; a bound is no offset or
             timestamp.
         SparkError: there is no such column, or none is named; a path has no logs, or a topic
-            matches nothing. From an action: a listed file cannot be read, or is damaged.
+            matches nothing. From an action: a file cannot be read, or is damaged.
         MissingDependencyError: PySpark is not installed.
     """
     require_pyspark()
