@@ -107,6 +107,7 @@ __all__ = [
     "read_columns",
     "refuses_start",
     "release_bounds",
+    "release_freed_memory",
     "release_differences",
     "segment_batches",
     "segment_columns",
@@ -179,10 +180,10 @@ _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _StartOutcome: TypeAlias = Literal[
     "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
 ]
-_Column: TypeAlias = tuple[Any, ...] | None
 
 def check_batches(data: object, *, level: _Level | None = None) -> int: ...
 def kernel_level() -> str: ...
+def release_freed_memory() -> None: ...
 def build_profile() -> Literal["dev", "release"]: ...
 def bare_read(data: bytes) -> int: ...
 def bare_inflate(data: bytes) -> int: ...
@@ -223,8 +224,8 @@ def build_message_set(
 ) -> bytes: ...
 def build_batch_from_columns(
     timestamps: NDArray[np.int64],
-    keys: _Column,
-    values: _Column,
+    keys: tuple[Any, ...] | None,
+    values: tuple[Any, ...] | None,
     *,
     base_offset: int = 0,
     compression: _Compression = "none",

@@ -19,6 +19,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
+from ottla import _engine
 from ottla.audit.advice.deeds import with_advice
 from ottla.audit.judge.collector import Collector
 from ottla.audit.judge.coordinators import with_coordinators, without_coordinators
@@ -103,8 +104,11 @@ def carry_out(runner: Runner) -> Outcome:
     """Runs all stages except filling the tables."""
     started, started_ms = time.monotonic(), time.time_ns() // 1_000_000
     outcome = _scanned(runner)
+    # Each stage runs in threads of its own, which take nothing of what those before have freed.
+    _engine.release_freed_memory()
     outcome = with_restarts(runner.plan, outcome, runner.predict_starts)
     outcome = with_advice(runner.plan, outcome, runner.price_options)
+    _engine.release_freed_memory()
     outcome = with_coordinators(runner.plan, outcome, runner.read_coordinators)
     outcome = with_witnesses_elsewhere(runner.plan, outcome)
     return replace(outcome, elapsed_s=time.monotonic() - started, started_ms=started_ms)

@@ -19,6 +19,7 @@
 //! | [`mod@timestamps`] | what a leader needs to know about the timestamps of a batch |
 //! | [`build`] | the records of one batch from columns |
 //! | [`gzip`] | libdeflate |
+//! | [`release_freed_memory`] | what the allocator keeps |
 
 #![warn(
     clippy::indexing_slicing,
@@ -38,6 +39,7 @@ mod block;
 pub mod build;
 pub mod copies;
 pub mod crc32c;
+mod freed;
 pub mod gzip;
 pub mod header;
 pub mod level;
@@ -53,6 +55,7 @@ pub use crate::block::Column;
 pub use crate::build::{BinaryColumn, Offsets, RecordColumns, RecordsPlan, Validity};
 pub use crate::copies::{CopiedColumns, CopiedParts, Copies};
 pub use crate::crc32c::{crc32c, crc32c_at};
+pub use crate::freed::release_freed_memory;
 pub use crate::header::{BatchHeader, HEADER_BYTES};
 pub use crate::level::Level;
 pub use crate::numbers::Numbers;

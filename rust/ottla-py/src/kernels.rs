@@ -1,5 +1,6 @@
 //! Which kernels run.
 
+use crate::calls::detached;
 use ottla_kernels::Level;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -35,6 +36,12 @@ pub(crate) fn check_environment() -> PyResult<()> {
 #[pyfunction]
 pub(crate) fn kernel_level() -> &'static str {
     kernels().name()
+}
+
+/// Returns memory that was freed to the operating system, which takes some milliseconds.
+#[pyfunction]
+pub(crate) fn release_freed_memory(py: Python<'_>) -> PyResult<()> {
+    detached(py, ottla_kernels::release_freed_memory)
 }
 
 /// Returns how this extension was built: ``"release"``, optimised as a whole, as wheels hold it, or

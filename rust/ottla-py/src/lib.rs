@@ -92,7 +92,7 @@ mod _engine {
         least_release, share_group_states, transactional_ids,
     };
     #[pymodule_export]
-    use crate::kernels::{build_profile, kernel_level};
+    use crate::kernels::{build_profile, kernel_level, release_freed_memory};
     #[pymodule_export]
     use crate::leader::Leader;
     #[pymodule_export]

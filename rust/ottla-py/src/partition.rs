@@ -425,6 +425,9 @@ fn ended_row<'py>(
     })
 }
 
+/// Producers of a partition that take as much as a megabyte.
+const MANY_PRODUCERS: usize = 1 << 12;
+
 /// A side file is read whole; none of a broker is larger.
 const MAX_SIDE_FILE_BYTES: u64 = 64 << 20;
 
@@ -546,8 +549,18 @@ pub(crate) fn merge_partition(
     };
     let files = scans.iter().map(|(file, _)| *file).collect();
     let inner = detached(py, || {
+        let producers = scans.iter().map(|(_, scan)| scan.get().inner.producer_count());
+        let release: fn() = if producers.sum::<usize>() >= MANY_PRODUCERS {
+            ottla_kernels::release_freed_memory
+        } else {
+            || ()
+        };
+        // What only served to scan or merge them is not held beside what is made of them.
+        release();
         let segments = scans.iter().map(|(_, scan)| &scan.get().inner);
-        merge_partition_with(segments, &context, &beside)
+        let merged = merge_partition_with(segments, &context, &beside);
+        release();
+        merged
     })?;
     match beside.stop.into_inner().ok().flatten() {
         Some(stop) => Err(stop),

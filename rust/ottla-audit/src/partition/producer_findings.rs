@@ -54,7 +54,7 @@ pub(crate) fn open_transaction(
     );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::OpenTransaction, message)
-        .at(open.place.position, open.place.size)
+        .at(open.place.position, open.place.size.into())
         .offsets(first_offset, open.last_offset)
         .producer(producer_id)
         .values("an end marker", "none")
@@ -172,7 +172,7 @@ fn transaction_finding(producer_id: i64, verdict: &TransactionVerdict) -> Option
                 plain.first_offset
             );
             let found = Finding::new(FindingKind::TransactionFault, message)
-                .at(plain.place.position, plain.place.size)
+                .at(plain.place.position, plain.place.size.into())
                 .offsets(plain.first_offset, plain.last_offset)
                 .producer(producer_id)
                 .values("transactional data", "plain data")

@@ -22,10 +22,10 @@ const MAX_TRANSACTION_MS: i64 = 900_000;
 pub struct BatchPlace {
     /// Which segment of the partition, from 0.
     pub segment: u32,
+    /// Bytes.
+    pub size: u32,
     /// Bytes from the start of its file.
     pub position: u64,
-    /// Bytes.
-    pub size: u64,
 }
 
 /// Consecutive plain batches of a producer.
@@ -201,7 +201,7 @@ pub struct Transactions {
 
 impl BatchPlace {
     fn of(event: &ProducerEvent) -> Self {
-        Self { segment: event.segment, position: event.position, size: event.size.into() }
+        Self { segment: event.segment, position: event.position, size: event.size }
     }
 
     fn shift(&mut self, segments: u32) {

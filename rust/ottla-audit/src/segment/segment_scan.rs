@@ -82,6 +82,11 @@ impl SegmentScan {
         }
     }
 
+    /// Producers that are tracked.
+    pub fn producer_count(&self) -> usize {
+        self.producers.len()
+    }
+
     /// A copy without the producers, by far the most of what a scan may hold.
     pub(crate) fn without_producers(&self) -> Self {
         Self {
