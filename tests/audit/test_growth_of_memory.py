@@ -11,9 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.logs import segment_name
-
 from audit.test_growth import open_transactions, plain, producers
+from support.logs import segment_name
 
 # Bytes that a process may take for a byte of the log.
 MAX_TIMES = 4
