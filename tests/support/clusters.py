@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import ottla.spark
-import pytest
+from ottla.spark.work.kind import require_pyspark
+from support.maven import Jar, fetched
 
 HOST = "127.0.0.1"
 # Only what hangs takes as long, on any machine.
@@ -166,12 +167,17 @@ class Standalone(Processes):
             self.wait_until(says(log, "registered with master"), log)
 
 
-def has_connect_server() -> bool:
-    """Whether PySpark brings Spark Connect's server, as since 4.0."""
+def connect_jars() -> list[str]:
+    """The options with which Spark finds Connect's server, which PySpark brings since 4.0."""
     pyspark = importlib.util.find_spec("pyspark")
     assert pyspark is not None
     assert pyspark.origin is not None
-    return any((Path(pyspark.origin).parent / "jars").glob("spark-connect_*.jar"))
+    if any((Path(pyspark.origin).parent / "jars").glob("spark-connect_*.jar")):
+        return []
+    version = require_pyspark().__version__
+    server = Jar("org.apache.spark", "spark-connect_2.12", version, with_dependencies=False)
+    jars = fetched(f"spark-connect-{version}", [server])
+    return ["--jars", ",".join(map(str, jars.glob("*.jar")))]
 
 
 class Connect(Processes):
@@ -188,6 +194,7 @@ class Connect(Processes):
             "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
             "--master", "local[2]",
             *(word for name in settings for word in ("--conf", f"{name}={settings[name]}")),
+            *connect_jars(),
             "spark-internal",
         )  # fmt: skip
         self.wait_until(lambda: listens(port), log)
@@ -210,8 +217,6 @@ class Sessions:
             kind: ``spark``, ``cluster`` or ``connect``.
             fresh: end the present session first; what was shipped with it is gone.
         """
-        if kind == "connect" and not has_connect_server():
-            pytest.skip("this PySpark has no server of Spark Connect: 4.0 and newer have")
         if kind != self.kind:
             self.close()
             self.count += 1
