@@ -1,6 +1,6 @@
 """Small objects of stores, each requested once and held while it may be needed again.
 
-A store takes as long to answer a request as to send megabytes, and an audit looks at a file
+A store takes as long to answer a request as to send a megabyte, and an audit looks at a file
 several times: it scans it, plays a start over it, tries advice on it.
 """
 
@@ -13,7 +13,7 @@ from io import DEFAULT_BUFFER_SIZE, BytesIO
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from ottla.storage.paths import store_of
-from ottla.storage.readahead import PARALLEL_REQUESTS, PIECE_BYTES, in_parallel
+from ottla.storage.readahead import PARALLEL_REQUESTS, in_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-SMALL_BYTES = PIECE_BYTES
-"""Objects up to this size are requested whole and held: to read them takes one request anyway."""
+SMALL_BYTES = 1 << 20
+"""Objects up to this size are requested whole and held."""
 
 HELD_BYTES = 64 << 20
 """What is held at once. Of more, what was not needed for longest is requested again."""
