@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ottla
 import pytest
 from records.crafting import TIMESTAMP, batch, compress, entry, message, record
+from support import small_log
 from support.logs import segment, write_log_directory, write_partition
 
 if TYPE_CHECKING:
@@ -230,3 +231,20 @@ def test_a_torn_batch_hides_no_batch_of_the_log_in_its_value(tmp_path: Path, inn
     result = ottla.audit(path)
     assert [row["name"] for row in result.findings] == ["truncated-tail"]
     assert result.summary.batches == 1
+
+
+def test_what_is_lost_behind_a_log_is_said_of_its_tail_and_of_no_fault_before(
+    tmp_path: Path,
+) -> None:
+    hurt = bytearray(small_log.batch(12))
+    hurt[-1] ^= 1
+    small_log.write_orders(
+        tmp_path, second=[small_log.batch(9), bytes(hurt), small_log.batch(15)[:40]]
+    )
+    (tmp_path / ".kafka_cleanshutdown").unlink()
+    rows = {row["name"]: row for row in ottla.audit(tmp_path).findings}
+    tail = rows["truncated-tail"]["message"]
+    assert "prove that offsets 12 to 17 were there and are lost" in tail
+    assert rows["truncated-tail"]["severity"] == "error"
+    assert (rows["crc-mismatch"]["first_offset"], rows["crc-mismatch"]["last_offset"]) == (12, 14)
+    assert "prove" not in rows["crc-mismatch"]["message"]

@@ -300,6 +300,19 @@ def test_a_wrong_base_offset_takes_its_batch_and_no_other(
     assert [(d.first_offset, d.last_offset, d.next_good_offset) for d in told] == [(6, 8, 9)]
 
 
+def test_what_is_in_its_place_is_told_by_the_name_of_the_segment_behind_a_gap(
+    log: Callable[..., Path],
+) -> None:
+    wrong = b"".join([(15).to_bytes(8, "big"), segment(1, base_offset=20)[8:]])
+    path = log({0: segment(4), 20: wrong + segment(1, base_offset=23)})
+    read, told = over_damage(path)
+    assert read == [*range(12), 23, 24, 25]
+    (damage,) = told
+    assert damage.message == (
+        "the batch at position 0 has offsets 15 to 17, but the next one starts at 23"
+    )
+
+
 def test_of_a_batch_that_cannot_be_read_to_its_end_the_first_records_are_given(
     log: Callable[..., Path],
 ) -> None:
