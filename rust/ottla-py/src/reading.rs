@@ -71,6 +71,7 @@ impl PartitionRecords {
         segments, *, isolation, start_offset, end_offset, stopped_cleanly, on_damage, on_end,
         on_missing
     ))]
+    #[expect(clippy::too_many_arguments, reason = "by name")]
     fn new(
         segments: Vec<(Place, Option<i64>)>,
         isolation: &str,
