@@ -245,7 +245,9 @@ def test_a_log_start_offset_that_leaves_no_record_is_said(run: Run, tmp_path: Pa
     ran = run("read", path)
     assert (ran.status, ran.out) == (0, "")
     assert "no record from its log start offset 25 on, which log-start-offset" in ran.err
-    assert run("read", path, "--from", 30).err == ""
+    err = run("read", path, "--from", 30).err
+    assert "log start" not in err
+    assert "the log ends at offset 24, before the first one asked for, 30" in err
 
 
 def test_a_path_that_is_not_there_comes_with_the_nearest_one(run: Run, partition: Path) -> None:
@@ -325,3 +327,10 @@ def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"interrupted" in err
+
+
+def test_a_first_offset_behind_the_end_of_the_log_is_said_to_be(run: Run, partition: Path) -> None:
+    ran = run("read", partition, "--from", "25")
+    assert (ran.status, ran.out) == (0, "")
+    assert "the log ends at offset 24, before the first one asked for, 25" in ran.err
+    assert run("read", partition, "--from", "24").err == ""

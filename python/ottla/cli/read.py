@@ -122,9 +122,15 @@ def read(
             f" which {display(LOG_START_OFFSETS)} beside it has; a .log file alone is read from its"
             " beginning"
         )
+    end = records.log_end_offset
+    if from_offset is not None and end is not None and from_offset > end:
+        complain(
+            f"{display(os.fsencode(directory))}: the log ends at offset {end}, before the first one"
+            f" asked for, {from_offset}"
+        )
     if records.stopped_by is not None:
         offset, producer_id = records.stopped_by
-        end = to_offset if records.log_end_offset is None else records.log_end_offset
+        end = to_offset if end is None else end
         held_back = 0 if end is None else end - offset
         complain(
             f"{display(os.fsencode(directory))}: read_committed ends at offset {offset},"
