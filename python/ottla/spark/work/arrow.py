@@ -42,9 +42,16 @@ def apply_in_arrow(
 
 
 def rows_of(frame: DataFrame) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a frame, through Arrow where PySpark can: 4.0 and newer."""
+    """Yields the rows of a frame, through Arrow where PySpark can: 4.0 and newer.
+
+    Binary values are `bytes`.
+    """
     if not hasattr(frame, "toArrow"):
-        yield from (row.asDict() for row in frame.collect())
+        for row in frame.collect():
+            yield {
+                name: bytes(value) if isinstance(value, bytearray) else value
+                for name, value in row.asDict().items()
+            }
         return
     for batch in frame.toArrow().to_batches():
         yield from batch.to_pylist()
