@@ -7,6 +7,7 @@ from pathlib import Path
 import ottla
 import pytest
 from ottla.logs.reading import Isolation
+from ottla.logs.segment import partition_transactions
 from support.logs import TIMESTAMP, batches, segment, segment_name, write_partition
 
 from benches.data import encode_batch
@@ -78,7 +79,7 @@ def offsets(
     return [record.offset for record in records]
 
 
-def over_damage(path: Path, **options: int) -> tuple[list[int], list[ottla.Damage]]:
+def over_damage(path: Path, **options: int | str) -> tuple[list[int], list[ottla.Damage]]:
     told: list[ottla.Damage] = []
     records = ottla.read_partition(path, on_damage=told.append, **options)  # type: ignore[arg-type]
     return [record.offset for record in records], told
@@ -311,6 +312,69 @@ def test_what_is_in_its_place_is_told_by_the_name_of_the_segment_behind_a_gap(
     assert damage.message == (
         "the batch at position 0 has offsets 15 to 17, but the next one starts at 23"
     )
+
+
+def misplaced(batch: bytes, wrong: int) -> bytes:
+    """The batch with another base offset, which no CRC covers."""
+    return wrong.to_bytes(8, "big") + batch[8:]
+
+
+def transactions_of(path: Path) -> tuple[list[tuple[int, int, int]], tuple[int, int] | None]:
+    places = [(bytes(file), int(file.stem)) for file in sorted(path.glob("*.log"))]
+    return partition_transactions(places)
+
+
+@pytest.mark.parametrize("wrong", [2**32 + 1, 2**20, 7])
+def test_a_transaction_whose_first_batch_has_a_wrong_base_offset_is_aborted_as_a_whole(
+    wrong: int, log: Callable[..., Path]
+) -> None:
+    path = log(
+        {
+            0: data(b"a", at=0)
+            + misplaced(data(b"b", at=1, producer=7), wrong)
+            + data(b"c", at=2, producer=8)
+            + data(b"d", at=3, producer=7, sequence=1),
+            4: marker("abort", at=4, producer=7)
+            + marker("commit", at=5, producer=8)
+            + data(b"e", at=6),
+        }
+    )
+    assert transactions_of(path) == ([(7, 1, 4)], None)
+    found, told = over_damage(path, isolation="read_committed")
+    assert found == [0, 2, 6]
+    assert [(d.first_offset, d.last_offset, d.next_good_offset) for d in told] == [(1, 1, 2)]
+
+
+def test_a_marker_with_a_wrong_base_offset_ends_its_transaction_where_it_is(
+    log: Callable[..., Path],
+) -> None:
+    path = log(
+        {
+            0: data(b"a", at=0, producer=7)
+            + misplaced(marker("abort", at=1, producer=7), 2**32 + 1)
+            + data(b"b", at=2, producer=7, sequence=1)
+            + marker("commit", at=3, producer=7)
+        }
+    )
+    assert transactions_of(path) == ([(7, 0, 1)], None)
+    assert over_damage(path, isolation="read_committed")[0] == [2]
+
+
+def test_an_open_transaction_begins_at_its_first_batch_whatever_base_offset_that_says(
+    log: Callable[..., Path],
+) -> None:
+    far = misplaced(data(b"b", at=1, producer=7), 2**32 + 1)
+    path = log({0: data(b"a", at=0) + far + data(b"c", at=2) + data(b"d", at=3, producer=7)})
+    assert transactions_of(path) == ([], (1, 7))
+    assert over_damage(path, isolation="read_committed")[0] == [0]
+
+
+def test_batches_that_came_before_begin_no_transaction_again(log: Callable[..., Path]) -> None:
+    first = data(b"a", at=0, producer=7) + marker("commit", at=1, producer=7)
+    again = data(b"a", at=0, producer=7)
+    path = log({0: first + again + data(b"b", at=2) + data(b"c", at=3)})
+    assert transactions_of(path) == ([], None)
+    assert over_damage(path, isolation="read_committed")[0] == [0, 2, 3]
 
 
 def test_of_a_batch_that_cannot_be_read_to_its_end_the_first_records_are_given(

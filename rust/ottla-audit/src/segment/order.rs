@@ -13,6 +13,7 @@
 //! ```
 
 use crate::segment::context::{MAX_RELATIVE_OFFSET, SegmentContext};
+use ottla_format::batch::BatchInfo;
 use ottla_format::words;
 
 /// What the order of offsets says about a batch.
@@ -59,6 +60,26 @@ impl Placement {
         let offsets = words::offsets(base, last);
         Some(format!("the batch at position {position} has {offsets}, {reason}"))
     }
+
+    /// The base offset of a valid batch that says `base`: another where only that fits, `None` where
+    /// the batch has no place.
+    pub(crate) fn base_offset(self, base: i64) -> Option<i64> {
+        match self {
+            Placement::Accept
+            | Placement::Gap { contradicted_by: None }
+            | Placement::Repeat { is_whole: false } => Some(base),
+            Placement::WrongBase { base_offset, .. } => Some(base_offset),
+            Placement::Gap { contradicted_by: Some(_) }
+            | Placement::Repeat { is_whole: true }
+            | Placement::Stray => None,
+        }
+    }
+}
+
+/// A batch with another base offset.
+pub(crate) fn moved_to(info: &BatchInfo, base_offset: i64) -> BatchInfo {
+    let span = info.last_offset.saturating_sub(info.base_offset);
+    BatchInfo { base_offset, last_offset: base_offset.saturating_add(span), ..*info }
 }
 
 /// Where in the order of offsets a walk over the batches of a segment is.

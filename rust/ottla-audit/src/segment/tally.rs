@@ -21,7 +21,7 @@ use crate::segment::growth::{Growth, SharedFault};
 use crate::segment::index_check::{IndexedBatch, Indexes};
 use crate::segment::losses::UnboundedLoss;
 use crate::segment::observation::{BatchObservation, OnBatch};
-use crate::segment::order::{OffsetOrder, Placement};
+use crate::segment::order::{OffsetOrder, Placement, moved_to};
 use crate::segment::producer_events::{VerdictSink, producer_event, unknown_marker};
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tail::Tail;
@@ -568,12 +568,12 @@ fn wrong_base(info: &BatchInfo, base_offset: i64, next_base_offset: i64) -> (Fin
         "the batch at position {} has base offset {found}, but the next one starts at {next_base_offset}: only base offset {base_offset} fits",
         info.position
     );
-    let last_offset = base_offset.saturating_add(info.last_offset.saturating_sub(found));
+    let moved = moved_to(info, base_offset);
     let finding = Finding::new(FindingKind::BaseOffsetWrong, message)
         .at(info.position, info.size)
-        .offsets(base_offset, last_offset)
+        .offsets(base_offset, moved.last_offset)
         .values(base_offset, found);
-    (finding, BatchInfo { base_offset, last_offset, ..*info })
+    (finding, moved)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! What the markers of a log decide about its transactions.
 
+use super::partition_walk::PartitionWalk;
 use super::whole_batch::read_marker;
 use crate::rows::aborted::AbortedTransactions;
+use crate::segment::order::moved_to;
 use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_log::producers::transactions::CompletedTransaction;
@@ -64,24 +66,46 @@ impl Decisions {
         &self.aborted
     }
 
-    /// Adds what the next batches of the log say about transactions.
+    /// Adds what the batches of a walk say about transactions, as far as they are listed. One that
+    /// is out of its place counts where it is, if only one place is left for it, or not at all.
     pub(super) fn read(
         &mut self,
-        batches: &[(BatchInfo, bool)],
+        walk: &mut PartitionWalk,
         scanner: &mut Scanner,
         source: &dyn Source,
     ) -> io::Result<()> {
-        for (info, is_valid) in batches {
-            if !is_valid || !info.has_producer_id() {
-                continue;
+        while walk.unlisted().is_none()
+            && let Some((info, is_valid)) = walk.next()
+        {
+            let found = walk.base_offset(&info);
+            let base_offset = is_valid.then(|| walk.judge(&info).base_offset(found)).flatten();
+            if let Some(base_offset) = base_offset
+                && info.has_producer_id()
+            {
+                self.read_batch(&moved_to(&info, base_offset), scanner, source)?;
             }
-            if info.is_control() {
-                if let Some(marker) = read_marker(scanner, source, info)? {
-                    self.add(&marker);
-                }
-            } else if info.is_transactional() {
-                self.add(&ProducerBatch::of_records(info));
+            if base_offset == Some(found) {
+                walk.accept(&info);
+            } else {
+                walk.pass();
             }
+        }
+        Ok(())
+    }
+
+    /// Adds what a batch with a producer id says about transactions.
+    fn read_batch(
+        &mut self,
+        info: &BatchInfo,
+        scanner: &mut Scanner,
+        source: &dyn Source,
+    ) -> io::Result<()> {
+        if info.is_control() {
+            if let Some(marker) = read_marker(scanner, source, info)? {
+                self.add(&marker);
+            }
+        } else if info.is_transactional() {
+            self.add(&ProducerBatch::of_records(info));
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 //! | module | subject |
 //! | --- | --- |
 //! | `reader` | the segments of a partition, one after the other |
+//! | `partition_walk` | their batches, each judged with the one behind it in sight |
 //! | `visit` | the same, record by record |
 //! | `options` | what to read |
 //! | `readable_batch` | a batch of which a consumer gets records |
@@ -21,6 +22,7 @@
 
 mod decisions;
 mod options;
+mod partition_walk;
 mod readable_batch;
 mod reader;
 mod skipped;

@@ -2,6 +2,7 @@
 
 use super::decisions::Decisions;
 use super::options::{Isolation, ReadOptions};
+use super::partition_walk::PartitionWalk;
 use super::readable_batch::ReadableBatch;
 use super::skipped::{Damage, SkippedBytes};
 use super::whole_batch::{is_wrapper, wrapper_base_offset};
@@ -9,13 +10,10 @@ use crate::catalogue::finding::Finding;
 use crate::catalogue::kinds::FindingKind;
 use crate::catalogue::severity::Severity;
 use crate::rows::aborted::AbortedTransactions;
-use crate::segment::context::SegmentContext;
 use crate::segment::damage_findings::{too_large_message, unreadable_message};
-use crate::segment::order::OffsetOrder;
 use crate::segment::scanner::Scanner;
 use ottla_format::batch::BatchInfo;
 use ottla_log::source::Source;
-use std::collections::VecDeque;
 use std::io;
 
 /// One step of reading.
@@ -29,13 +27,6 @@ pub enum ReadStep {
     Busy,
     /// There is no more.
     End,
-}
-
-/// Where the pass for markers is.
-#[derive(Clone, Copy, Debug)]
-struct MarkerPass {
-    segment: usize,
-    position: u64,
 }
 
 /// Reads the segments of a partition one after the other, a window at a time.
@@ -65,27 +56,19 @@ struct MarkerPass {
 #[derive(Clone, Debug)]
 pub struct PartitionReader {
     options: ReadOptions,
-    /// Base offsets of the segments, by name.
-    segments: Vec<Option<i64>>,
-    /// The segment that is read; the number of segments at the end.
-    segment: usize,
-    /// Where to list on in the segment; `None` when all of it was.
-    next_position: Option<u64>,
+    /// The batches that are read.
+    walk: PartitionWalk,
     /// Bytes of the segment.
     size: u64,
     /// Up to here the segment has been judged.
     judged_bytes: u64,
-    /// Batches behind `judged_bytes`, and whether their CRC is correct.
-    batches: VecDeque<(BatchInfo, bool)>,
     /// Findings of bytes that are no batch, behind `judged_bytes`.
     findings: Vec<Finding>,
-    /// The offset behind the last valid batch.
-    expected: Option<i64>,
     skipped: Option<SkippedBytes>,
     /// What the markers decide; `None` before the first transactional batch.
     decisions: Option<Decisions>,
-    /// The pass for markers, while it lasts.
-    marker_pass: Option<MarkerPass>,
+    /// The pass for markers, ahead of what is read, while it lasts.
+    marker_pass: Option<PartitionWalk>,
     /// The last stable offset where a transaction is open, and its producer.
     open: Option<(i64, i64)>,
     /// Whether records have ended at `open`.
@@ -106,14 +89,10 @@ impl PartitionReader {
         };
         Self {
             options,
-            segments,
-            segment,
-            next_position: Some(0),
+            walk: PartitionWalk::new(segments, segment, 0),
             size: 0,
             judged_bytes: 0,
-            batches: VecDeque::new(),
             findings: Vec::new(),
-            expected: None,
             skipped: None,
             decisions: None,
             marker_pass: None,
@@ -126,7 +105,9 @@ impl PartitionReader {
     /// The same from a batch of the first segment on.
     #[must_use]
     pub fn from_position(self, position: u64) -> Self {
-        Self { next_position: Some(position), judged_bytes: position, ..self }
+        let (segments, segment) = (self.walk.segments().to_vec(), self.walk.segment());
+        let walk = PartitionWalk::new(segments, segment, position);
+        Self { walk, judged_bytes: position, ..self }
     }
 
     /// With `read_committed`, once all markers were read: the aborted transactions, and the open one
@@ -138,8 +119,8 @@ impl PartitionReader {
 
     /// The segment that the next step reads; `None` at the end.
     pub fn segment(&self) -> Option<usize> {
-        let wanted = self.marker_pass.map_or(self.segment, |pass| pass.segment);
-        (wanted < self.segments.len()).then_some(wanted)
+        let wanted = self.marker_pass.as_ref().unwrap_or(&self.walk);
+        (!wanted.is_at_end()).then_some(wanted.segment())
     }
 
     /// The open transaction at which `read_committed` has stopped: the last stable offset, and the
@@ -154,8 +135,8 @@ impl PartitionReader {
         if self.is_cut || self.segment().is_some() {
             return None;
         }
-        let first = self.segments.last().copied().flatten();
-        Some(self.expected.or(first).unwrap_or(0))
+        let first = self.walk.segments().last().copied().flatten();
+        Some(self.walk.expected.or(first).unwrap_or(0))
     }
 
     /// Goes on. `source` is the file of [`PartitionReader::segment`].
@@ -163,34 +144,30 @@ impl PartitionReader {
     /// # Errors
     /// What ended reading.
     pub fn step(&mut self, scanner: &mut Scanner, source: &dyn Source) -> io::Result<ReadStep> {
-        if let Some(pass) = self.marker_pass {
-            self.read_markers(pass, scanner, source)?;
+        if self.marker_pass.is_some() {
+            self.read_markers(scanner, source)?;
             return Ok(ReadStep::Busy);
         }
-        while self.segment < self.segments.len() {
-            // A batch is judged with the one behind it in sight.
-            if self.batches.len() < 2
-                && let Some(position) = self.next_position
-            {
+        while !self.walk.is_at_end() {
+            if let Some(position) = self.walk.unlisted() {
                 self.list(position, scanner, source)?;
                 return Ok(ReadStep::Busy);
             }
-            let Some(&(info, is_valid)) = self.batches.front() else {
+            let Some((info, is_valid)) = self.walk.next() else {
                 self.end_segment();
                 return Ok(self.take_damage(None).map_or(ReadStep::Busy, ReadStep::Damage));
             };
+            if is_valid && self.needs_markers(&info) {
+                self.marker_pass = Some(self.walk.clone());
+                return Ok(ReadStep::Busy);
+            }
             self.skip_to(info.position);
             let limit = scanner.checker().limits().batch_bytes;
             if let Some(message) = self.fault(&info, is_valid, limit) {
-                self.take_batch();
+                self.walk.pass();
+                self.judged_bytes = info.position.saturating_add(info.size);
                 self.skip(info.position, info.size, Severity::Error, message);
                 continue;
-            }
-            if self.needs_markers(&info) {
-                self.decisions = Some(Decisions::new());
-                let (segment, position) = (self.segment, info.position);
-                self.marker_pass = Some(MarkerPass { segment, position });
-                return Ok(ReadStep::Busy);
             }
             let base_offset = self.first_offset(&info, scanner, source)?;
             if let Some(damage) = self.take_damage(Some(base_offset)) {
@@ -198,7 +175,7 @@ impl PartitionReader {
             }
             if base_offset >= self.options.end_offset {
                 self.is_cut = true;
-                self.segment = self.segments.len();
+                self.walk.go_to(self.walk.segments().len());
                 break;
             }
             if base_offset >= self.end_offset() && !self.is_stopped {
@@ -216,7 +193,7 @@ impl PartitionReader {
     /// log was read.
     pub fn deleted_before(&mut self, segment: usize) -> ReadStep {
         if let Some(pass) = &mut self.marker_pass {
-            *pass = MarkerPass { segment, position: 0 };
+            pass.go_to(segment);
             self.end_markers();
             return ReadStep::Busy;
         }
@@ -248,66 +225,37 @@ impl PartitionReader {
     /// Ends reading at the open transaction. Of what is behind it only where the log ends counts.
     fn stop(&mut self) {
         self.is_stopped = true;
-        let last = self.segments.len().saturating_sub(1);
-        if self.segment < last
-            && let Some(base_offset) = self.base_offset_of(last)
+        let last = self.walk.segments().len().saturating_sub(1);
+        if self.walk.segment() < last
+            && let Some(base_offset) = self.walk.base_offset_of(last)
         {
-            self.expected = self.expected.max(Some(base_offset));
+            self.walk.expected = self.walk.expected.max(Some(base_offset));
             self.go_to(last);
         }
     }
 
     /// Goes on at the beginning of a segment.
     fn go_to(&mut self, segment: usize) {
-        self.batches.clear();
+        self.walk.go_to(segment);
         self.findings.clear();
-        self.segment = segment;
-        self.next_position = Some(0);
         self.judged_bytes = 0;
         self.size = 0;
     }
 
-    /// Takes the first batch off.
-    fn take_batch(&mut self) {
-        if let Some((info, _)) = self.batches.pop_front() {
-            self.judged_bytes = info.position.saturating_add(info.size);
-        }
-    }
-
     /// Takes a valid batch. Returns it if the consumer gets records of it.
     fn accept(&mut self, info: BatchInfo, base_offset: i64) -> Option<ReadableBatch> {
-        let before = self.options.start_offset.max(self.expected.unwrap_or(i64::MIN));
+        let before = self.options.start_offset.max(self.walk.expected.unwrap_or(i64::MIN));
         let first_offset = base_offset.max(before);
-        self.take_batch();
-        self.expected = Some(info.last_offset.saturating_add(1));
+        self.walk.accept(&info);
+        self.judged_bytes = info.position.saturating_add(info.size);
         let is_withheld =
             || self.decisions.as_ref().is_some_and(|decisions| decisions.withholds(&info));
-        let (segment, end_offset) = (self.segment, self.end_offset());
+        let (segment, end_offset) = (self.walk.segment(), self.end_offset());
         let is_outside = info.last_offset < before || base_offset >= end_offset;
         if info.is_control() || is_outside || is_withheld() {
             return None;
         }
         Some(ReadableBatch { segment, info, first_offset, end_offset })
-    }
-
-    /// Base offset in the name of a segment.
-    fn base_offset_of(&self, segment: usize) -> Option<i64> {
-        self.segments.get(segment).copied().flatten()
-    }
-
-    fn context(&self, segment: usize) -> SegmentContext {
-        let next = segment.saturating_add(1);
-        let expected = self.expected.filter(|_| segment == self.segment);
-        SegmentContext {
-            base_offset: expected.max(self.base_offset_of(segment)),
-            next_base_offset: self.base_offset_of(next),
-            is_active: next == self.segments.len(),
-            stopped_cleanly: self.options.stopped_cleanly,
-            is_consumer_offsets: false,
-            // Timestamps are not judged here.
-            now_ms: i64::MAX,
-            is_compared: false,
-        }
     }
 
     fn list(
@@ -316,19 +264,17 @@ impl PartitionReader {
         scanner: &mut Scanner,
         source: &dyn Source,
     ) -> io::Result<()> {
-        let listing = scanner.list(source, self.context(self.segment), position, 1)?;
-        self.batches.extend(listing.batches);
+        let findings =
+            self.walk.list(position, self.options.stopped_cleanly, scanner, source)?.into_iter();
         self.findings.retain(|finding| finding.position >= Some(self.judged_bytes));
-        self.findings
-            .extend(listing.findings.into_iter().filter(|found| found.kind.row().has_no_batch()));
-        self.next_position = listing.next_position;
+        self.findings.extend(findings.filter(|found| found.kind.row().has_no_batch()));
         self.size = source.size()?;
         Ok(())
     }
 
     fn end_segment(&mut self) {
         self.skip_to(self.size);
-        self.go_to(self.segment.saturating_add(1));
+        self.go_to(self.walk.segment().saturating_add(1));
     }
 
     /// Skips bytes up to `position`, which are no batch.
@@ -357,8 +303,9 @@ impl PartitionReader {
 
     /// Adds to what was passed over since the last valid batch.
     fn skip(&mut self, position: u64, size: u64, severity: Severity, message: String) {
-        let segment = self.segment;
-        let first_offset = self.expected.or(self.base_offset_of(segment)).unwrap_or(0);
+        let segment = self.walk.segment();
+        let base_offset = self.walk.base_offset_of(segment);
+        let first_offset = self.walk.expected.or(base_offset).unwrap_or(0);
         let skipped = self.skipped.get_or_insert(SkippedBytes {
             segment,
             position,
@@ -376,7 +323,7 @@ impl PartitionReader {
     /// Takes what was passed over before a valid batch that begins with `next`, or before the end of
     /// the log, as far as it concerns the offsets asked for.
     fn take_damage(&mut self, next: Option<i64>) -> Option<Damage> {
-        if next.is_none() && self.segment < self.segments.len() {
+        if next.is_none() && !self.walk.is_at_end() {
             return None;
         }
         let end_offset = self.end_offset();
@@ -392,34 +339,8 @@ impl PartitionReader {
         if info.size > limit {
             return Some(too_large_message(info, limit));
         }
-        let (base, last) = (self.base_offset(info), info.last_offset);
-        let behind = self.batches.get(1).filter(|(_, is_valid)| *is_valid);
-        let behind = behind.map(|(info, _)| info.base_offset);
-        self.order().judge(base, last, behind).fault(position, base, last)
-    }
-
-    /// Where in the order of offsets the first batch is.
-    fn order(&self) -> OffsetOrder {
-        let context = SegmentContext {
-            base_offset: self.base_offset_of(self.segment),
-            next_base_offset: self.base_offset_of(self.segment.saturating_add(1)),
-            ..SegmentContext::default()
-        };
-        OffsetOrder {
-            has_first: self.expected.is_some(),
-            after_damage: self.skipped.is_some(),
-            ..OffsetOrder::new(&context, self.expected.unwrap_or(i64::MIN))
-        }
-    }
-
-    /// The base offset of a batch; of a legacy wrapper, whose header does not have it, all that is
-    /// left for it.
-    fn base_offset(&self, info: &BatchInfo) -> i64 {
-        if is_wrapper(info) {
-            info.last_offset.min(self.order().first_unseen())
-        } else {
-            info.base_offset
-        }
+        let (base, last) = (self.walk.base_offset(info), info.last_offset);
+        self.walk.judge(info).fault(position, base, last)
     }
 
     /// The first offset of a valid batch. Behind damage that of a wrapper is not the one that was
@@ -430,7 +351,7 @@ impl PartitionReader {
         scanner: &mut Scanner,
         source: &dyn Source,
     ) -> io::Result<i64> {
-        let base_offset = self.base_offset(info);
+        let base_offset = self.walk.base_offset(info);
         if self.skipped.is_none() || !is_wrapper(info) {
             return Ok(base_offset);
         }
@@ -449,28 +370,23 @@ impl PartitionReader {
     }
 
     /// Looks for markers in one more window.
-    fn read_markers(
-        &mut self,
-        pass: MarkerPass,
-        scanner: &mut Scanner,
-        source: &dyn Source,
-    ) -> io::Result<()> {
-        let context = self.context(pass.segment);
-        let listing = scanner.list(source, context, pass.position, 1)?;
+    fn read_markers(&mut self, scanner: &mut Scanner, source: &dyn Source) -> io::Result<()> {
+        let Some(pass) = &mut self.marker_pass else { return Ok(()) };
+        if let Some(position) = pass.unlisted() {
+            pass.list(position, self.options.stopped_cleanly, scanner, source)?;
+        }
         let decisions = self.decisions.get_or_insert_with(Decisions::new);
-        decisions.read(&listing.batches, scanner, source)?;
-        let next = pass.segment.saturating_add(1);
-        self.marker_pass = match listing.next_position {
-            Some(position) => Some(MarkerPass { position, ..pass }),
-            None => Some(MarkerPass { segment: next, position: 0 }),
-        };
+        decisions.read(pass, scanner, source)?;
+        if pass.unlisted().is_none() {
+            pass.go_to(pass.segment().saturating_add(1));
+        }
         self.end_markers();
         Ok(())
     }
 
     /// Ends the pass for markers behind the last segment.
     fn end_markers(&mut self) {
-        if self.marker_pass.is_some_and(|pass| pass.segment < self.segments.len()) {
+        if self.marker_pass.as_ref().is_some_and(|pass| !pass.is_at_end()) {
             return;
         }
         self.marker_pass = None;
