@@ -244,6 +244,58 @@ fn an_aborted_transaction_is_exposed_unless_an_index_has_it_from_its_beginning()
     }
 }
 
+/// Two records of a producer.
+fn records(producer_id: i64, base_offset: i64, is_transactional: bool) -> Vec<u8> {
+    let two = [NewRecord::default(), NewRecord::default()];
+    let fields = BatchFields { producer_id, is_transactional, ..fields(base_offset) };
+    build_batch(&fields, &two, &mut Codecs::new(Limits::default())).expect("builds")
+}
+
+fn marker(producer_id: i64, base_offset: i64, marker: NewControlRecord) -> Vec<u8> {
+    let fields = BatchFields { producer_id, base_sequence: -1, ..fields(base_offset) };
+    build_control_batch(&fields, 5_000, marker, &mut Codecs::new(Limits::default()))
+        .expect("builds")
+}
+
+/// Producer, first offset and marker of the transactions that a clean start over a segment without
+/// a transaction index exposes.
+fn exposed(batches: &[Vec<u8>]) -> Vec<(i64, i64, i64)> {
+    let files = Files::from([
+        (name(0, "log"), batches.concat()),
+        (name(0, "index"), Vec::new()),
+        (name(0, "timeindex"), Vec::new()),
+    ]);
+    let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
+    let after = predict(&files, &cleanly).expect("read");
+    after.exposed.iter().map(|t| (t.producer_id, t.first_offset, t.last_offset)).collect()
+}
+
+const ABORT: NewControlRecord = NewControlRecord::Abort { coordinator_epoch: 3 };
+const COMMIT: NewControlRecord = NewControlRecord::Commit { coordinator_epoch: 3 };
+
+#[test]
+fn a_transaction_is_exposed_from_its_first_transactional_records_on_if_it_was_aborted() {
+    let batches = [
+        records(5, 0, false),
+        records(5, 2, true),
+        records(6, 4, true),
+        records(5, 6, true),
+        marker(6, 8, COMMIT),
+        marker(5, 9, ABORT),
+    ];
+    assert_eq!(exposed(&batches), [(5, 2, 9)]);
+}
+
+#[test]
+fn of_transactions_that_begin_at_one_offset_the_first_that_ends_is_exposed() {
+    let at_once = [records(5, 0, true), records(6, 0, true)];
+    let after_another = [records(5, 0, true), records(7, 2, true), records(6, 0, true)];
+    for begun in [&at_once[..], &after_another] {
+        let batches = [begun, &[marker(6, 4, ABORT), marker(5, 5, ABORT)]].concat();
+        assert_eq!(exposed(&batches), [(6, 0, 4)]);
+    }
+}
+
 #[test]
 fn a_segment_is_recovered_if_an_entry_of_its_transaction_index_ends_below_it() {
     let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
