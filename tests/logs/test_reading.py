@@ -1,5 +1,6 @@
 """What a consumer would get of a partition, and what is told of the damage passed over."""
 
+import random
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from ottla.logs.reading import Isolation
 from ottla.logs.segment import partition_transactions
 from support.logs import TIMESTAMP, batches, segment, segment_name, write_partition
+from support.transactions import transactional_log
 
 from benches.data import encode_batch
 
@@ -375,6 +377,29 @@ def test_batches_that_came_before_begin_no_transaction_again(log: Callable[..., 
     path = log({0: first + again + data(b"b", at=2) + data(b"c", at=3)})
     assert transactions_of(path) == ([], None)
     assert over_damage(path, isolation="read_committed")[0] == [0, 2, 3]
+
+
+def test_a_wrong_base_offset_takes_its_batch_and_no_other_from_committed_records(
+    tmp_path: Path,
+) -> None:
+    wrong = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        path = transactional_log(tmp_path / str(seed), rng)
+        committed, _ = over_damage(path, isolation="read_committed")
+        file = rng.choice(sorted(path.glob("*.log")))
+        whole = bytearray(file.read_bytes())
+        followed = list(ottla.read_batches(bytes(whole)))[:-1]
+        if not followed:
+            continue
+        batch = rng.choice(followed)
+        whole[batch.position + rng.randrange(8)] ^= 1 << rng.randrange(8)
+        file.write_bytes(whole)
+        lost = range(batch.base_offset, batch.last_offset + 1)
+        found, _ = over_damage(path, isolation="read_committed")
+        assert found == [offset for offset in committed if offset not in lost], seed
+        wrong += 1
+    assert wrong > 30
 
 
 def test_of_a_batch_that_cannot_be_read_to_its_end_the_first_records_are_given(

@@ -33,8 +33,8 @@ class Rules(NamedTuple):
     """Whether it waits for segments that may still come."""
     fails_on_damage: bool = True
     passes_misplaced: bool = True
-    """Whether a batch that is out of its place is damage. With `read_committed` it is an error: the
-    offsets that it says decide what is aborted."""
+    """Whether a batch that is out of its place is damage. With `read_committed` it is an error: a
+    transaction may begin or end there."""
     fails_on_loss: bool = True
     is_replay: bool = False
     """Whether the same range was planned before: then nothing can be waited for."""

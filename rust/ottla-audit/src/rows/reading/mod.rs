@@ -5,9 +5,10 @@
 //! the audit judges it.
 //!
 //! With `read_committed` the end markers in the log decide, not the `.txnindex` beside it: the index
-//! is derived from the markers, and may be missing or older. Nothing is known of a transaction whose
-//! first data the log no longer holds. The pass for markers begins with the first transactional batch;
-//! a log without one is read once.
+//! is derived from the markers, and may be missing or older. A batch whose base offset is wrong counts
+//! where it is, although its records are passed over: the checksum covers its producer. Nothing is
+//! known of a transaction whose first data the log no longer holds. The pass for markers begins with
+//! the first transactional batch; a log without one is read once.
 //!
 //! | module | subject |
 //! | --- | --- |
