@@ -128,7 +128,7 @@ def template(directory: Path, *, is_large: bool) -> Template:
     plan = planning.plan_audit(directory).split(_TEMPLATE_RANGE)
     bins = make_bins(plan, level="full", now_ms=0, bin_bytes=1 << 40)
     names = ("group", "log", "index", "number", "kind", "data")
-    rows = [dict(zip(names, row, strict=True)) for row in tasks._scan_bin(*bins.load(0))]
+    rows = [dict(zip(names, row, strict=True)) for row in tasks.scan_rows(bins)(iter([0]))]
     surroundings = Surroundings(Checkpoints(), None)
     times = []
     for _ in range(20):

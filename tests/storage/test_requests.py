@@ -9,10 +9,9 @@ import ottla
 import pytest
 from ottla.storage import HeldFiles, files_of, full_path
 from ottla.storage.objects import ObjectFiles
-from support.logs import META_PROPERTIES, segment, segment_name, write_partition
+from support.logs import META_PROPERTIES, hurt_partition, segment_name
 
 SEGMENTS = 3
-RECORDS = 12
 
 
 class Requests:
@@ -33,16 +32,6 @@ class Requests:
             return method(files, path, *arguments)
 
         return counted
-
-
-def hurt_partition(directory: Path) -> None:
-    """The next start of a broker cuts off the second segment and the third."""
-    parts = {n * RECORDS: segment(4, base_offset=n * RECORDS) for n in range(SEGMENTS)}
-    write_partition(directory, parts)
-    path = directory / segment_name(RECORDS)
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
 
 
 def upload(store: Any, directory: Path) -> int:

@@ -65,6 +65,16 @@ def write_log_directory(
     return directory
 
 
+def hurt_partition(directory: Path) -> Path:
+    """Three segments, of which the next start of a broker cuts off the second and the third."""
+    write_partition(directory, {n: segment(4, base_offset=n) for n in (0, 12, 24)})
+    path = directory / segment_name(12)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    return directory
+
+
 def files_under(directory: Path) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes: what must be the same after an audit."""
     for path in sorted(directory.rglob("*")):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 # Only what hangs takes as long, on any machine.
 PATIENCE_S = 120.0
@@ -41,17 +44,27 @@ def free_port() -> int:
 
 
 @contextmanager
-def s3_server() -> Iterator[str]:
-    """The URL of a server that is there as long as this."""
+def s3_server(log: Path | None = None) -> Iterator[str]:
+    """The URL of a server that is there as long as this, and writes a line for each request."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+    with (
+        (log or Path(os.devnull)).open("wb") as lines,
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=lines) as server,
+    ):
         try:
             _wait_for(url, server)
             yield url
         finally:
             server.terminate()
+
+
+def requests_in(log: Path) -> Counter[tuple[str, str]]:
+    """How often a server was asked, by method and path, as its lines have it."""
+    # Answers other than 200 are in colours.
+    lines = re.findall(r'"(?:\x1b\[\d+m)*([A-Z]+) ([^ ?]+)\S* HTTP/', log.read_text())
+    return Counter(lines)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:

@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.logs.inventory import FileEntry
+from ottla.logs.names import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+)
 from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.storage import ANYWHERE
 
@@ -63,19 +69,38 @@ def read_offsets(
         return {}
 
 
+OFFSET_CHECKPOINTS = (RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)
+"""Names of the files of a log directory that have an offset for each partition."""
+
+
 class Checkpoints:
     """The offset checkpoints of log directories, each read once; safe to share between threads."""
 
     def __init__(self, files: Files = ANYWHERE) -> None:
         self._files = files
         self._entries: dict[tuple[bytes, bytes], Mapping[tuple[str, int], int]] = {}
+        self._known: dict[tuple[bytes, bytes], int | None] = {}
+        """Offsets that were read elsewhere, by directory of the partition and name."""
         self._lock = threading.Lock()
 
     def offset(self, partition: Partition, name: bytes) -> int | None:
         """Returns a partition's entry in the checkpoint `name` beside its directory."""
-        above = os.path.dirname(partition.directory)
         with self._lock:
+            key = partition.directory, name
+            if key in self._known:
+                return self._known[key]
+            above = os.path.dirname(partition.directory)
             entries = self._entries.get((above, name))
             if entries is None:
                 entries = self._entries[above, name] = read_offsets(above, name, self._files)
         return entries.get((partition.topic or "", partition.partition or 0))
+
+    def offsets(self, partition: Partition) -> dict[bytes, int | None]:
+        """Returns a partition's entries by the names of the checkpoints."""
+        return {name: self.offset(partition, name) for name in OFFSET_CHECKPOINTS}
+
+    def know(self, partition: Partition, offsets: Mapping[bytes, int | None]) -> None:
+        """Takes a partition's entries as they were read elsewhere; none is read for it here."""
+        with self._lock:
+            for name, offset in offsets.items():
+                self._known[partition.directory, name] = offset

@@ -49,8 +49,9 @@ class HeldFiles:
         self._ahead_bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[HeldFiles], tuple[Files, int]]:
-        return HeldFiles, (self._files, self._max_bytes)
+    def __reduce__(self) -> tuple[Callable[[Files], Files], tuple[Files]]:
+        # What is held stays here. Where they are sent, others decide what to hold.
+        return _as_they_are, (self._files,)
 
     def release(self) -> None:
         """Lets everything go; nothing is held from now on."""
@@ -210,6 +211,10 @@ def _future() -> Future[bytes]:
 
 def _as_it_is(place: Place) -> Place:
     return place
+
+
+def _as_they_are(files: Files) -> Files:
+    return files
 
 
 def brought_ahead(

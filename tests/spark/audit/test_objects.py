@@ -16,8 +16,8 @@ from ottla.spark.audit.bins import make_bins
 from ottla.storage import sending_secrets
 from support.clusters import Sessions
 from support.frames import arrow_of
-from support.logs import segment_name, write_log_directory
-from support.stores import Store, missing, s3_server
+from support.logs import META_PROPERTIES, hurt_partition, segment_name, write_log_directory
+from support.stores import Store, missing, requests_in, s3_server
 
 # The module, over which the package binds the function of its name.
 
@@ -31,6 +31,38 @@ def store() -> Iterator[Store]:
         pytest.skip(reason)
     with s3_server() as url:
         yield Store(url)
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Return a log directory of which the next start cuts off a part of each partition."""
+    for number in range(12):
+        partition = hurt_partition(tmp_path / f"logs/orders-{number}")
+        (partition / segment_name(0, "index")).write_bytes(bytes(8))
+        (partition / segment_name(24, "snapshot")).write_bytes(b"none")
+    offsets = "0\n12\n" + "".join(f"orders {number} 12\n" for number in range(12))
+    for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
+        (tmp_path / "logs" / name).write_text(offsets)
+    (tmp_path / "logs/meta.properties").write_text(META_PROPERTIES)
+    return tmp_path / "logs"
+
+
+def test_tasks_and_driver_request_each_small_object_twice_at_most(
+    spark: Any, broken: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "requests"
+    with s3_server(log) as url:
+        store = Store(url)
+        uri = store.upload(broken, store.bucket() + "/logs")
+        before = requests_in(log)
+        result = ottla.spark.audit(spark, uri, storage_options=store.options)
+        requests = requests_in(log) - before
+    assert {len(deed.partitions) for deed in result.advice} == {12}
+    segments = [n for (_, path), n in requests.items() if path.endswith(".log")]
+    assert len(segments) == 36
+    existing = {f"/{uri.removeprefix('s3://')}/{p.relative_to(broken)}" for p in broken.rglob("*")}
+    asked = {key: n for key, n in requests.items() if key[1] in existing}
+    assert {key: n for key, n in asked.items() if n > 2} == {}
 
 
 @pytest.mark.parametrize("split_bytes", [None, 65_536])

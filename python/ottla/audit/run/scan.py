@@ -58,6 +58,14 @@ class ScanRequest:
             time_index=None if time_index is None else again(time_index, files),
         )
 
+    @property
+    def objects(self) -> Iterator[tuple[bytes, int]]:
+        """Path and size of the file and its indexes, as far as they are in stores."""
+        for place in (self.place, self.offset_index, self.time_index):
+            path = None if place is None or place.is_local else getattr(place, "path", None)
+            if place is not None and path is not None:
+                yield path, place.size
+
     def open(self) -> Segment:
         """Opens the segment.
 
@@ -112,19 +120,23 @@ def audited_files(partition: Partition) -> Iterator[tuple[bytes, int]]:
     return _paths(partition, _BESIDE_SEGMENTS)
 
 
+def judged_files(partition: Partition) -> Iterator[tuple[bytes, int]]:
+    """Yields path and size of those that are read once the segments are scanned."""
+    return _paths(partition, _JUDGED)
+
+
 def start_files(partition: Partition) -> Iterator[tuple[bytes, int]]:
     """Yields path and size of the files that one start of a broker or another reads."""
     return _paths(partition, _ALWAYS_READ)
 
 
-_BESIDE_SEGMENTS: tuple[FileKind, ...] = (
-    "offset-index",
-    "time-index",
+_JUDGED: tuple[FileKind, ...] = (
     "transaction-index",
     "producer-snapshot",
     "leader-epoch-checkpoint",
     "partition-metadata",
 )
+_BESIDE_SEGMENTS: tuple[FileKind, ...] = ("offset-index", "time-index", *_JUDGED)
 _ALWAYS_READ: tuple[FileKind, ...] = ("segment", "leader-epoch-checkpoint", "partition-metadata")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.audit.pipeline import check_arguments, run_audit
-from ottla.audit.plan.plan import plan_audit
+from ottla.audit.plan.plan import holding, plan_audit
 from ottla.audit.run.pace import check_rate
 from ottla.spark.audit.result import SparkAuditResult
 from ottla.spark.audit.runner import ClusterRunner
@@ -77,14 +77,15 @@ def audit(
         follow_links=follow_links,
     )
     bin_bytes = BIN_SIZE.bytes_for(spark, plan.byte_count)
-    runner = ClusterRunner(
-        spark,
-        plan.split(split_bytes or bin_bytes),
-        level=level,
-        bin_bytes=bin_bytes,
-        topic_configs=topic_configs,
-        max_mb_per_s=max_mb_per_s,
-    )
-    with job("the audit", spark):
-        outcome, collected = run_audit(runner, level=level, fail_on=fail_on)
+    with holding(plan.split(split_bytes or bin_bytes)) as held:
+        runner = ClusterRunner(
+            spark,
+            held,
+            level=level,
+            bin_bytes=bin_bytes,
+            topic_configs=topic_configs,
+            max_mb_per_s=max_mb_per_s,
+        )
+        with job("the audit", spark):
+            outcome, collected = run_audit(runner, level=level, fail_on=fail_on)
     return SparkAuditResult(spark, runner.plan, outcome, collected)

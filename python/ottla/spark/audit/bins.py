@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ottla.audit.run.scan import ScanRequest, scan_request
+from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work.items import parts_of
 from ottla.spark.work.packing import group_items
 from ottla.storage import sending_secrets
@@ -64,6 +65,8 @@ class LogItem:
     requests: Mapping[int, ScanRequest]
     """Requests of the files that are split into ranges, by index."""
     copies: Copies | None
+    offsets: Mapping[bytes, int | None]
+    """What checkpoints have of the partition, by their names: no task reads them for it."""
 
     def read_by(self, files: Files) -> LogItem:
         """Returns the item as it was sent; in a row, it has no secrets of stores."""
@@ -79,6 +82,8 @@ class Bins:
     """The work of each task, in the order in which tasks start."""
 
     packed: tuple[bytes, ...]
+    files: Files
+    """Where tasks read objects of stores."""
     max_mb_per_s: float | None = None
     """How fast each task may read, in 10⁶ bytes per second."""
 
@@ -116,6 +121,7 @@ class _Packer:
         self._plan = plan
         self._level = level
         self._now_ms = now_ms
+        self._checkpoints = Checkpoints(plan.inventory.files)
         self._copies: dict[bytes, tuple[int, Copies]] = {
             partition.directory: (len(plan.logs) + number, copies)
             for number, copies in enumerate(plan.copies)
@@ -139,7 +145,7 @@ class _Packer:
                 data = pickle.dumps((logs, tuple(group)), protocol=5)
             bins.append((sum(map(_size_of, group)), zlib.compress(data, 1)))
         bins.sort(key=lambda entry: -entry[0])
-        return Bins(tuple(data for _, data in bins))
+        return Bins(tuple(data for _, data in bins), self._plan.inventory.files)
 
     def _items(self, bin_bytes: int) -> Iterator[ScanItem]:
         large: list[ScanTask] = []
@@ -179,7 +185,9 @@ class _Packer:
     def _log_item(self, index: int) -> LogItem:
         group, copies = self._group(index)
         requests = {task.index: self._request(task) for task in self._cut.get(index, ())}
-        return LogItem(index, group, self._plan.logs[index], requests, copies)
+        log = self._plan.logs[index]
+        offsets = {} if log.partition is None else self._checkpoints.offsets(log.partition)
+        return LogItem(index, group, log, requests, copies, offsets)
 
     def _group(self, index: int) -> tuple[int, Copies | None]:
         log = self._plan.logs[index]

@@ -33,7 +33,6 @@ from ottla.spark.work.items import frame_of_work, union_of
 from ottla.spark.work.kind import describing_jobs, is_connect
 from ottla.spark.work.packing import cores_of
 from ottla.spark.work.worker import run_in_worker, run_rows_in_worker, run_table_in_worker
-from ottla.storage import HeldFiles
 from ottla.words import count
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class ClusterRunner:
 
     Args:
         spark: a session, classic or Spark Connect.
-        plan: what to scan.
+        plan: what to scan. What its files hold, the driver needs not request again.
         level: ``crc``, ``decode`` or ``full``.
         bin_bytes: size of a task, in bytes to read.
         topic_configs: configuration of topics, by pattern.
@@ -94,11 +93,7 @@ class ClusterRunner:
             at_once = max(1, min(len(bins), cores_of(spark) or len(bins)))
             bins = replace(bins, max_mb_per_s=max_mb_per_s / at_once)
         self._bins = bins
-        inventory = plan.inventory
-        if not inventory.is_local:
-            inventory = replace(inventory, files=HeldFiles(inventory.files))
-        here = replace(plan, inventory=inventory)
-        self._driver = ThreadRunner(here, level=level, threads=default_threads())
+        self._driver = ThreadRunner(plan, level=level, threads=default_threads())
         self._context = Context(names_of(plan.inventory), topic_configs)
 
     @property

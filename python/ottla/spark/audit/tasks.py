@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.judge.comparison import Comparison
 from ottla.audit.judge.context import Surroundings
 from ottla.audit.pipeline import judge_scans
 from ottla.audit.run.pace import Pace
-from ottla.audit.run.scan import join_ranges, scan_range, scan_whole, start_files, unpack_scan
+from ottla.audit.run.scan import (
+    join_ranges,
+    judged_files,
+    scan_range,
+    scan_whole,
+    start_files,
+    unpack_scan,
+)
 from ottla.logs.checkpoints import Checkpoints
 from ottla.spark.work.items import rows_of_work
-from ottla.storage import HeldFiles, reason_of
+from ottla.storage import HeldFiles, brought_ahead, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,12 +60,6 @@ JUDGED_COLUMNS = "`group` bigint, data binary"
 ANSWER_COLUMNS = "id bigint, data binary"
 """Answers to single requests: number of the request, and the pickled answer."""
 
-SMALL_BYTES = 1 << 20
-"""Objects up to this size are read in parallel, because the requests take most of the time."""
-
-SMALL_AT_ONCE = 8
-"""Number of small objects read in parallel."""
-
 # Rows of a record batch; chunks are small.
 _ROWS_AT_ONCE = 1_000
 
@@ -93,10 +93,10 @@ def scan(bins: Bins) -> Reader:
     """Returns the work of a scanning task: from numbers of bins to rows of `CHUNK_COLUMNS`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pace = _pace_of(bins)
+        pace, files = _pace_of(bins), HeldFiles(bins.files)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _record_batches(_scan_bin(*bins.load(number), pace))
+                yield from _record_batches(_scan_bin(*bins.load(number), files, pace))
 
     return run
 
@@ -105,9 +105,9 @@ def scan_rows(bins: Bins) -> Callable[[Iterator[int]], Iterator[ChunkRow]]:
     """Returns the same for an RDD: from numbers of bins to tuples of `CHUNK_NAMES`."""
 
     def run(numbers: Iterator[int]) -> Iterator[ChunkRow]:
-        pace = _pace_of(bins)
+        pace, files = _pace_of(bins), HeldFiles(bins.files)
         for number in numbers:
-            yield from _scan_bin(*bins.load(number), pace)
+            yield from _scan_bin(*bins.load(number), files, pace)
 
     return run
 
@@ -120,11 +120,13 @@ def judge(context: Context) -> Callable[[pa.Table], pa.Table]:
     """Returns the work of a judging task: from the chunks of a group to a `JudgedGroup`."""
     import pyarrow as pa
 
-    surroundings = Surroundings(Checkpoints(context.inventory.files), context.topic_configs)
+    held = HeldFiles(context.inventory.files)
+    inventory = replace(context.inventory, files=held)
+    surroundings = Surroundings(Checkpoints(held), context.topic_configs)
 
     def run(chunks: pa.Table) -> pa.Table:
         group = chunks.column("group")[0].as_py()
-        judged = judge_group(chunks.to_pylist(), context.inventory, surroundings)
+        judged = judge_group(chunks.to_pylist(), inventory, surroundings)
         data = pickle.dumps(judged, protocol=5)
         return pa.table({"group": pa.array([group], pa.int64()), "data": [data]})
 
@@ -187,6 +189,10 @@ def judge_group(
     comparison = Comparison(
         inventory, () if copies is None else (copies,), surroundings.checkpoints, lambda _: True
     )
+    for item in items.values():
+        if item.value.partition is not None:
+            surroundings.checkpoints.know(item.value.partition, item.offsets)
+        _bring(item.value, inventory.files)
     logs: list[tuple[int, JudgedLog]] = []
     failures: list[tuple[bytes, str]] = []
     read_again = 0
@@ -206,6 +212,12 @@ def judge_group(
         findings=tuple(comparison.findings),
         read_again=read_again,
     )
+
+
+def _bring(log: Log, files: Files) -> None:
+    """Requests the objects that judging a log reads, if `files` hold objects."""
+    if isinstance(files, HeldFiles) and log.is_live and log.partition is not None:
+        files.bring(judged_files(log.partition))
 
 
 class _LogFiles:
@@ -245,46 +257,29 @@ class _LogFiles:
 
 
 def _scan_bin(
-    logs: Iterable[LogItem], items: Sequence[ScanItem], pace: Pace | None = None
+    logs: Iterable[LogItem],
+    items: Sequence[ScanItem],
+    files: HeldFiles,
+    pace: Pace | None = None,
 ) -> Iterator[ChunkRow]:
     """Yields rows of the chunk table."""
     for log in logs:
         yield log.group, log.log, -1, -1, "log", pickle.dumps(log, protocol=5)
-    small = _scan_in_parallel([item for item in items if _is_small_object(item)], pace)
     opened: tuple[ScanRequest, Segment] | None = None
-    for item in items:
-        if _is_small_object(item):
-            kind, data = next(small)
-        else:
-            try:
-                if opened is None or opened[0] != item.request:
-                    opened = item.request, item.request.open()
-                kind, data = _scan_item(opened[1], item, pace)
-            except OSError as error:
-                opened = None
-                kind, data = _failed(error)
+    for item in brought_ahead(items, files, lambda item: item.request.objects):
+        try:
+            if opened is None or opened[0] != item.request:
+                opened = item.request, _held(item.request, files).open()
+            kind, data = _scan_item(opened[1], item, pace)
+        except OSError as error:
+            opened = None
+            kind, data = _failed(error)
         yield item.group, item.log, item.index, item.number, kind, data
 
 
-def _is_small_object(item: ScanItem) -> bool:
-    is_whole = item.count == 1
-    return is_whole and item.size <= SMALL_BYTES and not item.request.place.is_local
-
-
-def _scan_in_parallel(items: Sequence[ScanItem], pace: Pace | None) -> Iterator[tuple[str, bytes]]:
-    """Scans complete files in parallel. Yields the results in order."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    if items:
-        with ThreadPoolExecutor(SMALL_AT_ONCE, thread_name_prefix="ottla-scan") as executor:
-            yield from executor.map(partial(_scan_alone, pace=pace), items)
-
-
-def _scan_alone(item: ScanItem, pace: Pace | None) -> tuple[str, bytes]:
-    try:
-        return _scan_item(item.request.open(), item, pace)
-    except OSError as error:
-        return _failed(error)
+def _held(request: ScanRequest, files: HeldFiles) -> ScanRequest:
+    """The same request, which takes small objects from those that are held."""
+    return request if request.place.is_local else request.read_by(files)
 
 
 def _failed(error: OSError) -> tuple[str, bytes]:
