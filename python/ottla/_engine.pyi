@@ -180,6 +180,7 @@ _PartitionState: TypeAlias = Literal["live", "delete", "future", "stray"]
 _StartOutcome: TypeAlias = Literal[
     "refuses", "put-aside", "ends-early", "cuts", "empties", "exposes-aborted", "opens"
 ]
+_Fault: TypeAlias = tuple[str, str, str] | None
 
 def check_batches(data: object, *, level: _Level | None = None) -> int: ...
 def kernel_level() -> str: ...
@@ -359,17 +360,13 @@ def parse_partition_name(name: bytes) -> tuple[bytes, int, _PartitionState] | No
 def directory_kind(names: Sequence[bytes]) -> Literal["log-directory", "partition", "unknown"]: ...
 def lacks_offset(name: bytes) -> bool: ...
 def file_name(kind: str, offset: int) -> bytes: ...
-def parse_leader_epochs(
-    data: bytes,
-) -> tuple[list[tuple[int, int]], tuple[str, str, str] | None]: ...
-def parse_meta_properties(data: bytes) -> tuple[dict[str, str], tuple[str, str, str] | None]: ...
+def parse_leader_epochs(data: bytes) -> tuple[list[tuple[int, int]], _Fault]: ...
+def parse_meta_properties(data: bytes) -> tuple[dict[str, str], _Fault]: ...
 def release_bounds(
     properties: dict[str, str],
 ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]: ...
-def parse_offset_checkpoint(
-    data: bytes,
-) -> tuple[list[tuple[str, int, int]], tuple[str, str, str] | None]: ...
-def parse_partition_metadata(data: bytes) -> tuple[str | None, tuple[str, str, str] | None]: ...
+def parse_offset_checkpoint(data: bytes) -> tuple[list[tuple[str, int, int]], _Fault]: ...
+def parse_partition_metadata(data: bytes) -> tuple[str | None, _Fault]: ...
 def predict_recovery(
     files: Mapping[bytes, _Place],
     *,
@@ -377,7 +374,7 @@ def predict_recovery(
     clean: bool,
     recovery_point: int,
     log_start_offset: int,
-    aborted: Sequence[tuple[int, int, int]] | None,
+    aborted: bytes | None,
     kafka_version: str | None = None,
     progress: _Progress = None,
 ) -> Recovery: ...
@@ -390,7 +387,7 @@ def predict_starts(
     log_start_offset: int | None,
     log_end_offset: int | None,
     needs_topic_id: bool,
-    aborted: Sequence[tuple[int, int, int]] | None,
+    aborted: bytes | None,
     progress: _Progress = None,
 ) -> list[Start]: ...
 def segment_columns(
@@ -984,7 +981,7 @@ class RebuiltIndexes:
     offset_entries: Final[int]
     time_entries: Final[int]
     aborted_count: Final[int]
-    aborted: Final[list[tuple[int, int, int, int]]]
+    aborted: Final[bytes]
     max_timestamp: Final[int]
     fault: Final[str | None]
 
@@ -1002,7 +999,7 @@ class Recovery:
     rebuilt: Final[list[tuple[bytes, RebuiltIndexes]]]
     producer_count: Final[int]
     leader_epochs: Final[list[tuple[int, int]]]
-    exposed: Final[list[tuple[int, int, int]]]
+    exposed: Final[bytes]
     files_deleted: Final[list[bytes]]
     files_created: Final[list[bytes]]
     snapshots_rewritten: Final[list[bytes]]

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import ottla
 import pytest
-from audit.test_growth import open_transactions, plain, producers
-from support.logs import segment_name
+from audit.test_growth import open_transactions, plain, produced, producers
+from support.logs import TIMESTAMP, segment_name
 
 # Bytes that a process may take for a byte of the log.
 MAX_TIMES = 4
@@ -49,19 +50,39 @@ def damaged(make: Make) -> Make:
 
     def make_damaged(partition: Path, size: int) -> None:
         make(partition, size)
-        last = bytearray(plain(size))
+        end = size * (2 if make is aborted_transactions else 1)
+        last = bytearray(plain(end))
         last[-1] ^= 1
-        (partition / segment_name(size)).write_bytes(plain(size) + last)
-        (partition / segment_name(size, "index")).write_bytes(b"")
+        (partition / segment_name(end)).write_bytes(plain(end) + last)
+        (partition / segment_name(end, "index")).write_bytes(b"")
 
     return make_damaged
+
+
+def aborted_transactions(partition: Path, size: int) -> None:
+    """Of few producers, one transaction after the other; no index lists them."""
+    data = b"".join(
+        produced(2 * n, producer=n % 8, transactional=True)
+        + ottla.build_control_batch(
+            "abort",
+            base_offset=2 * n + 1,
+            producer_id=n % 8,
+            producer_epoch=0,
+            timestamp=TIMESTAMP,
+            coordinator_epoch=0,
+        )
+        for n in range(size)
+    )
+    (partition / segment_name(0)).write_bytes(data)
 
 
 @pytest.mark.slow
 @pytest.mark.measures
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone tells a peak")
 @pytest.mark.parametrize(
-    ("make", "size"), [(producers, 37_500), (open_transactions, 15_000)], ids=["producers", "open"]
+    ("make", "size"),
+    [(producers, 37_500), (open_transactions, 15_000), (aborted_transactions, 15_000)],
+    ids=["producers", "open", "aborted"],
 )
 @pytest.mark.parametrize("entry", ["predict", "audit", "audit-of-damage"])
 def test_a_process_takes_at_most_four_times_the_bytes_of_a_log(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
+from ottla.logs.packed import PackedRows
 from ottla.storage import ANYWHERE, AnyFiles, full_path, join, store_of
 from ottla.text import visible
 
@@ -93,7 +94,7 @@ class RebuiltIndexes:
     offset_entries: int
     time_entries: int
     aborted_count: int
-    aborted: tuple[tuple[int, int, int, int], ...]
+    aborted: Sequence[tuple[int, int, int, int]]
     """Producer id, first offset, offset of the marker and last stable offset of each."""
     max_timestamp: int
     """Largest timestamp in milliseconds, -1 for none."""
@@ -135,7 +136,7 @@ class RecoveryPrediction:
     """By id."""
     leader_epochs: tuple[tuple[int, int], ...]
     """Epochs and their start offsets."""
-    exposed: tuple[tuple[int, int, int], ...]
+    exposed: Sequence[tuple[int, int, int]]
     """Aborted transactions whose records read_committed consumers receive, because no transaction
     index lists them: producer id, first offset, offset of the marker."""
     files_deleted: tuple[str, ...]
@@ -204,7 +205,7 @@ def predict_recovery(
         clean=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
-        aborted=aborted,
+        aborted=None if aborted is None else PackedRows.of(aborted).data,
         kafka_version=kafka_version,
         progress=_go_on,
     )
@@ -262,7 +263,7 @@ def predict_starts(
         log_start_offset=log_start_offset,
         log_end_offset=log_end_offset,
         needs_topic_id=needs_topic_id,
-        aborted=aborted,
+        aborted=PackedRows.of(aborted).data,
         progress=progress or _go_on,
     )
     return [
@@ -310,7 +311,7 @@ def predict_start_over(
         clean=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
-        aborted=aborted,
+        aborted=PackedRows.of(aborted).data,
         progress=progress or _go_on,
     )
     return _prediction(after, directory, clean=clean), RecoveredProducers(after)
@@ -363,7 +364,7 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
             offset_entries=indexes.offset_entries,
             time_entries=indexes.time_entries,
             aborted_count=indexes.aborted_count,
-            aborted=tuple(indexes.aborted),
+            aborted=PackedRows(indexes.aborted, 4),
             max_timestamp=indexes.max_timestamp,
             fault=indexes.fault,
         )
@@ -385,7 +386,7 @@ def _prediction(after: _engine.Recovery, directory: bytes, *, clean: bool) -> Re
         rebuilt=MappingProxyType(rebuilt),
         producers=RecoveredProducers(after),
         leader_epochs=tuple(after.leader_epochs),
-        exposed=tuple(after.exposed),
+        exposed=PackedRows(after.exposed),
         files_deleted=tuple(display(file) for file in after.files_deleted),
         files_created=tuple(display(file) for file in after.files_created),
         snapshots_rewritten=tuple(display(file) for file in after.snapshots_rewritten),

@@ -201,14 +201,13 @@ impl PartitionScan {
             ListedTransaction::Open(producer, _) => !below.contains(&producer.producer_id),
             ListedTransaction::Ended(..) | ListedTransaction::BegunBelow(_) => true,
         };
-        let first_offset = |number: u32| {
-            let transaction = self.transaction(number as usize).filter(is_listed)?;
-            Some((transaction.first_offset(), number))
-        };
+        let listed = |number: u32| self.transaction(number as usize).filter(is_listed);
         let all = u32::try_from(all).unwrap_or(u32::MAX);
-        let mut order: Vec<(i64, u32)> = (0..all).filter_map(first_offset).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, number)| number).collect()
+        let mut order: Vec<u32> = (0..all).filter(|&number| listed(number).is_some()).collect();
+        order.sort_unstable_by_key(|&number| {
+            (listed(number).map(|transaction| transaction.first_offset()), number)
+        });
+        order
     }
 
     /// A transaction by its number: those that ended, then the open ones by producer, then those that
@@ -239,20 +238,21 @@ impl PartitionScan {
     ) -> PyResult<TableRow<'py>> {
         let inner = &self.inner;
         let id = producer.producer_id;
-        let newest = inner.newest_timestamp.max(open.last_timestamp);
+        let sums = open.sums();
+        let newest = inner.newest_timestamp.max(sums.last_timestamp);
         row!(py, {
             "producer_id": id,
             "producer_epoch": open.producer_epoch,
             "coordinator_epoch": producer.coordinator_epoch,
             "state": "open",
             "first_offset": open.first_offset,
-            "last_offset": open.last_offset,
+            "last_offset": sums.last_offset,
             "marker_offset": None::<i64>,
-            "batches": open.batches,
-            "records": open.records,
-            "bytes": open.bytes,
+            "batches": sums.batches,
+            "records": sums.records,
+            "bytes": sums.bytes,
             "first_timestamp": open.first_timestamp,
-            "last_timestamp": open.last_timestamp,
+            "last_timestamp": sums.last_timestamp,
             "duration_ms": newest.saturating_sub(open.first_timestamp).max(0),
             "holds_last_stable_offset": open.first_offset.max(inner.log_start_offset)
                 == inner.last_stable_offset,
@@ -270,6 +270,7 @@ impl PartitionScan {
         let place = inner.producers.binary_search_by_key(&id, |producer| producer.producer_id);
         let producer = place.ok().and_then(|place| inner.producers.get(place));
         let open = producer.and_then(|producer| producer.open_transaction.as_ref());
+        let open = open.map(|open| open.sums());
         let newest = inner.newest_timestamp.max(entry.last_timestamp);
         row!(py, {
             "producer_id": id,

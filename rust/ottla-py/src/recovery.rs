@@ -24,12 +24,33 @@ const BYTES_BETWEEN_REPORTS: u64 = 8 << 20;
 /// A file's name and its bytes.
 type FileSize = (Vec<u8>, u64);
 
-/// Producer id, first offset and offset of the marker of an aborted transaction.
-type Transaction = (i64, i64, i64);
+/// Bytes of a partition whose prediction leaves much freed memory.
+const MANY_BYTES: u64 = 1 << 20;
 
 /// Id, epoch, last sequence, last offset, last timestamp, coordinator epoch and first offset of the
 /// open transaction of a producer.
 type Producer = (i64, i16, i32, i64, i64, i32, Option<i64>);
+
+/// Rows of integers, eight bytes of this machine each: as objects of Python they would take eight times
+/// as much.
+#[derive(Clone, PartialEq)]
+struct Packed(Arc<[u8]>);
+
+impl Packed {
+    fn of<T, const N: usize>(rows: &[T], numbers: impl Fn(&T) -> [i64; N]) -> Self {
+        Self(rows.iter().flat_map(numbers).flat_map(i64::to_ne_bytes).collect())
+    }
+}
+
+impl<'py> IntoPyObject<'py> for &Packed {
+    type Target = PyBytes;
+    type Output = Bound<'py, PyBytes>;
+    type Error = std::convert::Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Self::Error> {
+        Ok(PyBytes::new(py, &self.0))
+    }
+}
 
 /// The regular files of a directory, as the caller has listed them.
 struct Listed(BTreeMap<Vec<u8>, Place>);
@@ -69,21 +90,21 @@ pub(crate) struct RebuiltIndexes {
     offset_entries: u64,
     time_entries: u64,
     aborted_count: u64,
-    aborted: Vec<(i64, i64, i64, i64)>,
+    aborted: Packed,
     max_timestamp: i64,
     fault: Option<String>,
 }
 
 impl From<Rebuilt> for RebuiltIndexes {
     fn from(rebuilt: Rebuilt) -> Self {
-        let entry = |entry: &AbortedTransaction| {
-            (entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
-        };
         Self {
             offset_entries: rebuilt.offset_entries,
             time_entries: rebuilt.time_entries,
             aborted_count: rebuilt.aborted_count,
-            aborted: rebuilt.aborted.iter().map(entry).collect(),
+            aborted: Packed::of(&rebuilt.aborted, |entry| {
+                let AbortedTransaction { producer_id, first_offset, .. } = *entry;
+                [producer_id, first_offset, entry.last_offset, entry.last_stable_offset]
+            }),
             max_timestamp: rebuilt.max_timestamp,
             fault: rebuilt.fault,
         }
@@ -119,7 +140,7 @@ pub(crate) struct Recovery {
     #[pyo3(get)]
     leader_epochs: Vec<(i32, i64)>,
     #[pyo3(get)]
-    exposed: Vec<Transaction>,
+    exposed: Packed,
     #[pyo3(get)]
     files_deleted: Vec<Vec<u8>>,
     #[pyo3(get)]
@@ -170,8 +191,6 @@ impl From<recovery::Recovery> for Recovery {
         let (error, message) =
             recovery.refusal.map(|refusal| (refusal.class, refusal.message)).unzip();
         let epochs = recovery.leader_epochs.iter().map(|epoch| (epoch.epoch, epoch.start_offset));
-        let exposed =
-            recovery.exposed.iter().map(|t| (t.producer_id, t.first_offset, t.last_offset));
         let segments =
             recovery.segments.iter().map(|segment| (segment.file.clone(), segment.bytes));
         Self {
@@ -186,7 +205,9 @@ impl From<recovery::Recovery> for Recovery {
             bytes_cut,
             producer_count: recovery.producers.len(),
             leader_epochs: epochs.collect(),
-            exposed: exposed.collect(),
+            exposed: Packed::of(&recovery.exposed, |exposed| {
+                [exposed.producer_id, exposed.first_offset, exposed.last_offset]
+            }),
             producers: Arc::new(recovery.producers),
             files_deleted: recovery.files_deleted,
             files_created: recovery.files_created,
@@ -229,25 +250,39 @@ impl From<recovery::Start> for Start {
 fn predict<T: Send>(
     py: Python<'_>,
     listed: &Listed,
-    aborted: Option<Vec<Transaction>>,
+    aborted: Option<&[u8]>,
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Listed, Aborted<'_>, &dyn Fn(u64) -> bool) -> Result<T, LoadError> + Send,
 ) -> PyResult<T> {
-    let known: Option<Vec<_>> = aborted.map(|known| known.into_iter().map(transaction).collect());
+    let known: Option<Vec<_>> = aborted.map(|known| transactions(known).collect());
     let progress = Progress::new(progress);
     let predicted = detached(py, || {
         let reports = Cell::new(0);
+        let bytes_read = Cell::new(0);
         let report = |read: u64| {
+            bytes_read.set(read);
             let due = read / BYTES_BETWEEN_REPORTS;
             due == reports.replace(due) || progress.report(read)
         };
-        work(listed, known.as_deref().map_or(Aborted::Sought, Aborted::Known), &report)
+        let result =
+            work(listed, known.as_deref().map_or(Aborted::Sought, Aborted::Known), &report);
+        if bytes_read.get() >= MANY_BYTES {
+            // What a table of many producers has taken is not held beside what comes next.
+            ottla_kernels::release_freed_memory();
+        }
+        result
     })?;
     predicted.map_err(|error| listed.error(py, &error, progress))
 }
 
-fn transaction((producer_id, first_offset, last_offset): Transaction) -> AbortedTransaction {
-    AbortedTransaction { producer_id, first_offset, last_offset, last_stable_offset: 0 }
+/// The aborted transactions of numbers packed by Python.
+fn transactions(packed: &[u8]) -> impl Iterator<Item = AbortedTransaction> {
+    let (numbers, _) = packed.as_chunks::<8>();
+    let (transactions, _) = numbers.as_chunks::<3>();
+    transactions.iter().map(|numbers| {
+        let [producer_id, first_offset, last_offset] = numbers.map(i64::from_ne_bytes);
+        AbortedTransaction { producer_id, first_offset, last_offset, last_stable_offset: 0 }
+    })
 }
 
 /// Plays through the start of a broker over the files of one partition's directory.
@@ -258,8 +293,8 @@ fn transaction((producer_id, first_offset, last_offset): Transaction) -> Aborted
 ///     partition: the name Kafka knows it by.
 ///     clean: the log directory holds ``.kafka_cleanshutdown``.
 ///     recovery_point, log_start_offset: from the checkpoints of the log directory.
-///     aborted: producer, first and last offset of its aborted transactions; None finds them by
-///         reading every segment.
+///     aborted: producer, first and last offset of its aborted transactions, each number in eight
+///         bytes of this machine; None finds them by reading every segment.
 ///     kafka_version: the release of the broker; see :func:`validate`. Those that are known start
 ///         alike.
 ///     progress: called with the bytes read so far, every 8 MiB; stops by returning false.
@@ -281,7 +316,7 @@ pub(crate) fn predict_recovery(
     clean: bool,
     recovery_point: i64,
     log_start_offset: i64,
-    aborted: Option<Vec<Transaction>>,
+    aborted: Option<&[u8]>,
     kafka_version: Option<&str>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recovery> {
@@ -323,7 +358,7 @@ pub(crate) fn predict_starts(
     log_start_offset: Option<i64>,
     log_end_offset: Option<i64>,
     needs_topic_id: bool,
-    aborted: Option<Vec<Transaction>>,
+    aborted: Option<&[u8]>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Start>> {
     let starts = Starts {

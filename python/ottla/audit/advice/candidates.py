@@ -115,7 +115,7 @@ def _candidates(
     stems = [_stem(file.name) for file in segments]
     last = stems[-1:]
     wrong = [n.file for n in named if n.finding in INDEX_FINDINGS]
-    exposing = _holding([offset for _, _, offset in nothing.exposed], segments)
+    exposing = _holding((offset for _, _, offset in nothing.exposed), segments)
     yield _indexes(names, last)
     yield _indexes(names, {_stem(file) for file in wrong}, also=wrong)
     yield _indexes(names, {*last, *map(_stem, wrong)}, also=wrong)
@@ -166,7 +166,7 @@ def _stem(name: bytes) -> bytes:
     return name.split(b".", 1)[0]
 
 
-def _holding(offsets: Sequence[int], segments: Sequence[FileEntry]) -> set[bytes]:
+def _holding(offsets: Iterable[int], segments: Sequence[FileEntry]) -> set[bytes]:
     """The segments that offsets are in."""
     based = [(f.base_offset, f.name) for f in segments if f.base_offset is not None]
     bases = [base_offset for base_offset, _ in based]

@@ -25,6 +25,7 @@ from ottla.logs.names import (
     display,
     parse_partition_name,
 )
+from ottla.logs.packed import PackedRows
 from ottla.storage import join
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _request(plan: Plan, partition: Partition) -> StartRequest:
         partition=partition,
         name=plan.inventory.display(partition.directory),
         end_offset=None,
-        aborted=(),
+        aborted=PackedRows(b""),
         needs_topic_id=False,
     )
 

@@ -103,7 +103,7 @@ class Trial(NamedTuple):
     """Its price, as yet without any offsets."""
     left: tuple[Remainder, Remainder]
     """What is left of the log by its bytes, and by its offsets alone."""
-    exposed: tuple[tuple[int, int, int], ...]
+    exposed: Sequence[tuple[int, int, int]]
     """As in a prediction."""
     keeps_producers: bool
     """All are known that the same start knows of the directory as it is."""

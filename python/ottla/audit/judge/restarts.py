@@ -7,11 +7,13 @@ costs nothing here, and of a damaged one, only what was not flushed is read agai
 from __future__ import annotations
 
 import os
+from array import array
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla.audit.catalogue.explain import explain
 from ottla.logs.names import LOG_START_OFFSETS, PARTITION_METADATA, RECOVERY_POINTS
+from ottla.logs.packed import PackedRows
 from ottla.logs.recovery import places_of, predict_starts
 from ottla.storage import ANYWHERE
 
@@ -48,7 +50,7 @@ class StartRequest:
     name: str
     """Name of the directory in tables."""
     end_offset: int | None
-    aborted: tuple[tuple[int, int, int], ...]
+    aborted: PackedRows[tuple[int, int, int]]
     needs_topic_id: bool
 
     def rows(
@@ -96,7 +98,7 @@ def start_requests(
     has_ids = {os.path.dirname(p.directory) for p in partitions if _has_topic_id(p)}
     suspects = _suspects(plan, findings, has_ids)
     ends: dict[bytes, int] = {}
-    aborted: dict[bytes, list[tuple[int, int, int]]] = {p.directory: [] for p in suspects}
+    aborted = {p.directory: array("q") for p in suspects}
     if suspects:
         for partition, row in tables["metrics"]:
             if partition.directory in aborted:
@@ -104,13 +106,13 @@ def start_requests(
         for partition, row in tables["transactions"]:
             if row["state"] == "aborted" and partition.directory in aborted:
                 ended = row["producer_id"], row["first_offset"], row["marker_offset"]
-                aborted[partition.directory].append(ended)
+                aborted[partition.directory].extend(ended)
     return [
         StartRequest(
             partition=partition,
             name=plan.inventory.display(partition.directory),
             end_offset=ends.get(partition.directory),
-            aborted=tuple(aborted[partition.directory]),
+            aborted=PackedRows(aborted[partition.directory].tobytes()),
             needs_topic_id=os.path.dirname(partition.directory) in has_ids,
         )
         for partition in suspects

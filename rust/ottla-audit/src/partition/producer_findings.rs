@@ -49,13 +49,13 @@ pub(crate) fn open_transaction(
     };
     let message = format!(
         "producer {producer_id} epoch {producer_epoch}: {} from offset {first_offset} on without an end marker, open for {}; read_committed consumers stop there{doubt}",
-        words::count(open.batches, "batch"),
+        words::count(open.sums().batches, "batch"),
         words::duration(age_ms),
     );
     let severity = if is_old { Severity::Warning } else { Severity::Info };
     Finding::new(FindingKind::OpenTransaction, message)
         .at(open.place.position, open.place.size.into())
-        .offsets(first_offset, open.last_offset)
+        .offsets(first_offset, open.sums().last_offset)
         .producer(producer_id)
         .values("an end marker", "none")
         .graded(severity)
@@ -199,6 +199,6 @@ fn finding_at(
 ) -> Finding {
     Finding::new(kind, message)
         .at(event.position, event.size.into())
-        .offsets(event.offset, event.last_offset)
+        .offsets(event.offset, event.last_offset())
         .producer(producer_id)
 }

@@ -80,7 +80,7 @@ impl History {
             transactions: Transactions::default(),
             last_timestamp: event.timestamp,
             last_data: None,
-            newest_offset: event.last_offset,
+            newest_offset: event.last_offset(),
         };
         history.observe(*event, &mut |_| {});
         history
@@ -89,9 +89,9 @@ impl History {
     /// Adds the next batch.
     fn observe(&mut self, event: ProducerEvent, out: &mut dyn FnMut(ProducerVerdict)) {
         self.last_timestamp = event.timestamp;
-        self.newest_offset = event.last_offset;
+        self.newest_offset = event.last_offset();
         if matches!(event.kind, EventKind::Data { .. }) {
-            self.last_data = Some((event.offset, event.last_offset));
+            self.last_data = Some((event.offset, event.last_offset()));
         }
         self.sequences.observe(event, &mut |event, verdict| {
             out(ProducerVerdict::Sequence(*event, verdict));

@@ -34,8 +34,8 @@ pub struct ProducerEvent {
     pub size: u32,
     /// Base offset.
     pub offset: i64,
-    /// Last offset.
-    pub last_offset: i64,
+    /// Last offset minus base offset.
+    pub offset_delta: i32,
     /// Records, as the header says.
     pub records: u32,
     /// Offsets missing below the batch, counted from the beginning of this part of the log.
@@ -48,6 +48,13 @@ pub struct ProducerEvent {
     pub epoch: i16,
     /// What it is.
     pub kind: EventKind,
+}
+
+impl ProducerEvent {
+    /// Last offset.
+    pub fn last_offset(&self) -> i64 {
+        self.offset.wrapping_add(self.offset_delta.into())
+    }
 }
 
 /// What a batch of a producer is.

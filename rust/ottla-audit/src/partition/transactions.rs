@@ -50,10 +50,22 @@ pub struct OpenTransaction {
     pub producer_epoch: i16,
     /// First offset of its data.
     pub first_offset: i64,
-    /// Last offset of its data.
-    pub last_offset: i64,
     /// Max timestamp of its first batch.
     pub first_timestamp: i64,
+    /// Last offset minus first offset of its first batch.
+    first_offset_delta: i32,
+    /// Records of its first batch.
+    first_records: u32,
+    /// Of all its batches, if there is more than the first: most transactions of a log that has many
+    /// open ones have no more, and take little.
+    sums: Option<Box<TransactionSums>>,
+}
+
+/// What the batches of an open transaction amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransactionSums {
+    /// Last offset of its data.
+    pub last_offset: i64,
     /// Largest timestamp of its data.
     pub last_timestamp: i64,
     /// Batches of data.
@@ -63,7 +75,7 @@ pub struct OpenTransaction {
     /// Records of its data.
     pub records: u64,
     /// Plain batches of the same producer inside it, which only faulty logs have.
-    pub plain: Option<Box<PlainRun>>,
+    pub plain: Option<PlainRun>,
 }
 
 /// A transaction that has ended.
@@ -211,7 +223,7 @@ impl BatchPlace {
 
 impl PlainRun {
     fn one(event: &ProducerEvent) -> Self {
-        let (first_offset, last_offset) = (event.offset, event.last_offset);
+        let (first_offset, last_offset) = (event.offset, event.last_offset());
         Self { place: BatchPlace::of(event), batches: 1, first_offset, last_offset }
     }
 
@@ -233,14 +245,30 @@ impl OpenTransaction {
             place: BatchPlace::of(event),
             producer_epoch: event.epoch,
             first_offset: event.offset,
-            last_offset: event.last_offset,
             first_timestamp: event.timestamp,
-            last_timestamp: event.timestamp,
-            batches: 1,
-            bytes: event.size.into(),
-            records: event.records.into(),
-            plain: None,
+            first_offset_delta: event.offset_delta,
+            first_records: event.records,
+            sums: None,
         }
+    }
+
+    /// What its batches amount to.
+    pub fn sums(&self) -> TransactionSums {
+        let of_first = || TransactionSums {
+            last_offset: self.first_offset.wrapping_add(self.first_offset_delta.into()),
+            last_timestamp: self.first_timestamp,
+            batches: 1,
+            bytes: self.place.size.into(),
+            records: self.first_records.into(),
+            plain: None,
+        };
+        self.sums.as_deref().copied().unwrap_or_else(of_first)
+    }
+
+    /// The same, to be added to.
+    fn sums_mut(&mut self) -> &mut TransactionSums {
+        let sums = self.sums();
+        self.sums.get_or_insert_with(|| Box::new(sums))
     }
 
     /// Adds the data of the part on the right to a transaction, or begins one with it.
@@ -249,12 +277,13 @@ impl OpenTransaction {
             *open = Some(Box::new(right));
             return;
         };
-        left.last_offset = right.last_offset;
-        left.last_timestamp = left.last_timestamp.max(right.last_timestamp);
-        left.batches = left.batches.saturating_add(right.batches);
-        left.bytes = left.bytes.saturating_add(right.bytes);
-        left.records = left.records.saturating_add(right.records);
-        left.add_plain(right.plain.map(|plain| *plain));
+        let (sums, right) = (left.sums_mut(), right.sums());
+        sums.last_offset = right.last_offset;
+        sums.last_timestamp = sums.last_timestamp.max(right.last_timestamp);
+        sums.batches = sums.batches.saturating_add(right.batches);
+        sums.bytes = sums.bytes.saturating_add(right.bytes);
+        sums.records = sums.records.saturating_add(right.records);
+        sums.plain = PlainRun::join(sums.plain, right.plain);
     }
 
     /// Whether it is older, by the newest timestamp of its log, than a coordinator lets one become by
@@ -264,12 +293,14 @@ impl OpenTransaction {
     }
 
     fn add_plain(&mut self, plain: Option<PlainRun>) {
-        let known = self.plain.as_deref().copied();
-        self.plain = PlainRun::join(known, plain).map(Box::new);
+        if plain.is_some() {
+            let sums = self.sums_mut();
+            sums.plain = PlainRun::join(sums.plain, plain);
+        }
     }
 
     fn report_plain(&self, out: &mut dyn FnMut(TransactionVerdict)) {
-        if let Some(plain) = self.plain.as_deref().copied() {
+        if let Some(plain) = self.sums.as_deref().and_then(|sums| sums.plain) {
             let first_offset = self.first_offset;
             out(TransactionVerdict::PlainInside { plain, first_offset });
         }
@@ -286,18 +317,19 @@ fn end(
     // A marker without data ends an empty transaction, or the cleaner removed the data.
     let Some(open) = open else { return };
     open.report_plain(out);
+    let TransactionSums { last_offset, batches, bytes, records, .. } = open.sums();
     out(TransactionVerdict::Completed(CompletedTransaction {
         place: open.place,
         producer_epoch: open.producer_epoch,
         coordinator_epoch,
         first_offset: open.first_offset,
-        last_offset: open.last_offset,
+        last_offset,
         marker_offset: marker.offset,
         first_timestamp: open.first_timestamp,
         marker_timestamp: marker.timestamp,
-        batches: open.batches,
-        bytes: open.bytes,
-        records: open.records,
+        batches,
+        bytes,
+        records,
         is_commit,
     }));
 }
@@ -352,7 +384,7 @@ impl Transactions {
     pub fn shift(&mut self, segments: u32) {
         for open in self.begun.iter_mut().chain(&mut self.open) {
             open.place.shift(segments);
-            if let Some(plain) = &mut open.plain {
+            if let Some(plain) = open.sums.as_mut().and_then(|sums| sums.plain.as_mut()) {
                 plain.place.shift(segments);
             }
         }

@@ -49,7 +49,7 @@ pub(crate) fn producer_event(
         // A header has 32 bits for both.
         size: u32::try_from(info.size).unwrap_or(u32::MAX),
         offset: info.base_offset,
-        last_offset: info.last_offset,
+        offset_delta: info.last_offset.wrapping_sub(info.base_offset) as i32,
         records: u32::try_from(seen.records).unwrap_or(u32::MAX),
         holes,
         timestamp: info.max_timestamp,

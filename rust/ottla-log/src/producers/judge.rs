@@ -45,7 +45,7 @@ impl Judge<'_> {
             Content::Marker { is_commit, coordinator_epoch, timestamp } => {
                 self.check_marker(batch, coordinator_epoch, &update.copy)?;
                 let first_offset =
-                    update.copy.end_transaction(batch.producer_epoch, coordinator_epoch, timestamp);
+                    update.end_transaction(batch.producer_epoch, coordinator_epoch, timestamp);
                 first_offset.map(|first_offset| CompletedTransaction {
                     producer_id: batch.producer_id,
                     first_offset,
@@ -56,8 +56,8 @@ impl Judge<'_> {
             Content::EmptyControl => None,
         };
         pending.completed.extend(completed);
-        let is_of_next = self.verification.is_some_and(|verified| verified.is_of_next(batch));
-        if batch.is_transactional && !is_of_next {
+        let is_used_up = self.verification.is_some_and(|verified| !verified.is_of_next(batch));
+        if batch.is_transactional && is_used_up {
             pending.verified.push(batch.producer_id);
         }
         Ok(None)

@@ -14,10 +14,12 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub(super) struct Update {
     pub(super) copy: ProducerEntry,
-    /// First offsets of the transactions that begin.
-    pub(super) begun: Vec<i64>,
+    /// First offsets of the transactions that begin and end.
+    ended: Vec<i64>,
     /// Its number among the updates of the set.
-    number: u64,
+    number: u32,
+    /// The transaction that is open in the copy begins here.
+    has_begun: bool,
 }
 
 impl Update {
@@ -31,12 +33,31 @@ impl Update {
             }
             None if batch.is_transactional => {
                 self.copy.transaction_first_offset = Some(batch.base_offset);
-                self.begun.reserve_exact(1);
-                self.begun.push(batch.base_offset);
+                self.has_begun = true;
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// A marker ends the transaction. Returns the first offset of that.
+    pub(super) fn end_transaction(
+        &mut self,
+        producer_epoch: i16,
+        coordinator_epoch: i32,
+        timestamp: i64,
+    ) -> Option<i64> {
+        let ended = self.copy.end_transaction(producer_epoch, coordinator_epoch, timestamp);
+        if std::mem::take(&mut self.has_begun) {
+            self.ended.extend(ended);
+        }
+        ended
+    }
+
+    /// First offsets of the transactions that begin, in their order.
+    pub(super) fn begun(&self) -> impl Iterator<Item = i64> {
+        let open = self.copy.transaction_first_offset.filter(|_| self.has_begun);
+        self.ended.iter().copied().chain(open)
     }
 }
 
@@ -71,12 +92,12 @@ impl Pending {
     ) -> &mut Update {
         let is_newest =
             self.newest.as_ref().is_some_and(|newest| newest.copy.producer_id == producer_id);
-        let number = self.others.len().saturating_add(usize::from(self.newest.is_some())) as u64;
+        let number = self.others.len().saturating_add(usize::from(self.newest.is_some())) as u32;
         let next = if is_newest { self.newest.take() } else { self.others.remove(&producer_id) };
         let next = next.unwrap_or_else(|| {
             let unknown = || ProducerEntry::unknown(producer_id);
             let copy = before.map_or_else(unknown, ProducerEntry::without_batches);
-            Box::new(Update { copy, begun: Vec::new(), number })
+            Box::new(Update { copy, ended: Vec::new(), number, has_begun: false })
         });
         if let Some(last) = self.newest.take() {
             self.others.insert(last.copy.producer_id, last);

@@ -139,7 +139,7 @@ impl Producers {
         for update in pending.take_updates() {
             let update = *update;
             let producer_id = update.copy.producer_id;
-            for first_offset in update.begun {
+            for first_offset in update.begun() {
                 self.transactions.begin(first_offset, producer_id);
             }
             self.change(producer_id, |entry| entry.update(update.copy));

@@ -11,6 +11,7 @@ use super::replay::producer_batch;
 use crate::names::SegmentNames;
 use crate::producers::{Content, ProducerBatch};
 use crate::sidefiles::transaction_index::AbortedTransaction;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Transactions that are held at once.
@@ -38,18 +39,18 @@ pub(super) fn find_exposed(
 ) -> Result<Vec<AbortedTransaction>, LoadError> {
     let known = match aborted {
         Aborted::Ignored => return Ok(Vec::new()),
-        Aborted::Known(known) => known.to_vec(),
-        Aborted::Sought => find_aborted(log)?,
+        Aborted::Known(known) => Cow::Borrowed(known),
+        Aborted::Sought => Cow::Owned(find_aborted(log)?),
     };
     let offsets = bounds.log_start_offset..bounds.log_end_offset;
     let mut by_segment: BTreeMap<i64, BTreeMap<Key, AbortedTransaction>> = BTreeMap::new();
-    for transaction in known.into_iter().filter(|t| offsets.contains(&t.last_offset)) {
+    for transaction in known.iter().filter(|t| offsets.contains(&t.last_offset)) {
         let segment = log.segments.range(..=transaction.last_offset).next_back();
         if let Some((&base_offset, _)) = segment
             && !log.rebuilt.contains_key(&base_offset)
         {
             let key = (transaction.last_offset, transaction.producer_id);
-            by_segment.entry(base_offset).or_default().insert(key, transaction);
+            by_segment.entry(base_offset).or_default().insert(key, *transaction);
         }
     }
     let mut exposed = Vec::new();
