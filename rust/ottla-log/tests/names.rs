@@ -2,7 +2,7 @@
 
 use ottla_log::names::{
     DirectoryKind, FileKind, FileName, FileState, OffsetError, PartitionName, PartitionState,
-    SegmentNames, file_name, offset_of,
+    SegmentNames, file_name, offset_of, refuses_start,
 };
 use proptest::prelude::*;
 
@@ -66,11 +66,32 @@ fn a_topic_may_be_of_any_bytes_but_none() {
     assert_eq!(partition(b"\xff\n-7"), Some((&b"\xff\n"[..], 7, PartitionState::Live)));
     assert_eq!(partition(b"a--0"), Some((&b"a-"[..], 0, PartitionState::Live)));
     assert_eq!(partition(b"a-2147483647").map(|name| name.1), Some(i32::MAX));
-    for name in [&b"-0"[..], b"a-2147483648", b"a-00000000001", b"a-+1", b"a--", b"a-", b"a", b""] {
+    for name in [&b"-0"[..], b"a-2147483648", b"a--", b"a-", b"a", b""] {
         assert_eq!(partition(name), None, "{name:?}");
     }
     let long = [&[b't'; 253][..], b"-0"].concat();
     assert_eq!(partition(&long).map(|name| name.0.len()), Some(253));
+}
+
+#[test]
+fn the_number_of_a_partition_is_what_java_reads_as_an_integer() {
+    let under_way = format!("a-+1.{ID}-delete");
+    for (name, number, state) in [
+        (&b"a-+1"[..], 1, PartitionState::Live),
+        (b"a-00000000001", 1, PartitionState::Live),
+        (b"a-+00000000000", 0, PartitionState::Live),
+        (b"a-02147483647", i32::MAX, PartitionState::Live),
+        (under_way.as_bytes(), 1, PartitionState::Delete),
+    ] {
+        assert_eq!(partition(name), Some((&b"a"[..], number, state)), "{name:?}");
+        assert!(!refuses_start(name), "{name:?}");
+    }
+    for name in
+        [&b"a-++1"[..], b"a-+", b"a-+2147483648", b"a- 1", b"a-1 ", b"a-0x1", b"a-1_0", b"-+1"]
+    {
+        assert_eq!(partition(name), None, "{name:?}");
+        assert!(refuses_start(name), "{name:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 /// Digits of an offset in a name.
 pub(super) const OFFSET_DIGITS: usize = 20;
-/// Digits of an epoch or of a partition's number in a name.
+/// Digits of an epoch in a name.
 pub(super) const EPOCH_DIGITS: usize = 10;
 /// The digits a name begins with, at least one and at most so many, and the rest.
 pub(super) fn split_digits(name: &[u8], max_digits: usize) -> Option<(&[u8], &[u8])> {

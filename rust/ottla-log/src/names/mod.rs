@@ -9,10 +9,10 @@
 //!                   /leader-epoch-checkpoint          a file of the partition
 //! ```
 //!
-//! There are two readings of a name. [`FileName`] and [`PartitionName`] say what a stranger may
-//! believe of it: whatever does not look like Kafka's is unknown, never an error. Kafka's own loader
-//! is laxer: it goes by the end of a name and reads [whatever number](offset_of) stands before the
-//! first dot.
+//! There are two readings of a file's name. [`FileName`] says what a stranger may believe of it:
+//! whatever does not look like Kafka's is unknown, never an error. Kafka's own loader is laxer: it
+//! goes by the end of a name and reads [whatever number](offset_of) stands before the first dot.
+//! [`PartitionName`] reads the name of a directory as the loader does.
 
 mod constants;
 mod digits;

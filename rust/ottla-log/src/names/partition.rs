@@ -1,7 +1,6 @@
 //! What the name of a partition's directory says.
 
 use super::constants::REMOTE_INDEX_CACHE;
-use super::digits::{EPOCH_DIGITS, split_digits};
 
 /// Characters of the id in the name of a directory that is being deleted or moved.
 const ID_CHARACTERS: usize = 32;
@@ -61,7 +60,7 @@ pub struct PartitionName<'a> {
 }
 
 impl<'a> PartitionName<'a> {
-    /// Reads a name; `None` if it is no partition's.
+    /// Reads a name as Kafka does (`UnifiedLog.parseTopicPartitionName`); `None` if it is no partition's.
     ///
     /// # Examples
     /// ```
@@ -75,12 +74,9 @@ impl<'a> PartitionName<'a> {
         let (name, state) = split_state(name).unwrap_or((name, PartitionState::Live));
         let hyphen = name.iter().rposition(|&byte| byte == b'-')?;
         let (topic, number) = name.split_at_checked(hyphen)?;
-        let (digits, rest) = split_digits(number.strip_prefix(b"-")?, EPOCH_DIGITS)?;
-        if topic.is_empty() || !rest.is_empty() {
-            return None;
-        }
-        let partition = std::str::from_utf8(digits).ok()?.parse().ok()?;
-        Some(Self { topic, partition, state })
+        // `Integer.parseInt` reads more than Kafka writes: a plus sign, and any zeros before the number.
+        let partition = std::str::from_utf8(number.strip_prefix(b"-")?).ok()?.parse().ok()?;
+        (!topic.is_empty()).then_some(Self { topic, partition, state })
     }
 }
 
@@ -98,16 +94,7 @@ impl<'a> PartitionName<'a> {
 /// assert!(!refuses_start(b"remote-log-index-cache"));
 /// ```
 pub fn refuses_start(name: &[u8]) -> bool {
-    if name == REMOTE_INDEX_CACHE || PartitionName::parse(name).is_some() {
-        return false;
-    }
-    // Java reads more numbers than it writes: with a plus sign, and with zeros before them.
-    let number = name.iter().rposition(|&byte| byte == b'-').and_then(|hyphen| {
-        let (topic, number) = name.split_at_checked(hyphen)?;
-        let number = std::str::from_utf8(number.strip_prefix(b"-")?).ok()?;
-        (!topic.is_empty()).then(|| number.parse::<i32>().ok()).flatten()
-    });
-    number.is_none()
+    name != REMOTE_INDEX_CACHE && PartitionName::parse(name).is_none()
 }
 
 /// The name before `.<id>-delete` and its like.
