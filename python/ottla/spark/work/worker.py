@@ -323,17 +323,18 @@ def run_table_in_worker(
     Args:
         target: ``"module:function"``. The function takes the payload and returns a function from a
             table to a table.
-        payload: any object that can be pickled; it is unpickled for each group.
+        payload: any object that can be pickled; it is unpickled once in each task.
         spark: the session of the job, if known.
     """
     load = _load(target, payload, spark)
+    loaded: list[Callable[[pa.Table], pa.Table]] = []
 
     def run_table(table: pa.Table) -> pa.Table:
-        function = load()
+        if not loaded:
+            loaded.append(load())
         from ottla.spark.work.worker import worker_in_errors
 
         with worker_in_errors():
-            result: pa.Table = function(table)
-        return result
+            return loaded[0](table)
 
     return run_table
