@@ -32,6 +32,51 @@ impl RememberedBatch {
     }
 }
 
+/// The newest batches of a producer. Most producers of a log that has many wrote once: one batch takes no
+/// room of its own.
+#[derive(Clone, Debug)]
+enum Remembered {
+    One(RememberedBatch),
+    Any(Vec<RememberedBatch>),
+}
+
+impl Remembered {
+    const NONE: Self = Self::Any(Vec::new());
+
+    fn batches(&self) -> &[RememberedBatch] {
+        match self {
+            Self::One(batch) => std::slice::from_ref(batch),
+            Self::Any(batches) => batches,
+        }
+    }
+
+    /// Adds a batch, in place of the oldest if there are as many as are remembered.
+    fn add(&mut self, batch: RememberedBatch) {
+        match self {
+            Self::Any(batches) if batches.is_empty() => *self = Self::One(batch),
+            Self::Any(batches) if batches.len() < REMEMBERED_BATCHES => {
+                batches.reserve_exact(1);
+                batches.push(batch);
+            }
+            Self::Any(batches) => {
+                batches.rotate_left(1);
+                if let Some(newest) = batches.last_mut() {
+                    *newest = batch;
+                }
+            }
+            Self::One(first) => *self = Self::Any(vec![*first, batch]),
+        }
+    }
+}
+
+impl PartialEq for Remembered {
+    fn eq(&self, other: &Self) -> bool {
+        self.batches() == other.batches()
+    }
+}
+
+impl Eq for Remembered {}
+
 /// What is known of one producer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProducerEntry {
@@ -45,7 +90,7 @@ pub struct ProducerEntry {
     pub last_timestamp: i64,
     /// First offset of its open transaction.
     pub transaction_first_offset: Option<i64>,
-    remembered: Vec<RememberedBatch>,
+    remembered: Remembered,
 }
 
 impl ProducerEntry {
@@ -57,7 +102,7 @@ impl ProducerEntry {
             coordinator_epoch: -1,
             last_timestamp: -1,
             transaction_first_offset: None,
-            remembered: Vec::new(),
+            remembered: Remembered::NONE,
         }
     }
 
@@ -65,7 +110,7 @@ impl ProducerEntry {
     pub(super) fn without_batches(&self) -> Self {
         let Self { producer_id, producer_epoch, coordinator_epoch, .. } = *self;
         let Self { last_timestamp, transaction_first_offset, .. } = *self;
-        let remembered = Vec::new();
+        let remembered = Remembered::NONE;
         Self {
             producer_id,
             producer_epoch,
@@ -78,7 +123,7 @@ impl ProducerEntry {
 
     /// Its newest batches of its epoch, oldest first, at most [`REMEMBERED_BATCHES`].
     pub fn batches(&self) -> &[RememberedBatch] {
-        &self.remembered
+        self.remembered.batches()
     }
 
     /// Sequence of its last record, −1 for none in its epoch.
@@ -88,22 +133,13 @@ impl ProducerEntry {
 
     /// Adds a batch, in place of the oldest if there are as many as are remembered.
     pub(super) fn remember(&mut self, batch: RememberedBatch) {
-        if self.remembered.len() < REMEMBERED_BATCHES {
-            // Most producers of a log that has many wrote once or twice: room is made for no more.
-            self.remembered.reserve_exact(1);
-            self.remembered.push(batch);
-        } else {
-            self.remembered.rotate_left(1);
-            if let Some(newest) = self.remembered.last_mut() {
-                *newest = batch;
-            }
-        }
+        self.remembered.add(batch);
     }
 
     fn adopt_epoch(&mut self, producer_epoch: i16) {
         if self.producer_epoch != producer_epoch {
             self.producer_epoch = producer_epoch;
-            self.remembered.clear();
+            self.remembered = Remembered::NONE;
         }
     }
 
@@ -145,11 +181,11 @@ impl ProducerEntry {
     /// Adopts what a set of batches has done to a copy [without batches](Self::without_batches).
     pub(super) fn update(&mut self, copy: Self) {
         self.adopt_epoch(copy.producer_epoch);
-        if self.remembered.is_empty() {
+        if self.batches().is_empty() {
             self.remembered = copy.remembered;
         } else {
-            for batch in copy.remembered {
-                self.remember(batch);
+            for batch in copy.batches() {
+                self.remember(*batch);
             }
         }
         self.coordinator_epoch = copy.coordinator_epoch;
