@@ -30,7 +30,7 @@ CRATES = (
 # Lines of today, which may become fewer.
 LONG_FILES = {
     # The face of one extension module, which stubtest holds against it as one file.
-    "python/ottla/_engine.pyi": 1040,
+    "python/ottla/_engine.pyi": 1037,
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 
