@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -131,7 +132,9 @@ def test_ctrl_c_ends_the_command_and_everything_it_started(
             assert [line for line in err.splitlines() if line.startswith("ottla")] == [
                 "ottla: interrupted"
             ]
-            assert "Traceback" not in err
+            # PySpark's daemon may find its pipe to the JVM broken: nobody else's frames are there.
+            frames = re.findall(r'^ +File "(.*?)"', err, re.MULTILINE)
+            assert all(frame.endswith("/pyspark/daemon.py") for frame in frames), err
             assert "\tat " not in err
             assert not output.exists()
             assert wait_for(lambda: not processes_of(mark), 30), processes_of(mark)
