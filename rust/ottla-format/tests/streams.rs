@@ -10,6 +10,7 @@ use ottla_format::attributes::Compression::{self, Gzip, Lz4, Snappy, Zstd};
 use ottla_format::batch::{BatchInfo, RecordCursor};
 use ottla_format::builder::{BatchFields, NewRecord, build_batch};
 use ottla_format::compression::{Codecs, Reading};
+use ottla_format::error::ErrorKind;
 use ottla_format::header::{Envelope, RECORD_BATCH_OVERHEAD};
 use ottla_format::legacy;
 use ottla_format::limits::Limits;
@@ -373,6 +374,27 @@ proptest! {
                 prop_assert!(read.len() <= 3001 + 12, "{} bytes", read.len());
                 let _ = codecs.decompress(codec, reading, payload);
             }
+        }
+    }
+}
+
+#[test]
+fn a_bound_within_a_buffer_of_a_pause_is_exceeded_all_the_same() {
+    for codec in CODECS {
+        for first in [0, 1, 100, SMALL_BUFFER] {
+            let texts = [vec![b'a'; first], Vec::new(), b"b".to_vec()];
+            let payload = payload(codec, &texts);
+            let reading = Reading::Bytes { magic: 2 };
+            let whole = codecs().decompress(codec, reading, &payload).map(<[u8]>::len);
+            assert_eq!(whole, Ok(first + 1), "{codec:?}");
+            let limit = first as u64;
+            let limits = Limits { decompressed_bytes: limit, ..Limits::default() };
+            let bounded = Codecs::new(limits).decompress(codec, reading, &payload).map(<[u8]>::len);
+            assert_eq!(
+                bounded,
+                Err(ErrorKind::DecompressedTooLarge { limit }),
+                "{codec:?} {first}"
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::compression::arena::Fault;
 use zstd_safe::DCtx;
 
 /// Bytes that Kafka's buffer asks the streams of gzip and zstd for at a time.
-const LARGE_BUFFER_BYTES: usize = 16 << 10;
+pub(super) const LARGE_BUFFER_BYTES: usize = 16 << 10;
 /// Bytes that it asks those of snappy and lz4 for, which have buffers of their own.
 const SMALL_BUFFER_BYTES: usize = 2 << 10;
 

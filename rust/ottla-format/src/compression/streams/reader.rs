@@ -1,6 +1,6 @@
 //! The requests that Kafka makes for records and entries, and the bytes it gets.
 
-use super::buffered::BufferedStream;
+use super::buffered::{BufferedStream, LARGE_BUFFER_BYTES};
 use crate::attributes::Compression;
 use crate::compression::arena::Fault;
 use crate::compression::reading::Reading;
@@ -51,7 +51,7 @@ pub(in crate::compression) fn read(
         Reading::Records { count } => reader.records(count, StreamReader::record),
         Reading::SkippedRecords { count } => reader.records(count, StreamReader::skipped_record),
         Reading::Entries { .. } => reader.entries(),
-        Reading::Bytes { .. } => reader.take(usize::MAX).map(drop),
+        Reading::Bytes { .. } => reader.all(),
     };
     StreamedPayload { bytes: reader.bytes, fault: done.err() }
 }
@@ -136,6 +136,18 @@ impl StreamReader<'_> {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Takes all bytes. Kafka's buffer takes a pause for the end only where it is asked for less than
+    /// it holds: up to the bound it is asked for more, so that the bound decides nothing else.
+    fn all(&mut self) -> Result<(), Fault> {
+        let room = self.limit.saturating_sub(self.bytes.len());
+        let wanted = room.saturating_add(LARGE_BUFFER_BYTES).saturating_add(1);
+        let read = self.stream.read_fully(wanted, &mut self.bytes);
+        // One byte above the bound tells that it is exceeded.
+        self.bytes.truncate(self.limit.saturating_add(1));
+        self.check_limit()?;
+        read.map(drop)
     }
 
     /// Takes so many bytes, or as many as there are. Returns whether all were there.
