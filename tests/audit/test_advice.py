@@ -316,6 +316,23 @@ def test_a_log_directory_without_topic_ids_is_priced_as_a_broker_since_4_0_takes
     check_by_following(advice, kafka, tmp_path / "tried")
 
 
+def test_logs_without_topic_ids_that_lack_nothing_but_an_index_are_not_read_again(
+    kafka: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit has counted what a broker would put aside: pricing it takes no second pass."""
+    for name in partitions_of(kafka):
+        (kafka / name / "partition.metadata").unlink()
+        for index in (kafka / name).glob("*.timeindex"):
+            index.unlink()
+
+    def read_again(*_: object, **__: object) -> None:
+        raise AssertionError("a log was read again")
+
+    monkeypatch.setattr(_engine, "ReadableOffsets", read_again)
+    (nothing,) = advice_for(kafka)
+    assert [price.readable_offsets_lost for price in nothing.partitions] == [24] * 3
+
+
 def test_there_is_no_advice_where_every_partition_opens_as_it_is(kafka: Path) -> None:
     assert advice_for(kafka) == ()
 

@@ -188,11 +188,14 @@ def _request(plan: Plan, partition: Partition) -> StartRequest:
 
 
 def _settled(put_aside: Sequence[StartRequest], outcome: Outcome) -> dict[bytes, PartitionOptions]:
-    """Of partitions that are put aside and have no finding: the audit has counted their offsets."""
+    """Of partitions that are put aside, none of which a finding blames: their offsets are counted.
+
+    A missing index, say, changes nothing about them, so no byte is read again.
+    """
     if not put_aside:
         return {}
     wanted = {start.partition.directory: start for start in put_aside}
-    found = {finding.directory for finding in outcome.findings}
+    found = {finding.directory for finding in outcome.findings if finding.severity != "info"}
     settled = {}
     for partition, row in outcome.tables["metrics"]:
         start, end = row["log_start_offset"], row["log_end_offset"]
