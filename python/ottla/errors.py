@@ -17,6 +17,7 @@ __all__ = [
     "InvalidRecordError",
     "KafkaError",
     "LimitExceededError",
+    "MalformedFrameError",
     "MissingDependencyError",
     "NotAPartitionError",
     "OttlaError",
@@ -26,6 +27,7 @@ __all__ = [
     "StorageError",
     "TruncatedBatchError",
     "UnsupportedCompressionError",
+    "UnwritableMessageError",
 ]
 
 
@@ -126,6 +128,27 @@ class KafkaError(OttlaError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (str(self), self.error_code, self.error))
+
+
+class MalformedFrameError(OttlaError, ValueError):
+    """Bytes of a connection that are no message of Kafka's protocol.
+
+    Attributes:
+        position: where the fault is, in bytes from the start of the frame.
+        what: the fault, without its position.
+    """
+
+    def __init__(self, position: int, what: str) -> None:
+        super().__init__(f"{what} (position {position})")
+        self.position = position
+        self.what = what
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.position, self.what))
+
+
+class UnwritableMessageError(OttlaError, ValueError):
+    """A message of Kafka's protocol with a value that its version cannot hold."""
 
 
 class AuditCancelledError(OttlaError):

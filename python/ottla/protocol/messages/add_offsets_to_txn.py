@@ -1,0 +1,19 @@
+"""AddOffsetsToTxn: a group whose offsets a transaction is going to commit."""
+
+from __future__ import annotations
+
+from ottla.protocol.wire import Message, int16, int32, int64, string
+
+__all__ = ["AddOffsetsToTxnRequest", "AddOffsetsToTxnResponse"]
+
+
+class AddOffsetsToTxnRequest(Message, api_key=25, versions="0-4", flexible="3+"):
+    transactional_id: str = string("0+")
+    producer_id: int = int64("0+")
+    producer_epoch: int = int16("0+")
+    group_id: str = string("0+")
+
+
+class AddOffsetsToTxnResponse(Message, api_key=25, versions="0-4", flexible="3+"):
+    throttle_time_ms: int = int32("0+")
+    error_code: int = int16("0+")

@@ -1,0 +1,31 @@
+"""LeaveGroup: members that go, or are removed from, a classic group."""
+
+from __future__ import annotations
+
+from ottla.protocol.wire import Message, Struct, array, int16, int32, string
+
+__all__ = ["LeaveGroupRequest", "LeaveGroupResponse", "MemberIdentity", "MemberResponse"]
+
+
+class MemberIdentity(Struct):
+    member_id: str = string("3+")
+    group_instance_id: str | None = string("3+", null="3+", default=None)
+    reason: str | None = string("5+", null="5+", default=None, ignorable=True)
+
+
+class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
+    group_id: str = string("0+")
+    member_id: str = string("0-2")
+    members: list[MemberIdentity] = array(MemberIdentity, "3+")
+
+
+class MemberResponse(Struct):
+    member_id: str = string("3+")
+    group_instance_id: str | None = string("3+", null="3+")
+    error_code: int = int16("3+")
+
+
+class LeaveGroupResponse(Message, api_key=13, versions="0-5", flexible="4+"):
+    throttle_time_ms: int = int32("1+", ignorable=True)
+    error_code: int = int16("0+")
+    members: list[MemberResponse] = array(MemberResponse, "3+")

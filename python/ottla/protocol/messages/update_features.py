@@ -1,0 +1,38 @@
+"""UpdateFeatures: raises or lowers finalized features of the cluster (KIP-584)."""
+
+from __future__ import annotations
+
+from ottla.protocol.wire import Message, Struct, array, boolean, int8, int16, int32, string
+
+__all__ = [
+    "FeatureUpdateKey",
+    "UpdatableFeatureResult",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
+]
+
+
+class FeatureUpdateKey(Struct):
+    feature: str = string("0+")
+    max_version_level: int = int16("0+")
+    allow_downgrade: bool = boolean("0")
+    upgrade_type: int = int8("1+", default=1)
+
+
+class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", flexible="0+"):
+    timeout_ms: int = int32("0+", default=60000)
+    feature_updates: list[FeatureUpdateKey] = array(FeatureUpdateKey, "0+")
+    validate_only: bool = boolean("1+")
+
+
+class UpdatableFeatureResult(Struct):
+    feature: str = string("0+")
+    error_code: int = int16("0+")
+    error_message: str | None = string("0+", null="0+")
+
+
+class UpdateFeaturesResponse(Message, api_key=57, versions="0-2", flexible="0+"):
+    throttle_time_ms: int = int32("0+")
+    error_code: int = int16("0+")
+    error_message: str | None = string("0+", null="0+")
+    results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, "0-1", ignorable=True)
