@@ -1,0 +1,77 @@
+"""The APIs that the broker serves: one row each.
+
+To serve another API, write ``protocol/messages/<name>.py`` and ``broker/handlers/<name>.py``, and
+add a row. ApiVersions, dispatch, faults and the tests over all APIs follow.
+
+A handler's file has two functions:
+
+    handle(broker, request, context)          -> response, LATER, or None for no answer at all
+    refuse(request, context, error, message)  -> the response in which everything asked for failed
+
+`refuse` is what a fault, a missing permission or a failure inside `handle` is answered with.
+Produce and Fetch are served from bytes by the data plane: their `handle` takes the frame and the
+position of the request's body in place of the request.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ottla.protocol.api_key import ApiKey
+
+__all__ = ["APIS", "Api"]
+
+
+class Api(NamedTuple):
+    """An API that the broker serves."""
+
+    key: int
+    name: str
+    """Name of its files in ``protocol/messages`` and ``broker/handlers``."""
+    min_version: int
+    max_version: int
+    advertised_min_version: int
+    """Below the served one where old clients take it for a sign (KIP-896)."""
+    takes_frame: bool
+    """Whether its handler decodes the request itself."""
+    selectors: frozenset[str]
+    """What a fault may be limited to, beside the client."""
+
+
+def _row(
+    key: int, name: str, versions: tuple[int, int], *selectors: str, advertised: int | None = None
+) -> Api:
+    low, high = versions
+    is_plane = key in {ApiKey.PRODUCE, ApiKey.FETCH}
+    lowest = low if advertised is None else advertised
+    return Api(int(key), name, low, high, lowest, is_plane, frozenset(selectors))
+
+
+_TOPIC = ("topic",)
+_PARTITION = ("topic", "partition")
+_GROUP = ("group",)
+_OFFSETS = ("group", "topic", "partition")
+_TRANSACTION = ("transactional_id",)
+
+APIS: dict[int, Api] = {
+    row.key: row
+    for row in (
+        # librdkafka before 2.11.1 compresses only where Produce 0 is advertised (KIP-896).
+        _row(ApiKey.PRODUCE, "produce", (3, 13), *_PARTITION, "transactional_id", advertised=0),
+        _row(ApiKey.FETCH, "fetch", (4, 18), *_PARTITION),
+        _row(ApiKey.LIST_OFFSETS, "list_offsets", (1, 11), *_PARTITION),
+        _row(ApiKey.METADATA, "metadata", (0, 13), *_TOPIC),
+        _row(ApiKey.API_VERSIONS, "api_versions", (0, 5)),
+        _row(ApiKey.CREATE_TOPICS, "create_topics", (2, 7), *_TOPIC),
+        _row(ApiKey.DELETE_TOPICS, "delete_topics", (1, 6), *_TOPIC),
+        _row(ApiKey.DELETE_RECORDS, "delete_records", (0, 2), *_PARTITION),
+        _row(ApiKey.OFFSET_FOR_LEADER_EPOCH, "offset_for_leader_epoch", (2, 4), *_PARTITION),
+        _row(ApiKey.DESCRIBE_CONFIGS, "describe_configs", (1, 4), *_TOPIC),
+        _row(ApiKey.ALTER_CONFIGS, "alter_configs", (0, 2), *_TOPIC),
+        _row(ApiKey.CREATE_PARTITIONS, "create_partitions", (0, 3), *_TOPIC),
+        _row(ApiKey.INCREMENTAL_ALTER_CONFIGS, "incremental_alter_configs", (0, 1), *_TOPIC),
+        _row(ApiKey.DESCRIBE_CLUSTER, "describe_cluster", (0, 2)),
+        _row(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "describe_topic_partitions", (0, 0), *_TOPIC),
+    )
+}
+"""By API key."""

@@ -1,0 +1,349 @@
+"""A broker: a frame in, an answer out; and time.
+
+    frame ─▸ header ─▸ API and version ─▸ faults ─▸ handler ─▸ answer ─▸ send
+                                                      └─▸ LATER ─▸ waiting ─▸ answer ─▸ send
+
+Whoever owns it calls `handle` for each frame of a connection, one after the other; `tick` after
+frames and at `next_deadline_ms`; and nothing else from another thread.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.broker.api import APIS, Api
+from ottla.broker.connection import CloseConnectionError, Connection
+from ottla.broker.context import Context, Later
+from ottla.broker.faults import Faults
+from ottla.broker.features import FEATURES
+from ottla.broker.image import BrokerNode, Image
+from ottla.broker.journal import Journal, RequestEntry
+from ottla.broker.topics import Topics
+from ottla.broker.waiting import Waiting, WaitingList
+from ottla.errors import MalformedFrameError
+from ottla.protocol.codec import decode, encode
+from ottla.protocol.header import read_request_header, response_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from ottla.broker.configs.broker import BrokerConfig
+    from ottla.broker.faults import Fault
+    from ottla.protocol.wire import Message
+
+    Send: TypeAlias = Callable[[list[bytes]], None]
+
+__all__ = ["Broker", "Random"]
+
+_FIXED = Struct(">hhi")
+_SIZE = Struct(">i")
+_API_VERSIONS = 18
+_UNSUPPORTED_VERSION = 35
+# Of a connection that must authenticate first.
+_BEFORE_AUTHENTICATION = frozenset({_API_VERSIONS, 17, 36})
+
+
+class Random(Protocol):
+    """Where random numbers come from: `random.Random` has it."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """Returns a number of that many bits."""
+
+
+class Broker:
+    """One broker.
+
+    Args:
+        node: its id and where clients reach it.
+        config: its settings.
+        plane: its partitions.
+        random: where ids come from.
+        cluster_id: as in ``meta.properties``.
+        apis: what it serves; everything by default.
+
+    Attributes:
+        image: the cluster as of now.
+        waiting: everything that waits.
+        faults: under a test's control.
+        journal: the last requests.
+    """
+
+    def __init__(
+        self,
+        node: BrokerNode,
+        config: BrokerConfig,
+        *,
+        plane: Any,
+        random: Random,
+        cluster_id: str,
+        apis: Mapping[int, Api] | None = None,
+    ) -> None:
+        self.node_id = node.node_id
+        self.config = config
+        self.changed_settings: frozenset[str] = frozenset()
+        """Settings of the broker that a client has changed."""
+        self.features = FEATURES
+        self.plane = plane
+        self.random = random
+        self.apis = APIS if apis is None else apis
+        self.image = Image.of_one(cluster_id, node)
+        self.waiting = WaitingList()
+        self.faults = Faults()
+        self.journal = Journal()
+        self.topics = Topics(self)
+        self.connections: dict[Connection, None] = {}
+        self.to_close: list[Connection] = []
+        """Connections that the shell is to close; it empties the list."""
+        self._handlers: dict[int, Any] = {}
+        self._requests: dict[int, type[Message]] = {}
+
+    # What a shell calls.
+
+    def connect(self, connection: Connection) -> None:
+        """A client is there."""
+        self.connections[connection] = None
+
+    def disconnect(self, connection: Connection) -> None:
+        """A client is gone."""
+        self.connections.pop(connection, None)
+
+    def handle(self, connection: Connection, frame: bytes, now_ms: int, send: Send) -> bool:
+        """Serves one frame, without its size.
+
+        Args:
+            connection: where it came from.
+            frame: a request with its header.
+            now_ms: the broker's clock.
+            send: called once with the parts of the answer, or never; perhaps after the return.
+
+        Returns:
+            Whether the connection's next frame has to wait until `send` is called.
+
+        Raises:
+            CloseConnectionError: the peer gets no answer, and its connection is closed.
+        """
+        if len(frame) < _FIXED.size:
+            raise CloseConnectionError(f"a request of {len(frame)} bytes, less than its header")
+        key, version, correlation_id = _FIXED.unpack_from(frame)
+        api = self.apis.get(key)
+        if api is None:
+            raise CloseConnectionError(f"a request of the unknown API key {key}")
+        if connection.needs_authentication and key not in _BEFORE_AUTHENTICATION:
+            raise CloseConnectionError(f"a request of {api.name} before authentication")
+        try:
+            header, position = read_request_header(frame)
+            context = Context(
+                api,
+                version=version,
+                correlation_id=correlation_id,
+                client_id=header.client_id,
+                connection=connection,
+                image=self.image,
+                now_ms=now_ms,
+                send=send,
+                answer=self.answer,
+            )
+            if not api.min_version <= version <= api.max_version:
+                if key != _API_VERSIONS:
+                    raise CloseConnectionError(
+                        f"version {version} of {api.name}, which is served in the versions "
+                        f"{api.min_version} to {api.max_version}"
+                    )
+                self._refuse_version(context)
+                return False
+            return self._dispatch(context, frame, position)
+        except MalformedFrameError as error:
+            raise CloseConnectionError(f"a malformed request of {api.name}: {error}") from None
+
+    def tick(self, now_ms: int) -> None:
+        """Does what is due: after frames, and at `next_deadline_ms`."""
+        self.waiting.tick(now_ms)
+
+    def next_deadline_ms(self) -> int | None:
+        """Returns when `tick` has something to do; `None` for never."""
+        return self.waiting.next_deadline_ms()
+
+    # What handlers call.
+
+    def moved(self, handles: tuple[int, ...]) -> None:
+        """Wakes whoever waits for partitions that have got records or lost some."""
+        for handle in handles:
+            self.waiting.wake(("partition", handle))
+
+    def handler(self, api: Api) -> Any:
+        """Returns the module of an API's handler, loaded at its first request."""
+        module = self._handlers.get(api.key)
+        if module is None:
+            module = import_module(f"ottla.broker.handlers.{api.name}")
+            self._handlers[api.key] = module
+        return module
+
+    def answer(self, context: Context, response: Message) -> None:
+        """Answers a request."""
+        parts = encode(type(response), context.version)(response)
+        self.send(context, parts, error_codes(response))
+
+    def send(self, context: Context, parts: list[bytes], errors: tuple[int, ...]) -> None:
+        """Sends the body of an answer behind its size and header, and remembers the request."""
+        context.is_answered = True
+        header = response_header(context.api.key, context.version, context.correlation_id)
+        size = len(header) + sum(map(len, parts))
+        self.remember(context, errors)
+        context.send([_SIZE.pack(size) + header, *parts])
+
+    def remember(self, context: Context, errors: tuple[int, ...]) -> None:
+        """Enters a request into the journal."""
+        connection = context.connection
+        self.journal.add(
+            RequestEntry(
+                time_ms=context.now_ms,
+                api=context.api.name,
+                version=context.version,
+                client_id=context.client_id,
+                host=connection.host,
+                software_name=connection.software_name,
+                software_version=connection.software_version,
+                errors=errors,
+            )
+        )
+
+    def decoded(self, context: Context, frame: bytes, position: int) -> Message:
+        """Returns the request in a frame.
+
+        Raises:
+            MalformedFrameError: it is none, or bytes are left behind it.
+        """
+        message = self._requests.get(context.api.key)
+        if message is None:
+            module = import_module(f"ottla.protocol.messages.{context.api.name}")
+            words = context.api.name.split("_")
+            message = getattr(module, "".join(map(str.capitalize, words)) + "Request")
+            self._requests[context.api.key] = message
+        request: Message = decode(message, context.version)(frame, position)[0]
+        return request
+
+    # One request.
+
+    def _dispatch(self, context: Context, frame: bytes, position: int) -> bool:
+        if self.faults:
+            request = self.decoded(context, frame, position)
+            fault = self.faults.of_request(context, request)
+            if fault is not None:
+                return self._struck(fault, context, (frame, position, request))
+        return self._run(context, frame, position)
+
+    def _run(self, context: Context, frame: bytes, position: int) -> bool:
+        handle = self.handler(context.api).handle
+        if context.api.takes_frame:
+            outcome = handle(self, frame, position, context)
+        else:
+            outcome = handle(self, self.decoded(context, frame, position), context)
+        if isinstance(outcome, Later):
+            return not context.is_answered
+        if outcome is not None:
+            self.answer(context, outcome)
+        return False
+
+    def _refuse_version(self, context: Context) -> None:
+        """Answers in version 0 which versions of ApiVersions there are (KIP-511)."""
+        context.version = 0
+        refusal = self.handler(context.api).refuse(None, context, _UNSUPPORTED_VERSION, None)
+        self.answer(context, refusal)
+
+    # Faults.
+
+    def _struck(self, fault: Fault, context: Context, request: tuple[bytes, int, Message]) -> bool:
+        frame, position, message = request
+        if fault.is_paused:
+            self._pause(fault, context, request)
+            return True
+        if fault.corrupt:
+            context.send = _corrupting(context.send)
+        if fault.delay_ms:
+            context.send = self._delaying(fault.delay_ms, context)
+        if fault.after:
+            send, context.send = context.send, _nowhere
+            self._run(context, frame, position)
+            context.send, context.is_answered = send, False
+        if fault.disconnect:
+            raise CloseConnectionError("a fault that was set")
+        if fault.error:
+            refusal = self.handler(context.api).refuse(message, context, fault.error, None)
+            if refusal is None:
+                raise CloseConnectionError("a fault of a request that is not answered")
+            self.answer(context, refusal)
+            return bool(fault.delay_ms)
+        waits = False if fault.after else self._run(context, frame, position)
+        return waits or bool(fault.delay_ms)
+
+    def _pause(self, fault: Fault, context: Context, request: tuple[bytes, int, Message]) -> None:
+        """Holds a request until the fault is released or taken away."""
+
+        def attempt(is_due: bool, _now_ms: int) -> bool:
+            if not is_due and fault.is_paused and fault in self.faults:
+                return False
+            context.image = self.image
+            try:
+                self._struck(fault, context, request)
+            except CloseConnectionError:
+                self.closed_later(context.connection)
+            return True
+
+        self.waiting.add(Waiting(_NEVER_MS, attempt, [("fault", fault)]))
+
+    def closed_later(self, connection: Connection) -> None:
+        """Asks the shell to close a connection whose request is not in its hands any more."""
+        connection.is_to_close = True
+        self.to_close.append(connection)
+
+    def _delaying(self, delay_ms: int, context: Context) -> Send:
+        send = context.send
+
+        def later(parts: list[bytes]) -> None:
+            def attempt(is_due: bool, _now_ms: int) -> bool:
+                if is_due:
+                    send(parts)
+                return is_due
+
+            self.waiting.add(Waiting(context.now_ms + delay_ms, attempt))
+
+        return later
+
+
+_NEVER_MS = 2**63 - 1
+
+
+def _nowhere(_parts: list[bytes]) -> None:
+    """Takes an answer that nobody gets."""
+
+
+def _corrupting(send: Send) -> Send:
+    def corrupted(parts: list[bytes]) -> None:
+        *others, last = parts
+        send([*others, bytes(last[:-1]) + bytes([last[-1] ^ 0xFF])])
+
+    return corrupted
+
+
+def error_codes(message: object) -> tuple[int, ...]:
+    """Returns the distinct error codes of an answer, ascending, without 0."""
+    found: set[int] = set()
+    _collect_errors(message, found)
+    return tuple(sorted(found))
+
+
+def _collect_errors(value: object, found: set[int]) -> None:
+    if isinstance(value, list | tuple):
+        for item in value:
+            _collect_errors(item, found)
+        return
+    for name in getattr(type(value), "__slots__", ()):
+        item = getattr(value, name, None)
+        if name == "error_code" and isinstance(item, int):
+            if item:
+                found.add(item)
+        elif isinstance(item, list | tuple):
+            _collect_errors(item, found)

@@ -1,0 +1,1 @@
+"""Settings of topics and of the broker, by Kafka's names."""

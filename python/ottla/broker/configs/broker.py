@@ -1,0 +1,314 @@
+"""The settings of the broker: Kafka's names and defaults, and what is not supported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ottla.broker.configs.setting import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    MAX_LONG,
+    STRING,
+    InvalidConfigError,
+    Setting,
+    Value,
+    parse,
+)
+from ottla.broker.configs.topic import TOPIC_SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BROKER_SETTINGS", "BrokerConfig"]
+
+_OWN = (
+    Setting(
+        "auto.create.topics.enable", BOOLEAN, "true",
+        documentation="Whether a topic that a client asks for is created.",
+    ),
+    Setting(
+        "num.partitions", INT, "1", 1,
+        documentation="How many partitions a topic gets that does not say.",
+    ),
+    Setting(
+        "default.replication.factor", INT, "1", 1,
+        documentation="How many replicas a partition gets that does not say.",
+    ),
+    Setting("delete.topic.enable", BOOLEAN, "true", documentation="Whether topics can be deleted."),
+    Setting(
+        "log.retention.check.interval.ms", LONG, "300000", 1,
+        documentation="How often old segments are looked for.",
+    ),
+    Setting(
+        "producer.id.expiration.ms", INT, "86400000", 1,
+        documentation="How long an idle producer is remembered.",
+    ),
+    Setting(
+        "producer.id.expiration.check.interval.ms", INT, "600000", 1,
+        documentation="How often idle producers are looked for.",
+    ),
+    Setting(
+        "transaction.partition.verification.enable", BOOLEAN, "true",
+        documentation="Whether a transaction's first batch is verified with its coordinator.",
+    ),
+    Setting(
+        "transaction.max.timeout.ms", INT, "900000", 1,
+        documentation="The longest time-out that a producer may ask for.",
+    ),
+    Setting(
+        "transactional.id.expiration.ms", INT, "604800000", 1,
+        documentation="How long an unused transactional id is remembered.",
+    ),
+    Setting(
+        "transaction.state.log.num.partitions", INT, "50", 1,
+        documentation="Partitions of __transaction_state.",
+    ),
+    Setting(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, "10000", 1,
+        documentation="How often transactions past their time-out are looked for.",
+    ),
+    Setting(
+        "offsets.topic.num.partitions", INT, "50", 1,
+        documentation="Partitions of __consumer_offsets.",
+    ),
+    Setting(
+        "offset.metadata.max.bytes", INT, "4096",
+        documentation="The largest metadata of a committed offset.",
+    ),
+    Setting(
+        "offsets.retention.minutes", INT, "10080", 1,
+        documentation="How long committed offsets of an empty group are kept.",
+    ),
+    Setting(
+        "offsets.retention.check.interval.ms", LONG, "600000", 1,
+        documentation="How often old committed offsets are looked for.",
+    ),
+    Setting(
+        "group.initial.rebalance.delay.ms", INT, "0",
+        documentation="How long the first member of a group waits for others.",
+    ),
+    Setting(
+        "group.min.session.timeout.ms", INT, "6000",
+        documentation="The shortest session time-out of a member.",
+    ),
+    Setting(
+        "group.max.session.timeout.ms", INT, "1800000",
+        documentation="The longest session time-out of a member.",
+    ),
+    Setting("group.max.size", INT, "2147483647", 1, documentation="The most members of a group."),
+    Setting(
+        "group.coordinator.rebalance.protocols", LIST, "classic,consumer",
+        choices=("classic", "consumer"),
+        documentation="The protocols of groups that are served.",
+    ),
+    Setting(
+        "group.consumer.heartbeat.interval.ms", INT, "5000", 1,
+        documentation="How often a member of a consumer group sends heartbeats.",
+    ),
+    Setting(
+        "group.consumer.session.timeout.ms", INT, "45000", 1,
+        documentation="When a silent member of a consumer group is removed.",
+    ),
+    Setting(
+        "group.consumer.max.size", INT, "2147483647", 1,
+        documentation="The most members of a consumer group.",
+    ),
+    Setting(
+        "group.consumer.assignors", LIST, "uniform,range", choices=("uniform", "range"),
+        documentation="The assignors of the broker, the default first.",
+    ),
+    Setting(
+        "group.consumer.migration.policy", STRING, "bidirectional",
+        choices=("disabled", "bidirectional", "downgrade", "upgrade"),
+        documentation="Which groups may change between the two protocols.",
+    ),
+    Setting(
+        "connections.max.idle.ms", LONG, "600000", 1,
+        documentation="When a connection without requests is closed.",
+    ),
+    Setting(
+        "max.connections", INT, "2147483647",
+        documentation="The most connections of the broker.",
+    ),
+    Setting(
+        "max.connections.per.ip", INT, "2147483647",
+        documentation="The most connections of a client's address.",
+    ),
+    Setting(
+        "socket.request.max.bytes", INT, "104857600", 1,
+        documentation="The largest request.",
+    ),
+    Setting(
+        "fetch.max.bytes", INT, "57671680", 1024,
+        documentation="The largest answer to a fetch.",
+    ),
+    Setting(
+        "max.incremental.fetch.session.cache.slots", INT, "1000",
+        documentation="How many fetch sessions are kept.",
+    ),
+    Setting(
+        "max.request.partition.size.limit", INT, "2000", 1,
+        documentation="The most partitions that one answer of DescribeTopicPartitions has.",
+    ),
+    Setting("super.users", STRING, "", documentation="Principals that may do everything."),
+    Setting(
+        "allow.everyone.if.no.acl.found", BOOLEAN, "true",
+        documentation="Whether what has no ACL is open to all.",
+    ),
+    Setting(
+        "authorizer.class.name", STRING, "",
+        documentation="Which authorizer decides; empty for none.",
+    ),
+    Setting(
+        "sasl.enabled.mechanisms", LIST, "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+        documentation="The SASL mechanisms that are offered.",
+    ),
+    Setting(
+        "connections.max.reauth.ms", LONG, "0",
+        documentation="When a client has to authenticate again; 0 for never.",
+    ),
+    Setting("broker.id", INT, "1", 0, documentation="The id of this broker."),
+    Setting("broker.rack", STRING, "", documentation="The rack of this broker."),
+    Setting(
+        "log.message.timestamp.difference.max.ms", LONG, str(MAX_LONG), 0,
+        documentation="Both limits of a timestamp in one, as releases before 3.6 had it.",
+    ),
+    Setting(
+        "log.cleaner.backoff.ms", LONG, "15000", 0,
+        documentation="How often logs to compact are looked for.",
+    ),
+    Setting("log.cleaner.enable", BOOLEAN, "true", documentation="Whether logs are compacted."),
+    Setting(
+        "log.cleaner.io.max.bytes.per.second", DOUBLE, "1.7976931348623157E308",
+        documentation="How fast compaction reads and writes.", is_supported=False,
+    ),
+)  # fmt: skip
+
+_UNSUPPORTED = (
+    "process.roles", "node.id", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
+    "controller.listener.names", "inter.broker.listener.name", "advertised.listeners", "listeners",
+    "listener.security.protocol.map", "log.dir", "log.dirs", "metadata.log.dir",
+    "num.network.threads", "num.io.threads", "num.replica.fetchers", "background.threads",
+    "socket.send.buffer.bytes", "socket.receive.buffer.bytes", "queued.max.requests",
+    "num.recovery.threads.per.data.dir", "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor", "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
+    "zookeeper.connect", "metric.reporters", "remote.log.storage.system.enable",
+    "auto.leader.rebalance.enable", "compression.gzip.buffer",
+)  # fmt: skip
+"""Settings that a ``server.properties`` often has, and that have no effect here."""
+
+_HOURS_MS, _MINUTES_MS = 3_600_000, 60_000
+
+
+def _synonyms() -> tuple[Setting, ...]:
+    """Return the settings that topics fall back to, under their names for a broker."""
+    return tuple(
+        setting._replace(name=setting.synonym, synonym="")
+        for setting in TOPIC_SETTINGS.values()
+        if setting.synonym
+    )
+
+
+BROKER_SETTINGS: Final[dict[str, Setting]] = {
+    setting.name: setting for setting in (*_OWN, *_synonyms())
+}
+"""By name."""
+
+_COARSE = {
+    "log.retention.hours": ("log.retention.ms", _HOURS_MS),
+    "log.retention.minutes": ("log.retention.ms", _MINUTES_MS),
+    "log.roll.hours": ("log.roll.ms", _HOURS_MS),
+    "log.roll.jitter.hours": ("log.roll.jitter.ms", _HOURS_MS),
+}
+"""The same settings in other units; the finer one wins where both are set."""
+
+
+class BrokerConfig:
+    """The settings of a broker.
+
+    Args:
+        texts: by Kafka's names, as in ``server.properties``.
+
+    Attributes:
+        ignored: names of settings that were given and have no effect here.
+
+    Raises:
+        InvalidConfigError: a name that Kafka does not know, with the nearest one that it does; or
+            a value that it would refuse.
+
+    >>> from ottla.broker.configs.broker import BrokerConfig
+    >>> BrokerConfig({"num.partitions": "3"}).number("num.partitions")
+    3
+    """
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        given = dict(texts or {})
+        self.ignored = tuple(sorted(name for name in given if name in _UNSUPPORTED))
+        self._texts: dict[str, str] = {}
+        for name, (finer, factor) in _COARSE.items():
+            if name in given:
+                text = given.pop(name)
+                parse(BROKER_SETTINGS[finer]._replace(name=name), text)
+                given.setdefault(finer, str(int(text) * factor if int(text) >= 0 else -1))
+        for name, text in given.items():
+            if name not in _UNSUPPORTED:
+                self._set(name, text)
+
+    def _set(self, name: str, text: str) -> None:
+        setting = BROKER_SETTINGS.get(name)
+        if setting is None:
+            raise InvalidConfigError(_unknown(name))
+        parse(setting, text)
+        self._texts[name] = text
+
+    def is_set(self, name: str) -> bool:
+        """Whether a setting was given."""
+        return name in self._texts
+
+    def text(self, name: str) -> str:
+        """Returns a setting as Kafka writes it."""
+        return self._texts.get(name, BROKER_SETTINGS[name].default)
+
+    def value(self, name: str) -> Value:
+        """Returns a setting in its type."""
+        return parse(BROKER_SETTINGS[name], self.text(name))
+
+    def number(self, name: str) -> int:
+        """Returns a setting that is a whole number."""
+        return int(self.text(name))
+
+    def flag(self, name: str) -> bool:
+        """Returns a setting that is true or false."""
+        return self.text(name).strip().lower() == "true"
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Returns a setting that is a list."""
+        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
+
+    def topic_text(self, name: str, configs: Mapping[str, str]) -> str:
+        """Returns a topic's setting: its own, the broker's, or Kafka's default."""
+        own = configs.get(name)
+        if own is not None:
+            return own
+        setting = TOPIC_SETTINGS[name]
+        return self.text(setting.synonym) if setting.synonym else setting.default
+
+    def with_texts(self, texts: Mapping[str, str | None]) -> BrokerConfig:
+        """Returns a configuration in which some settings are changed; `None` for the default."""
+        changed: dict[str, str | None] = {**self._texts, **texts}
+        return BrokerConfig({name: text for name, text in changed.items() if text is not None})
+
+
+def _unknown(name: str) -> str:
+    # What an error alone needs is loaded for it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    known = (*BROKER_SETTINGS, *_COARSE, *_UNSUPPORTED)
+    near = get_close_matches(name, known, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"Unknown configuration {name}{hint}"

@@ -1,0 +1,85 @@
+"""One request on its way through the broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ottla.broker.api import Api
+    from ottla.broker.connection import Connection
+    from ottla.broker.image import Image
+    from ottla.protocol.wire import Message
+
+__all__ = ["LATER", "Context", "Later"]
+
+
+class Later:
+    """The type of `LATER`."""
+
+
+LATER: Final = Later()
+"""A handler returns it when it will answer by `Context.reply`; the next frame waits until then."""
+
+
+class Context:
+    """What a handler may know beside the request itself.
+
+    Attributes:
+        api: the row of its API.
+        version: version of the request.
+        client_id: as the request's header has it; null reads as empty.
+        connection: where it came from.
+        image: the cluster when the request arrived: one request sees one image.
+        now_ms: the broker's clock when the request arrived.
+        send: takes the parts of the answer, its size and header included.
+        is_answered: whether it was.
+    """
+
+    __slots__ = (
+        "_answer",
+        "api",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "image",
+        "is_answered",
+        "now_ms",
+        "send",
+        "version",
+    )
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        version: int,
+        correlation_id: int,
+        client_id: str,
+        connection: Connection,
+        image: Image,
+        now_ms: int,
+        send: Callable[[list[bytes]], None],
+        answer: Callable[[Context, Message], None],
+    ) -> None:
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.connection = connection
+        self.image = image
+        self.now_ms = now_ms
+        self.is_answered = False
+        self.send = send
+        self._answer = answer
+
+    @property
+    def principal(self) -> str:
+        """Who asks."""
+        return self.connection.principal
+
+    def reply(self, response: Message) -> None:
+        """Sends the answer of a handler that returned `LATER`; only the first counts."""
+        if not self.is_answered:
+            self._answer(self, response)

@@ -1,0 +1,84 @@
+"""CreatePartitions (key 37), versions 0 to 3: more partitions for a topic that is there.
+
+Version 2 is flexible, 3 may answer that a quota is exceeded (KIP-599).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.topics import TopicError
+from ottla.protocol.error_code import ErrorCode
+from ottla.protocol.messages.create_partitions import (
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import Context
+    from ottla.protocol.messages.create_partitions import (
+        CreatePartitionsRequest,
+        CreatePartitionsTopic,
+    )
+
+__all__ = ["handle", "refuse"]
+
+
+def handle(
+    broker: Broker, request: CreatePartitionsRequest, context: Context
+) -> CreatePartitionsResponse:
+    """Grows each topic that can grow."""
+    names = [topic.name for topic in request.topics]
+    results = []
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        result = CreatePartitionsTopicResult(name=topic.name)
+        results.append(result)
+        if names.count(topic.name) > 1:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = "Duplicate topic name."
+            continue
+        try:
+            _grow(broker, topic, context, validate_only=request.validate_only)
+        except TopicError as refusal:
+            result.error_code, result.error_message = refusal.error, refusal.message
+    return CreatePartitionsResponse(results=results)
+
+
+def _grow(
+    broker: Broker, asked: CreatePartitionsTopic, context: Context, *, validate_only: bool
+) -> None:
+    error = broker.faults.error(context, topic=asked.name) if broker.faults else 0
+    if error:
+        raise TopicError(error, "")
+    topic = context.image.topics.get(asked.name)
+    if topic is None:
+        raise TopicError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    added = asked.count - len(topic.partitions)
+    if asked.assignments is not None and added > 0:
+        known = set(context.image.brokers)
+        if len(asked.assignments) != added or any(
+            not each.broker_ids or not set(each.broker_ids) <= known for each in asked.assignments
+        ):
+            raise TopicError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {added} additional partition(s), but the assignments are "
+                f"{[each.broker_ids for each in asked.assignments]} and the brokers "
+                f"{sorted(known)}.",
+            )
+    if validate_only:
+        broker.topics.check_growth(topic, asked.count)
+    else:
+        broker.topics.grow(topic, asked.count, context.now_ms)
+
+
+def refuse(
+    request: CreatePartitionsRequest, _context: Context, error: int, message: str | None
+) -> CreatePartitionsResponse:
+    """Answers with an error for each topic."""
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=topic.name, error_code=error, error_message=message)
+            for topic in request.topics
+        ]
+    )

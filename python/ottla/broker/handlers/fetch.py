@@ -1,0 +1,80 @@
+"""Fetch (key 1), versions 4 to 18: record batches, which the data plane reads.
+
+Version 4 has isolation levels (KIP-98), 5 the log start offset, 7 sessions (KIP-227), 9 leader
+epochs (KIP-320), 10 allows zstd (KIP-110), 11 racks (KIP-392), 12 is flexible and tells where logs
+diverge (KIP-595), 13 has topic ids (KIP-516), 15 replica states (KIP-903), 16 endpoints of other
+leaders (KIP-951), 17 directory ids (KIP-853), 18 what followers know of the high watermark
+(KIP-1166).
+
+A request waits for its least bytes, at most its time; whatever moves one of its partitions has it
+look again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.context import LATER
+from ottla.broker.waiting import Waiting
+from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import Context, Later
+    from ottla.protocol.messages.fetch import FetchRequest
+
+__all__ = ["handle", "refuse"]
+
+_HAS_AN_ERROR = 7
+
+
+def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Later:
+    """Answers at once where there is enough, or later."""
+
+    def fetch(now_ms: int, *, must_answer: bool) -> Any:
+        refused = broker.faults.refusals(context) if broker.faults else {}
+        fetched = broker.plane.fetch(
+            frame,
+            position,
+            context.version,
+            now_ms=now_ms,
+            must_answer=must_answer,
+            refused=refused,
+        )
+        if refused:
+            broker.faults.count_refused(context, fetched.refused)
+        if fetched.answer is not None:
+            broker.send(context, fetched.answer, fetched.errors)
+        return fetched
+
+    first = fetch(context.now_ms, must_answer=False)
+    if first.answer is None:
+
+        def attempt(is_due: bool, now_ms: int) -> bool:
+            return fetch(now_ms, must_answer=is_due).answer is not None
+
+        watched = [("partition", handle) for handle in first.handles]
+        broker.waiting.add(Waiting(context.now_ms + first.max_wait_ms, attempt, watched))
+    return LATER
+
+
+def refuse(
+    request: FetchRequest, context: Context, error: int, _message: str | None
+) -> FetchResponse:
+    """Answers with an error as a whole; before version 7, for each partition."""
+    if context.version >= _HAS_AN_ERROR:
+        return FetchResponse(error_code=error)
+    return FetchResponse(
+        responses=[
+            FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    PartitionData(
+                        partition_index=each.partition, error_code=error, high_watermark=-1
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,64 @@
+"""The last requests that the broker answered, for tests and for a person who looks."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+__all__ = ["Journal", "RequestEntry"]
+
+MAX_ENTRIES = 10_000
+"""A test of some minutes fits; some 3 MiB of memory."""
+
+
+class RequestEntry(NamedTuple):
+    """One request.
+
+    Attributes:
+        time_ms: when it arrived, by the broker's clock.
+        api: name of the API, as in ``Produce``.
+        version: of the request.
+        client_id: of its header.
+        host: address of the client.
+        software_name, software_version: what the client says it is (KIP-511).
+        errors: the distinct error codes of the answer, ascending; empty where it was not answered.
+    """
+
+    time_ms: int
+    api: str
+    version: int
+    client_id: str
+    host: str
+    software_name: str
+    software_version: str
+    errors: tuple[int, ...]
+
+
+class Journal:
+    """A bounded list of requests, oldest first."""
+
+    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
+        self._entries: deque[RequestEntry] = deque(maxlen=max_entries)
+        self.dropped = 0
+        """How many older requests were forgotten."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> object:
+        return iter(tuple(self._entries))
+
+    def add(self, entry: RequestEntry) -> None:
+        """Remembers a request."""
+        if len(self._entries) == self._entries.maxlen:
+            self.dropped += 1
+        self._entries.append(entry)
+
+    def entries(self) -> tuple[RequestEntry, ...]:
+        """Returns what is remembered."""
+        return tuple(self._entries)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._entries.clear()
+        self.dropped = 0

@@ -1,0 +1,313 @@
+"""Topics as they are created, changed and deleted: what a controller does, for one broker.
+
+Every change makes a new `Image` and tells the data plane, in this order: what is in the image is
+open, and what is closed is in no image.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.configs.setting import InvalidConfigError
+from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
+from ottla.broker.image import Partition, Topic
+from ottla.protocol.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ottla.broker.broker import Broker
+
+__all__ = [
+    "CONSUMER_OFFSETS",
+    "INTERNAL_TOPICS",
+    "MAX_PARTITIONS",
+    "TRANSACTION_STATE",
+    "TopicError",
+    "Topics",
+    "check_name",
+]
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
+
+MAX_PARTITIONS = 10_000
+"""Of one request, as Kafka's controller has it."""
+_MAX_NAME = 249
+_DASH = 62
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_RESERVED_IDS = frozenset({bytes(16), bytes(15) + b"\1", bytes(15) + b"\2"})
+
+
+class TopicError(Exception):
+    """What was asked for a topic cannot be done.
+
+    Attributes:
+        error: Kafka's code.
+        message: what is said to the client.
+    """
+
+    def __init__(self, error: int, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+        self.message = message
+
+
+def check_name(name: str) -> None:
+    """Checks the name of a topic.
+
+    Raises:
+        TopicError: with ``INVALID_TOPIC_EXCEPTION``, for a name that Kafka does not allow.
+    """
+    if not name:
+        why = "it is empty"
+    elif name in {".", ".."}:
+        why = "it is '.' or '..'"
+    elif len(name) > _MAX_NAME:
+        why = f"it has {len(name)} characters, more than {_MAX_NAME}"
+    elif not _LEGAL.issuperset(name):
+        why = "it has characters other than ASCII letters and digits, '.', '_' and '-'"
+    else:
+        return
+    shown = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
+    raise TopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {shown!r} is invalid: {why}")
+
+
+class Topics:
+    """The topics of one broker.
+
+    Args:
+        broker: whose image it replaces.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._collisions: dict[str, str] = {}
+        """Names by what is left of them in a metric's name, where '.' and '_' are one."""
+
+    def settings_of(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """Returns every setting of a topic: these, the broker's, or Kafka's default."""
+        config = self._broker.config
+        return {name: config.topic_text(name, configs) for name in TOPIC_SETTINGS}
+
+    def check(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int,
+        configs: Mapping[str, str | None],
+        assignments: Mapping[int, Sequence[int]] | None = None,
+    ) -> tuple[int, dict[str, str]]:
+        """Returns how many partitions a new topic has, and its settings; creates nothing.
+
+        Args:
+            name: of the topic.
+            partitions: -1 for the broker's default.
+            replication_factor: -1 for the broker's default.
+            configs: by Kafka's names.
+            assignments: broker ids by partition, instead of the two numbers.
+
+        Raises:
+            TopicError: Kafka would refuse it.
+        """
+        if name in self._broker.image.topics:
+            raise TopicError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        check_name(name)
+        other = self._collisions.get(name.replace(".", "_"))
+        if other is not None:
+            raise TopicError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Topic '{name}' collides with existing topic: {other}",
+            )
+        if assignments:
+            count = self._checked_assignments(partitions, replication_factor, assignments)
+        else:
+            count = self._checked_numbers(partitions, replication_factor)
+        try:
+            return count, check_topic_configs(configs)
+        except InvalidConfigError as error:
+            raise TopicError(ErrorCode.INVALID_CONFIG, str(error)) from None
+
+    def _checked_numbers(self, partitions: int, replication_factor: int) -> int:
+        config = self._broker.config
+        count = config.number("num.partitions") if partitions == -1 else partitions
+        if count <= 0:
+            raise TopicError(
+                ErrorCode.INVALID_PARTITIONS,
+                "Number of partitions was set to an invalid non-positive value.",
+            )
+        if count > MAX_PARTITIONS:
+            raise TopicError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"Number of partitions {count} is larger than {MAX_PARTITIONS}",
+            )
+        default = config.number("default.replication.factor")
+        replicas = default if replication_factor == -1 else replication_factor
+        if replicas <= 0:
+            raise TopicError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        alive = len(self._broker.image.brokers)
+        if replicas > alive:
+            raise TopicError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                f"Unable to replicate the partition {replicas} time(s): "
+                f"The target replication factor of {replicas} cannot be reached because only "
+                f"{alive} broker(s) are registered.",
+            )
+        return count
+
+    def _checked_assignments(
+        self, partitions: int, replication_factor: int, assignments: Mapping[int, Sequence[int]]
+    ) -> int:
+        if partitions != -1 or replication_factor != -1:
+            raise TopicError(
+                ErrorCode.INVALID_REQUEST,
+                "A manual partition assignment was specified, but numPartitions or "
+                "replicationFactor was not set to -1.",
+            )
+        if set(assignments) != set(range(len(assignments))):
+            raise TopicError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                "partitions should be a consecutive 0-based integer sequence",
+            )
+        known = self._broker.image.brokers
+        for index, replicas in assignments.items():
+            if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= {*known}:
+                raise TopicError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment of partition {index} names "
+                    f"{list(replicas)}, but the brokers are {sorted(known)}",
+                )
+        return len(assignments)
+
+    def create(self, name: str, partitions: int, configs: Mapping[str, str], now_ms: int) -> Topic:
+        """Creates a topic that `check` let pass; returns it."""
+        return self.create_all([(name, partitions, configs)], now_ms)[0]
+
+    def create_all(
+        self, wanted: Iterable[tuple[str, int, Mapping[str, str]]], now_ms: int
+    ) -> list[Topic]:
+        """Creates topics that `check` let pass, in one new image; returns them."""
+        broker = self._broker
+        made = []
+        for name, partitions, configs in wanted:
+            topic_id = self._new_id()
+            indexes = range(partitions)
+            opened = tuple(self._open(name, topic_id, index, configs, now_ms) for index in indexes)
+            made.append(Topic(name, topic_id, opened, name in INTERNAL_TOPICS, dict(configs)))
+            self._collisions[name.replace(".", "_")] = name
+        broker.image = broker.image.with_topics(made)
+        for topic in made:
+            broker.waiting.wake(("topic", topic.name))
+        return made
+
+    def internal(self, name: str, now_ms: int) -> Topic:
+        """Returns an internal topic, which is created when it is first needed."""
+        topic = self._broker.image.topics.get(name)
+        if topic is not None:
+            return topic
+        config = self._broker.config
+        count = (
+            config.number("offsets.topic.num.partitions")
+            if name == CONSUMER_OFFSETS
+            else config.number("transaction.state.log.num.partitions")
+        )
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": "104857600",
+        }
+        if name == TRANSACTION_STATE:
+            configs |= {
+                "compression.type": "uncompressed",
+                "unclean.leader.election.enable": "false",
+            }
+        return self.create(name, count, configs, now_ms)
+
+    def check_growth(self, topic: Topic, count: int) -> None:
+        """Checks that a topic may have so many partitions.
+
+        Raises:
+            TopicError: it has as many already, or they are too many.
+        """
+        before = len(topic.partitions)
+        if count == before:
+            why = f"Topic already has {before} partition(s)."
+        elif count < before:
+            why = (
+                f"The topic {topic.name} currently has {before} partition(s); "
+                f"{count} would not be an increase."
+            )
+        elif count - before > MAX_PARTITIONS:
+            why = f"Number of partitions {count} is larger than {MAX_PARTITIONS}"
+        else:
+            return
+        raise TopicError(ErrorCode.INVALID_PARTITIONS, why)
+
+    def grow(self, topic: Topic, count: int, now_ms: int) -> Topic:
+        """Gives a topic more partitions; returns it.
+
+        Raises:
+            TopicError: as `check_growth`.
+        """
+        self.check_growth(topic, count)
+        added = tuple(
+            self._open(topic.name, topic.topic_id, index, topic.configs, now_ms)
+            for index in range(len(topic.partitions), count)
+        )
+        return self._replace(topic._replace(partitions=topic.partitions + added))
+
+    def configure(self, topic: Topic, configs: Mapping[str, str]) -> Topic:
+        """Replaces the settings of a topic, which are checked already; returns it."""
+        settings = self.settings_of(configs)
+        for partition in topic.partitions:
+            self._broker.plane.configure(partition.handle, settings)
+        return self._replace(topic._replace(configs=dict(configs)))
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Deletes topics."""
+        broker = self._broker
+        gone = [broker.image.topics[name] for name in names if name in broker.image.topics]
+        broker.image = broker.image.without_topics(topic.name for topic in gone)
+        for topic in gone:
+            self._collisions.pop(topic.name.replace(".", "_"), None)
+            for partition in topic.partitions:
+                broker.plane.close(partition.handle)
+                # Whoever waits for its records finds that it is gone.
+                broker.waiting.wake(("partition", partition.handle))
+            broker.waiting.wake(("topic", topic.name))
+
+    def _replace(self, topic: Topic) -> Topic:
+        self._broker.image = self._broker.image.with_topics([topic])
+        self._broker.waiting.wake(("topic", topic.name))
+        return topic
+
+    def _open(
+        self, name: str, topic_id: bytes, index: int, configs: Mapping[str, str], now_ms: int
+    ) -> Partition:
+        broker = self._broker
+        handle = broker.plane.open(
+            name,
+            topic_id,
+            index,
+            settings=self.settings_of(configs),
+            leader_epoch=0,
+            now_ms=now_ms,
+        )
+        node_id = broker.node_id
+        return Partition(index, node_id, 0, 0, (node_id,), (node_id,), handle)
+
+    def _new_id(self) -> bytes:
+        """Returns a random UUID (version 4) that is none of those with a meaning of their own."""
+        while True:
+            number = self._broker.random.getrandbits(128)
+            number = (number & ~(0xF << 76)) | (4 << 76)
+            number = (number & ~(3 << 62)) | (2 << 62)
+            topic_id = number.to_bytes(16, "big")
+            # Kafka writes ids as base64 and does not let them begin with a dash.
+            is_dashed = topic_id[0] >> 2 == _DASH
+            if topic_id not in _RESERVED_IDS and not is_dashed:
+                return topic_id
