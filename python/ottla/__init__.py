@@ -12,21 +12,14 @@ Reading and checking::
     ottla.check_batches(data)                     # every rule of the format
     columns = ottla.read_columns(data)            # NumPy and Arrow, without copying
     result = ottla.audit("/var/lib/kafka")        # a broker's log directory
+
+The audit, and whatever reads logs, is loaded when it is first used.
 """
 
+from typing import TYPE_CHECKING
+
 from ottla._engine import __version__
-from ottla.audit import (
-    AuditResult,
-    Damage,
-    RebuiltPartition,
-    RecoveryPrediction,
-    Table,
-    audit,
-    decode_record,
-    predict_recovery,
-    read_partition,
-    rebuild_side_files,
-)
+from ottla.audit import audit
 from ottla.errors import (
     AuditCancelledError,
     CorruptRecordBatchError,
@@ -64,11 +57,46 @@ from ottla.records import (
     build_message_set,
     check_batches,
     columns,
+    decode_record,
     read,
     read_batches,
     read_columns,
     validate,
 )
+
+if TYPE_CHECKING:
+    from ottla.audit import (
+        AuditResult,
+        Damage,
+        RebuiltPartition,
+        RecoveryPrediction,
+        Table,
+        predict_recovery,
+        read_partition,
+        rebuild_side_files,
+    )
+else:
+    from ottla.on_demand import on_demand
+
+    __getattr__ = on_demand(
+        __name__,
+        {
+            **dict.fromkeys(
+                (
+                    "AuditResult",
+                    "Damage",
+                    "RebuiltPartition",
+                    "RecoveryPrediction",
+                    "Table",
+                    "predict_recovery",
+                    "read_partition",
+                    "rebuild_side_files",
+                ),
+                "ottla.audit",
+            ),
+            **{name: f"ottla.{name}" for name in ("logs", "severity", "storage", "text", "words")},
+        },
+    )
 
 __all__ = [
     "AbortedTransaction",
@@ -121,3 +149,7 @@ __all__ = [
     "rebuild_side_files",
     "validate",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,7 +7,6 @@ Data may be any bytes-like object: ``bytes`` is borrowed, anything else is copie
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla._engine import (
@@ -177,6 +176,8 @@ class TopicConfig:
         known = [setting.name for setting in fields(cls) if setting.init]
         for name in settings:
             if name not in known:
+                from difflib import get_close_matches
+
                 near = get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else f", expected one of {known}"
                 raise ValueError(f"unknown topic setting {name}{hint}")

@@ -9,24 +9,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.audit.catalogue.findings import Finding
-from ottla.audit.pipeline import Level, check_arguments, run_audit
-from ottla.audit.plan.plan import SPLIT_BYTES, holding, plan_audit
-from ottla.audit.result.result import AuditResult, Summary
-from ottla.audit.result.tables import Table
-from ottla.audit.run.pace import Progress, check_rate
-from ottla.audit.run.threads import MAX_THREADS, ThreadRunner, default_threads
-from ottla.logs.columns import Column
-from ottla.logs.reading import Damage, Isolation, read_partition
-from ottla.logs.rebuild import RebuiltPartition, rebuild_side_files
-from ottla.logs.recovery import RecoveryPrediction, predict_recovery
-from ottla.records import decode_record
-from ottla.severity import Severity
-from ottla.storage import Source
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ottla.audit.catalogue.findings import Finding
+    from ottla.audit.pipeline import Level
+    from ottla.audit.plan.plan import Plan
+    from ottla.audit.result.result import AuditResult, Summary
+    from ottla.audit.result.tables import Table
+    from ottla.audit.run.pace import Progress
+    from ottla.logs.columns import Column
+    from ottla.logs.reading import Damage, Isolation, read_partition
+    from ottla.logs.rebuild import RebuiltPartition, rebuild_side_files
+    from ottla.logs.recovery import RecoveryPrediction, predict_recovery
+    from ottla.records import decode_record
+    from ottla.severity import Severity
+    from ottla.storage import Source
+else:
+    from ottla.on_demand import on_demand
+
+    __getattr__ = on_demand(
+        __name__,
+        {
+            "AuditResult": "ottla.audit.result.result",
+            "Column": "ottla.logs.columns",
+            "Damage": "ottla.logs.reading",
+            "Finding": "ottla.audit.catalogue.findings",
+            "Isolation": "ottla.logs.reading",
+            "Level": "ottla.audit.pipeline",
+            "Progress": "ottla.audit.run.pace",
+            "RebuiltPartition": "ottla.logs.rebuild",
+            "RecoveryPrediction": "ottla.logs.recovery",
+            "Severity": "ottla.severity",
+            "Source": "ottla.storage",
+            "Summary": "ottla.audit.result.result",
+            "Table": "ottla.audit.result.tables",
+            "decode_record": "ottla.records",
+            "predict_recovery": "ottla.logs.recovery",
+            "read_partition": "ottla.logs.reading",
+            "rebuild_side_files": "ottla.logs.rebuild",
+        },
+    )
 
 __all__ = [
     "AuditResult",
@@ -100,9 +123,9 @@ def audit(
         MissingDependencyError: a source is in an object store, and obstore is not installed.
         KeyboardInterrupt: on Ctrl-C, within moments.
     """
-    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
-    _check_pace(threads, max_mb_per_s)
-    threads = threads or default_threads()
+    from ottla.audit.plan.plan import plan_audit
+
+    _check(level, fail_on, split_bytes, threads, max_mb_per_s)
     plan = plan_audit(
         source,
         topics=topics,
@@ -110,6 +133,51 @@ def audit(
         storage_options=storage_options,
         follow_links=follow_links,
     )
+    return _run_by_threads(
+        plan,
+        split_bytes,
+        level=level,
+        threads=threads,
+        fail_on=fail_on,
+        max_mb_per_s=max_mb_per_s,
+        progress=progress,
+        topic_configs=topic_configs,
+    )
+
+
+def _check(
+    level: Level,
+    fail_on: Severity,
+    split_bytes: int | None,
+    threads: int | None,
+    max_mb_per_s: float | None,
+) -> None:
+    from ottla.audit.pipeline import check_arguments
+    from ottla.audit.run.pace import check_rate
+    from ottla.audit.run.threads import MAX_THREADS
+
+    check_arguments(level=level, fail_on=fail_on, split_bytes=split_bytes)
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
+    check_rate(max_mb_per_s)
+
+
+def _run_by_threads(
+    plan: Plan,
+    split_bytes: int | None,
+    *,
+    level: Level,
+    threads: int | None,
+    fail_on: Severity,
+    max_mb_per_s: float | None,
+    progress: Progress | None,
+    topic_configs: Mapping[str, Mapping[str, str]] | None,
+) -> AuditResult:
+    from ottla.audit.pipeline import run_audit
+    from ottla.audit.plan.plan import SPLIT_BYTES, holding
+    from ottla.audit.run.threads import ThreadRunner, default_threads
+
+    threads = threads or default_threads()
     with holding(plan.split(split_bytes or (SPLIT_BYTES if threads > 1 else None))) as held:
         runner = ThreadRunner(
             held,
@@ -122,7 +190,5 @@ def audit(
         return run_audit(runner, level=level, fail_on=fail_on)[1]
 
 
-def _check_pace(threads: int | None, max_mb_per_s: float | None) -> None:
-    if threads is not None and not 1 <= threads <= MAX_THREADS:
-        raise ValueError(f"threads is {threads}, must be from 1 to {MAX_THREADS:,}")
-    check_rate(max_mb_per_s)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
