@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from benches.data import Data
+from benches.maven import MavenError, run_maven
 from benches.worker import ROOT, Worker, WorkerError
 
 OLDEST = 17
@@ -46,19 +47,10 @@ def _build() -> None:
     if built.exists() and built.stat().st_mtime > max(path.stat().st_mtime for path in sources):
         return
     shutil.rmtree(_TARGET, ignore_errors=True)
-    done = subprocess.run(
-        [
-            *("mvn", "--quiet", "--batch-mode", "-f", _PROJECT / "pom.xml"),
-            *("package", "dependency:copy-dependencies"),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        said = re.findall(r"\[ERROR\] +(\S.*)", done.stdout + done.stderr)
-        raise WorkerError(f"Maven: {' '.join(said[:2]) or f'status {done.returncode}'}")
+    try:
+        run_maven(_PROJECT / "pom.xml", ["package", "dependency:copy-dependencies"])
+    except MavenError as error:
+        raise WorkerError(str(error)) from None
     built.touch()
 
 

@@ -55,14 +55,19 @@ def test_a_partition_on_two_disks_of_a_broker_keeps_it_from_starting(
     assert "changes nothing" not in out
 
 
+def audit_with_a_copy(run: Run, log_directory: Path, name: str) -> str:
+    """What the report says of a copy of `orders-0` beside it, which is an error."""
+    shutil.copytree(log_directory / "orders-0", log_directory / name)
+    ran = run("audit", log_directory)
+    assert ran.status == 1
+    return joined(ran.out)
+
+
 def test_a_number_with_zeros_before_it_is_the_same_partition_again(
     run: Run, tmp_path: Path
 ) -> None:
     path = write_log_directory(tmp_path / "kafka", ["orders-0"])
-    shutil.copytree(path / "orders-0", path / "orders-00")
-    ran = run("audit", path)
-    out = joined(ran.out)
-    assert ran.status == 1
+    out = audit_with_a_copy(run, path, "orders-00")
     assert "orders-00 this partition is here and in orders-0 of the same log directory" in out
     assert "Next start: a broker with both directories of this partition does not start" in out
     assert "Move orders-00 out of the log directory" in out
@@ -74,10 +79,7 @@ def test_a_backup_inside_a_log_directory_keeps_the_broker_from_starting(
     run: Run, tmp_path: Path
 ) -> None:
     path = write_log_directory(tmp_path / "kafka", ["orders-0"])
-    shutil.copytree(path / "orders-0", path / "orders-0.old")
-    ran = run("audit", path)
-    out = joined(ran.out)
-    assert ran.status == 1
+    out = audit_with_a_copy(run, path, "orders-0.old")
     assert "Next start: the broker will not start: orders-0.old" in out
     assert "changes nothing" not in out
     (path / "orders-0.old").rename(path / f"orders-0.{'0' * 32}-stray")

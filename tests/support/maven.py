@@ -1,13 +1,13 @@
 """Jars that tests need, through Maven, kept below `target`."""
 
 import contextlib
-import re
 import shutil
-import subprocess
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from benches.maven import MavenError, run_maven
 
 _TARGET = Path(__file__).resolve().parents[2] / "target"
 # Only what hangs takes as long, on any machine.
@@ -65,20 +65,11 @@ def fetched(name: str, jars: Sequence[Jar]) -> Path:
             + "".join(jar.dependency for jar in jars)
             + "</dependencies></project>"
         )
-        done = subprocess.run(
-            [
-                *("mvn", "--quiet", "--batch-mode", "-f", pom, "dependency:copy-dependencies"),
-                *("-DincludeScope=runtime", f"-DoutputDirectory={growing}"),
-            ],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_MAVEN_WITHIN_S,
-        )
-        if done.returncode:
-            said = re.findall(r"\[ERROR\] +(\S.*)", done.stdout + done.stderr)
-            raise MissingError(f"Maven: {said[0] if said else f'status {done.returncode}'}")
+        copying = ("dependency:copy-dependencies", "-DincludeScope=runtime")
+        try:
+            run_maven(pom, [*copying, f"-DoutputDirectory={growing}"], within_s=_MAVEN_WITHIN_S)
+        except MavenError as error:
+            raise MissingError(str(error)) from None
         with contextlib.suppress(FileExistsError):
             growing.rename(folder)
     finally:

@@ -7,9 +7,9 @@ bytes.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from operator import eq
-from typing import TYPE_CHECKING, TypeVar, cast, overload
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from ottla.logs.lazy import LazySequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 IntRow_co = TypeVar("IntRow_co", bound="tuple[int, ...]", covariant=True)
 
 
-class PackedRows(Sequence[IntRow_co]):
+class PackedRows(LazySequence[IntRow_co]):
     """Tuples of integers, made as they are read; equal to a tuple of them.
 
         >>> PackedRows.of([(7, 0, 2), (8, 3, 9)])[1]
@@ -47,28 +47,7 @@ class PackedRows(Sequence[IntRow_co]):
     def __len__(self) -> int:
         return len(self.data) // (8 * self.width)
 
-    @overload
-    def __getitem__(self, index: int) -> IntRow_co: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[IntRow_co, ...]: ...
-    def __getitem__(self, index: int | slice) -> IntRow_co | tuple[IntRow_co, ...]:
-        numbers = range(len(self))[index]
-        if isinstance(numbers, range):
-            return tuple(map(self._row, numbers))
-        return self._row(numbers)
-
-    def _row(self, number: int) -> IntRow_co:
+    def _item(self, number: int) -> IntRow_co:
         size = 8 * self.width
         row = memoryview(self.data)[number * size : (number + 1) * size].cast("q")
         return cast("IntRow_co", tuple(row))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (PackedRows, tuple)):
-            return NotImplemented
-        return len(self) == len(other) and all(map(eq, self, other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import eq
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal
 
 from ottla import _engine
 from ottla.logs.checkpoints import read_offsets
+from ottla.logs.lazy import LazySequence
 from ottla.logs.names import LOG_START_OFFSETS, RECOVERY_POINTS, display, parse_partition_name
 from ottla.logs.packed import PackedRows
 from ottla.storage import ANYWHERE, AnyFiles, full_path, join, store_of
 from ottla.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ottla.logs.inventory import Partition
     from ottla.storage import Files, Place, Source
@@ -45,7 +44,7 @@ class RecoveredProducer:
     transaction_first_offset: int | None
 
 
-class RecoveredProducers(Sequence[RecoveredProducer]):
+class RecoveredProducers(LazySequence[RecoveredProducer]):
     """Producers by id, made as they are read: a partition may have any number of them."""
 
     __slots__ = ("_after",)
@@ -56,15 +55,8 @@ class RecoveredProducers(Sequence[RecoveredProducer]):
     def __len__(self) -> int:
         return self._after.producer_count
 
-    @overload
-    def __getitem__(self, index: int) -> RecoveredProducer: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[RecoveredProducer, ...]: ...
-    def __getitem__(self, index: int | slice) -> RecoveredProducer | tuple[RecoveredProducer, ...]:
-        numbers = range(len(self))[index]
-        if isinstance(numbers, range):
-            return tuple(RecoveredProducer(*self._after.producer(number)) for number in numbers)
-        return RecoveredProducer(*self._after.producer(numbers))
+    def _item(self, number: int) -> RecoveredProducer:
+        return RecoveredProducer(*self._after.producer(number))
 
     @property
     def ids(self) -> bytes:
@@ -74,17 +66,6 @@ class RecoveredProducers(Sequence[RecoveredProducer]):
     def include_all(self, ids: bytes) -> bool:
         """Whether these include all producers of another partition."""
         return self._after.knows_producers(ids)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (RecoveredProducers, tuple)):
-            return NotImplemented
-        return len(self) == len(other) and all(map(eq, self, other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
 
 
 @dataclass(frozen=True, slots=True)
