@@ -17,12 +17,16 @@ __all__ = [
     "InvalidRecordError",
     "KafkaError",
     "LimitExceededError",
+    "ListenError",
     "MalformedFrameError",
     "MissingDependencyError",
     "NotAPartitionError",
     "OttlaError",
     "ProducerSnapshotError",
     "RecordBatchError",
+    "ServerBusyError",
+    "ServerError",
+    "ServerStoppedError",
     "SparkError",
     "StorageError",
     "TruncatedBatchError",
@@ -172,6 +176,22 @@ class FindingsError(OttlaError):
 
 class MissingDependencyError(OttlaError, ImportError):
     """A call needs an optional package that is not installed; the message names it."""
+
+
+class ServerError(OttlaError):
+    """A server cannot do what it is asked to; the message says why."""
+
+
+class ListenError(ServerError, OSError):
+    """A server cannot have an address, or speak TLS with the certificates it was given."""
+
+
+class ServerStoppedError(ServerError):
+    """A server has stopped, or runs in another process: it does no jobs."""
+
+
+class ServerBusyError(ServerError):
+    """More jobs wait than a server holds."""
 
 
 class SparkError(OttlaError):

@@ -1,0 +1,370 @@
+"""One connection: frames out of a stream, answers into it, and what it waits for.
+
+    GREETING ──► OPEN ──► DRAINING ──► CLOSED          any state ──► CLOSED
+
+- GREETING: a TLS handshake; the broker knows nothing of the connection. Without TLS it is left at
+  once.
+- OPEN: requests are handled one after the other. While one waits for its answer (`_waiting`), while
+  the peer takes too little (`max_unsent_bytes`), and while its turn is over (`_has_more`), the next
+  frame stays where it is, and past `max_held_bytes` nothing more is received.
+- DRAINING: the peer sends no more. What it has sent is answered, for `max_half_closed_ms`.
+- CLOSED: the socket is closed, and the broker is told, by the server, between two other calls.
+
+Invariants: answers leave in the order of requests; the broker is never called from within a call of
+`Send`, which may itself be made from within the broker; the selector watches for nothing that would
+not be dealt with, so nothing turns in place.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from itertools import islice
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.errors import MalformedFrameError
+from ottla.net.limits import MAX_FRAMES_A_TURN, MAX_SENT_PARTS, RECEIVE_BYTES
+from ottla.net.outcome import outcome_of
+from ottla.protocol.framing import Frames
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator, Sequence
+
+    from ottla.net.limits import Limits
+    from ottla.net.served import Peer, Served
+    from ottla.net.tls import TlsStream
+
+    Part = bytes | bytearray | memoryview
+
+__all__ = ["Connection", "Home"]
+
+
+class Home(Protocol):
+    """What a connection needs of its server."""
+
+    served: Served
+    limits: Limits
+    now_ms: int
+    """The broker's clock."""
+    elapsed_ms: int
+    """Real time."""
+    unsent_bytes: int
+    held_bytes: int
+
+    def watch(self, connection: Connection, events: int, before: int) -> None:
+        """Has the selector watch for other events than before; 0 are none."""
+
+    def call_again(self, connection: Connection) -> None:
+        """Calls `Connection.serve` soon, when the broker is in no call."""
+
+    def has_closed(self, connection: Connection, reason: str) -> None:
+        """Forgets a connection, and tells the broker when that is in no call."""
+
+    def look_at(self, deadline_ms: int) -> None:
+        """Looks at every connection's `deadline_ms` then, or before."""
+
+
+class Answer:
+    """The `Send` of one request."""
+
+    __slots__ = ("connection", "is_given")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.is_given = False
+
+    def __call__(self, parts: Sequence[Part] | None, /) -> None:
+        if not self.is_given:
+            self.is_given = True
+            self.connection.answer(self, parts)
+
+
+class Connection:
+    """One connection of a server; see the head of this file."""
+
+    __slots__ = (
+        "_active_ms",
+        "_begun_ms",
+        "_ended_ms",
+        "_events",
+        "_frames",
+        "_has_more",
+        "_held",
+        "_home",
+        "_is_early",
+        "_progress_ms",
+        "_tls",
+        "_unsent",
+        "_waiting",
+        "is_open",
+        "peer",
+        "served",
+        "socket",
+        "unsent_bytes",
+    )
+
+    def __init__(
+        self, home: Home, sock: socket.socket, peer: Peer, tls: TlsStream | None = None
+    ) -> None:
+        self._home = home
+        self.socket = sock
+        self.peer = peer
+        self.served: Any = None
+        self.is_open = True
+        self.unsent_bytes = 0
+        self._tls = tls
+        self._frames = Frames(home.limits.max_early_frame_bytes)
+        self._held = 0
+        self._unsent: deque[Part] = deque()
+        self._waiting: Answer | None = None
+        self._has_more = False
+        self._is_early = True
+        self._events = 0
+        self._begun_ms = self._active_ms = self._progress_ms = home.elapsed_ms
+        self._ended_ms: int | None = None
+
+    def begin(self) -> None:
+        """Watches for the peer's first bytes."""
+        if self._tls is None:
+            self._meet()
+        else:
+            self._home.look_at(self.deadline_ms())
+        self._watch()
+
+    @property
+    def held_bytes(self) -> int:
+        """What was received and not handled yet."""
+        return self._held
+
+    @property
+    def stalled_since_ms(self) -> int:
+        """When the peer took a byte last, or had nothing to take."""
+        return self._progress_ms
+
+    def on_events(self, events: int) -> None:
+        """Sends, receives and handles what can be without waiting."""
+        if events & EVENT_WRITE:
+            self._flush()
+        if events & EVENT_READ and self.is_open:
+            self._receive()
+        self.serve()
+
+    def serve(self) -> None:
+        """Has whole frames handled, until one waits or it is the turn of other connections."""
+        count, self._has_more = 0, False
+        while self.is_open and self._waiting is None and self.served is not None:
+            if self.unsent_bytes > self._home.limits.max_unsent_bytes:
+                break
+            if count == MAX_FRAMES_A_TURN:
+                self._has_more = True
+                self._home.call_again(self)
+                break
+            try:
+                frame = self._frames.take()
+            except MalformedFrameError as error:
+                self.close(str(error))
+                break
+            if frame is None:
+                break
+            count += 1
+            self._handle(frame)
+        if self.is_open:
+            self._count_held()
+            self._close_if_done()
+        if self.is_open:
+            self._watch()
+
+    def _handle(self, frame: bytes) -> None:
+        home, answer = self._home, Answer(self)
+        done = outcome_of(partial(home.served.handle, self.served, frame, home.now_ms, answer))
+        if done.error is not None:
+            answer.is_given = True
+            self.close(f"{type(done.error).__name__}: {done.error}")
+        elif done.get() and not answer.is_given:
+            self._waiting = answer
+        else:
+            answer.is_given = True
+        if self._is_early:
+            self._look_who_it_is()
+
+    def answer(self, answer: Answer, parts: Sequence[Part] | None) -> None:
+        """Sends what a request is answered with; `Answer` calls it once."""
+        if not self.is_open:
+            return
+        if parts is None:
+            self.close("")
+            return
+        if parts:
+            self._send(parts)
+        if self._waiting is answer:
+            self._waiting = None
+            self._home.call_again(self)
+
+    def _send(self, parts: Sequence[Part]) -> None:
+        size = sum(map(len, parts)).to_bytes(4, "big")
+        frame: Sequence[Part] = (size, *parts)
+        if self._tls is not None:
+            frame = (self._tls.seal(frame),)
+        self._queue(frame)
+
+    def _queue(self, parts: Sequence[Part]) -> None:
+        size = sum(map(len, parts))
+        if not self._unsent:
+            self._progress_ms = self._home.elapsed_ms
+        self._unsent.extend(parts)
+        self.unsent_bytes += size
+        self._home.unsent_bytes += size
+        # At once: mostly there is room, and an answer need not wait for the selector.
+        self._flush()
+        if self.unsent_bytes:
+            self._home.look_at(self.deadline_ms())
+
+    def _flush(self) -> None:
+        unsent, sent_bytes = self._unsent, 0
+        try:
+            while unsent:
+                sent = self.socket.sendmsg(list(islice(unsent, MAX_SENT_PARTS)))
+                sent_bytes += sent
+                while unsent and sent >= len(unsent[0]):
+                    sent -= len(unsent.popleft())
+                if sent:
+                    unsent[0] = memoryview(unsent[0])[sent:]
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.close(_reason(error))
+            return
+        if sent_bytes:
+            self.unsent_bytes -= sent_bytes
+            self._home.unsent_bytes -= sent_bytes
+            self._progress_ms = self._active_ms = self._home.elapsed_ms
+
+    def _receive(self) -> None:
+        try:
+            data = self.socket.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(_reason(error))
+            return
+        if not data:
+            self._end()
+            return
+        self._active_ms = self._home.elapsed_ms
+        if self._tls is not None:
+            data = self._open(self._tls, data)
+        if data:
+            self._frames.feed(data)
+
+    def _open(self, tls: TlsStream, data: bytes) -> bytes:
+        """Takes bytes of TLS; the first of them are the handshake."""
+        was_ready = tls.is_ready
+        opened = tls.open(data)
+        reply = tls.to_send()
+        if reply:
+            self._queue((reply,))
+        if tls.fault:
+            self.close(tls.fault)
+            return b""
+        if tls.is_ready and not was_ready:
+            self.peer = self.peer._replace(subject=tls.subject())
+            self._meet()
+        if tls.is_at_end:
+            self._end()
+        return opened
+
+    def _meet(self) -> None:
+        met = outcome_of(partial(self._home.served.connect, self.peer))
+        if met.error is not None:
+            self.close(f"{type(met.error).__name__}: {met.error}")
+            return
+        self.served = met.get()
+        self._look_who_it_is()
+        self._home.look_at(self.deadline_ms())
+
+    def _end(self) -> None:
+        """The peer sends no more."""
+        self._ended_ms = self._home.elapsed_ms
+        self._home.look_at(self.deadline_ms())
+
+    def _close_if_done(self) -> None:
+        if self._ended_ms is None or self._waiting is not None or self._has_more or self._unsent:
+            return
+        self.close("")
+
+    def _count_held(self) -> None:
+        held = self._frames.held_bytes
+        if held != self._held:
+            self._home.held_bytes += held - self._held
+            self._held = held
+            if held:
+                self._home.look_at(self.deadline_ms())
+
+    def _watch(self) -> None:
+        events = EVENT_WRITE if self._unsent else 0
+        if self._wants_more():
+            events |= EVENT_READ
+        if events != self._events:
+            self._home.watch(self, events, self._events)
+            self._events = events
+
+    def _wants_more(self) -> bool:
+        limits = self._home.limits
+        if self._ended_ms is not None or self._has_more:
+            return False
+        if self.unsent_bytes > limits.max_unsent_bytes:
+            return False
+        # What waits may be long; a frame that is not whole has a bound of its own.
+        return self._waiting is None or self._held < limits.max_held_bytes
+
+    def _look_who_it_is(self) -> None:
+        self._is_early = getattr(self.served, "needs_authentication", False)
+        if not self._is_early:
+            self._frames.max_bytes = self._home.limits.max_frame_bytes
+
+    def deadline_ms(self) -> int:
+        """When it is closed unless something happens before, in real time."""
+        return min(self._deadlines())[0]
+
+    def lateness(self) -> str:
+        """Why it is closed at its deadline."""
+        return min(self._deadlines())[1]
+
+    def _deadlines(self) -> Iterator[tuple[int, str]]:
+        limits = self._home.limits
+        if self._is_early:
+            yield self._begun_ms + limits.max_early_ms, "it has not said in time who it is"
+        if self._unsent:
+            yield self._progress_ms + limits.max_stalled_ms, "it takes no answers"
+        elif self._ended_ms is not None:
+            yield self._ended_ms + limits.max_half_closed_ms, ""
+        elif self._waiting is not None:
+            # It is as old as the broker lets it become; this is only when to look again.
+            yield self._home.elapsed_ms + limits.max_idle_ms, ""
+        elif self._held:
+            yield self._active_ms + limits.max_stalled_ms, "it does not go on with its request"
+        else:
+            yield self._active_ms + limits.max_idle_ms, ""
+
+    def close(self, reason: str) -> None:
+        """Closes the socket; an empty reason is an ordinary end."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        if self._events:
+            self._home.watch(self, 0, self._events)
+            self._events = 0
+        self._home.unsent_bytes -= self.unsent_bytes
+        self._home.held_bytes -= self._held
+        self.unsent_bytes = self._held = 0
+        self._unsent.clear()
+        self._waiting = None
+        self.socket.close()
+        self._home.has_closed(self, reason)
+
+
+def _reason(error: OSError) -> str:
+    """Why an error of a socket is worth a line; a peer that is gone is not."""
+    return "" if isinstance(error, ConnectionError) else f"{error.strerror or error}"

@@ -1,0 +1,246 @@
+"""What a server's thread has in its hands: selector, listeners, connections. `turn` is its life.
+
+In a turn it waits in one place, and then does, in this order: what sockets and jobs have, what the
+turns of connections have left over, what is due. Connections that are gone are told to the broker
+whenever that is in no call.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.net.clock import elapsed_ms
+from ottla.net.connection import Connection
+from ottla.net.limits import ACCEPT_PAUSE_MS, MAX_ACCEPTED_A_TURN
+from ottla.net.log_lines import LogLines
+from ottla.net.outcome import outcome_of
+from ottla.net.served import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ottla.net.clock import Clock
+    from ottla.net.jobs import Jobs
+    from ottla.net.limits import Limits
+    from ottla.net.listener import Listener
+    from ottla.net.served import Served
+
+__all__ = ["Hub"]
+
+SWEEP_EVERY_MS = 1_000
+"""The most often that all connections are looked at: 10,000 of them take some milliseconds."""
+
+
+class Hub:
+    """See the head of this file; attributes and methods without underscore serve connections."""
+
+    def __init__(
+        self,
+        served: Served,
+        listeners: Sequence[Listener],
+        jobs: Jobs,
+        *,
+        clock: Clock,
+        limits: Limits,
+        log: Callable[[str], None] | None,
+    ) -> None:
+        self.served = served
+        self.limits = limits
+        self.elapsed_ms = elapsed_ms()
+        self.now_ms = clock.now_ms()
+        self.unsent_bytes = 0
+        self.held_bytes = 0
+        self.connections: dict[Connection, None] = {}
+        self._clock = clock
+        self._jobs = jobs
+        self._log = LogLines(log)
+        self._listeners = list(listeners)
+        self._hosts: dict[str, int] = {}
+        self._again: deque[Connection] = deque()
+        self._gone: deque[Connection] = deque()
+        self._sweep_ms: int | None = None
+        self._swept_ms = self.elapsed_ms
+        self._accept_ms: int | None = None
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(jobs.waker, selectors.EVENT_READ, None)
+        self._listen()
+
+    def _listen(self) -> None:
+        for listener in self._listeners:
+            accept = partial(self._accept, listener)
+            self._selector.register(listener.socket, selectors.EVENT_READ, accept)
+
+    def turn(self) -> None:
+        """Waits until there is something to do, and does it."""
+        events = self._selector.select(self._timeout_s())
+        self.elapsed_ms, self.now_ms = elapsed_ms(), self._clock.now_ms()
+        has_jobs = False
+        for key, mask in events:
+            if key.data is None:
+                has_jobs = True
+            else:
+                key.data(mask)
+        again, self._again = self._again, deque()
+        for connection in again:
+            connection.serve()
+        if has_jobs:
+            self._jobs.do_all()
+            self.now_ms = self._clock.now_ms()
+        self.served.tick(self.now_ms)
+        self._keep_time()
+        self._tell_of_the_gone()
+
+    def _timeout_s(self) -> float | None:
+        if self._again or self._gone:
+            return 0
+        left_ms = self._clock.until_ms(self.served.next_deadline_ms())
+        for moment_ms in (self._sweep_ms, self._accept_ms):
+            if moment_ms is not None:
+                until_ms = max(0, moment_ms - elapsed_ms())
+                left_ms = until_ms if left_ms is None else min(left_ms, until_ms)
+        return None if left_ms is None else left_ms / 1000
+
+    def _keep_time(self) -> None:
+        """Does what is due by real time."""
+        if self._accept_ms is not None and self._accept_ms <= self.elapsed_ms:
+            self._accept_ms = None
+            self._listen()
+        if self._sweep_ms is not None and self._sweep_ms <= self.elapsed_ms:
+            self._sweep()
+        # A few hold it all, and end here; a healthy one holds and owes little.
+        while self.unsent_bytes > self.limits.max_unsent_total_bytes:
+            owing = (each for each in self.connections if each.unsent_bytes)
+            min(owing, key=lambda each: each.stalled_since_ms).close(
+                "all that waits to be sent is too much, and it has taken nothing for longest"
+            )
+        while self.held_bytes > self.limits.max_held_total_bytes:
+            max(self.connections, key=lambda each: each.held_bytes).close(
+                "all that waits to be handled is too much, and it holds the most"
+            )
+
+    def _sweep(self) -> None:
+        """Closes whoever is past a deadline."""
+        self._sweep_ms, self._swept_ms = None, self.elapsed_ms
+        for connection in tuple(self.connections):
+            deadline_ms = connection.deadline_ms()
+            if deadline_ms <= self.elapsed_ms:
+                connection.close(connection.lateness())
+            else:
+                self.look_at(deadline_ms)
+
+    def _tell_of_the_gone(self) -> None:
+        while self._gone:
+            connection = self._gone.popleft()
+            if connection.served is not None:
+                told = outcome_of(partial(self.served.disconnect, connection.served))
+                if told.error is not None:
+                    self._log.say(f"disconnect: {told.error!r}", self.elapsed_ms)
+
+    def _accept(self, listener: Listener, _events: int) -> None:
+        for _ in range(MAX_ACCEPTED_A_TURN):
+            try:
+                accepted = listener.accept()
+            except OSError as error:
+                self._pause(error)
+                return
+            if accepted is None:
+                return
+            sock, host, port = accepted
+            settings = listener.settings
+            peer = Peer(host, port, settings.name, settings.security_protocol)
+            refusal = self._refusal(host)
+            if refusal:
+                sock.close()
+                self._log.say(f"{host}:{port}: {refusal}", self.elapsed_ms)
+                continue
+            connection = Connection(self, sock, peer, listener.tls_stream())
+            self.connections[connection] = None
+            self._hosts[host] = self._hosts.get(host, 0) + 1
+            connection.begin()
+
+    def _refusal(self, host: str) -> str:
+        limits = self.limits
+        if len(self.connections) >= limits.max_connections:
+            return f"{limits.max_connections:,} connections are open already"
+        if self._hosts.get(host, 0) >= limits.max_connections_per_host:
+            return f"{limits.max_connections_per_host:,} connections of its host are open already"
+        return ""
+
+    def _pause(self, error: OSError) -> None:
+        """Accepts nothing for a while: the system has no descriptors or memory for it."""
+        for listener in self._listeners:
+            self._selector.unregister(listener.socket)
+        self._accept_ms = self.elapsed_ms + ACCEPT_PAUSE_MS
+        self._log.say(f"cannot accept connections: {error.strerror or error}", self.elapsed_ms)
+
+    def watch(self, connection: Connection, events: int, before: int) -> None:
+        """Has the selector watch for other events than before; 0 are none."""
+        if not events:
+            self._selector.unregister(connection.socket)
+        elif not before:
+            self._selector.register(connection.socket, events, connection.on_events)
+        else:
+            self._selector.modify(connection.socket, events, connection.on_events)
+
+    def call_again(self, connection: Connection) -> None:
+        """Calls `Connection.serve` soon, when the broker is in no call."""
+        self._again.append(connection)
+
+    def has_closed(self, connection: Connection, reason: str) -> None:
+        """Forgets a connection, and tells the broker when that is in no call."""
+        del self.connections[connection]
+        host = connection.peer.host
+        left = self._hosts[host] - 1
+        if left:
+            self._hosts[host] = left
+        else:
+            del self._hosts[host]
+        self._gone.append(connection)
+        if reason:
+            peer = connection.peer
+            self._log.say(f"{peer.host}:{peer.port}: {reason}", self.elapsed_ms)
+
+    def look_at(self, deadline_ms: int) -> None:
+        """Looks at every connection's `deadline_ms` then, or before."""
+        moment_ms = max(deadline_ms, self._swept_ms + SWEEP_EVERY_MS)
+        if self._sweep_ms is None or moment_ms < self._sweep_ms:
+            self._sweep_ms = moment_ms
+
+    def advance(self, duration_ms: int, max_steps: int) -> None:
+        """Moves the clock, and does what is due at each deadline on the way."""
+        end_ms = self._clock.now_ms() + duration_ms
+        for _ in range(max_steps):
+            deadline_ms = self.served.next_deadline_ms()
+            if deadline_ms is None or deadline_ms >= end_ms:
+                break
+            self._clock.advance(max(0, deadline_ms - self._clock.now_ms()))
+            self.served.tick(self._clock.now_ms())
+        self._clock.advance(max(0, end_ms - self._clock.now_ms()))
+        self.served.tick(self._clock.now_ms())
+
+    def close_all(self) -> None:
+        """Accepts no more, and closes every connection; what can be sent at once is on its way."""
+        for listener in self._listeners:
+            if self._accept_ms is None:
+                self._selector.unregister(listener.socket)
+            listener.close()
+        self._listeners, self._accept_ms = [], None
+        for connection in tuple(self.connections):
+            connection.close("")
+        self._tell_of_the_gone()
+
+    def close(self) -> None:
+        """Closes everything."""
+        self.close_all()
+        self._selector.close()
+
+    def abandon(self) -> None:
+        """Closes what a forked process has of it; the selector is shared, and stays as it is."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in self.connections:
+            connection.socket.close()
+        self._selector.close()

@@ -1,0 +1,262 @@
+"""A server: one thread that owns what it serves, and the ways in for all others.
+
+    server = Server(lambda addresses: Broker(addresses), [ListenerSettings(port=9092)])
+    with server:
+        server.run(lambda broker: broker.image)
+
+`hub` is what the thread does.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ottla.errors import ServerError, ServerStoppedError
+from ottla.net.clock import Clock
+from ottla.net.forks import look_after
+from ottla.net.hub import Hub
+from ottla.net.jobs import Jobs
+from ottla.net.limits import MAX_STEPS_OF_TIME, Limits
+from ottla.net.listener import Listener, ListenerSettings
+from ottla.net.outcome import outcome_of
+from ottla.net.served import Served
+from ottla.net.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from ottla.net.outcome import Outcome
+    from ottla.net.served import Address
+
+__all__ = ["Server"]
+
+Result = TypeVar("Result")
+Broker = TypeVar("Broker", bound=Served)
+
+STOPPED = "the server has stopped"
+
+
+class Server(Generic[Broker]):
+    """Listens from its creation, and serves from `start` to `stop`, or within a `with`.
+
+    Args:
+        make: makes what is served, from the addresses that were found.
+        listeners: where to listen; by default a free port of 127.0.0.1.
+        clock: the broker's time; by default real time.
+        limits: bounds.
+        log: takes a line, at most one a second, about peers and the system.
+
+    Raises:
+        ListenError: a listener cannot have its address; the others are closed again.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Sequence[Address]], Broker],
+        listeners: Sequence[ListenerSettings] = (ListenerSettings(),),
+        *,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        self.clock = clock or Clock()
+        self._process = os.getpid()
+        self._jobs = Jobs()
+        self._worker = Worker("ottla-worker")
+        self._thread: threading.Thread | None = None
+        self._is_done = False
+        self._failure: BaseException | None = None
+        opened: list[Listener] = []
+        try:
+            opened.extend(map(Listener, listeners))
+            self.addresses = tuple(listener.address for listener in opened)
+            self._served = make(self.addresses)
+            self._hub = Hub(
+                self._served,
+                opened,
+                self._jobs,
+                clock=self.clock,
+                limits=limits or Limits(),
+                log=log,
+            )
+        except BaseException:
+            for listener in opened:
+                listener.close()
+            self._jobs.close()
+            raise
+        look_after(self)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What has ended the server against everybody's will: a fault of what it serves."""
+        return self._failure
+
+    def start(self) -> None:
+        """Begins to serve; nothing if it has begun.
+
+        Raises:
+            ServerStoppedError: it has been stopped.
+        """
+        if self._is_done:
+            raise ServerStoppedError(STOPPED)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="ottla-server", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Closes listeners and connections, has the worker finish, and returns when that is done.
+
+        Clients that are still there see refused connections, and try again: close them first.
+
+        Raises:
+            ServerError: it is called on the server's own thread, which it would wait for.
+        """
+        if os.getpid() != self._process:
+            return
+        if self._is_inside():
+            raise ServerError("a server is stopped by another thread than its own")
+        if self._thread is None:
+            self._is_done = True
+            self._close()
+            return
+        with suppress(ServerStoppedError):
+            self._jobs.call(self._hub.close_all)
+            self._worker.stop()
+            self._jobs.call(self._end)
+        self._thread.join()
+
+    def run(self, job: Callable[[Broker], Result]) -> Result:
+        """Runs ``job(broker)`` on the server's thread and returns its result.
+
+        An error of the job is raised here. On the server's thread itself the job runs at once.
+
+        Raises:
+            ServerStoppedError: the server has stopped, or runs in another process.
+            ServerBusyError: too many jobs wait already.
+        """
+        self._check_running()
+        call = partial(job, self._served)
+        if self._is_inside():
+            return call()
+        return self._jobs.call(call)
+
+    async def run_async(self, job: Callable[[Broker], Result]) -> Result:
+        """Awaits what `run` returns."""
+        import asyncio
+
+        self._check_running()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Outcome[Result]] = loop.create_future()
+
+        def deliver(outcome: Outcome[Result]) -> None:
+            if not future.done():
+                future.set_result(outcome)
+
+        def tell(outcome: Outcome[Result]) -> None:
+            # A loop that is closed by now has nobody who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(deliver, outcome)
+
+        self._jobs.post(partial(job, self._served), tell)
+        return (await future).get()
+
+    def work(
+        self, job: Callable[[], Result], then: Callable[[Broker, Outcome[Result]], None]
+    ) -> None:
+        """Has a sealed job done by the worker, and its outcome taken by the server's thread.
+
+        Raises:
+            ServerStoppedError: the server has stopped.
+            ServerBusyError: too many jobs wait already.
+        """
+
+        def post(outcome: Outcome[Result]) -> None:
+            # Without a server nobody waits for it.
+            with suppress(ServerStoppedError):
+                self._jobs.post(partial(then, self._served, outcome), self._must_not_fail)
+
+        self._worker.submit(job, post)
+
+    def advance(self, seconds: float) -> None:
+        """Moves the broker's clock; what is due until then has happened when this returns.
+
+        Raises:
+            ValueError: the time is negative.
+        """
+        if seconds < 0:
+            raise ValueError(f"a clock cannot go back: seconds is {seconds}")
+        duration_ms = round(seconds * 1000)
+        self.run(lambda _: self._hub.advance(duration_ms, MAX_STEPS_OF_TIME))
+
+    @property
+    def connection_count(self) -> int:
+        """How many connections are open."""
+        return len(self._hub.connections)
+
+    def abandon(self) -> None:
+        """Closes the descriptors that a forked process has of this server."""
+        self._hub.abandon()
+        self._jobs.close()
+
+    def _check_running(self) -> None:
+        if os.getpid() != self._process:
+            raise ServerStoppedError("the server runs in the process that this one was forked from")
+        if self._thread is None:
+            raise ServerStoppedError(STOPPED if self._is_done else "the server is not started yet")
+
+    def _is_inside(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    def _serve(self) -> None:
+        ended = outcome_of(self._turn_until_the_end)
+        self._failure = self._failure or ended.error
+        self._is_done = True
+        self._close()
+
+    def _turn_until_the_end(self) -> None:
+        while not self._is_done:
+            self._hub.turn()
+
+    def _must_not_fail(self, outcome: Outcome[None]) -> None:
+        if outcome.error is not None:
+            self._failure, self._is_done = outcome.error, True
+
+    def _end(self) -> None:
+        self._is_done = True
+
+    def _close(self) -> None:
+        reason = STOPPED if self._failure is None else f"{STOPPED}: {self._failure!r}"
+        self._jobs.end(reason)
+        outcome_of(self._hub.close)
+        self._jobs.close()
+
+    def __enter__(self) -> Server[Broker]:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Server[Broker]:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.stop)
