@@ -35,6 +35,7 @@ class CreatePartitionsTopicResult(Struct):
     name: str = string("0+")
     error_code: int = int16("0+")
     error_message: str | None = string("0+", null="0+", default=None)
+    partition_epochs: list[int] = array(int32, "2+", tag=12325, ignorable=True, private=True)
 
 
 class CreatePartitionsResponse(Message, api_key=37, versions="0-3", flexible="2+"):

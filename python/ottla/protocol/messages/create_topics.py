@@ -58,6 +58,7 @@ class CreatableTopicResult(Struct):
     configs: list[CreatableTopicConfigs] | None = array(
         CreatableTopicConfigs, "5+", null="5+", ignorable=True
     )
+    partition_epochs: list[int] = array(int32, "5+", tag=12325, ignorable=True, private=True)
 
 
 class CreateTopicsResponse(Message, api_key=19, versions="0-7", flexible="5+"):

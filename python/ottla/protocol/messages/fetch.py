@@ -47,6 +47,9 @@ class FetchPartition(Struct):
     partition_max_bytes: int = int32("0+")
     replica_directory_id: bytes = uuid("17+", tag=0, ignorable=True)
     high_watermark: int = int64("18+", tag=1, default=9223372036854775807, ignorable=True)
+    expected_partition_epoch: int = int32(
+        "12+", tag=12323, default=-1, ignorable=True, private=True
+    )
 
 
 class FetchTopic(Struct):
@@ -110,6 +113,7 @@ class PartitionData(Struct):
     )
     preferred_read_replica: int = int32("11+", default=-1)
     records: bytes | None = records("0+", null="0+")
+    partition_epoch: int = int32("12+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class FetchableTopicResponse(Struct):

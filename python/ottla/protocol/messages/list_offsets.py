@@ -19,6 +19,7 @@ class ListOffsetsPartition(Struct):
     current_leader_epoch: int = int32("4+", default=-1, ignorable=True)
     timestamp: int = int64("0+")
     max_num_offsets: int = int32("0", default=1)
+    expected_partition_epoch: int = int32("6+", tag=12323, default=-1, ignorable=True, private=True)
 
 
 class ListOffsetsTopic(Struct):
@@ -40,6 +41,7 @@ class ListOffsetsPartitionResponse(Struct):
     timestamp: int = int64("1+", default=-1)
     offset: int = int64("1+", default=-1)
     leader_epoch: int = int32("4+", default=-1)
+    partition_epoch: int = int32("6+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class ListOffsetsTopicResponse(Struct):

@@ -41,6 +41,7 @@ class MetadataResponsePartition(Struct):
     replica_nodes: list[int] = array(int32, "0+")
     isr_nodes: list[int] = array(int32, "0+")
     offline_replicas: list[int] = array(int32, "5+", ignorable=True)
+    partition_epoch: int = int32("9+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class MetadataResponseTopic(Struct):
@@ -60,3 +61,4 @@ class MetadataResponse(Message, api_key=3, versions="0-13", flexible="9+"):
     topics: list[MetadataResponseTopic] = array(MetadataResponseTopic, "0+")
     cluster_authorized_operations: int = int32("8-10", default=-2147483648)
     error_code: int = int16("13+", ignorable=True)
+    max_partition_epoch: int = int32("9+", tag=12322, default=-1, ignorable=True, private=True)

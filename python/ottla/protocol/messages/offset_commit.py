@@ -20,6 +20,7 @@ class OffsetCommitRequestPartition(Struct):
     committed_leader_epoch: int = int32("6+", default=-1, ignorable=True)
     commit_timestamp: int = int64("1", default=-1)
     committed_metadata: str | None = string("0+", null="0+")
+    partition_epoch: int = int32("8+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class OffsetCommitRequestTopic(Struct):

@@ -49,6 +49,7 @@ class OffsetFetchResponsePartition(Struct):
     committed_leader_epoch: int = int32("5-7", default=-1, ignorable=True)
     metadata: str | None = string("0-7", null="0-7")
     error_code: int = int16("0-7")
+    partition_epoch: int = int32("6-7", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class OffsetFetchResponseTopic(Struct):
@@ -62,6 +63,7 @@ class OffsetFetchResponsePartitions(Struct):
     committed_leader_epoch: int = int32("8+", default=-1, ignorable=True)
     metadata: str | None = string("8+", null="8+")
     error_code: int = int16("8+")
+    partition_epoch: int = int32("8+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class OffsetFetchResponseTopics(Struct):

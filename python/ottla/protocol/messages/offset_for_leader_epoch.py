@@ -18,6 +18,7 @@ class OffsetForLeaderPartition(Struct):
     partition: int = int32("0+")
     current_leader_epoch: int = int32("2+", default=-1, ignorable=True)
     leader_epoch: int = int32("0+")
+    expected_partition_epoch: int = int32("4+", tag=12323, default=-1, ignorable=True, private=True)
 
 
 class OffsetForLeaderTopic(Struct):
@@ -35,6 +36,7 @@ class EpochEndOffset(Struct):
     partition: int = int32("0+")
     leader_epoch: int = int32("1+", default=-1, ignorable=True)
     end_offset: int = int64("0+", default=-1)
+    partition_epoch: int = int32("4+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class OffsetForLeaderTopicResult(Struct):

@@ -49,6 +49,7 @@ class ProduceRequest(Message, api_key=0, versions="0-13", flexible="9+"):
 class BatchIndexAndErrorMessage(Struct):
     batch_index: int = int32("8+")
     batch_index_error_message: str | None = string("8+", null="8+", default=None)
+    error_code: int = int16("9+", tag=14670, ignorable=True, private=True)
 
 
 class LeaderIdAndEpoch(Struct):

@@ -19,6 +19,7 @@ class TxnOffsetCommitRequestPartition(Struct):
     committed_offset: int = int64("0+")
     committed_leader_epoch: int = int32("2+", default=-1, ignorable=True)
     committed_metadata: str | None = string("0+", null="0+")
+    partition_epoch: int = int32("3+", tag=12321, default=-1, ignorable=True, private=True)
 
 
 class TxnOffsetCommitRequestTopic(Struct):

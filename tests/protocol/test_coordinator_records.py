@@ -1,0 +1,38 @@
+import pytest
+from ottla.errors import MalformedFrameError
+from ottla.protocol.coordinator_record import key_bytes, read_key, read_value, value_bytes
+from ottla.protocol.messages.consumer_offsets import (
+    GroupMetadataKey,
+    LegacyOffsetCommitKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from ottla.protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
+
+
+def test_a_key_begins_with_its_type_and_a_value_with_its_version() -> None:
+    # Group g has read partition t-7 up to offset 42, in version 3 of the value.
+    key = bytes.fromhex("0001 0001 67 0001 74 00000007")
+    value = bytes.fromhex("0003 000000000000002a 00000005 0000 0000018bcfe56800")
+    assert read_key(key, [LegacyOffsetCommitKey, OffsetCommitKey]) == OffsetCommitKey(
+        group="g", topic="t", partition=7
+    )
+    commit = OffsetCommitValue(offset=42, leader_epoch=5, commit_timestamp=1_700_000_000_000)
+    assert read_value(value, OffsetCommitValue) == commit
+    assert key_bytes(OffsetCommitKey(group="g", topic="t", partition=7)) == key
+    assert value_bytes(commit, 3) == value
+
+
+def test_a_key_of_a_type_that_is_not_asked_for_is_none() -> None:
+    assert read_key(key_bytes(GroupMetadataKey(group="g")), [OffsetCommitKey]) is None
+
+
+def test_a_value_of_an_unknown_version_is_malformed() -> None:
+    with pytest.raises(MalformedFrameError, match="no version 2"):
+        read_value(b"\0\2", TransactionLogValue)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", key_bytes(TransactionLogKey())[:3]])
+def test_a_key_that_is_cut_is_malformed(data: bytes) -> None:
+    with pytest.raises(MalformedFrameError):
+        read_key(data, [TransactionLogKey])
