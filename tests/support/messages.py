@@ -36,51 +36,64 @@ def all_messages() -> list[type[Message]]:
     return [message for module in modules().values() for message in messages_of(module)]
 
 
-def any_message(message: type[Message], version: int, random: Random) -> Any:
-    """A message with random values in all fields that the version has, defaults in the others."""
-    return _any_struct(message, version, random)
+def pairs() -> Iterator[tuple[type[Message], int]]:
+    """Every message in every version."""
+    for message in all_messages():
+        for version in schema(message).versions:
+            yield message, version
 
 
-def _any_struct(made: type[Struct], version: int, random: Random) -> Any:
-    fields = [field for field in schema(made).fields if version in field.versions]
-    return made(**{field.name: _any_value(field, version, random) for field in fields})
+def any_message(message: type[Message], version: int, random: Random, *, longest: int = 300) -> Any:
+    """A message with random values in all fields that the version has, defaults in the others.
+
+    Args:
+        longest: size of strings and byte strings; by default they need two bytes for a length.
+    """
+    return _Chance(version, random, longest).struct(message)
 
 
-def _any_value(field: Field, version: int, random: Random) -> object:
-    if version in field.null and random.random() < 0.2:
-        return None
-    if version in field.tagged and random.random() < 0.2:
-        return field.new_default()
-    if field.is_array:
-        return list(_elements(field, version, random))
-    return _one(field, version, random)
+class _Chance:
+    def __init__(self, version: int, random: Random, longest: int) -> None:
+        self.version = version
+        self.random = random
+        self.longest = longest
 
+    def struct(self, made: type[Struct]) -> Any:
+        fields = [field for field in schema(made).fields if self.version in field.versions]
+        return made(**{field.name: self.value(field) for field in fields})
 
-def _elements(field: Field, version: int, random: Random) -> Iterator[object]:
-    largest = 200 if isinstance(field.kind, Kind) and random.random() < 0.1 else 2
-    for _ in range(random.randint(0, largest)):
-        yield _one(field, version, random)
+    def value(self, field: Field) -> object:
+        if self.version in field.null and self.random.random() < 0.2:
+            return None
+        if self.version in field.tagged and self.random.random() < 0.2:
+            return field.new_default()
+        if not field.is_array:
+            return self.one(field)
+        largest = self.longest if isinstance(field.kind, Kind) and field.kind.format else 2
+        return [self.one(field) for _ in range(self.random.choice((0, 1, 2, largest)))]
 
+    def one(self, field: Field) -> object:
+        if not isinstance(field.kind, Kind):
+            return self.struct(field.kind)
+        random, name = self.random, field.kind.name
+        if name == "bool":
+            return random.random() < 0.5
+        if name == "string":
+            size = random.choice((0, 1, self.longest // 4))
+            return "".join(random.choices("aZ.é语😀", k=size))
+        if name in {"bytes", "records"}:
+            return random.randbytes(random.choice((0, 1, self.longest)))
+        if name == "uuid":
+            return random.randbytes(16)
+        if name == "float64":
+            return random.uniform(-1e300, 1e300)
+        return self.number(name)
 
-def _one(field: Field, version: int, random: Random) -> object:
-    if not isinstance(field.kind, Kind):
-        return _any_struct(field.kind, version, random)
-    name = field.kind.name
-    if name == "bool":
-        return random.random() < 0.5
-    if name == "string":
-        return "".join(random.choices("aZ.é语😀", k=random.choice((0, 1, 7, 130))))
-    if name in {"bytes", "records"}:
-        return random.randbytes(random.choice((0, 1, 126, 127, 20_000)))
-    if name == "uuid":
-        return random.randbytes(16)
-    if name == "float64":
-        return random.uniform(-1e300, 1e300)
-    return _any_number(name, random)
-
-
-def _any_number(name: str, random: Random) -> int:
-    bits = int(name.removeprefix("u").removeprefix("int"))
-    low, high = (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
-    number: int = random.choice((low, high, random.randint(low, high), *_SPECIAL))
-    return min(max(number, low), high)
+    def number(self, name: str) -> int:
+        bits = int(name.removeprefix("u").removeprefix("int"))
+        low, high = (
+            (0, (1 << bits) - 1) if name[0] == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+        )
+        any_of_all = self.random.randint(low, high)
+        number: int = self.random.choice((low, high, any_of_all, *_SPECIAL))
+        return min(max(number, low), high)
