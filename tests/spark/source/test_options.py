@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", minversion="4.0")
 
 from ottla.errors import SparkError
 from ottla.spark.source.names import OPTIONS
-from ottla.spark.source.options import check_inputs, parse_options
+from ottla.spark.source.options import check_inputs, parse_options, request_for
 from pyspark.sql.types import StructType
 
 ORDERS = {"orders": {"0": 23, "1": -2}}
@@ -133,6 +133,17 @@ def test_a_list_of_no_columns_is_refused_and_is_not_all_of_them(on_damage: str) 
     with pytest.raises(SparkError, match="no column is named"):
         parse_options(options, StructType([]))
     assert len(parse_options(options).columns) > 5
+
+
+@pytest.mark.parametrize("typed", ["topics", "subscribe"])
+def test_a_list_of_no_topics_is_refused_and_is_not_all_of_them(typed: str) -> None:
+    for topics in ("", " , "):
+        with pytest.raises(SparkError, match=f"{typed} names no topic: leave it out for all"):
+            parse_options({"path": "x", typed: topics})
+    with pytest.raises(SparkError, match="topics names no topic: leave it out for all topics"):
+        request_for(("x",), "records", topics=())
+    assert parse_options({"path": "x"}).topics == ()
+    assert request_for(("x",), "records").topics == ()
 
 
 def test_options_of_consumers_are_accepted_where_a_job_for_kafka_gives_them() -> None:

@@ -43,6 +43,8 @@ def test_what_is_not_there_is_said_at_once(spark: Any, demo: Path, tmp_path: Pat
         SparkError, match="no column is named: leave columns out for all of records"
     ):
         ottla.spark.read(spark, demo, columns=[])
+    with pytest.raises(SparkError, match="topics names no topic: leave it out for all topics"):
+        ottla.spark.read(spark, demo, topics=[])
     with pytest.raises(SparkError, match="no such file or directory"):
         ottla.spark.read(spark, tmp_path / "nowhere")
     with pytest.raises(ValueError, match="partition_bytes is 1, must be at least 65536"):

@@ -157,6 +157,31 @@ def test_a_topic_that_was_created_again_is_told_and_can_be_begun_anew(
     assert query.offsets() == [*range(12), *range(15)]
 
 
+def with_epochs(data: bytes, *epochs: int) -> bytes:
+    """Return batches of one size with other leader epochs, which no checksum covers."""
+    size = len(data) // len(epochs)
+    batches = [bytearray(data[at : at + size]) for at in range(0, len(data), size)]
+    for batch, epoch in zip(batches, epochs, strict=True):
+        batch[12:16] = epoch.to_bytes(4, "big")
+    return b"".join(batches)
+
+
+def test_a_leader_epoch_that_falls_is_told_as_another_topic_or_a_damaged_byte(
+    tmp_path: Path,
+) -> None:
+    directory = write_partition(tmp_path / "orders-0", {0: with_epochs(segment(2), 7, 7)})
+    query = Query(tmp_path)
+    query.trigger()
+    put(directory, 0, 3)
+    log = directory / segment_name(0)
+    log.write_bytes(with_epochs(log.read_bytes(), 7, 7, 3))
+    with pytest.raises(
+        SparkError,
+        match=r"epoch 7 was read, and epoch 3 follows.*created again, or a byte.*damaged",
+    ):
+        query.trigger()
+
+
 def encode_again(count: int, value_size: int) -> bytes:
     """Other records of the same sizes."""
     return b"".join(

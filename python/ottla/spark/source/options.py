@@ -214,7 +214,7 @@ def parse_options(options: Mapping[str, str], schema: StructType | None = None) 
         paths=_paths(given),
         table=table,
         columns=_check_columns(table, columns, names),
-        topics=_names(given.values.get("topics", given.values.get("subscribe", ""))),
+        topics=_topics(given),
         subscribe_pattern=_pattern(given),
         assign=_assigned(given),
         layout=layout,
@@ -245,7 +245,7 @@ def request_for(
     table: str,
     *,
     columns: tuple[str, ...] | None = None,
-    topics: tuple[str, ...] = (),
+    topics: tuple[str, ...] | None = None,
     isolation: Isolation = "read_uncommitted",
     on_damage: OnDamage = "fail",
     bounds: Bounds = EVERYTHING,
@@ -255,7 +255,7 @@ def request_for(
     """Returns a request without data source options.
 
     Raises:
-        SparkError: the table has no such column, or none is named.
+        SparkError: the table has no such column, or none is named; an empty list of topics.
         ValueError: `partition_bytes` is out of range.
     """
     if partition_bytes is not None and partition_bytes < MIN_TASK_BYTES:
@@ -281,7 +281,7 @@ def request_for(
         paths=paths,
         table=table,
         columns=_check_columns(table, columns, names),
-        topics=topics,
+        topics=() if topics is None else _some_topics("topics", topics),
         isolation=isolation,
         on_damage=on_damage,
         bounds=bounds,
@@ -344,6 +344,25 @@ def _assigned(given: GivenOptions) -> tuple[TopicPartition, ...]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def _topics(given: GivenOptions) -> tuple[str, ...]:
+    """Returns the patterns of `topics`, or the names of `subscribe`; none for all topics."""
+    name = "topics" if "topics" in given.values else "subscribe"
+    if name not in given.values:
+        return ()
+    return _some_topics(given.typed[name], _names(given.values[name]))
+
+
+def _some_topics(what: str, topics: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns topics.
+
+    Raises:
+        SparkError: there is none. A list that came out empty asks for nothing, not for everything.
+    """
+    if not topics:
+        raise SparkError(f"{what} names no topic: leave it out for all topics")
+    return topics
 
 
 def _check_some(table: str, columns: tuple[str, ...]) -> None:

@@ -244,8 +244,9 @@ def plan(
         return stretch.waits
     if known is not None and -1 < stretch.leader_epoch < known.leader_epoch and not begin.is_anew:
         what = (
-            f"{log.name}: the topic was deleted and created again: leader epoch"
-            f" {known.leader_epoch} was read, and epoch {stretch.leader_epoch} follows"
+            f"{log.name}: leader epoch {known.leader_epoch} was read, and epoch"
+            f" {stretch.leader_epoch} follows: the topic was deleted and created again, or a byte"
+            " of a batch's leader epoch is damaged, which its checksum does not cover"
         )
         begin = _other_log(log, known, policy, what)
         stretch = _follow_from(begin, log, policy.rules, budget=budget)

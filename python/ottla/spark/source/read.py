@@ -58,7 +58,7 @@ def read(
         uri: one or several paths; see `ottla.audit`.
         table: ``records`` or ``batches``, with the columns of `docs/tables.md`.
         columns: the columns to read and compute, at least one, in this order; all by default.
-        topics: shell patterns of the topics to read; all by default.
+        topics: shell patterns of the topics to read, at least one; all by default.
         isolation: of ``records``: ``read_uncommitted``, or ``read_committed``, which leaves out
             records of aborted transactions and those behind the last stable offset (KIP-98). The
             logs are read once for it, now, by all cores of the driver.
@@ -76,8 +76,8 @@ def read(
     Raises:
         ValueError: there is no such table, isolation or way with damage; a bound is no offset or
             timestamp.
-        SparkError: there is no such column, or none is named; a path has no logs, or a topic
-            matches nothing. From an action: a file cannot be read, or is damaged.
+        SparkError: there is no such column; no column or no topic is named; a path has no logs, or
+            a topic matches nothing. From an action: a file cannot be read, or is damaged.
         MissingDependencyError: PySpark is not installed.
     """
     require_pyspark()
@@ -88,7 +88,7 @@ def read(
         tuple(os.fsdecode(source) for source in sources),
         table,
         columns=None if columns is None else tuple(columns),
-        topics=tuple(topics or ()),
+        topics=None if topics is None else tuple(topics),
         isolation=isolation,
         on_damage=on_damage,
         bounds=Bounds.between(from_offset, to_offset, from_timestamp, to_timestamp),
