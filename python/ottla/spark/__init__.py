@@ -15,7 +15,7 @@ PySpark is imported when a function is called: importing this package is cheap a
 from ottla.spark.audit.audit import audit
 from ottla.spark.captured.columns import VERDICT_COLUMNS, CapturedColumn, verdict_schema
 from ottla.spark.captured.history import HISTORY_COLUMNS, validate_in_order
-from ottla.spark.captured.parquet import validate_parquet
+from ottla.spark.captured.parquet import split_parquet, validate_parquet
 from ottla.spark.captured.rows import validate_partition
 from ottla.spark.captured.split import QUARANTINE_COLUMNS, VALID_COLUMNS, split
 from ottla.spark.captured.validate import validate
@@ -40,6 +40,7 @@ __all__ = [
     "session",
     "ship",
     "split",
+    "split_parquet",
     "validate",
     "validate_in_order",
     "validate_parquet",

@@ -98,10 +98,13 @@ impl Constants {
     }
 }
 
-/// Makes the columns of records that depend on no file.
-pub(crate) fn record_columns(rows: RecordRows) -> Result<RecordBatch, ArrowError> {
+/// Makes the columns asked for of those of records that depend on no file.
+pub(crate) fn record_columns(
+    rows: RecordRows,
+    selection: &Selection,
+) -> Result<RecordBatch, ArrowError> {
     let mut constants = Constants::new((None, None, None));
-    records(rows, &Selection::of_records(), &mut constants, Impossible::Error)
+    records(rows, selection, &mut constants, Impossible::Error)
 }
 
 /// Makes the columns asked for of records.

@@ -142,19 +142,7 @@ impl Table {
 
     /// Returns the columns asked for, in the order asked for; all where nothing is asked for.
     pub(crate) fn select(self, wanted: Option<&[String]>) -> PyResult<Selection> {
-        let all = self.columns();
-        let Some(wanted) = wanted else { return Ok(Selection::new(all)) };
-        let chosen = wanted.iter().enumerate().map(|(index, name)| {
-            if wanted.iter().take(index).any(|other| other == name) {
-                return Err(PyValueError::new_err(format!("column '{name}' is asked for twice")));
-            }
-            all.iter().find(|(known, _)| known == name).copied().ok_or_else(|| {
-                let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
-                let names = names.join(", ");
-                PyValueError::new_err(format!("there is no column '{name}', only {names}"))
-            })
-        });
-        Ok(Selection::new(chosen.collect::<PyResult<_>>()?))
+        Selection::among(self.columns(), wanted)
     }
 }
 
@@ -186,10 +174,26 @@ impl Selection {
         Self { schema, sources: columns.into_iter().map(|(_, source)| source).collect() }
     }
 
-    /// The columns of records that depend on no file.
-    pub(crate) fn of_records() -> Self {
+    /// Those asked for among some columns, in the order asked for.
+    fn among(all: Vec<(&'static str, ColumnSource)>, wanted: Option<&[String]>) -> PyResult<Self> {
+        let Some(wanted) = wanted else { return Ok(Self::new(all)) };
+        let chosen = wanted.iter().enumerate().map(|(index, name)| {
+            if wanted.iter().take(index).any(|other| other == name) {
+                return Err(PyValueError::new_err(format!("column '{name}' is asked for twice")));
+            }
+            all.iter().find(|(known, _)| known == name).copied().ok_or_else(|| {
+                let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+                let names = names.join(", ");
+                PyValueError::new_err(format!("there is no column '{name}', only {names}"))
+            })
+        });
+        Ok(Self::new(chosen.collect::<PyResult<_>>()?))
+    }
+
+    /// The columns of records that depend on no file, those asked for.
+    pub(crate) fn of_records(wanted: Option<&[String]>) -> PyResult<Self> {
         let columns = RECORD_COLUMNS.iter().map(|c| (c.name, ColumnSource::Record(c.value)));
-        Self::new(columns.collect())
+        Self::among(columns.collect(), wanted)
     }
 
     /// Which parts of records are asked for.

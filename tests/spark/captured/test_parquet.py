@@ -10,11 +10,12 @@ import ottla.spark
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ottla.spark.captured import parquet
+from ottla.spark.captured import files
 from ottla.storage.objects import ObjectFile
 
 pytestmark = pytest.mark.spark
 
+VALID = [column.name for column in ottla.spark.VALID_COLUMNS]
 NOW_MS = 1_700_000_000_000
 BATCH = ottla.build_batch([ottla.NewRecord(b"a", b"1"), ottla.NewRecord(None, b"2")])
 DAMAGED = BATCH[:-1] + b"\x07"
@@ -47,15 +48,15 @@ def directory(tmp_path: Path) -> Path:
 
 
 def same(everything: Any) -> list[Any]:
-    return sorted((tuple(row) for row in everything.collect()), key=lambda row: row[0])
+    return sorted((tuple(row) for row in everything.collect()), key=repr)
 
 
 @pytest.mark.parametrize("kind", ["spark", "connect"])
 def test_verdicts_are_those_on_the_frame_of_the_files(
     sessions: Any, kind: str, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = replace(parquet.TASK_SIZE, max_bytes=3_000, min_bytes=3_000)
-    monkeypatch.setattr(parquet, "TASK_SIZE", size)
+    size = replace(files.TASK_SIZE, max_bytes=3_000, min_bytes=3_000)
+    monkeypatch.setattr(files, "TASK_SIZE", size)
     spark = sessions.get(kind)
     if kind != "spark":
         ottla.spark.ship(spark)
@@ -67,6 +68,61 @@ def test_verdicts_are_those_on_the_frame_of_the_files(
     assert same(by_tasks) == same(by_spark)
     everything = ottla.spark.validate_parquet(spark, [str(directory)], keep_records=True, **given)
     assert same(everything) == same(ottla.spark.validate(frame, **given))
+
+
+@pytest.mark.parametrize("kind", ["spark", "cluster", "connect"])
+def test_records_are_those_of_the_frame_of_the_files(
+    sessions: Any, kind: str, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = replace(files.TASK_SIZE, max_bytes=3_000, min_bytes=3_000)
+    monkeypatch.setattr(files, "TASK_SIZE", size)
+    spark = sessions.get(kind)
+    if kind != "spark":
+        ottla.spark.ship(spark)
+    path = str(directory)
+    given: dict[str, Any] = {"now_ms": "at_ms", "config": CONFIGS}
+    pruned: dict[str, Any] = {**given, "record_columns": ["value", "offset"], "prefix": "r_"}
+    by_spark = ottla.spark.split(spark.read.parquet(path), **given)
+    by_tasks = ottla.spark.split_parquet(spark, path, **given)
+    few = ottla.spark.split_parquet(spark, [path], columns=["topic", "id"], **pruned)
+    for from_frame, from_files, pruned_half in zip(by_spark, by_tasks, few, strict=True):
+        assert from_files.schema == from_frame.schema
+        assert from_files.count() > 100
+        assert same(from_files) == same(from_frame)
+        reasons = [c.name for c in ottla.spark.QUARANTINE_COLUMNS[len(VALID) :]]
+        told = ["value", "offset", *(reasons if pruned_half is few[1] else ())]
+        assert pruned_half.columns == ["id", "topic", *(f"r_{name}" for name in told)]
+        assert same(pruned_half) == same(from_frame.select("id", "topic", *told))
+
+
+def test_records_of_a_frame_have_the_columns_that_are_named(spark: Any, directory: Path) -> None:
+    frame = spark.read.parquet(str(directory)).select("id", "records")
+    for given in (frame, frame.select("records")):
+        valid, quarantine = ottla.spark.split(given, now_ms=NOW_MS, record_columns=["offset"])
+        others = [name for name in given.columns if name != "records"]
+        assert valid.columns == [*others, "offset"]
+        assert quarantine.columns[: len(others) + 2] == [*others, "offset", "error"]
+        assert valid.agg({"offset": "sum"}).first()[0] == 450
+        assert quarantine.count() == 450
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([], "record_columns names no column: leave it out for all of a record"),
+        (["price"], "'price' in record_columns= is none of batch_position, offset"),
+        (["key", "key"], "'key' is 2 times in record_columns="),
+        (["reason"], "'reason' in record_columns= is none of"),
+    ],
+)
+def test_columns_of_records_that_do_not_fit_are_told_before_any_job(
+    spark: Any, directory: Path, names: list[str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ottla.spark.split_parquet(spark, str(directory), now_ms=NOW_MS, record_columns=names)
+    frame = spark.read.parquet(str(directory))
+    with pytest.raises(ValueError, match=message):
+        ottla.spark.split(frame, now_ms=NOW_MS, record_columns=names)
 
 
 def test_columns_of_directories_and_columns_that_a_file_lacks(spark: Any, tmp_path: Path) -> None:

@@ -283,6 +283,37 @@ def test_a_column_is_split_as_each_set_is_record_by_record(data: st.DataObject) 
         assert halves == split_set(records, CONFIGS.get(topic, topic), options)
 
 
+@given(
+    st.lists(st.one_of(st.none(), captured_sets(), legacy_sets()), max_size=3),
+    st.permutations([column.name for column in VALID_COLUMNS]),
+    st.integers(1, len(VALID_COLUMNS)),
+    st.sampled_from([1, 200, 1 << 20]),
+)
+def test_columns_that_are_not_named_are_left_out_and_change_no_other(
+    sets: list[bytes | None], names: list[str], count: int, size: int
+) -> None:
+    context = JudgeContext(0, COMPACTED, OPTIONS | {"api_version": None}, {}, None, "strict")
+    batch = pa.RecordBatch.from_arrays([pa.array(sets, pa.binary())], ["records"])
+    wanted = tuple(names[:count])
+    halves: tuple[Half, Half] = ("valid", "quarantine")
+    for half in halves:
+        every = pa.Table.from_batches(split_rows(batch, context, half), schema_of(half))
+        pieces = split_rows(batch, context, half, size, columns=wanted)
+        reasons = [c.name for c in QUARANTINE_COLUMNS[len(VALID_COLUMNS) :]]
+        expected = ["row", *wanted, *(reasons if half == "quarantine" else ())]
+        assert [row for piece in pieces for row in piece.to_pylist()] == [
+            {name: row[name] for name in expected} for row in every.to_pylist()
+        ]
+
+
+def schema_of(half: Half) -> pa.Schema:
+    """Return the columns of a half, of which a column without sets has no rows."""
+    context = JudgeContext(0, None, OPTIONS, {}, None, "strict")
+    sets = pa.array([BATCH, None], pa.binary())
+    batch = pa.RecordBatch.from_arrays([sets], ["records"])
+    return next(split_rows(batch, context, half)).schema
+
+
 def test_a_piece_ends_after_as_many_bytes_wherever_that_is() -> None:
     """Batches, records to blame and bytes are cut there, and come whole."""
     records = [
@@ -320,6 +351,8 @@ def test_arguments_that_split_nothing_are_refused() -> None:
         split_column(ends - ends, data, None, "both", **options)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="piece_bytes is 1 or more"):
         split_column(ends - ends, data, None, "valid", piece_bytes=0, **options)
+    with pytest.raises(ValueError, match="there is no column 'price', only batch_position, offset"):
+        split_column(ends - ends, data, None, "valid", columns=["price"], **options)
 
 
 @given(st.lists(batches_of_records(6), min_size=1, max_size=3), compressions())

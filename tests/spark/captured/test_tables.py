@@ -6,7 +6,7 @@ from typing import Any
 import ottla
 import ottla.spark
 import pytest
-from ottla.spark.captured.parquet import validate_parquet
+from ottla.spark.captured.parquet import split_parquet, validate_parquet
 
 LOGS = {
     "Delta": "_delta_log/00000000000000000000.json",
@@ -26,15 +26,17 @@ def test_a_path_in_a_table_is_refused_with_the_way_to_read_it(
     log = tmp_path / "captures" / LOGS[kind]
     log.parent.mkdir(parents=True)
     log.write_text("{}")
-    with pytest.raises(ottla.SparkError) as raised:
-        # Before anything is asked of a session.
-        validate_parquet(no_session(), f"{tmp_path}/captures{path}", now_ms=0)
     table = f"{tmp_path}/captures"
-    assert str(raised.value) == (
-        f"{table}{path} is in the {kind} table {table}, whose Parquet files also hold rows that"
-        f" were deleted or replaced: read the table, captures = spark.read.format('{kind.lower()}')"
-        f".load('{table}'), and use ottla.spark.validate(captures, …)"
-    )
+    for function, instead in ((validate_parquet, "validate"), (split_parquet, "split")):
+        with pytest.raises(ottla.SparkError) as raised:
+            # Before anything is asked of a session.
+            function(no_session(), f"{table}{path}", now_ms=0)
+        assert str(raised.value) == (
+            f"{table}{path} is in the {kind} table {table}, whose Parquet files also hold rows that"
+            f" were deleted or replaced: read the table, captures ="
+            f" spark.read.format('{kind.lower()}').load('{table}'), and use"
+            f" ottla.spark.{instead}(captures, …)"
+        )
 
 
 @pytest.mark.spark

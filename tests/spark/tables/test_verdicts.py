@@ -60,3 +60,5 @@ def test_verdicts_of_a_table_are_those_of_the_rows_it_has(
     assert in_files > len(rows)
     with pytest.raises(ottla.SparkError, match=f"is in the {kind.capitalize()} table"):
         ottla.spark.validate_parquet(tables, str(path), now_ms=TIMESTAMP)
+    with pytest.raises(ottla.SparkError, match=f"is in the {kind.capitalize()} table"):
+        ottla.spark.split_parquet(tables, str(path), now_ms=TIMESTAMP)

@@ -154,6 +154,17 @@ class JudgeContext:
             return f"nothing was judged: {error}"
 
 
+@dataclass(frozen=True, slots=True)
+class SetsJob:
+    """The arguments of a task that adds columns to rows with record sets."""
+
+    context: JudgeContext
+    kept: tuple[int, ...]
+    """Indexes of the columns to keep."""
+    names: tuple[str, ...]
+    """Of all columns of the result."""
+
+
 def prepare(
     df: DataFrame,
     column: str,

@@ -13,12 +13,18 @@ from ottla.audit.result.columns import FILE_COLUMNS, QUARANTINE, RECORDS
 from ottla.records import split_column
 from ottla.spark.captured.buffers import column_arguments
 from ottla.spark.captured.columns import CapturedColumn, with_columns
-from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, prepare
+from ottla.spark.captured.options import (
+    Config,
+    JudgeContext,
+    RequestOptions,
+    SetsJob,
+    prepare,
+)
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
@@ -72,6 +78,7 @@ def split(
     profile: str = "strict",
     kafka_version: str | None = None,
     topic: str | Column = "topic",
+    record_columns: Sequence[str] | None = None,
     prefix: str = "",
 ) -> tuple[DataFrame, DataFrame]:
     """Returns the valid records of captured sets, decoded, and the others with the reason.
@@ -96,10 +103,14 @@ def split(
         df, column, config, now_ms, api_version, origin, transactional_id, profile,
             kafka_version, topic: see
             `ottla.spark.validate`.
+        record_columns: those of `VALID_COLUMNS` to make, in both frames, in this order; all by
+            default. What is not named is not sent to Spark, whereas a later `select` comes too late
+            for that.
         prefix: prefix of the names of the new columns.
 
     Raises:
-        ValueError, TypeError, MissingDependencyError: see `ottla.spark.validate`.
+        ValueError, TypeError, MissingDependencyError: see `ottla.spark.validate`; or
+            `record_columns` is empty, or has a name that is unknown or twice there.
 
     >>> import ottla, ottla.spark
     >>> spark = ottla.spark.session("local[2]")  # doctest: +SKIP
@@ -120,25 +131,49 @@ def split(
     frame, context = prepare(df, column, config, options, (profile, kafka_version), topic=topic)
     fields = df.schema.fields
     kept = [index for index, field in enumerate(fields) if field.name != column]
+    wanted = check_record_columns(record_columns)
 
     def half(which: Half) -> DataFrame:
-        columns = VALID_COLUMNS if which == "valid" else QUARANTINE_COLUMNS
+        columns = split_columns(which, wanted)
         schema = with_columns([fields[index] for index in kept], columns, prefix)
-        job = SplitJob(context, tuple(kept), tuple(schema.names), which)
+        job = SplitJob(context, tuple(kept), tuple(schema.names), which, wanted)
         run = run_in_worker("ottla.spark.captured.split:split_batches", job, df.sparkSession)
         return map_in_arrow(frame, run, schema)
 
     return half("valid"), half("quarantine")
 
 
+def check_record_columns(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Returns the columns of records that are to be made.
+
+    Raises:
+        ValueError: none is named, one is unknown or named twice.
+    """
+    known = tuple(column.name for column in VALID_COLUMNS)
+    wanted = known if names is None else tuple(names)
+    if not wanted:
+        raise ValueError("record_columns names no column: leave it out for all of a record")
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"{name!r} in record_columns= is none of {', '.join(known)}")
+        if wanted.count(name) > 1:
+            raise ValueError(f"{name!r} is {wanted.count(name)} times in record_columns=")
+    return wanted
+
+
+def split_columns(half: Half, record_columns: Sequence[str]) -> list[CapturedColumn]:
+    """Returns the columns that are added to a half, of records those that are named."""
+    known = {column.name: column for column in VALID_COLUMNS}
+    reasons = QUARANTINE_COLUMNS[len(known) :] if half == "quarantine" else ()
+    return [*(known[name] for name in record_columns), *reasons]
+
+
 @dataclass(frozen=True, slots=True)
-class SplitJob:
+class SplitJob(SetsJob):
     """The arguments of a task of `split`."""
 
-    context: JudgeContext
-    kept: tuple[int, ...]
-    names: tuple[str, ...]
     half: Half
+    record_columns: tuple[str, ...]
 
 
 def split_batches(job: SplitJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -149,25 +184,33 @@ def split_batches(job: SplitJob) -> Callable[[Iterator[pa.RecordBatch]], Iterato
 
         for batch in batches:
             kept = batch.select(list(job.kept))
-            for rows in split_rows(batch, job.context, job.half):
+            for rows in split_rows(batch, job.context, job.half, columns=job.record_columns):
                 origins, *columns = rows.columns
-                beside = kept.take(origins).columns
+                # Rows of no column cannot be taken.
+                beside = kept.take(origins).columns if job.kept else []
                 yield pa.RecordBatch.from_arrays([*beside, *columns], names=list(job.names))
 
     return divide
 
 
 def split_rows(
-    batch: pa.RecordBatch, context: JudgeContext, half: Half, piece_bytes: int = OUT_BYTES
+    batch: pa.RecordBatch,
+    context: JudgeContext,
+    half: Half,
+    piece_bytes: int = OUT_BYTES,
+    *,
+    columns: tuple[str, ...] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yields one half of the record sets of a batch.
 
-    The first column is the index of the set, the others are the columns of the half.
+    The first column is the index of the set, the others are the columns of the half, with those of
+    records that are named.
     """
     import pyarrow as pa
 
     sets = batch.column(context.records)
     nulls = sets.is_null().to_pylist() if sets.null_count else None
     arguments = column_arguments(batch, context)
-    for rows in split_column(half=half, nulls=nulls, piece_bytes=piece_bytes, **arguments):
+    arguments |= {"nulls": nulls, "piece_bytes": piece_bytes, "columns": columns}
+    for rows in split_column(half=half, **arguments):
         yield pa.record_batch(rows)

@@ -6,13 +6,18 @@ without copying the column.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.records import validate_column
 from ottla.spark.captured.buffers import column_arguments
 from ottla.spark.captured.columns import VERDICT_COLUMNS, with_columns
-from ottla.spark.captured.options import Config, JudgeContext, RequestOptions, prepare
+from ottla.spark.captured.options import (
+    Config,
+    JudgeContext,
+    RequestOptions,
+    SetsJob,
+    prepare,
+)
 from ottla.spark.work.arrow import map_in_arrow
 from ottla.spark.work.worker import run_in_worker
 
@@ -91,21 +96,12 @@ def validate(
     fields = [field for field in df.schema.fields if keep_records or field.name != column]
     schema = with_columns(fields, VERDICT_COLUMNS, prefix)
     kept = [index for index, field in enumerate(df.schema.fields) if field in fields]
-    job = JudgeJob(context, tuple(kept), tuple(schema.names))
+    job = SetsJob(context, tuple(kept), tuple(schema.names))
     run = run_in_worker("ottla.spark.captured.validate:judge_batches", job, df.sparkSession)
     return map_in_arrow(frame, run, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeJob:
-    """The arguments of a task of `validate`."""
-
-    context: JudgeContext
-    kept: tuple[int, ...]
-    names: tuple[str, ...]
-
-
-def judge_batches(job: JudgeJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def judge_batches(job: SetsJob) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Returns the work of a task of `validate`."""
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ use crate::calls::detached;
 use crate::check::with_checker;
 use crate::numpy_columns::contiguous;
 use crate::row_arrays::record_columns;
+use crate::row_columns::Selection;
 use crate::segment_table::TableBatch;
 use crate::validator::with_validator;
 use arrow_array::builder::BinaryBuilder;
@@ -15,7 +16,7 @@ use arrow_array::{
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::ArrowError;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
-use ottla_audit::rows::{BufferedRecords, RecordParts, RestOfBatch};
+use ottla_audit::rows::{BufferedRecords, RestOfBatch};
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::{Checker, Level};
 use ottla_kernels::copies::Room;
@@ -50,14 +51,17 @@ const BATCH_POSITION: &str = "batch_position";
 ///         kafka_version, unjudged: see :func:`validate_column`.
 ///     nulls: for each row whether there is no set, which has an entry in ``unjudged``.
 ///     piece_bytes: after as many bytes a record batch ends.
+///     columns: the columns of records to make, in this order; all by default.
 ///
 /// Raises:
-///     ValueError: ends that lie outside the data, another half, or no bytes a piece.
+///     ValueError: ends that lie outside the data, another half, no bytes a piece, or a column that
+///         is unknown or asked for twice.
 ///     TypeError: a config that is not a TopicConfig.
 #[pyfunction]
 #[pyo3(signature = (
     ends, data, config, half, *, now_ms, api_version, base_offset, leader_epoch, origin,
-    transactional_id, profile, kafka_version=None, unjudged=None, nulls=None, piece_bytes=4_194_304
+    transactional_id, profile, kafka_version=None, unjudged=None, nulls=None, piece_bytes=4_194_304,
+    columns=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
 pub(crate) fn split_column(
@@ -77,6 +81,7 @@ pub(crate) fn split_column(
     unjudged: Option<Vec<Option<String>>>,
     nulls: Option<Vec<bool>>,
     piece_bytes: usize,
+    columns: Option<Vec<String>>,
 ) -> PyResult<SetSplit> {
     let half = match half {
         "valid" => Half::Valid,
@@ -112,6 +117,7 @@ pub(crate) fn split_column(
         nulls: nulls.unwrap_or_default(),
         half,
         piece_bytes,
+        selection: Arc::new(Selection::of_records(columns.as_deref())?),
         room: Room::default(),
         row: 0,
         parts: None,
@@ -164,6 +170,8 @@ struct SplitState {
     nulls: Vec<bool>,
     half: Half,
     piece_bytes: usize,
+    /// The columns of records.
+    selection: Arc<Selection>,
     /// What the last piece took.
     room: Room,
     /// The set at hand.
@@ -182,7 +190,7 @@ impl SplitState {
         validator: &mut Validator,
         checker: &mut Checker,
     ) -> Result<Option<RecordBatch>, ArrowError> {
-        let mut piece = Piece::new(self.half, self.piece_bytes, self.room);
+        let mut piece = Piece::new(self.half, self.piece_bytes, &self.selection, self.room);
         while let Some(row) = self.rows.get(self.row) {
             let set = self.ends.get(self.row..).and_then(|ends| match ends {
                 [from, to, ..] => {
@@ -246,6 +254,7 @@ enum Why<'a> {
 struct Piece {
     half: Half,
     full_bytes: usize,
+    selection: Arc<Selection>,
     /// The set of each row.
     rows: Vec<i64>,
     records: BufferedRecords,
@@ -253,10 +262,10 @@ struct Piece {
 }
 
 impl Piece {
-    fn new(half: Half, full_bytes: usize, room: Room) -> Self {
-        let parts = RecordParts { keys: true, values: true, headers: true };
-        let records = BufferedRecords::new(parts, full_bytes, ROW_BYTES, room);
-        Self { half, full_bytes, rows: Vec::new(), records, quarantine: Quarantine::default() }
+    fn new(half: Half, full_bytes: usize, selection: &Arc<Selection>, room: Room) -> Self {
+        let records = BufferedRecords::new(selection.parts(), full_bytes, ROW_BYTES, room);
+        let (selection, quarantine) = (Arc::clone(selection), Quarantine::default());
+        Self { half, full_bytes, selection, rows: Vec::new(), records, quarantine }
     }
 
     fn size(&self) -> usize {
@@ -369,7 +378,7 @@ impl Piece {
     }
 
     fn finish(self) -> Result<RecordBatch, ArrowError> {
-        let records = record_columns(self.records.finish())?;
+        let records = record_columns(self.records.finish(), &self.selection)?;
         let names = records.schema_ref().fields().iter().map(|field| field.name().clone());
         let mut columns = vec![("row".to_owned(), Arc::new(Int64Array::from(self.rows)) as _)];
         if self.half == Half::Valid {
@@ -377,12 +386,11 @@ impl Piece {
         } else {
             let spread = records.columns().iter().map(|column| self.quarantine.spread(column));
             columns.extend(names.zip(spread.collect::<Result<Vec<_>, _>>()?));
-            for (name, column) in self.quarantine.columns() {
-                match columns.iter_mut().find(|(known, _)| known == name) {
-                    Some((_, known)) => *known = column,
-                    None => columns.push((name.to_owned(), column)),
-                }
+            let (positions, reasons) = self.quarantine.columns();
+            if let Some((_, known)) = columns.iter_mut().find(|(name, _)| name == BATCH_POSITION) {
+                *known = positions;
             }
+            columns.extend(reasons.map(|(name, column)| (name.to_owned(), column)));
         }
         let nullable = columns.into_iter().map(|(name, column)| (name, column, true));
         RecordBatch::try_from_iter_with_nullable(nullable)
@@ -480,16 +488,17 @@ impl Quarantine {
         Ok(make_array(spread.freeze()))
     }
 
-    /// The columns beside those of records, and the position of each batch.
-    fn columns(mut self) -> [(&'static str, ArrayRef); 7] {
-        [
-            (BATCH_POSITION, Arc::new(Int64Array::from(self.positions))),
+    /// The position of each batch, and the columns beside those of records.
+    fn columns(mut self) -> (ArrayRef, [(&'static str, ArrayRef); 6]) {
+        let positions = Arc::new(Int64Array::from(self.positions));
+        let reasons: [(&'static str, ArrayRef); 6] = [
             ("error", Arc::new(Int32Array::from(self.errors))),
             ("reason", Arc::new(self.reasons.builder.finish())),
             ("message", Arc::new(self.messages.builder.finish())),
             ("record_index", Arc::new(Int32Array::from(self.record_indexes))),
             ("size", Arc::new(Int64Array::from(self.sizes))),
             ("bytes", Arc::new(self.bytes.finish())),
-        ]
+        ];
+        (positions, reasons)
     }
 }
