@@ -3,11 +3,14 @@
 import pickle
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import ottla
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", minversion="4.0")
 
@@ -34,6 +37,11 @@ ARROW = pa.schema(
         ("value", pa.binary()),
     ]
 )
+
+HEADERS = t.ArrayType(
+    t.StructType([t.StructField("key", t.StringType()), t.StructField("value", t.BinaryType())])
+)
+ARROW_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 Row = tuple[Any, ...]
 
@@ -134,6 +142,70 @@ def test_a_directory_that_came_meanwhile_is_left_as_it_is(tmp_path: Path) -> Non
         make_writer({"path": str(target)}, SCHEMA, is_overwrite=False)
 
 
+@given(
+    st.lists(
+        st.none() | st.lists(st.tuples(st.text(max_size=9), st.none() | st.binary(max_size=40))),
+        min_size=1,
+        max_size=30,
+    ),
+    st.sampled_from([1, 100, 1 << 19]),
+)
+def test_headers_are_written_as_they_are_read(
+    all_headers: list[list[tuple[str, bytes | None]] | None], batch_bytes: int
+) -> None:
+    rows = [
+        {
+            "timestamp": 1_700_000_000_000 + number,
+            "value": b"v" * number,
+            "headers": None if headers is None else [{"key": k, "value": v} for k, v in headers],
+        }
+        for number, headers in enumerate(all_headers)
+    ]
+    schema = pa.schema(
+        [("timestamp", pa.int64()), ("value", pa.binary()), ("headers", ARROW_HEADERS)]
+    )
+    with TemporaryDirectory() as directory:
+        target = Path(directory) / "kafka"
+        options = {"path": str(target), "topic": "orders", "partition": "0"}
+        options["batch_bytes"] = str(batch_bytes)
+        writer = make_writer(options, with_headers("timestamp", "value"), is_overwrite=False)
+        table = pa.Table.from_pylist(rows, schema)
+        writer.commit([writer.write(iter(table.to_batches(max_chunksize=7)))])
+        found = list(ottla.read_partition(target / "orders-0"))
+        batches = list(ottla.read_batches((target / "orders-0" / f"{0:020d}.log").read_bytes()))
+    assert [(r.offset, r.timestamp, r.value) for r in found] == [
+        (number, row["timestamp"], row["value"]) for number, row in enumerate(rows)
+    ]
+    assert [list(r.headers) for r in found] == [headers or [] for headers in all_headers]
+    if batch_bytes == 1:
+        assert [batch.record_count for batch in batches] == [1] * len(rows)
+
+
+def with_headers(*names: str) -> t.StructType:
+    kept = [field for field in SCHEMA.fields if field.name in names]
+    return t.StructType([*kept, t.StructField("headers", HEADERS)])
+
+
+@pytest.mark.parametrize("header", [None, {"key": None, "value": b"v"}])
+def test_a_header_without_a_key_fails_its_task_and_says_where(
+    header: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    options = {"path": str(tmp_path / "kafka"), "topic": "orders", "partition": "0"}
+    writer = make_writer(options, with_headers("value"), is_overwrite=False)
+    schema = pa.schema([("value", pa.binary()), ("headers", ARROW_HEADERS)])
+    table = pa.Table.from_pylist([{"value": b"v", "headers": [header]}], schema)
+    with pytest.raises(
+        SparkError, match=r"orders-0 cannot be written: a header is null, or its key"
+    ):
+        writer.write(iter(table.to_batches()))
+
+
+def test_an_impossible_timestamp_fails_its_task_and_says_where(tmp_path: Path) -> None:
+    row = ("orders", 1, -7, None, b"v")
+    with pytest.raises(SparkError, match=r"orders-1 cannot be written: record 0: timestamp -7"):
+        write(tmp_path / "kafka", [[row]])
+
+
 def without(*names: str) -> t.StructType:
     return t.StructType([field for field in SCHEMA.fields if field.name not in names])
 
@@ -143,11 +215,32 @@ def quarantine() -> t.StructType:
     return t.StructType([*SCHEMA.fields, t.StructField("reason", t.StringType())])
 
 
+def of(columns: str) -> t.StructType:
+    """Return the columns of records with others in place of those of the same name."""
+    names = {
+        "int": t.IntegerType(),
+        "string": t.StringType(),
+        "date": t.DateType(),
+        "map<string,binary>": t.MapType(t.StringType(), t.BinaryType()),
+    }
+    others = [column.split(" ") for column in columns.split(", ")]
+    return t.StructType(
+        [
+            *without(*(name for name, _ in others)).fields,
+            *(t.StructField(name, names[kind]) for name, kind in others),
+        ]
+    )
+
+
 @pytest.mark.parametrize(
     ("schema", "options", "message"),
     [
         (t.StructType([*SCHEMA.fields, t.StructField("offset", t.LongType())]), {}, "given anew"),
         (quarantine(), {}, "column reason is not written"),
+        (of("timestampType int, reason string"), {}, "timestampType and reason are not written"),
+        (of("timestamp date"), {}, "timestamp is date, expected bigint or timestamp: cast it"),
+        (of("headers string"), {}, "expected array<struct<.*JSON text were made by headers=json"),
+        (of("headers map<string,binary>"), {}, "transform.map_entries"),
         (without("value"), {}, "needs a column value"),
         (without("topic"), {}, "or the option topic"),
         (SCHEMA, {"topic": "orders"}, "leave one out"),
@@ -195,5 +288,26 @@ def test_spark_writes_logs_that_it_reads_again(everywhere: Any, tmp_path: Path) 
     found = read.select("topic", "partition", "timestamp", "key", "value").collect()
     assert sorted(map(repr, map(tuple, found))) == sorted(map(repr, rows))
     assert ottla.audit(target).exit_code == 0
-    with pytest.raises(Exception, match="never added to"):
+    with pytest.raises(Exception, match=r"never added to.*save.. to another directory"):
         frame.write.format("ottla").mode("append").save(target)
+
+
+@pytest.mark.spark
+def test_spark_writes_again_what_it_has_read(spark: Any, tmp_path: Path) -> None:
+    """Headers as both schemas have them, and timestamps as Spark's Kafka source has them."""
+    source = tmp_path / "orders-0"
+    source.mkdir()
+    records = [
+        ottla.NewRecord(b"k", b"1", 1_700_000_000_001, [("h", b"\x00\xff"), ("h", None)]),
+        ottla.NewRecord(None, None, 1_700_000_000_002),
+    ]
+    (source / f"{0:020d}.log").write_bytes(ottla.build_batch(records))
+    for number, options in enumerate([{}, {"schema": "kafka", "includeHeaders": "true"}]):
+        target = tmp_path / f"again-{number}"
+        read = spark.read.format("ottla").options(**options).load(str(source))
+        rows = read.select("topic", "partition", "timestamp", "key", "value", "headers")
+        rows.write.format("ottla").mode("append").save(str(target))
+        again = ottla.read_partition(target / "orders-0")
+        assert [(r.timestamp, r.key, r.value, r.headers) for r in again] == [
+            (r.timestamp, r.key, r.value, r.headers) for r in ottla.read_partition(source)
+        ]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from ottla.errors import SparkError
 from ottla.records import Compression
+from ottla.spark.work.schema import SQL_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql.types import StructType
 
@@ -22,6 +23,7 @@ COLUMNS = {
     "timestamp": ("bigint", "timestamp"),
     "key": ("binary", "string"),
     "value": ("binary", "string"),
+    "headers": (SQL_TYPES["headers"],),
 }
 """The columns that are written, with the types they may have."""
 
@@ -31,7 +33,7 @@ OPTIONS = {
     "partition": "the partition of all rows",
     "topic_id": "the id of that topic, as Kafka prints it",
     "compression": f"one of {', '.join(get_args(Compression))}",
-    "batch_bytes": "bytes of keys and values in a batch, 1 to 67108864",
+    "batch_bytes": "bytes of keys, values and headers in a batch, 1 to 67108864",
     "segment_bytes": "bytes after which a segment ends, at least 1",
 }
 
@@ -108,28 +110,40 @@ def check_topic(topic: str, partition: int) -> None:
 
 def _check_columns(schema: StructType, options: Mapping[str, str]) -> None:
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
+    foreign = [name for name in types if name not in COLUMNS]
+    if foreign:
+        what = f"column {foreign[0]} is" if len(foreign) == 1 else f"columns {_and(foreign)} are"
+        hint = ": offsets are given anew, from 0" if "offset" in foreign else ""
+        raise SparkError(
+            f"{what} not written, only {_and(COLUMNS)}: leave out by select() what is no part of a"
+            f" record{hint}"
+        )
     for name, found in types.items():
-        if name not in COLUMNS:
-            hint = (
-                ": offsets are given anew, from 0"
-                if name == "offset"
-                else ": records with headers cannot be written yet"
-                if name == "headers"
-                else ""
-            )
-            raise SparkError(
-                f"column {name} is not written, only {', '.join(COLUMNS)}: leave it out by"
-                f" select(){hint}"
-            )
         if found not in COLUMNS[name]:
             expected = " or ".join(COLUMNS[name])
-            raise SparkError(f"column {name} is {found}, expected {expected}")
+            raise SparkError(f"column {name} is {found}, expected {expected}{_hint(name, found)}")
         if name in ("topic", "partition") and name in options:
             raise SparkError(f"{name} is an option and a column of the frame: leave one out")
     for name in ("value", "topic", "partition"):
         if name not in types and (name == "value" or name not in options):
             also = "" if name == "value" else f", or the option {name}"
             raise SparkError(f"the frame needs a column {name}{also}")
+
+
+def _hint(name: str, found: str) -> str:
+    """Returns how a column becomes what is written, if one expression does it."""
+    if name == "timestamp" and found in ("timestamp_ntz", "date"):
+        return ": cast it to timestamp, in the time zone that is meant"
+    if name == "headers" and found == "string":
+        return ": headers as JSON text were made by headers=json, read them without it"
+    if name == "headers" and found.startswith("map<"):
+        return ": transform(map_entries(headers), e -> named_struct('key', …, 'value', …)) makes it"
+    return ""
+
+
+def _and(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def new_topic_id() -> str:

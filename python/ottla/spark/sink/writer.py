@@ -20,8 +20,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from ottla.errors import SparkError
 from ottla.logs.rebuild import rebuild_side_files
-from ottla.records import build_batch_from_columns
+from ottla.records import build_batch, build_batch_from_columns
 from ottla.spark.sink.columns import check_topic, new_topic_id, parse_sink
+from ottla.spark.sink.headers import has_headers, header_sizes, records_of
 from ottla.spark.work.worker import by_value
 from ottla.storage.directory import check_new_directory
 
@@ -78,7 +79,10 @@ def _check_target(target: str) -> None:
     try:
         check_new_directory(target)
     except FileExistsError as error:
-        raise SparkError(f"{error}: partitions are never added to or changed") from error
+        raise SparkError(
+            f"{error}. Logs are never added to or changed, as a broker may have them: save() to"
+            " another directory, or remove this one"
+        ) from error
 
 
 class LogWriter(DataSourceArrowWriter):  # type: ignore[misc]
@@ -228,7 +232,7 @@ def _as_written(batch: pa.RecordBatch) -> pa.Table:
             columns[name] = rows.column(name).cast(pa.large_binary())
         else:
             columns[name] = pa.chunked_array([pa.nulls(rows.num_rows, pa.large_binary())])
-    for name in ("topic", "partition"):
+    for name in ("topic", "partition", "headers"):
         if name in rows.column_names:
             columns[name] = rows.column(name)
     return pa.table(columns)
@@ -262,7 +266,7 @@ class _Part:
             return
         rows = pa.concat_tables(self.held).combine_chunks()
         self.held = []
-        sizes = np.zeros(rows.num_rows, np.int64)
+        sizes = header_sizes(rows)
         for name in ("key", "value"):
             lengths = pc.fill_null(pc.binary_length(rows.column(name)), 0)
             sizes += np.asarray(lengths.to_numpy(), np.int64)
@@ -273,26 +277,37 @@ class _Part:
             self._write(rows.slice(begin, end - begin))
 
     def _write(self, rows: pa.Table) -> None:
-        import numpy as np
-
         records = rows.num_rows
         if not self.files or self._is_full(records):
             os.makedirs(self.place, exist_ok=True)
             self.files.append((self._path(), 0, 0))
         path, before, size = self.files[-1]
-        key, value = (rows.column(name).combine_chunks() for name in ("key", "value"))
-        stamps = np.ascontiguousarray(rows.column("timestamp").to_numpy(), np.int64)
-        data = build_batch_from_columns(
-            stamps,
-            _one_array(key),
-            _one_array(value),
-            base_offset=before,
-            compression=self.request.compression,
-            partition_leader_epoch=LEADER_EPOCH,
-        )
+        try:
+            data = self._build(rows, before)
+        except ValueError as error:
+            raise SparkError(f"{self.topic}-{self.partition} cannot be written: {error}") from error
         with open(path, "ab") as file:
             file.write(data)
         self.files[-1] = (path, before + records, size + len(data))
+
+    def _build(self, rows: pa.Table, base_offset: int) -> bytes:
+        """Returns rows as a batch.
+
+        Raises:
+            ValueError: they cannot be records.
+        """
+        import numpy as np
+
+        fields: Any = {
+            "base_offset": base_offset,
+            "compression": self.request.compression,
+            "partition_leader_epoch": LEADER_EPOCH,
+        }
+        if has_headers(rows):
+            return build_batch(records_of(rows), **fields)
+        stamps = np.ascontiguousarray(rows.column("timestamp").to_numpy(), np.int64)
+        key, value = (_one_array(rows.column(name).combine_chunks()) for name in ("key", "value"))
+        return build_batch_from_columns(stamps, key, value, **fields)
 
     def _is_full(self, records: int) -> bool:
         _, before, size = self.files[-1]
