@@ -10,6 +10,7 @@ import pytest
 from ottla.spark.source.bounds import Bounds
 from ottla.spark.source.options import request_for
 from ottla.spark.source.pieces import task_pieces
+from records.crafting import resealed
 from support.frames import arrow_of
 from support.logs import TIMESTAMP, segment, segment_name, write_partition
 from support.random_logs import write_random_log
@@ -125,6 +126,32 @@ def test_segments_without_the_offsets_asked_for_are_not_opened(tmp_path: Path) -
     assert rows_of(tmp_path, "fail", **wanted) == filtered(whole, wanted)
     with pytest.raises(ottla.OttlaError, match="on_damage=skip leaves it out"):
         rows_of(tmp_path, "fail", from_offset=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "bounds"),
+    [
+        ({}, {"from_timestamp": 301}),
+        ({"log_append_time_ms": 300}, {"from_timestamp": 301}),
+        ({"log_append_time_ms": 300}, {"to_timestamp": 300}),
+    ],
+)
+def test_batches_without_the_timestamps_asked_for_are_not_decompressed(
+    options: dict[str, int], bounds: dict[str, int], tmp_path: Path
+) -> None:
+    """One that cannot be, though its checksum is right, is passed over by its header."""
+    no_zstd = bytearray(batch(20, [100, 300, 200], compression="zstd", **options))
+    no_zstd[61:65] = bytes(4)
+    parts = batch(10, [250, 350]), resealed(bytes(no_zstd)), batch(30, [50, 400])
+    write_partition(tmp_path / "orders-0", {0: b"".join(parts)})
+    rows = [10, 250], [11, 350], [30, 50], [31, 400]
+    found = [[row[1], row[2]] for row in rows_of(tmp_path, "fail", **bounds)]
+    earliest, end = bounds.get("from_timestamp", 0), bounds.get("to_timestamp", 999)
+    assert found == [row for row in rows if earliest <= row[1] < end]
+    # Those that might hold them are: with create time, any may begin earlier.
+    for others in ({"from_timestamp": 300}, {"to_timestamp": 301}):
+        with pytest.raises(ottla.OttlaError, match="on_damage=skip leaves it out"):
+            rows_of(tmp_path, "fail", **others)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 //! What of a segment is asked for, and in which pieces it comes.
 
+use ottla_format::attributes::TimestampType;
 use ottla_format::batch::BatchInfo;
 use std::ops::Range;
 
@@ -64,9 +65,14 @@ impl RowBounds {
     }
 
     /// Whether the header of a batch says that no record of it is wanted. Those of magic 0 and 1 do
-    /// not say enough.
+    /// not say enough. With log append time, every record has the maximum timestamp; with create
+    /// time, the earliest timestamp is in no header.
     pub(crate) fn excludes(&self, info: &BatchInfo) -> bool {
-        info.magic >= 2 && !self.takes_batch(info)
+        let is_later = || {
+            info.timestamp_type() == TimestampType::LogAppendTime
+                && info.max_timestamp > self.max_timestamp
+        };
+        info.magic >= 2 && (!self.takes_batch(info) || is_later())
     }
 }
 

@@ -64,6 +64,7 @@ const BATCH_POSITION: &str = "batch_position";
     columns=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "by name")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of a Python function are owned")]
 pub(crate) fn split_column(
     py: Python<'_>,
     ends: &Bound<'_, PyArray1<i64>>,
