@@ -43,6 +43,7 @@ JAVA = "kafka-clients"
 WHOLE_ROWS = "ottla, all columns"
 VALIDATE = "ottla.validate"
 READY = "ready-made columns, nothing read"
+READY_SOURCE = "ready-made columns by a data source, nothing read"
 ALONE = "ottla, columns made and dropped, without Spark"
 STORED = "Leader.append, a copy of the bytes to store"
 

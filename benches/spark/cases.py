@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import ottla
@@ -16,11 +17,12 @@ import ottla.spark
 from ottla.logs.segment import segment_table
 
 from benches.data import MIB
-from benches.peers import AIOKAFKA, ALONE, OURS, READY
+from benches.peers import AIOKAFKA, ALONE, OURS, READY, READY_SOURCE
 from benches.race import Times, race
 from benches.spark import peer
 from benches.spark.data import Captured, Segments, record_sets
 from benches.spark.processes import cpu_seconds, jvm_of, peak_resident, python_workers
+from benches.spark.ready import ReadySource
 from benches.worker import ROOT
 
 GIB = 1 << 30
@@ -30,6 +32,7 @@ EMBEDDED = "ottla.audit, two threads"
 SOURCE = "ottla, spark.read"
 READ = "ottla.spark.read"
 FRAME = "ottla, rows through the JVM"
+FRAME_WHOLE = "ottla, rows through the JVM, every column of records"
 EMBEDDED_VALIDATE = "ottla.validate, one process, sets in memory"
 
 _NOW_MS = 1_800_000_000_000
@@ -181,13 +184,22 @@ def checked_codec(spark: Any, data: Segments, codec: str) -> Case:
 def selected(spark: Any, data: Segments, columns: Sequence[str]) -> Case:
     """Files to some columns of records: the data source beside the function.
 
-    One column is counted; more go to a sink, which drops them.
+    One column is counted; more go to a sink, which drops them. Beside both there are jobs over
+    ready-made columns: what these take is Spark's.
     """
     read = ottla.spark.read(spark, data.directory, columns=columns, partition_bytes=SPLIT_BYTES)
     source = spark.read.format("ottla").option("partition_bytes", SPLIT_BYTES)
+    tasks = 4 * CORES
+    path, count = str(data.paths[0]), data.whole_records // tasks
+    schema = ", ".join(f"{name} bigint" for name in columns)
+    spark.dataSource.register(ReadySource)
+    ready = spark.read.format(ReadySource.name()).schema(schema)
+    made = partial(peer.first_of_segment, path, columns)
     frames = {
         OURS: source.option("columns", ",".join(columns)).load(str(data.directory)),
         READ: read,
+        READY_SOURCE: ready.options(path=path, count=count, tasks=tasks).load(),
+        READY: _in_tasks(spark, peer.hand_out(made, count), tasks, schema),
     }
     if len(columns) == 1:
         title = f"files → count of records by {columns[0]}, 100 B"
@@ -195,25 +207,38 @@ def selected(spark: Any, data: Segments, columns: Sequence[str]) -> Case:
             who: Job(frame.count, data.whole_records, data.whole_size)
             for who, frame in frames.items()
         }
+        for who in (READY_SOURCE, READY):
+            jobs[who] = Job(frames[who].count, tasks * count, data.whole_size)
     else:
         title = f"files → DataFrame of {' and '.join(columns)}, 100 B"
         jobs = {
             who: _job(frame, data.whole_records, data.whole_size) for who, frame in frames.items()
         }
+    jobs[ALONE] = _alone(data, columns)
     return Case(title, jobs, {READ: 1 / 1.3}, "–")
+
+
+def _alone(data: Segments, columns: Sequence[str]) -> Job:
+    """Make columns of records in this process, and drop them."""
+
+    def run() -> int:
+        tables = (segment_table(bytes(path), "records", columns=columns) for path in data.paths)
+        return sum(len(rows) for table in tables for rows in table)
+
+    return Job(run, data.records, data.size)
 
 
 def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> Case:
     """Files to a DataFrame of records, which a sink drops."""
     bins = _bins(peer.ranges_of(data.paths))
     columns = ["offset", "timestamp", "key", "value"]
-    first = str(data.paths[0])
+    made = partial(peer.first_of_segment, str(data.paths[0]), columns)
     count, tasks = data.whole_records // (4 * CORES), 4 * CORES
     source = spark.read.format("ottla").option("partition_bytes", SPLIT_BYTES)
     frames = {
         OURS: ottla.spark.read(spark, data.directory, columns=columns, partition_bytes=SPLIT_BYTES),
         SOURCE: source.schema(peer.RECORD_SCHEMA).load(str(data.directory)),
-        READY: _in_tasks(spark, peer.hand_out(first, columns, count), tasks, peer.RECORD_SCHEMA),
+        READY: _in_tasks(spark, peer.hand_out(made, count), tasks, peer.RECORD_SCHEMA),
         AIOKAFKA: _in_tasks(spark, peer.read_records(bins), len(bins), peer.RECORD_SCHEMA),
     }
     for who in (OURS, SOURCE):
@@ -227,12 +252,7 @@ def rows(spark: Any, data: Segments, name: str, target: float, before: str) -> C
         )
     jobs = {who: _job(frame, data.whole_records, data.whole_size) for who, frame in frames.items()}
     jobs[AIOKAFKA] = _job(frames[AIOKAFKA], data.records, data.size)
-
-    def alone() -> int:
-        tables = (segment_table(bytes(path), "records", columns=columns) for path in data.paths)
-        return sum(len(rows) for table in tables for rows in table)
-
-    jobs[ALONE] = Job(alone, data.records, data.size)
+    jobs[ALONE] = _alone(data, columns)
     return Case(f"files → DataFrame of records, {name}", jobs, {AIOKAFKA: target}, before)
 
 
@@ -278,14 +298,34 @@ def splits(spark: Any, data: Captured, name: str) -> Case:
     """Captured record sets to their records, which a sink drops."""
     frame = spark.read.parquet(str(data.once)).select("records")
     columns = ["offset", "timestamp", "key", "value"]
-    valid, quarantine = ottla.spark.split(frame, now_ms=_NOW_MS)
-    theirs = frame.mapInArrow(peer.read_sets, peer.RECORD_SCHEMA)
-    sums = ("sum(offset) AS offsets", "sum(length(key)) AS keys", "sum(crc32(value)) AS values")
-    _agree((valid.select(columns), 1), theirs, *sums)
-    _expect(quarantine.count(), 0)
-    jobs = {
-        who: _job(each, data.rows, data.size) for who, each in ((OURS, valid), (AIOKAFKA, theirs))
+    given: dict[str, Any] = {"now_ms": _NOW_MS, "record_columns": columns}
+    valid, _ = ottla.spark.split_parquet(spark, str(data.directory), columns=[], **given)
+    _, quarantine = ottla.spark.split_parquet(spark, str(data.once), **given)
+    frames = {
+        OURS: valid,
+        FRAME: ottla.spark.split(frame, **given)[0],
+        FRAME_WHOLE: ottla.spark.split(frame, now_ms=_NOW_MS)[0],
+        AIOKAFKA: frame.mapInArrow(peer.read_sets, peer.RECORD_SCHEMA),
     }
+    tasks = 4 * CORES
+    rows_once = frames[OURS].count() // data.links
+    count = rows_once * data.links // tasks
+    made = partial(peer.first_of_sets, str(next(data.once.iterdir())), columns)
+    frames[READY] = _in_tasks(spark, peer.hand_out(made, count), tasks, peer.RECORD_SCHEMA)
+    sums = ("sum(offset) AS offsets", "sum(length(key)) AS keys", "sum(crc32(value)) AS values")
+    _agree((frames[OURS], data.links), frames[AIOKAFKA], *sums)
+    for who in (FRAME, FRAME_WHOLE):
+        _agree((frames[who], 1), frames[AIOKAFKA], *sums)
+    _expect(quarantine.count(), 0)
+    jobs = {who: _job(each, data.rows, data.size) for who, each in frames.items()}
+    for who in (OURS, READY):
+        jobs[who] = _job(frames[who], data.rows * data.links, data.size * data.links)
+
+    def alone() -> int:
+        paths = sorted(map(str, data.once.iterdir()))
+        return sum(len(rows) for path in paths for rows in peer.rows_of_sets(path, columns))
+
+    jobs[ALONE] = Job(alone, rows_once, data.size)
     return Case(f"captured batches of {name} → DataFrame of records", jobs, {AIOKAFKA: 3}, "–")
 
 

@@ -95,22 +95,48 @@ def nothing(batches: Iterator[Any]) -> Iterator[Any]:
     return iter(())
 
 
-def hand_out(path: str, columns: Sequence[str], count: int) -> Work:
-    """Return at least `count` rows, the same few again and again: what Spark takes for them."""
+def first_of_segment(path: str, columns: Sequence[str]) -> Any:
+    """Return the first rows of a segment as a record batch."""
+    import pyarrow as pa
+    from ottla.logs.segment import segment_table
+
+    return pa.record_batch(next(iter(segment_table(path.encode(), "records", columns=columns))))
+
+
+def first_of_sets(path: str, columns: Sequence[str]) -> Any:
+    """Return records of the first record sets in a Parquet file as a record batch."""
+    return next(rows_of_sets(path, columns)).select(list(columns))
+
+
+def rows_of_sets(path: str, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield the records of the record sets in a Parquet file, split by Ottla, as record batches."""
+    import pyarrow.parquet as pq
+    from ottla.spark.captured.options import JudgeContext
+    from ottla.spark.captured.split import split_rows
+
+    given = {"api_version": 11, "base_offset": 0, "leader_epoch": 0, "origin": "client"}
+    options = {**given, "now_ms": 1_800_000_000_000, "transactional_id": None}
+    context = JudgeContext(0, None, options, {}, None, "strict")
+    with pq.ParquetFile(path, memory_map=True) as file:
+        for sets in file.iter_batches(64, columns=["records"], use_threads=False):
+            yield from split_rows(sets, context, "valid", columns=tuple(columns))
+
+
+def hand_out(made: Callable[[], Any], count: int) -> Work:
+    """Return about `count` rows, the same few again and again: what Spark takes for them."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-        from ottla.logs.segment import segment_table
-
         for _ in batches:
             pass
-        first = pa.record_batch(
-            next(iter(segment_table(path.encode(), "records", columns=columns)))
-        )
-        for _ in range(0, count, len(first)):
-            yield first
+        yield from repeated(made(), count)
 
     return work
+
+
+def repeated(first: Any, count: int) -> Iterator[Any]:
+    """Yield a record batch again and again, so many rows."""
+    for left in range(count, 0, -len(first)):
+        yield first.slice(0, left)
 
 
 def read_records(bins: Sequence[Sequence[Range]]) -> Work:
