@@ -14,7 +14,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.api import APIS, Api
-from ottla.broker.connection import CloseConnectionError, Connection
+from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
 from ottla.broker.faults import Faults
 from ottla.broker.features import FEATURES
@@ -34,16 +34,31 @@ if TYPE_CHECKING:
     from ottla.broker.faults import Fault
     from ottla.protocol.wire import Message
 
-    Send: TypeAlias = Callable[[list[bytes]], None]
+    Send: TypeAlias = Callable[[list[bytes] | None], None]
 
-__all__ = ["Broker", "Random"]
+__all__ = ["Broker", "Peer", "Random"]
 
 _FIXED = Struct(">hhi")
-_SIZE = Struct(">i")
 _API_VERSIONS = 18
 _UNSUPPORTED_VERSION = 35
 # Of a connection that must authenticate first.
 _BEFORE_AUTHENTICATION = frozenset({_API_VERSIONS, 17, 36})
+
+
+class Peer(Protocol):
+    """Who is at the other end of a connection."""
+
+    @property
+    def host(self) -> str:
+        """Its address."""
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener that accepted it."""
+
+    @property
+    def security_protocol(self) -> str:
+        """Of that listener."""
 
 
 class Random(Protocol):
@@ -95,16 +110,22 @@ class Broker:
         self.journal = Journal()
         self.topics = Topics(self)
         self.connections: dict[Connection, None] = {}
-        self.to_close: list[Connection] = []
-        """Connections that the shell is to close; it empties the list."""
         self._handlers: dict[int, Any] = {}
         self._requests: dict[int, type[Message]] = {}
 
     # What a shell calls.
 
-    def connect(self, connection: Connection) -> None:
-        """A client is there."""
+    def connect(self, peer: Peer) -> Connection:
+        """Returns what is known of a client that has connected."""
+        subject = getattr(peer, "subject", "")
+        connection = Connection(
+            peer.host,
+            listener=peer.listener,
+            security_protocol=peer.security_protocol,
+            principal=f"User:{subject}" if subject else ANONYMOUS,
+        )
         self.connections[connection] = None
+        return connection
 
     def disconnect(self, connection: Connection) -> None:
         """A client is gone."""
@@ -117,7 +138,8 @@ class Broker:
             connection: where it came from.
             frame: a request with its header.
             now_ms: the broker's clock.
-            send: called once with the parts of the answer, or never; perhaps after the return.
+            send: called once with the parts of the answer, without its size, or never; perhaps
+                after the return. With `None` it closes the connection.
 
         Returns:
             Whether the connection's next frame has to wait until `send` is called.
@@ -187,12 +209,11 @@ class Broker:
         self.send(context, parts, error_codes(response))
 
     def send(self, context: Context, parts: list[bytes], errors: tuple[int, ...]) -> None:
-        """Sends the body of an answer behind its size and header, and remembers the request."""
+        """Sends the body of an answer behind its header, and remembers the request."""
         context.is_answered = True
         header = response_header(context.api.key, context.version, context.correlation_id)
-        size = len(header) + sum(map(len, parts))
         self.remember(context, errors)
-        context.send([_SIZE.pack(size) + header, *parts])
+        context.send([header, *parts])
 
     def remember(self, context: Context, errors: tuple[int, ...]) -> None:
         """Enters a request into the journal."""
@@ -289,20 +310,15 @@ class Broker:
             try:
                 self._struck(fault, context, request)
             except CloseConnectionError:
-                self.closed_later(context.connection)
+                context.send(None)
             return True
 
         self.waiting.add(Waiting(_NEVER_MS, attempt, [("fault", fault)]))
 
-    def closed_later(self, connection: Connection) -> None:
-        """Asks the shell to close a connection whose request is not in its hands any more."""
-        connection.is_to_close = True
-        self.to_close.append(connection)
-
     def _delaying(self, delay_ms: int, context: Context) -> Send:
         send = context.send
 
-        def later(parts: list[bytes]) -> None:
+        def later(parts: list[bytes] | None) -> None:
             def attempt(is_due: bool, _now_ms: int) -> bool:
                 if is_due:
                     send(parts)
@@ -316,14 +332,16 @@ class Broker:
 _NEVER_MS = 2**63 - 1
 
 
-def _nowhere(_parts: list[bytes]) -> None:
+def _nowhere(_parts: list[bytes] | None) -> None:
     """Takes an answer that nobody gets."""
 
 
 def _corrupting(send: Send) -> Send:
-    def corrupted(parts: list[bytes]) -> None:
-        *others, last = parts
-        send([*others, bytes(last[:-1]) + bytes([last[-1] ^ 0xFF])])
+    def corrupted(parts: list[bytes] | None) -> None:
+        if parts:
+            *others, last = parts
+            parts = [*others, bytes(last[:-1]) + bytes([last[-1] ^ 0xFF])]
+        send(parts)
 
     return corrupted
 

@@ -31,12 +31,10 @@ class Connection:
         software_name, software_version: what ApiVersions said (KIP-511), ``unknown`` until then.
         needs_authentication: whether requests other than those of SASL are refused.
         sasl: the state of an authentication, owned by `ottla.broker.sasl`.
-        is_to_close: whether the shell is to close it.
     """
 
     __slots__ = (
         "host",
-        "is_to_close",
         "listener",
         "needs_authentication",
         "principal",
@@ -62,4 +60,3 @@ class Connection:
         self.software_version = UNKNOWN
         self.needs_authentication = security_protocol.startswith("SASL")
         self.sasl: object | None = None
-        self.is_to_close = False

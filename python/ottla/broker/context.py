@@ -33,7 +33,7 @@ class Context:
         connection: where it came from.
         image: the cluster when the request arrived: one request sees one image.
         now_ms: the broker's clock when the request arrived.
-        send: takes the parts of the answer, its size and header included.
+        send: takes the parts of the answer, its header included; `None` closes the connection.
         is_answered: whether it was.
     """
 
@@ -60,7 +60,7 @@ class Context:
         connection: Connection,
         image: Image,
         now_ms: int,
-        send: Callable[[list[bytes]], None],
+        send: Callable[[list[bytes] | None], None],
         answer: Callable[[Context, Message], None],
     ) -> None:
         self.api = api
