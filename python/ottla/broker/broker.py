@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.faults import Fault
+    from ottla.broker.plane import DataPlane
     from ottla.protocol.wire import Message
 
     Send: TypeAlias = Callable[[list[bytes] | None], None]
@@ -75,6 +76,7 @@ class Broker:
         node: its id and where clients reach it.
         config: its settings.
         plane: its partitions.
+        now_ms: the time at which it begins.
         random: where ids come from.
         cluster_id: as in ``meta.properties``.
         apis: what it serves; everything by default.
@@ -91,9 +93,10 @@ class Broker:
         node: BrokerNode,
         config: BrokerConfig,
         *,
-        plane: Any,
+        plane: DataPlane,
         random: Random,
         cluster_id: str,
+        now_ms: int,
         apis: Mapping[int, Api] | None = None,
     ) -> None:
         self.node_id = node.node_id
@@ -110,6 +113,9 @@ class Broker:
         self.journal = Journal()
         self.topics = Topics(self)
         self.connections: dict[Connection, None] = {}
+        self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
+        check = "producer.id.expiration.check.interval.ms"
+        self._repeat(check, now_ms, plane.expire_producers)
         self._handlers: dict[int, Any] = {}
         self._requests: dict[int, type[Message]] = {}
 
@@ -188,6 +194,12 @@ class Broker:
         """Returns when `tick` has something to do; `None` for never."""
         return self.waiting.next_deadline_ms()
 
+    def expire(self, now_ms: int) -> None:
+        """Does at once what is done from time to time: retention, and forgetting producers."""
+        self._apply_retention(now_ms)
+        self.plane.expire_producers(now_ms)
+        self.waiting.settle(now_ms)
+
     # What handlers call.
 
     def moved(self, handles: tuple[int, ...]) -> None:
@@ -245,6 +257,23 @@ class Broker:
             self._requests[context.api.key] = message
         request: Message = decode(message, context.version)(frame, position)[0]
         return request
+
+    # From time to time.
+
+    def _apply_retention(self, now_ms: int) -> None:
+        self.moved(self.plane.apply_retention(now_ms))
+
+    def _repeat(self, setting: str, now_ms: int, action: Callable[[int], None]) -> None:
+        """Has something done as often as a setting says."""
+
+        def attempt(is_due: bool, now_ms: int) -> bool:
+            if is_due:
+                action(now_ms)
+                waiting.deadline_ms = now_ms + self.config.number(setting)
+            return False
+
+        waiting = Waiting(now_ms + self.config.number(setting), attempt)
+        self.waiting.add(waiting)
 
     # One request.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ottla.broker.api import Api
     from ottla.broker.context import Context
@@ -77,6 +77,22 @@ class Fault:
         self.observe = observe
         self.hits = 0
         self.is_paused = False
+        self._watchers: list[tuple[int, Callable[[], None]]] = []
+
+    def strike(self) -> None:
+        """Counts that it has struck."""
+        self.hits += 1
+        due = [call for hits, call in self._watchers if hits <= self.hits]
+        self._watchers = [item for item in self._watchers if item[0] > self.hits]
+        for call in due:
+            call()
+
+    def on_hits(self, hits: int, call: Callable[[], None]) -> None:
+        """Calls back once it has struck so often; at once if it has."""
+        if hits <= self.hits:
+            call()
+        else:
+            self._watchers.append((hits, call))
 
     @property
     def is_spent(self) -> bool:
@@ -87,6 +103,11 @@ class Fault:
     def is_of_an_entity(self) -> bool:
         """Whether its error is one topic's, partition's, group's or transactional id's."""
         return any(name is not None for name in self.names)
+
+    @property
+    def is_an_error_of_an_entity(self) -> bool:
+        """Whether a handler finds it, beside the error that it stands for."""
+        return bool(self.error) and self.is_of_an_entity and not (self.after or self.observe)
 
     def is_for(self, api: Api, client_id: str) -> bool:
         """Whether it may strike a request of that API and client."""
@@ -139,16 +160,16 @@ class Faults:
         for fault in self._faults:
             if not fault.is_for(context.api, context.client_id):
                 continue
-            if fault.error and fault.is_of_an_entity and not fault.after and not fault.observe:
-                continue  # Its handler finds it, beside the error that it stands for.
+            if fault.is_an_error_of_an_entity:
+                continue
             if not _speaks_of(request, fault.names):
                 continue
             if fault.when is not None and not fault.when(request):
                 continue
             if fault.observe:
-                fault.hits += 1
+                fault.strike()
             elif found is None:
-                fault.hits += 1
+                fault.strike()
                 found = fault
         return found
 
@@ -168,10 +189,7 @@ class Faults:
         names = Names(topic, partition, group, transactional_id)
         for fault in self._faults:
             if (
-                fault.error
-                and fault.is_of_an_entity
-                and not fault.after
-                and not fault.observe
+                fault.is_an_error_of_an_entity
                 and fault.is_for(context.api, context.client_id)
                 and fault.covers(names)
                 and any(
@@ -179,31 +197,20 @@ class Faults:
                     for own, other in zip(fault.names, names, strict=True)
                 )
             ):
-                fault.hits += 1
+                fault.strike()
                 return fault.error
         return 0
 
-    def refusals(self, context: Context) -> dict[tuple[str, int], int]:
-        """Returns the errors of partitions for the data plane: by topic and partition.
-
-        A partition of -1 stands for every partition of the topic.
-        """
-        return {
-            (fault.names.topic, -1 if fault.names.partition is None else fault.names.partition): (
-                fault.error
-            )
-            for fault in self._faults
-            if fault.error
-            and fault.names.topic is not None
-            and not fault.after
-            and not fault.observe
-            and fault.is_for(context.api, context.client_id)
-        }
-
-    def count_refused(self, context: Context, refused: tuple[tuple[str, int], ...]) -> None:
-        """Counts what the data plane has refused by `refusals`."""
-        for topic, partition in refused:
-            self.error(context, topic=topic, partition=partition)
+    def of_partitions(
+        self, context: Context, partitions: Iterable[tuple[str, int]]
+    ) -> dict[tuple[str, int], int]:
+        """Returns the errors of those partitions of a request that are to fail, and counts them."""
+        found = {}
+        for topic, partition in partitions:
+            error = self.error(context, topic=topic, partition=partition)
+            if error:
+                found[topic, partition] = error
+        return found
 
 
 _NAMES_OF_TOPICS = ("name", "topic", "topic_name")

@@ -6,12 +6,13 @@ open, and what is closed is in no image.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ottla.broker.configs.setting import InvalidConfigError
+from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
 from ottla.broker.image import Partition, Topic
 from ottla.protocol.error_code import ErrorCode
+from ottla.records import TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,6 +35,18 @@ INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 
 MAX_PARTITIONS = 10_000
 """Of one request, as Kafka's controller has it."""
+_OF_VERDICTS = (
+    "compression.type",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms",
+    "segment.bytes",
+)
+"""What a leader's verdict depends on, beside the cleanup policy."""
 _MAX_NAME = 249
 _DASH = 62
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -195,8 +208,7 @@ class Topics:
         made = []
         for name, partitions, configs in wanted:
             topic_id = self._new_id()
-            indexes = range(partitions)
-            opened = tuple(self._open(name, topic_id, index, configs, now_ms) for index in indexes)
+            opened = self._open(name, topic_id, range(partitions), configs, now_ms)
             made.append(Topic(name, topic_id, opened, name in INTERNAL_TOPICS, dict(configs)))
             self._collisions[name.replace(".", "_")] = name
         broker.image = broker.image.with_topics(made)
@@ -254,17 +266,15 @@ class Topics:
             TopicError: as `check_growth`.
         """
         self.check_growth(topic, count)
-        added = tuple(
-            self._open(topic.name, topic.topic_id, index, topic.configs, now_ms)
-            for index in range(len(topic.partitions), count)
-        )
+        indexes = range(len(topic.partitions), count)
+        added = self._open(topic.name, topic.topic_id, indexes, topic.configs, now_ms)
         return self._replace(topic._replace(partitions=topic.partitions + added))
 
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> Topic:
         """Replaces the settings of a topic, which are checked already; returns it."""
-        settings = self.settings_of(configs)
+        options = self._options(configs)
         for partition in topic.partitions:
-            self._broker.plane.configure(partition.handle, settings)
+            self._broker.plane.configure(partition.handle, **options)
         return self._replace(topic._replace(configs=dict(configs)))
 
     def delete(self, names: Sequence[str]) -> None:
@@ -286,19 +296,46 @@ class Topics:
         return topic
 
     def _open(
-        self, name: str, topic_id: bytes, index: int, configs: Mapping[str, str], now_ms: int
-    ) -> Partition:
-        broker = self._broker
-        handle = broker.plane.open(
-            name,
-            topic_id,
-            index,
-            settings=self.settings_of(configs),
-            leader_epoch=0,
-            now_ms=now_ms,
+        self,
+        name: str,
+        topic_id: bytes,
+        indexes: range,
+        configs: Mapping[str, str],
+        now_ms: int,
+    ) -> tuple[Partition, ...]:
+        options = self._options(configs) | {"is_internal": name in INTERNAL_TOPICS}
+        plane, node_id = self._broker.plane, self._broker.node_id
+        return tuple(
+            Partition(
+                partition_index=index,
+                leader_id=node_id,
+                leader_epoch=0,
+                partition_epoch=0,
+                replicas=(node_id,),
+                isr=(node_id,),
+                handle=plane.open(name, topic_id, index, now_ms=now_ms, **options),
+            )
+            for index in indexes
         )
-        node_id = broker.node_id
-        return Partition(index, node_id, 0, 0, (node_id,), (node_id,), handle)
+
+    def _options(self, configs: Mapping[str, str]) -> dict[str, Any]:
+        """Returns what the data plane is told of a topic's settings."""
+        texts = self.settings_of(configs)
+        values = {name: parse(TOPIC_SETTINGS[name], text) for name, text in texts.items()}
+        settings = TopicConfig(
+            cleanup_policy=texts["cleanup.policy"],
+            producer_id_expiration_ms=self._broker.config.number("producer.id.expiration.ms"),
+            **{name.replace(".", "_"): values[name] for name in _OF_VERDICTS},
+        )
+        # What is only compacted is not deleted by its age.
+        deletes = "delete" in texts["cleanup.policy"]
+        return {
+            "settings": settings,
+            "min_insync_replicas": values["min.insync.replicas"],
+            "segment_ms": values["segment.ms"],
+            "retention_ms": values["retention.ms"] if deletes else -1,
+            "retention_bytes": values["retention.bytes"] if deletes else -1,
+        }
 
     def _new_id(self) -> bytes:
         """Returns a random UUID (version 4) that is none of those with a meaning of their own."""

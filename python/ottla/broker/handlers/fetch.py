@@ -12,13 +12,17 @@ look again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ottla.broker.broker import error_codes
 from ottla.broker.context import LATER
+from ottla.broker.faults import Names
 from ottla.broker.waiting import Waiting
+from ottla.protocol.codec import decode
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 if TYPE_CHECKING:
+    from ottla.broker.plane import Fetched
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context, Later
     from ottla.protocol.messages.fetch import FetchRequest
@@ -31,8 +35,8 @@ _HAS_AN_ERROR = 7
 def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Later:
     """Answers at once where there is enough, or later."""
 
-    def fetch(now_ms: int, *, must_answer: bool) -> Any:
-        refused = broker.faults.refusals(context) if broker.faults else {}
+    def fetch(now_ms: int, *, must_answer: bool) -> Fetched:
+        refused = _refused(broker, context) if broker.faults else {}
         fetched = broker.plane.fetch(
             frame,
             position,
@@ -41,10 +45,11 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
             must_answer=must_answer,
             refused=refused,
         )
-        if refused:
-            broker.faults.count_refused(context, fetched.refused)
         if fetched.answer is not None:
-            broker.send(context, fetched.answer, fetched.errors)
+            errors: tuple[int, ...] = ()
+            if refused:
+                errors = _count(broker, context, refused, fetched.answer)
+            broker.send(context, fetched.answer, errors)
         return fetched
 
     first = fetch(context.now_ms, must_answer=False)
@@ -56,6 +61,40 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
         watched = [("partition", handle) for handle in first.handles]
         broker.waiting.add(Waiting(context.now_ms + first.max_wait_ms, attempt, watched))
     return LATER
+
+
+def _refused(broker: Broker, context: Context) -> dict[tuple[str, int], int]:
+    """Returns the errors of all partitions that a fault is set for.
+
+    A request in a session does not name its partitions, so they are counted in the answer.
+    """
+    return {
+        (topic.name, partition.partition_index): fault.error
+        for fault in broker.faults
+        if fault.is_an_error_of_an_entity and fault.is_for(context.api, context.client_id)
+        for topic in broker.image.topics.values()
+        for partition in topic.partitions
+        if fault.covers(Names(topic.name, partition.partition_index))
+    }
+
+
+def _count(
+    broker: Broker, context: Context, refused: dict[tuple[str, int], int], parts: list[bytes]
+) -> tuple[int, ...]:
+    """Counts the faults that are in an answer; returns its errors."""
+    answer = decode(FetchResponse, context.version)(b"".join(parts), 0)[0]
+    by_id = context.image.topics_by_id
+    broker.faults.of_partitions(
+        context,
+        (
+            (name, each.partition_index)
+            for topic in answer.responses
+            for name in [by_id[topic.topic_id].name if topic.topic_id in by_id else topic.topic]
+            for each in topic.partitions
+            if refused.get((name, each.partition_index)) == each.error_code
+        ),
+    )
+    return error_codes(answer)
 
 
 def refuse(

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.connection import CloseConnectionError
 from ottla.broker.context import LATER
+from ottla.broker.handlers.answers import answered_errors
+from ottla.protocol.codec import decode
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.produce import (
     PartitionProduceResponse,
+    ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
@@ -23,27 +27,47 @@ from ottla.protocol.messages.produce import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context, Later
-    from ottla.protocol.messages.produce import ProduceRequest
 
 __all__ = ["handle", "refuse"]
 
 
 def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Later | None:
     """Appends what is in a frame, and answers at once."""
-    refused = broker.faults.refusals(context) if broker.faults else {}
-    produced = broker.plane.produce(
-        frame, position, context.version, now_ms=context.now_ms, refused=refused
-    )
-    if refused:
-        broker.faults.count_refused(context, produced.refused)
+    refused = _refused(broker, frame, position, context) if broker.faults else {}
+    plane, version, now_ms = broker.plane, context.version, context.now_ms
+    produced = plane.produce(frame, position, version, now_ms=now_ms, refused=refused)
+    if produced.to_verify is not None:
+        verification = produced.to_verify
+        refused |= broker.transactions.verify(verification, now_ms)
+        produced = plane.produce(
+            frame, position, version, now_ms=now_ms, refused=refused, verified=verification
+        )
     broker.moved(produced.moved)
     if produced.answer is None:
-        broker.remember(context, produced.errors)
-        if produced.errors:
+        broker.remember(context, (ErrorCode.UNKNOWN_SERVER_ERROR,) if produced.failed else ())
+        if produced.failed:
             raise CloseConnectionError("a record set with acks=0 that cannot be appended")
         return None
-    broker.send(context, produced.answer, produced.errors)
+    errors = answered_errors(ProduceResponse, context, produced.answer) if produced.failed else ()
+    broker.send(context, produced.answer, errors)
     return LATER
+
+
+def _refused(
+    broker: Broker, frame: bytes, position: int, context: Context
+) -> dict[tuple[str, int], int]:
+    """Returns the errors of the partitions that a fault is set for."""
+    request = decode(ProduceRequest, context.version)(frame, position)[0]
+    by_id = context.image.topics_by_id
+    return broker.faults.of_partitions(
+        context,
+        (
+            (name, each.index)
+            for topic in request.topic_data
+            for name in [by_id[topic.topic_id].name if topic.topic_id in by_id else topic.name]
+            for each in topic.partition_data
+        ),
+    )
 
 
 def refuse(

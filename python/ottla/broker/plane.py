@@ -1,0 +1,11 @@
+"""The data plane: partitions, and what Produce and Fetch do with them, in the engine.
+
+`DataPlane` has no clock, threads or sockets. Nothing here in Python runs for each partition of a
+Produce or Fetch, but where a fault is set.
+"""
+
+from __future__ import annotations
+
+from ottla._engine import DataPlane, Fetched, Produced, Verification
+
+__all__ = ["DataPlane", "Fetched", "Produced", "Verification"]

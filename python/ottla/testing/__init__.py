@@ -1,0 +1,17 @@
+"""A Kafka broker for tests, in the process or beside it.
+
+    from ottla.testing import Broker
+
+    with Broker(topics={"orders": 3}) as broker:
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+        ...
+        assert [record.value for record in broker.records("orders")] == [b"1"]
+
+The plugin for pytest has the fixtures `kafka_broker` and `kafka`.
+"""
+
+from ottla.testing.broker import Broker
+from ottla.testing.clock import BrokerClock
+from ottla.testing.fault import FaultHandle
+
+__all__ = ["Broker", "BrokerClock", "FaultHandle"]
