@@ -115,7 +115,7 @@ fuzz: ## one fuzz target for a while: TARGET=read SECONDS=60
 	cargo +nightly fuzz run $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(SECONDS)
 
 # A mutant that lives is something to read (CONTRIBUTING.md tells how), and no failure of the command.
-MUTATED := ottla-log ottla-leader ottla-audit
+MUTATED := ottla-log ottla-leader ottla-plane ottla-audit
 mutants: mutants-rust mutants-python ## changes that no test notices, in both languages: takes days
 
 mutants-rust: ## of the crates that hold Kafka's rules: ONLY=rust/ottla-log/src/producers/*.rs

@@ -12,7 +12,7 @@ LOCKS = ("Cargo.lock",)
 
 
 # The engine's crates of safe code, lowest first: each may use those before it.
-ENGINE = ("ottla-format", "ottla-log", "ottla-leader", "ottla-audit")
+ENGINE = ("ottla-format", "ottla-log", "ottla-leader", "ottla-plane", "ottla-audit")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -204,6 +204,8 @@ CRATES: dict[str, set[str]] = {
     "ottla-format": {"ottla-kernels"},
     "ottla-log": {"ottla-kernels", "ottla-format"},
     "ottla-leader": {"ottla-kernels", "ottla-format", "ottla-log"},
+    # A broker has no findings.
+    "ottla-plane": {"ottla-format", "ottla-log", "ottla-leader"},
     "ottla-audit": {"ottla-kernels", "ottla-format", "ottla-log"},
 }
 

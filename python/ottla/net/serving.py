@@ -55,7 +55,7 @@ def broker_server(
         ListenError: a listener cannot have its address.
         ValueError: a release that cannot be imitated.
     """
-    from random import Random, SystemRandom  # noqa: PLC0415 - it takes as long as the rest
+    from random import Random, SystemRandom
 
     clock = clock or Clock()
     random = SystemRandom() if seed is None else Random(seed)  # noqa: S311 - a test's own seed

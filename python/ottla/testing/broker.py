@@ -299,7 +299,11 @@ class Broker:
         return FaultHandle(self._server, self.run(add))
 
     def until(
-        self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0, interval_s: float = 0.01
+        self,
+        condition: Callable[[Core], bool],
+        *,
+        timeout_s: float = 10.0,
+        interval_s: float = 0.01,
     ) -> None:
         """Returns once a condition on the broker holds; it is asked on the broker's thread.
 

@@ -17,6 +17,15 @@ use ottla_format::header::{
 /// Since this version of Produce a batch may be compressed with zstd (KIP-110).
 const ZSTD_VERSION: i16 = 7;
 
+/// Judges the record set of a Produce request as the broker does before its partition sees it; what
+/// has no version passes.
+///
+/// # Errors
+/// [`Refusal`], which may be one of the whole request.
+pub fn check_request(records: &[u8], request: &Request) -> Result<(), Box<Refusal>> {
+    request.api_version.map_or(Ok(()), |api_version| check(records, request, api_version))
+}
+
 /// Judges a record set by the version of the request that carries it.
 pub(crate) fn check(records: &[u8], request: &Request, api_version: i16) -> Decision<()> {
     judge_set(records, request, api_version).map_err(|mut refusal| {

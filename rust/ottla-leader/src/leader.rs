@@ -54,7 +54,7 @@ impl UnknownProducer {
 /// The first version of Produce whose clients recover from `UNKNOWN_PRODUCER_ID` (KIP-360).
 const RECOVERING_VERSION: i16 = 8;
 
-/// The settings of a leader, which do not change.
+/// The settings of a leader.
 #[derive(Clone, Debug, Default)]
 pub struct LeaderSettings {
     /// The topic's configuration.
@@ -154,6 +154,13 @@ impl Leader {
     /// Its settings.
     pub fn settings(&self) -> &LeaderSettings {
         &self.settings
+    }
+
+    /// Decides by other settings from now on: the topic was configured anew, or the leader was elected
+    /// again with a higher epoch.
+    pub fn configure(&mut self, settings: LeaderSettings) {
+        self.state.expire_producers_after(settings.config.producer_id_expiration_ms);
+        self.settings = settings;
     }
 
     /// What it has counted.

@@ -57,6 +57,7 @@ mod validator;
 mod verdict;
 
 pub use config::{CompressionType, ConfigError, TopicConfig};
+pub use gate::check_request;
 pub use leader::{AppendRequest, EndTransaction, Leader, LeaderSettings, UnknownProducer};
 pub use metrics::Metrics;
 pub use profiles::{Difference, Profile};

@@ -19,7 +19,7 @@ use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyString, PyTuple, PyType};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-fn kafka_error(py: Python<'_>, error: ErrorCode, message: String) -> PyErr {
+pub(crate) fn kafka_error(py: Python<'_>, error: ErrorCode, message: String) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     match CLASS.import(py, "ottla.errors", "KafkaError") {
         Ok(class) => PyErr::from_type(class.clone(), (message, error.code(), error.name())),
@@ -110,6 +110,11 @@ pub(crate) struct Leader {
 }
 
 impl Leader {
+    /// The leader of a partition.
+    pub(crate) fn of(engine: Engine, topic: String, partition: i32) -> Self {
+        Self { engine: Mutex::new(engine), topic, partition }
+    }
+
     fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
         self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }

@@ -82,7 +82,7 @@ impl LeaderOptions {
     }
 }
 
-fn unknown_producer_of(name: &str) -> PyResult<UnknownProducer> {
+pub(crate) fn unknown_producer_of(name: &str) -> PyResult<UnknownProducer> {
     UnknownProducer::from_name(name).ok_or_else(|| {
         let names = "'auto', 'unknown' or 'accept'";
         PyValueError::new_err(format!("unknown_producer is {names}, not '{name}'"))

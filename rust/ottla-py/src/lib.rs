@@ -31,6 +31,9 @@ mod names;
 mod numpy_columns;
 mod partition;
 mod place;
+mod plane;
+mod plane_answers;
+mod plane_options;
 mod producer_state;
 mod progress;
 mod readable_offsets;
@@ -102,6 +105,10 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
+    #[pymodule_export]
+    use crate::plane::DataPlane;
+    #[pymodule_export]
+    use crate::plane_answers::{Fetched, Produced, Verification};
     #[pymodule_export]
     use crate::producer_state::{
         AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,

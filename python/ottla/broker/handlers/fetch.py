@@ -22,9 +22,9 @@ from ottla.protocol.codec import decode
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 if TYPE_CHECKING:
-    from ottla.broker.plane import Fetched
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context, Later
+    from ottla.broker.plane import Fetched
     from ottla.protocol.messages.fetch import FetchRequest
 
 __all__ = ["handle", "refuse"]

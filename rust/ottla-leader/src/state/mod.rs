@@ -205,6 +205,11 @@ impl PartitionState {
         )
     }
 
+    /// Sets `producer.id.expiration.ms`.
+    pub(crate) fn expire_producers_after(&mut self, expiration_ms: i64) {
+        self.producer_id_expiration_ms = expiration_ms;
+    }
+
     /// Drops producers that have been idle for `producer.id.expiration.ms`.
     pub fn expire_producers(&mut self, now_ms: i64) {
         self.producers.expire(now_ms, self.producer_id_expiration_ms);

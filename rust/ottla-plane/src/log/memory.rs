@@ -1,0 +1,145 @@
+//! A segment in memory: buffers that never move, the first of 4 KiB, each four times the one before
+//! it, up to 1 MiB. So a partition with one record takes little, and a large one wastes little.
+
+use super::segment::Segment;
+use ottla_format::batch::BatchInfo;
+use std::io;
+use std::ops::Range;
+
+const KIB: u64 = 1 << 10;
+/// Where the growing buffers begin, and the first of those of 1 MiB.
+const STARTS: [u64; 5] = [0, 4 * KIB, 20 * KIB, 84 * KIB, 340 * KIB];
+const LAST_START: u64 = STARTS[4];
+const MOST_BITS: u32 = 20;
+
+/// A segment in memory.
+#[derive(Debug, Default)]
+pub(crate) struct MemorySegment {
+    /// All but the last are full.
+    buffers: Vec<Vec<u8>>,
+}
+
+/// Where a buffer begins and ends.
+fn range_of(number: usize) -> Range<u64> {
+    let equal = |number: usize| {
+        let before = number.saturating_sub(STARTS.len().saturating_sub(1)) as u64;
+        LAST_START.saturating_add(before << MOST_BITS)
+    };
+    let start = |number: usize| STARTS.get(number).copied().unwrap_or_else(|| equal(number));
+    start(number)..start(number.saturating_add(1))
+}
+
+/// The number of the buffer that holds a position.
+fn number_of(position: u64) -> usize {
+    if position >= LAST_START {
+        let further = (position.saturating_sub(LAST_START)) >> MOST_BITS;
+        return (STARTS.len().saturating_sub(1)).saturating_add(further as usize);
+    }
+    STARTS.partition_point(|&start| start <= position).saturating_sub(1)
+}
+
+impl MemorySegment {
+    fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let last = self.buffers.len().saturating_sub(1);
+            let range = range_of(last);
+            let size = range.end.saturating_sub(range.start) as usize;
+            let used = self.buffers.last().map_or(size, Vec::len);
+            let room = size.saturating_sub(used);
+            if room == 0 {
+                let range = range_of(self.buffers.len());
+                let size = range.end.saturating_sub(range.start) as usize;
+                self.buffers.push(Vec::with_capacity(size));
+                continue;
+            }
+            let (added, rest) = bytes.split_at(room.min(bytes.len()));
+            if let Some(buffer) = self.buffers.last_mut() {
+                buffer.extend_from_slice(added);
+            }
+            bytes = rest;
+        }
+    }
+}
+
+impl Segment for MemorySegment {
+    fn append(&mut self, parts: &[&[u8]], _: &[BatchInfo]) -> io::Result<()> {
+        for part in parts {
+            self.add(part);
+        }
+        Ok(())
+    }
+
+    fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let mut position = range.start;
+        for (number, buffer) in self.buffers.iter().enumerate().skip(number_of(range.start)) {
+            let start = range_of(number).start;
+            let from = position.saturating_sub(start) as usize;
+            let to = (range.end.saturating_sub(start)).min(buffer.len() as u64) as usize;
+            let Some(slice) = buffer.get(from..to).filter(|slice| !slice.is_empty()) else { break };
+            each(slice);
+            position = position.saturating_add(slice.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, size: u64) -> io::Result<()> {
+        let number = number_of(size);
+        self.buffers.truncate(number.saturating_add(1));
+        let left = size.saturating_sub(range_of(number).start) as usize;
+        if let Some(last) = self.buffers.get_mut(number) {
+            last.truncate(left);
+        }
+        if left == 0 {
+            self.buffers.truncate(number);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn seal(&mut self) -> io::Result<()> {
+        if let Some(last) = self.buffers.last_mut() {
+            last.shrink_to_fit();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test panics to fail")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_in_pieces_is_read_back_from_anywhere() {
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number % 251) as u8).collect();
+        let mut segment = MemorySegment::default();
+        let mut rest = &bytes[..];
+        for size in (1..).map(|step: usize| step * 997) {
+            let (piece, behind) = rest.split_at(size.min(rest.len()));
+            segment.append(&[piece], &[]).unwrap();
+            rest = behind;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        let edges = [0, 1, 4095, 4096, 20_479, 20_480, 348_159, 348_160, 1_396_736, 2_999_999];
+        for start in edges {
+            for end in edges.into_iter().filter(|end| *end >= start) {
+                let mut read = Vec::new();
+                segment.read(start..end, &mut |slice| read.extend_from_slice(slice)).unwrap();
+                assert!(read == bytes[start as usize..end as usize], "{start}..{end}");
+            }
+        }
+        for size in edges.into_iter().rev() {
+            segment.truncate(size).unwrap();
+            segment.append(&[b"end"], &[]).unwrap();
+            let mut read = Vec::new();
+            segment.read(0..size + 9, &mut |slice| read.extend_from_slice(slice)).unwrap();
+            assert!(read[..size as usize] == bytes[..size as usize] && read.ends_with(b"end"));
+            assert_eq!(read.len() as u64, size + 3);
+        }
+    }
+}

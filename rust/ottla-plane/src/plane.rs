@@ -1,0 +1,156 @@
+//! All partitions of a broker.
+
+use crate::partition::{Partition, PartitionOffsets, PartitionSettings};
+use crate::sessions::Sessions;
+use crate::topics::{Handle, Topics};
+use crate::wire::TopicId;
+use ottla_leader::{Leader, LeaderSettings, Metrics, Profile};
+
+/// The settings of a plane.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaneSettings {
+    /// The profile that decides.
+    pub profile: Profile,
+    /// Bytes of batches that all logs together may hold.
+    pub max_stored_bytes: u64,
+    /// From which the ids of fetch sessions follow: another one after each start of the broker, so
+    /// that no client takes a new session for its old one.
+    pub session_seed: u32,
+}
+
+impl Default for PlaneSettings {
+    fn default() -> Self {
+        Self { profile: Profile::Strict, max_stored_bytes: 1 << 32, session_seed: 0 }
+    }
+}
+
+/// A partition to be opened.
+#[derive(Clone, Debug)]
+pub struct NewPartition<'a> {
+    /// The name of its topic.
+    pub topic: &'a [u8],
+    /// The id of its topic, all zeros for none.
+    pub topic_id: TopicId,
+    /// Its number.
+    pub index: i32,
+    /// The offset that its first record gets.
+    pub next_offset: i64,
+    /// Its leader's settings.
+    pub leader: LeaderSettings,
+    /// Its other settings.
+    pub settings: PartitionSettings,
+}
+
+/// The partitions of a broker, and its fetch sessions.
+pub struct DataPlane {
+    pub(crate) settings: PlaneSettings,
+    pub(crate) topics: Topics,
+    /// By handle; `None` of those that are closed.
+    partitions: Vec<Option<Box<Partition>>>,
+    pub(crate) sessions: Sessions,
+    pub(crate) stored_bytes: u64,
+    /// What partitions counted that are closed.
+    closed: Metrics,
+}
+
+impl DataPlane {
+    /// A plane without partitions.
+    pub fn new(settings: PlaneSettings) -> Self {
+        Self {
+            settings,
+            topics: Topics::default(),
+            partitions: Vec::new(),
+            sessions: Sessions::new(settings.session_seed),
+            stored_bytes: 0,
+            closed: Metrics::default(),
+        }
+    }
+
+    /// Opens a partition with an empty log. `None` where it is open already, or its topic has another
+    /// id, or the id another topic.
+    pub fn open(&mut self, new: NewPartition<'_>, now_ms: i64) -> Option<Handle> {
+        let handle = Handle::try_from(self.partitions.len()).ok()?;
+        let name = self.topics.add(new.topic, new.topic_id, new.index, handle)?;
+        let leader = Leader::new(new.leader, new.next_offset, new.next_offset);
+        let partition = Partition::new(name, new.index, leader, new.settings, now_ms);
+        self.partitions.push(Some(Box::new(partition)));
+        Some(handle)
+    }
+
+    /// Closes a partition, whose log is gone then. Returns whether it was open.
+    pub fn close(&mut self, handle: Handle) -> bool {
+        let place = self.partitions.get_mut(handle as usize);
+        let Some(partition) = place.and_then(Option::take) else { return false };
+        self.topics.remove(&partition.topic, partition.index);
+        self.stored_bytes = self.stored_bytes.saturating_sub(partition.log.size());
+        self.closed.add(partition.leader.metrics());
+        true
+    }
+
+    /// Has a partition decide by other settings. Returns whether it is open.
+    pub fn configure(
+        &mut self,
+        handle: Handle,
+        leader: LeaderSettings,
+        settings: PartitionSettings,
+    ) -> bool {
+        let partition = self.partition_mut(handle);
+        partition.is_some_and(|partition| {
+            partition.configure(leader, settings);
+            true
+        })
+    }
+
+    pub(crate) fn partition(&self, handle: Handle) -> Option<&Partition> {
+        self.partitions.get(handle as usize)?.as_deref()
+    }
+
+    pub(crate) fn partition_mut(&mut self, handle: Handle) -> Option<&mut Partition> {
+        self.partitions.get_mut(handle as usize)?.as_deref_mut()
+    }
+
+    /// All handles that are open, with their partitions.
+    pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = (Handle, &mut Partition)> {
+        let numbered = (0..).zip(&mut self.partitions);
+        numbered.filter_map(|(handle, partition)| Some((handle, partition.as_deref_mut()?)))
+    }
+
+    /// The leader of a partition.
+    pub fn leader(&self, handle: Handle) -> Option<&Leader> {
+        self.partition(handle).map(|partition| &partition.leader)
+    }
+
+    /// The topic and the number of a partition.
+    pub fn place(&self, handle: Handle) -> Option<(&[u8], i32)> {
+        self.partition(handle).map(|partition| (&*partition.topic, partition.index))
+    }
+
+    /// The settings of a partition beside its leader's.
+    pub fn partition_settings(&self, handle: Handle) -> Option<PartitionSettings> {
+        self.partition(handle).map(|partition| partition.settings)
+    }
+
+    /// The offsets of a partition.
+    pub fn offsets(&self, handle: Handle) -> Option<PartitionOffsets> {
+        self.partition(handle).map(Partition::offsets)
+    }
+
+    /// Base offset and size of each segment of a partition.
+    pub fn segments(&self, handle: Handle) -> Option<Vec<(i64, u64)>> {
+        self.partition(handle).map(|partition| partition.log.segments().collect())
+    }
+
+    /// Bytes of batches that all logs hold.
+    pub fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
+    }
+
+    /// What all partitions have counted, those that are closed included.
+    pub fn metrics(&self) -> Metrics {
+        let mut sum = self.closed;
+        for partition in self.partitions.iter().flatten() {
+            sum.add(partition.leader.metrics());
+        }
+        sum
+    }
+}

@@ -1,0 +1,561 @@
+//! `DataPlane`: what a broker does for each partition of a Produce or a Fetch.
+
+use crate::bytes::bytes_of;
+use crate::calls::{attached, detached};
+use crate::leader::Leader;
+use crate::leader_options::Keywords;
+use crate::plane_answers::{Fetched, Parts, Produced, Verification};
+use crate::plane_options::{PartitionOptions, PlaneOptions, refused_of};
+use crate::producer_state::{ProducerState, VerificationGuard};
+use crate::request_options::{Integer, OriginName};
+use crate::validator::with_validator;
+use crate::verdict::Verdict;
+use ottla_leader::{AppendRequest, EndTransaction};
+use ottla_log::producers::Origin;
+use ottla_plane::{
+    DataPlane as Engine, FetchCall, Handle, MalformedFrame, NewPartition, OffsetQuery, PlaneError,
+    ProduceCall, TopicId,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyTuple, PyType};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Above this the interpreter's lock is let go of while a request is decided.
+const DETACH_BYTES: usize = 16 << 10;
+
+fn malformed(py: Python<'_>, error: &MalformedFrame) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match CLASS.import(py, "ottla.errors", "MalformedFrameError") {
+        Ok(class) => PyErr::from_type(class.clone(), (error.position, error.kind.to_string())),
+        Err(error) => error,
+    }
+}
+
+fn refused(py: Python<'_>, error: &PlaneError) -> PyErr {
+    match error {
+        PlaneError::Refused { error: code, message } => {
+            crate::leader::kafka_error(py, *code, message.clone())
+        }
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+fn closed(handle: Handle) -> PyErr {
+    PyValueError::new_err(PlaneError::Closed { handle }.to_string())
+}
+
+fn topic_id_of(id: &[u8]) -> PyResult<TopicId> {
+    TopicId::try_from(id).map_err(|_| {
+        let found = id.len();
+        PyValueError::new_err(format!("topic_id has {found} bytes, expected 16"))
+    })
+}
+
+/// The partitions of a broker with their logs in memory: Produce and Fetch, from the bytes of a
+/// request to the bytes of its answer.
+///
+/// It has no clock: each call brings the time. Requests are frames without their size, and
+/// ``position`` is where the body begins, behind the header; answers are bodies without a header,
+/// as a list of parts. What is decided elsewhere (authorisation, faults) comes in as ``refused``:
+/// error codes by topic and partition. Partitions have handles, which are never used again.
+///
+/// Args:
+///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decisions, oddities included.
+///     kafka_version: the release whose rules hold; see :func:`validate`.
+///     unknown_producer: as for :class:`Leader`.
+///     transaction_verification: as for :class:`Leader`; Produce 12 and newer ask their coordinator
+///         in any case (KIP-890).
+///     max_stored_bytes: of all logs together; what is past it is answered with
+///         KAFKA_STORAGE_ERROR (56).
+///     session_seed: another number after each start, so that no client takes a new fetch session
+///         for its old one.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct DataPlane {
+    engine: Mutex<Engine>,
+    options: PlaneOptions,
+}
+
+impl DataPlane {
+    fn engine(&self, py: Python<'_>) -> MutexGuard<'_, Engine> {
+        self.engine.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl DataPlane {
+    #[new]
+    #[pyo3(signature = (**options), text_signature = "(*, profile='strict', kafka_version=None, \
+        unknown_producer='auto', transaction_verification=True, max_stored_bytes=4294967296, \
+        session_seed=0)")]
+    fn new(options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::new("DataPlane.__new__()", options);
+        let options = PlaneOptions::take(&keywords)?;
+        keywords.finish()?;
+        Ok(Self { engine: Mutex::new(Engine::new(options.plane)), options })
+    }
+
+    /// Opens a partition with an empty log, and returns its handle.
+    ///
+    /// Args:
+    ///     topic: the topic's name.
+    ///     topic_id: its id, 16 bytes; all zeros for none.
+    ///     partition: the partition's number.
+    ///     now_ms: the broker's clock.
+    ///     settings: an ``ottla.TopicConfig``; Kafka's defaults without one.
+    ///     leader_epoch: stored with every batch.
+    ///     next_offset: the offset that the first record gets.
+    ///     is_internal: whether clients may not write to it.
+    ///     min_insync_replicas, segment_ms, retention_ms, retention_bytes: as Kafka's settings of
+    ///         these names.
+    ///     in_sync_replicas: with more than one, the high watermark moves by
+    ///         :meth:`advance_high_watermark` alone.
+    ///     partition_epoch: that of KIP-232; -1 for none.
+    ///
+    /// Raises:
+    ///     ValueError: it is open already, or its topic has another id, or the id another topic.
+    #[pyo3(signature = (topic, topic_id, partition, *, now_ms, settings=None, **options),
+        text_signature = "($self, topic, topic_id, partition, *, now_ms, settings=None, \
+        leader_epoch=0, next_offset=0, is_internal=False, min_insync_replicas=1, \
+        in_sync_replicas=1, partition_epoch=-1, segment_ms=604800000, retention_ms=604800000, \
+        retention_bytes=-1)")]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn open(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        topic_id: &[u8],
+        partition: i32,
+        now_ms: Integer,
+        settings: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Handle> {
+        let keywords = Keywords::new("DataPlane.open()", options);
+        let next_offset: Integer = keywords.take("next_offset", Integer::Of(0))?;
+        let found = PartitionOptions::take(py, &self.options, settings, &keywords, None)?;
+        keywords.finish()?;
+        if partition < 0 {
+            let message = format!("partition is {partition}, expected 0 or more");
+            return Err(PyValueError::new_err(message));
+        }
+        let new = NewPartition {
+            topic: topic.as_bytes(),
+            topic_id: topic_id_of(topic_id)?,
+            index: partition,
+            next_offset: next_offset.within("next_offset", 0, i64::MAX)?,
+            leader: found.leader,
+            settings: found.settings,
+        };
+        let now_ms = now_ms.clock()?;
+        self.engine(py).open(new, now_ms).ok_or_else(|| {
+            let message = "is open already, or its topic has another id, or the id another topic";
+            PyValueError::new_err(format!("{topic}-{partition} {message}"))
+        })
+    }
+
+    /// Closes a partition, whose log is gone then.
+    ///
+    /// Raises:
+    ///     ValueError: no open partition has this handle; so do all methods that take one.
+    fn close(&self, py: Python<'_>, handle: Handle) -> PyResult<()> {
+        self.engine(py).close(handle).then_some(()).ok_or_else(|| closed(handle))
+    }
+
+    /// Has a partition decide by other settings; those that are not given stay. A higher
+    /// ``leader_epoch`` begins at the log end.
+    #[pyo3(signature = (handle, *, settings=None, **options),
+        text_signature = "($self, handle, *, settings=None, leader_epoch=..., is_internal=..., \
+        min_insync_replicas=..., in_sync_replicas=..., partition_epoch=..., segment_ms=..., \
+        retention_ms=..., retention_bytes=...)")]
+    fn configure(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        settings: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let keywords = Keywords::new("DataPlane.configure()", options);
+        let known = {
+            let engine = self.engine(py);
+            engine.leader(handle).zip(engine.partition_settings(handle)).map(
+                |(leader, settings)| PartitionOptions {
+                    leader: leader.settings().clone(),
+                    settings,
+                },
+            )
+        };
+        let known = known.ok_or_else(|| closed(handle))?;
+        let found = PartitionOptions::take(py, &self.options, settings, &keywords, Some(&known))?;
+        keywords.finish()?;
+        let is_open = self.engine(py).configure(handle, found.leader, found.settings);
+        is_open.then_some(()).ok_or_else(|| closed(handle))
+    }
+
+    /// Appends what a Produce request of version 3 to 13 holds, and returns a :class:`Produced`.
+    ///
+    /// Args:
+    ///     frame: the request.
+    ///     position: where its body begins.
+    ///     version: its version.
+    ///     now_ms: the broker's clock.
+    ///     refused: error codes by topic and partition.
+    ///     verified: what ``to_verify`` was, once the transaction coordinator has answered; what it
+    ///         refused is in ``refused``.
+    ///     allow_internal: whether internal topics may be written to, as by Kafka's admin client.
+    ///
+    /// Raises:
+    ///     MalformedFrameError: nothing is appended, and the connection is to be closed.
+    #[pyo3(signature = (
+        frame, position, version, *, now_ms, refused=None, verified=None, allow_internal=false
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn produce(
+        &self,
+        py: Python<'_>,
+        frame: &Bound<'_, PyAny>,
+        position: usize,
+        version: i16,
+        now_ms: Integer,
+        refused: Option<&Bound<'_, PyAny>>,
+        verified: Option<&Bound<'_, Verification>>,
+        allow_internal: bool,
+    ) -> PyResult<Produced> {
+        let frame = bytes_of(frame)?;
+        let refused = refused_of(refused)?;
+        let call = ProduceCall {
+            now_ms: now_ms.clock()?,
+            refused: &refused,
+            verified: verified.map(|verified| &verified.get().engine),
+            allows_internal: allow_internal,
+        };
+        let bytes = frame.as_bytes();
+        let mut engine = self.engine(py);
+        let held = &mut *engine;
+        let mut answer = Vec::new();
+        let to = &mut answer;
+        let work = || {
+            with_validator(|validator| held.produce(bytes, position, version, &call, validator, to))
+        };
+        let is_short = bytes.len() <= DETACH_BYTES;
+        let done = if is_short { attached(py, work) } else { detached(py, work) }?;
+        drop(engine);
+        let done = done.map_err(|error| malformed(py, &error))?;
+        Produced::new(py, done, &answer)
+    }
+
+    /// Reads what a Fetch request of version 4 to 18 asks for, and returns a :class:`Fetched`.
+    ///
+    /// Args:
+    ///     frame: the request.
+    ///     position: where its body begins.
+    ///     version: its version.
+    ///     now_ms: the broker's clock.
+    ///     must_answer: whether it is answered even if there is too little: its time is up.
+    ///     refused: error codes by topic and partition.
+    ///
+    /// Raises:
+    ///     MalformedFrameError: the connection is to be closed.
+    #[pyo3(signature = (frame, position, version, *, now_ms, must_answer, refused=None))]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn fetch(
+        &self,
+        py: Python<'_>,
+        frame: &Bound<'_, PyAny>,
+        position: usize,
+        version: i16,
+        now_ms: Integer,
+        must_answer: bool,
+        refused: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Fetched> {
+        let frame = bytes_of(frame)?;
+        let refused = refused_of(refused)?;
+        let call = FetchCall { now_ms: now_ms.clock()?, must_answer, refused: &refused };
+        let mut parts = Parts::new(py);
+        let mut engine = self.engine(py);
+        let held = &mut *engine;
+        let to = &mut parts;
+        let done = attached(py, || held.fetch(frame.as_bytes(), position, version, &call, to))?;
+        drop(engine);
+        let done = done.map_err(|error| malformed(py, &error))?;
+        Fetched::new(py, done, parts)
+    }
+
+    /// Appends batches that are no client's, and returns a :class:`Verdict`.
+    ///
+    /// Args:
+    ///     records: any bytes-like object.
+    ///     now_ms: the broker's clock.
+    ///     origin: ``"coordinator"`` for the broker's own writes, ``"replication"`` for what the
+    ///         leader of this partition has sent, offsets included.
+    ///     guard: what :meth:`begin_verification` returned.
+    ///
+    /// Raises:
+    ///     KafkaError: KAFKA_STORAGE_ERROR (56).
+    #[pyo3(signature = (
+        handle, records, *, now_ms, origin=OriginName(Origin::Coordinator), guard=None
+    ), text_signature = "($self, handle, records, *, now_ms, origin='coordinator', guard=None)")]
+    fn append(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        records: &Bound<'_, PyAny>,
+        now_ms: Integer,
+        origin: OriginName,
+        guard: Option<&Bound<'_, VerificationGuard>>,
+    ) -> PyResult<Verdict> {
+        let records = bytes_of(records)?;
+        let request = AppendRequest {
+            api_version: None,
+            has_transactional_id: true,
+            origin: origin.0,
+            guard: guard.map(|guard| &guard.get().guard),
+            transaction_version: 0,
+            now_ms: now_ms.clock()?,
+        };
+        let bytes = records.as_bytes();
+        let mut engine = self.engine(py);
+        let held = &mut *engine;
+        let work = || with_validator(|v| held.append(handle, bytes, &request, v));
+        let is_short = bytes.len() <= DETACH_BYTES;
+        let verdict = if is_short { attached(py, work) } else { detached(py, work) }?;
+        drop(engine);
+        let verdict = verdict.map_err(|error| refused(py, &error))?;
+        Ok(Verdict::new(py, records.clone(), verdict))
+    }
+
+    /// Appends the marker that ends a transaction, as :meth:`Leader.end_transaction` does.
+    ///
+    /// Raises:
+    ///     ValueError: a negative producer id.
+    #[pyo3(signature = (
+        handle, *, producer_id, producer_epoch, coordinator_epoch, commit, now_ms,
+        transaction_version=0
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn end_transaction(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        producer_id: i64,
+        producer_epoch: i16,
+        coordinator_epoch: i32,
+        commit: bool,
+        now_ms: Integer,
+        transaction_version: i16,
+    ) -> PyResult<Verdict> {
+        let now_ms = now_ms.clock()?;
+        let end = EndTransaction {
+            producer_id,
+            producer_epoch,
+            coordinator_epoch,
+            commit,
+            transaction_version,
+            now_ms,
+        };
+        let mut engine = self.engine(py);
+        let verdict = attached(py, || with_validator(|v| engine.end_transaction(handle, &end, v)))?;
+        drop(engine);
+        let verdict = verdict.map_err(|error| refused(py, &error))?;
+        Ok(Verdict::new(py, PyBytes::new(py, b""), verdict))
+    }
+
+    /// Begins to verify a producer's transaction with its coordinator, as
+    /// :meth:`Leader.begin_verification` does: for what a coordinator appends. For Produce
+    /// requests, :meth:`produce` does it.
+    #[pyo3(signature = (
+        handle, producer_id, producer_epoch, base_sequence, *, now_ms, transaction_version=2
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
+    fn begin_verification(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        producer_id: i64,
+        producer_epoch: i16,
+        base_sequence: i32,
+        now_ms: Integer,
+        transaction_version: i16,
+    ) -> PyResult<Option<VerificationGuard>> {
+        let now_ms = now_ms.clock()?;
+        let begun = self.engine(py).begin_verification(
+            handle,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            transaction_version,
+            now_ms,
+        );
+        begun
+            .map(|guard| guard.map(|guard| VerificationGuard { guard }))
+            .map_err(|error| refused(py, &error))
+    }
+
+    /// Returns whole batches: from the one that holds ``offset`` on, up to the log end, at least one
+    /// of them and otherwise at most ``max_bytes``; nothing at the log end.
+    ///
+    /// Raises:
+    ///     KafkaError: OFFSET_OUT_OF_RANGE (1).
+    #[pyo3(signature = (handle, offset, max_bytes))]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        handle: Handle,
+        offset: i64,
+        max_bytes: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        let engine = self.engine(py);
+        let mut add = |slice: &[u8]| bytes.extend_from_slice(slice);
+        let read = attached(py, || engine.read(handle, offset, max_bytes, &mut add))?;
+        drop(engine);
+        read.map_err(|error| refused(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Returns the log start offset, the last stable offset, the high watermark and the log end
+    /// offset.
+    fn offsets(&self, py: Python<'_>, handle: Handle) -> PyResult<(i64, i64, i64, i64)> {
+        let offsets = self.engine(py).offsets(handle).ok_or_else(|| closed(handle))?;
+        Ok((
+            offsets.log_start_offset,
+            offsets.last_stable_offset,
+            offsets.high_watermark,
+            offsets.log_end_offset,
+        ))
+    }
+
+    /// Returns the offset, the timestamp and the leader epoch that ListOffsets asks for, each -1
+    /// where there is none.
+    ///
+    /// Args:
+    ///     timestamp: of the first record to be found; or -1 for the latest offset, -2 and -4 for
+    ///         the earliest, -3 for the record with the largest timestamp (KIP-734), -5 and -6 for
+    ///         what is in remote storage, where nothing is.
+    ///     isolation_level: 1 for readers of committed records.
+    #[pyo3(signature = (handle, timestamp, isolation_level=0))]
+    fn find_offset(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        timestamp: i64,
+        isolation_level: i8,
+    ) -> PyResult<(i64, i64, i32)> {
+        let query = OffsetQuery::from(timestamp);
+        let engine = self.engine(py);
+        let work =
+            || with_validator(|v| engine.find_offset(handle, query, isolation_level == 1, v));
+        let found = attached(py, work)?;
+        drop(engine);
+        let found = found.map_err(|error| refused(py, &error))?;
+        Ok((found.offset, found.timestamp, found.leader_epoch))
+    }
+
+    /// Returns where a leader epoch ends, as OffsetForLeaderEpoch answers: the newest epoch not above
+    /// it, and the offset behind its last record; -1 and -1 of an epoch above all that are known.
+    fn end_of_epoch(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        leader_epoch: i32,
+    ) -> PyResult<(i32, i64)> {
+        let end = self.engine(py).end_of_epoch(handle, leader_epoch);
+        end.map_err(|error| refused(py, &error))
+    }
+
+    /// Advances the log start offset (KIP-107), and returns it; an offset of -1 is the high
+    /// watermark, and one below the log start changes nothing.
+    ///
+    /// Raises:
+    ///     KafkaError: OFFSET_OUT_OF_RANGE (1) above the high watermark.
+    fn delete_records(&self, py: Python<'_>, handle: Handle, offset: i64) -> PyResult<i64> {
+        let start = self.engine(py).delete_records(handle, offset);
+        start.map_err(|error| refused(py, &error))
+    }
+
+    /// Deletes segments by ``retention.ms``, ``retention.bytes`` and the log start offset. Returns
+    /// the handles of partitions that begin at another offset since.
+    #[pyo3(signature = (now_ms))]
+    fn apply_retention<'py>(
+        &self,
+        py: Python<'py>,
+        now_ms: Integer,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let now_ms = now_ms.clock()?;
+        let moved = self.engine(py).apply_retention(now_ms);
+        PyTuple::new(py, moved.map_err(|error| refused(py, &error))?)
+    }
+
+    /// Drops producers and verifications that have been idle for ``producer.id.expiration.ms``.
+    fn expire_producers(&self, py: Python<'_>, now_ms: Integer) -> PyResult<()> {
+        let now_ms = now_ms.clock()?;
+        self.engine(py).expire_producers(now_ms);
+        Ok(())
+    }
+
+    /// Moves the high watermark of a partition with several replicas in sync, within the log.
+    fn advance_high_watermark(&self, py: Python<'_>, handle: Handle, offset: i64) -> PyResult<()> {
+        let moved = self.engine(py).advance_high_watermark(handle, offset);
+        moved.map_err(|error| refused(py, &error))
+    }
+
+    /// Truncates the log of a follower to an offset, or behind the last whole batch before it.
+    #[pyo3(signature = (handle, offset, *, now_ms))]
+    fn truncate(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        offset: i64,
+        now_ms: Integer,
+    ) -> PyResult<()> {
+        let now_ms = now_ms.clock()?;
+        let mut engine = self.engine(py);
+        let work = || with_validator(|v| engine.truncate(handle, offset, now_ms, v));
+        let truncated = attached(py, work)?;
+        drop(engine);
+        truncated.map_err(|error| refused(py, &error))
+    }
+
+    /// Returns a copy of a partition's :class:`Leader`: its producers, transactions and counters.
+    fn leader(&self, py: Python<'_>, handle: Handle) -> PyResult<Leader> {
+        let engine = self.engine(py);
+        let place = engine
+            .place(handle)
+            .map(|(topic, index)| (String::from_utf8_lossy(topic).into_owned(), index));
+        let (topic, partition) = place.ok_or_else(|| closed(handle))?;
+        let leader = engine.leader(handle).cloned().ok_or_else(|| closed(handle))?;
+        drop(engine);
+        Ok(Leader::of(leader, topic, partition))
+    }
+
+    /// Returns the producers that a partition knows, by id, as :class:`ProducerState`.
+    fn producers<'py>(&self, py: Python<'py>, handle: Handle) -> PyResult<Bound<'py, PyTuple>> {
+        let engine = self.engine(py);
+        let leader = engine.leader(handle).ok_or_else(|| closed(handle))?;
+        let entries: Vec<_> = leader.state().producers().by_id().into_iter().cloned().collect();
+        drop(engine);
+        let states = entries.into_iter().map(|entry| ProducerState { entry });
+        PyTuple::new(py, states.collect::<Vec<_>>())
+    }
+
+    /// Returns the base offset and the size in bytes of each segment of a partition.
+    fn segments(&self, py: Python<'_>, handle: Handle) -> PyResult<Vec<(i64, u64)>> {
+        self.engine(py).segments(handle).ok_or_else(|| closed(handle))
+    }
+
+    /// Bytes of batches that all logs together hold.
+    #[getter]
+    fn stored_bytes(&self, py: Python<'_>) -> u64 {
+        self.engine(py).stored_bytes()
+    }
+
+    /// Returns what was counted over all partitions, by the names of Kafka's meters.
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counted = self.engine(py).metrics();
+        let metrics = PyDict::new(py);
+        for (name, count) in counted.named() {
+            metrics.set_item(name, count)?;
+        }
+        Ok(metrics)
+    }
+}
