@@ -43,23 +43,36 @@ def pairs() -> Iterator[tuple[type[Message], int]]:
             yield message, version
 
 
-def any_message(message: type[Message], version: int, random: Random, *, longest: int = 300) -> Any:
+def any_message(
+    message: type[Message],
+    version: int,
+    random: Random,
+    *,
+    longest: int = 300,
+    private: bool = True,
+) -> Any:
     """A message with random values in all fields that the version has, defaults in the others.
 
     Args:
         longest: size of strings and byte strings; by default they need two bytes for a length.
+        private: whether fields that Kafka does not know have values, too.
     """
-    return _Chance(version, random, longest).struct(message)
+    return _Chance(version, random, longest, private=private).struct(message)
 
 
 class _Chance:
-    def __init__(self, version: int, random: Random, longest: int) -> None:
+    def __init__(self, version: int, random: Random, longest: int, *, private: bool) -> None:
+        self.private = private
         self.version = version
         self.random = random
         self.longest = longest
 
     def struct(self, made: type[Struct]) -> Any:
-        fields = [field for field in schema(made).fields if self.version in field.versions]
+        fields = [
+            field
+            for field in schema(made).fields
+            if self.version in field.versions and (self.private or not field.private)
+        ]
         return made(**{field.name: self.value(field) for field in fields})
 
     def value(self, field: Field) -> object:
