@@ -2,6 +2,8 @@ import pytest
 from ottla.errors import MalformedFrameError
 from ottla.protocol.coordinator_record import key_bytes, read_key, read_value, value_bytes
 from ottla.protocol.messages.consumer_offsets import (
+    ClassicMemberMetadata,
+    ConsumerGroupMemberMetadataValue,
     GroupMetadataKey,
     LegacyOffsetCommitKey,
     OffsetCommitKey,
@@ -21,6 +23,23 @@ def test_a_key_begins_with_its_type_and_a_value_with_its_version() -> None:
     assert read_value(value, OffsetCommitValue) == commit
     assert key_bytes(OffsetCommitKey(group="g", topic="t", partition=7)) == key
     assert value_bytes(commit, 3) == value
+
+
+def test_a_struct_in_a_tagged_field_is_null_by_a_varint() -> None:
+    # Elsewhere a byte of -1 stands for null (KIP-893), but here 0 does: of a member of a consumer
+    # group that came by its own protocol, and of one that speaks the classic protocol.
+    null = bytes.fromhex("0000 00 00 01 01 01 00 ffffffff 00 01 00 01 00")
+    there = bytes.fromhex("0000 00 00 01 01 01 00 ffffffff 00 01 00 07 01 00001388 01 00")
+    member = ConsumerGroupMemberMetadataValue(
+        instance_id=None, rack_id=None, subscribed_topic_regex=None, server_assignor=None
+    )
+    for data, classic in (
+        (null, None),
+        (there, ClassicMemberMetadata(session_timeout_ms=5000)),
+    ):
+        member.classic_member_metadata = classic
+        assert read_value(data, ConsumerGroupMemberMetadataValue) == member
+        assert value_bytes(member, 0) == data
 
 
 def test_a_key_of_a_type_that_is_not_asked_for_is_none() -> None:

@@ -20,6 +20,8 @@ _JARS = {
     NEWEST: ("kafka-clients", "kafka-group-coordinator", "kafka-transaction-coordinator"),
     OLDER: ("kafka-clients",),
 }
+# What Kafka's records need besides, to be read at all.
+_LOGGING = Jar("org.slf4j", "slf4j-api", "1.7.36", with_dependencies=False)
 _LAST_VERSION = 32767
 _TEXT_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*')
 _ZEROS = {"bool": False, "string": "", "bytes": b"", "records": None, "uuid": NO_UUID}
@@ -45,7 +47,7 @@ def jars(release: str) -> Path:
         Jar("org.apache.kafka", name, release, with_dependencies=False) for name in _JARS[release]
     ]
     try:
-        return fetched(f"kafka/messages-{release}", wanted)
+        return fetched(f"kafka/messages-{release}", [*wanted, _LOGGING])
     except MissingError as error:
         if os.environ.get("CI"):
             pytest.fail(str(error), pytrace=False)

@@ -100,14 +100,24 @@ class _Decoder(Source):
         elif isinstance(field.kind, Kind):
             self.plain(field.kind, target, may_be_null=may_be_null)
         elif may_be_null:
-            marker = self.fresh("n")
-            self.number(marker, "b")
-            self.flush()
-            self.line(f"if {marker} < 0: {target} = None")
-            with self.block("else:"):
+            with self.block(f"if {self.marker(field)}:"):
                 self.nested(field.kind, target)
+            self.line(f"else: {target} = None")
         else:
             self.nested(field.kind, target)
+
+    def marker(self, field: Field) -> str:
+        """Read what stands before a struct that may be null; return whether the struct is there.
+
+        It is an int8, negative for null, but in a tagged field a varint, 0 for null (KIP-893).
+        """
+        marker = self.fresh("n")
+        if self.version in field.tagged:
+            self.line(f"{marker}, o = read_uvarint(b, o)")
+            return marker
+        self.number(marker, "b")
+        self.flush()
+        return f"{marker} >= 0"
 
     def nested(self, kind: type[Struct], target: str) -> None:
         """Read a struct into an attribute."""

@@ -121,8 +121,9 @@ class _Encoder(Source):
         elif isinstance(field.kind, Kind):
             self.plain(field.kind, value, may_be_null=may_be_null)
         elif may_be_null:
+            # The marker is an int8, but in a tagged field a varint, which has no -1 (KIP-893).
             with self.block(f"if {value} is None:"):
-                self.number("-1", "b")
+                self.number("0" if self.version in field.tagged else "-1", "b")
             with self.block("else:"):
                 self.number("1", "b")
                 self.nested(field.kind, value)
