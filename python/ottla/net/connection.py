@@ -18,6 +18,7 @@ not be dealt with, so nothing turns in place.
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from selectors import EVENT_READ, EVENT_WRITE
@@ -353,6 +354,10 @@ class Connection:
         if not self.is_open:
             return
         self.is_open = False
+        if self._tls is not None and self._tls.is_ready and not self._unsent:
+            # Whether it arrives or not, it is over.
+            with suppress(OSError):
+                self.socket.send(self._tls.end())
         if self._events:
             self._home.watch(self, 0, self._events)
             self._events = 0

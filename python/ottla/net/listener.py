@@ -3,59 +3,26 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ottla.errors import ListenError
 from ottla.net.limits import BACKLOG
 from ottla.net.served import Address
 
 if TYPE_CHECKING:
-    import os
     import ssl
 
+    from ottla.net.settings import ListenerSettings
     from ottla.net.tls import TlsStream
 
-__all__ = ["Listener", "ListenerSettings", "TlsSettings"]
+__all__ = ["OUT_OF_DESCRIPTORS", "Listener"]
+
+MAX_PORT = 65_535
 
 OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of `accept` that do not go away by trying again at once."""
-
-
-class TlsSettings(NamedTuple):
-    """How a listener speaks TLS; files are in PEM.
-
-    Attributes:
-        certificate: the certificate, and those between it and its authority.
-        key: its key; by default it is in the file of the certificate.
-        password: of the key.
-        authorities: certificates of those who may sign the clients' ones.
-        client_auth: ``none``, ``requested`` or ``required``, as Kafka's `ssl.client.auth`.
-    """
-
-    certificate: str | os.PathLike[str]
-    key: str | os.PathLike[str] | None = None
-    password: str | None = None
-    authorities: str | os.PathLike[str] | None = None
-    client_auth: str = "none"
-
-
-class ListenerSettings(NamedTuple):
-    """A listener to open.
-
-    Attributes:
-        host: address or name of an interface; empty for all.
-        port: 0 for a free one.
-        name: as Kafka's configuration names listeners.
-        security_protocol: what the broker is told of it. TLS is spoken where `tls` is given.
-        tls: certificates.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    name: str = "PLAINTEXT"
-    security_protocol: str = "PLAINTEXT"
-    tls: TlsSettings | None = None
 
 
 class Listener:
@@ -114,14 +81,16 @@ class Listener:
 
 def _bound(settings: ListenerSettings) -> socket.socket:
     place = f"{settings.host or 'every interface'}:{settings.port}"
+    if not 0 <= settings.port <= MAX_PORT:
+        raise ListenError(f"cannot listen on {place}: a port is from 0 to {MAX_PORT}")
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         bound = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
-    except OverflowError:
-        raise ListenError(f"cannot listen on {place}: a port is from 0 to 65535") from None
+    except socket.gaierror as error:
+        raise ListenError(f"cannot listen on {place}: {error.strerror}") from error
     except OSError as error:
         hint = "; port 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
-        why = error.strerror or error
+        why = os.strerror(error.errno) if error.errno else error
         raise ListenError(f"cannot listen on {place}: {why}{hint}") from error
     bound.settimeout(0)
     return bound

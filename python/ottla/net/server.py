@@ -21,9 +21,10 @@ from ottla.net.forks import look_after
 from ottla.net.hub import Hub
 from ottla.net.jobs import Jobs
 from ottla.net.limits import MAX_STEPS_OF_TIME, Limits
-from ottla.net.listener import Listener, ListenerSettings
+from ottla.net.listener import Listener
 from ottla.net.outcome import outcome_of
 from ottla.net.served import Served
+from ottla.net.settings import ListenerSettings
 from ottla.net.worker import Worker
 
 if TYPE_CHECKING:

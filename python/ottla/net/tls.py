@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import ListenError
@@ -10,7 +11,7 @@ from ottla.errors import ListenError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ottla.net.listener import TlsSettings
+    from ottla.net.settings import TlsSettings
 
 __all__ = ["TlsStream", "server_context"]
 
@@ -109,6 +110,12 @@ class TlsStream:
             view = memoryview(part)
             while view:
                 view = view[self._tls.write(view) :]
+        return self._outgoing.read()
+
+    def end(self) -> bytes:
+        """Returns what says that nothing more is sent, so that no end is taken for a cut."""
+        with suppress(ssl.SSLError):
+            self._tls.unwrap()
         return self._outgoing.read()
 
     def subject(self) -> str:
