@@ -62,9 +62,10 @@ def main() -> None:
         ):
             print(f"{row['topic']}: {row['error_name']} {row['count']}")
 
-        # From any frame, the valid records and the others.
-        captures = spark.read.parquet(path)
-        valid, quarantine = ottla.spark.split(captures, config=topics, now_ms="captured_ms")
+        # The valid records and the others. ottla.spark.split does the same to any frame.
+        valid, quarantine = ottla.spark.split_parquet(
+            spark, path, config=topics, now_ms="captured_ms"
+        )
         print(f"{valid.count()} good records, {valid.where('key is null').count()} without a key")
         for row in quarantine.groupBy("reason").count().orderBy("reason").collect():
             print(f"in quarantine: {row['reason']} {row['count']}")

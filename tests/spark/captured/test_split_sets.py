@@ -3,19 +3,31 @@
 import base64
 import gzip
 import json
+import pickle
+import zlib
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import ottla
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ottla.records import split_column
+from ottla.spark.captured.files import Read, ReadTask
 from ottla.spark.captured.options import JudgeContext
-from ottla.spark.captured.split import QUARANTINE_COLUMNS, VALID_COLUMNS, Half, split_rows
+from ottla.spark.captured.parquet import split_files
+from ottla.spark.captured.split import (
+    QUARANTINE_COLUMNS,
+    VALID_COLUMNS,
+    Half,
+    SplitJob,
+    split_rows,
+)
 from records.crafting import resealed
 from support import vectors
 from support.naive_split import Halves, split_set
@@ -283,6 +295,7 @@ def test_a_column_is_split_as_each_set_is_record_by_record(data: st.DataObject) 
         assert halves == split_set(records, CONFIGS.get(topic, topic), options)
 
 
+@settings(max_examples=25)
 @given(
     st.lists(st.one_of(st.none(), captured_sets(), legacy_sets()), max_size=3),
     st.permutations([column.name for column in VALID_COLUMNS]),
@@ -303,6 +316,42 @@ def test_columns_that_are_not_named_are_left_out_and_change_no_other(
         expected = ["row", *wanted, *(reasons if half == "quarantine" else ())]
         assert [row for piece in pieces for row in piece.to_pylist()] == [
             {name: row[name] for name in expected} for row in every.to_pylist()
+        ]
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.one_of(st.none(), captured_sets(), legacy_sets()), max_size=5),
+    st.integers(1, 3),
+    st.floats(0, 1),
+)
+def test_sets_in_files_are_split_record_by_record_wherever_tasks_divide_them(
+    sets: list[bytes | None], group_size: int, cut: float
+) -> None:
+    options = OPTIONS | {"api_version": None}
+    context = JudgeContext(0, COMPACTED, options, {}, None, "strict")
+    names = tuple(column.name for column in VALID_COLUMNS)
+    found: dict[str, list[Any]] = {"valid": [], "quarantine": []}
+    with TemporaryDirectory() as directory:
+        path = f"{directory}/captures.parquet"
+        columns = {"records": pa.array(sets, pa.binary()), "id": range(len(sets))}
+        pq.write_table(pa.table(columns), path, row_group_size=group_size)
+        size = Path(path).stat().st_size
+        parts = (0, int(size * cut)), (int(size * cut), size)
+        tasks = [(Read(path, start, stop, size),) for start, stop in parts]
+        packed = {at: zlib.compress(pickle.dumps(reads)) for at, reads in enumerate(tasks)}
+        halves: tuple[Half, Half] = ("valid", "quarantine")
+        for half in halves:
+            told = names if half == "valid" else [c.name for c in QUARANTINE_COLUMNS]
+            job = SplitJob(context, (1,), ("id", *told), half, names)
+            task = ReadTask(job, ("records", "id"), ("binary", "bigint"), {})
+            numbers = pa.RecordBatch.from_arrays([pa.array(range(len(tasks)))], ["id"])
+            for piece in split_files((task, packed))(iter([numbers])):
+                found[half] += zip(*piece.to_pydict().values(), strict=True)
+    expected = [split_set(records, COMPACTED, options | {"profile": "strict"}) for records in sets]
+    for half in halves:
+        assert found[half] == [
+            (at, *row) for at, each in enumerate(expected) for row in getattr(each, half)
         ]
 
 
