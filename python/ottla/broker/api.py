@@ -37,6 +37,11 @@ class Api(NamedTuple):
     selectors: frozenset[str]
     """What a fault may be limited to, beside the client."""
 
+    @property
+    def title(self) -> str:
+        """Its name in Kafka's protocol, as in ``ApiVersions``."""
+        return "".join(map(str.capitalize, self.name.split("_")))
+
 
 def _row(
     key: int, name: str, versions: tuple[int, int], *selectors: str, advertised: int | None = None

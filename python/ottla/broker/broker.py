@@ -160,7 +160,7 @@ class Broker:
         if api is None:
             raise CloseConnectionError(f"a request of the unknown API key {key}")
         if connection.needs_authentication and key not in _BEFORE_AUTHENTICATION:
-            raise CloseConnectionError(f"a request of {api.name} before authentication")
+            raise CloseConnectionError(f"a request of {api.title} before authentication")
         try:
             header, position = read_request_header(frame)
             context = Context(
@@ -177,14 +177,14 @@ class Broker:
             if not api.min_version <= version <= api.max_version:
                 if key != _API_VERSIONS:
                     raise CloseConnectionError(
-                        f"version {version} of {api.name}, which is served in the versions "
+                        f"version {version} of {api.title}, which is served in the versions "
                         f"{api.min_version} to {api.max_version}"
                     )
                 self._refuse_version(context)
                 return False
             return self._dispatch(context, frame, position)
         except MalformedFrameError as error:
-            raise CloseConnectionError(f"a malformed request of {api.name}: {error}") from None
+            raise CloseConnectionError(f"a malformed request of {api.title}: {error}") from None
 
     def tick(self, now_ms: int) -> None:
         """Does what is due: after frames, and at `next_deadline_ms`."""
@@ -233,7 +233,7 @@ class Broker:
         self.journal.add(
             RequestEntry(
                 time_ms=context.now_ms,
-                api=context.api.name,
+                api=context.api.title,
                 version=context.version,
                 client_id=context.client_id,
                 host=connection.host,
@@ -252,8 +252,7 @@ class Broker:
         message = self._requests.get(context.api.key)
         if message is None:
             module = import_module(f"ottla.protocol.messages.{context.api.name}")
-            words = context.api.name.split("_")
-            message = getattr(module, "".join(map(str.capitalize, words)) + "Request")
+            message = getattr(module, f"{context.api.title}Request")
             self._requests[context.api.key] = message
         request: Message = decode(message, context.version)(frame, position)[0]
         return request

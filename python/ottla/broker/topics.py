@@ -321,7 +321,9 @@ class Topics:
     def _options(self, configs: Mapping[str, str]) -> dict[str, Any]:
         """Returns what the data plane is told of a topic's settings."""
         texts = self.settings_of(configs)
-        values = {name: parse(TOPIC_SETTINGS[name], text) for name, text in texts.items()}
+        values: dict[str, Any] = {
+            name: parse(TOPIC_SETTINGS[name], text) for name, text in texts.items()
+        }
         settings = TopicConfig(
             cleanup_policy=texts["cleanup.policy"],
             producer_id_expiration_ms=self._broker.config.number("producer.id.expiration.ms"),

@@ -11,7 +11,7 @@ from ottla.broker.plane import DataPlane
 from ottla.broker.releases import apis_of, parse_release
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
-from ottla.net.listener import ListenerSettings
+from ottla.net.settings import ListenerSettings
 from ottla.net.server import Server
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from ottla.broker.faults import SELECTORS, Fault, Names
 from ottla.broker.topics import TopicError
 from ottla.errors import KafkaError
 from ottla.net.clock import Clock
-from ottla.net.listener import ListenerSettings
+from ottla.net.settings import ListenerSettings
 from ottla.net.serving import broker_server
 from ottla.testing.clock import BrokerClock
 from ottla.testing.fault import FaultHandle
@@ -106,13 +106,13 @@ class Broker:
         """Ends it. Close clients first: they see refused connections, and try again."""
         self._server.stop()
 
-    def __enter__(self) -> Broker:
+    def __enter__(self) -> Broker:  # noqa: PYI034 - no Self in 3.10
         return self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    async def __aenter__(self) -> Broker:
+    async def __aenter__(self) -> Broker:  # noqa: PYI034
         return self.start()
 
     async def __aexit__(self, *_: object) -> None:
@@ -183,7 +183,10 @@ class Broker:
         try:
             return self.run(job)
         except TopicError as refusal:
-            raise KafkaError(refusal.error, refusal.message) from None
+            from ottla.protocol.error_code import name_of  # noqa: PLC0415 - an error alone needs it
+
+            name = name_of(refusal.error)
+            raise KafkaError(refusal.message, refusal.error, name) from None
 
     # What it holds.
 

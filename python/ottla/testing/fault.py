@@ -66,7 +66,7 @@ class FaultHandle:
 
         self._server.run(remove)
 
-    def __enter__(self) -> FaultHandle:
+    def __enter__(self) -> FaultHandle:  # noqa: PYI034 - no Self in 3.10
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -56,7 +56,7 @@ class Scope:
         self._faults.append(fault)
         return fault
 
-    def __enter__(self) -> Scope:
+    def __enter__(self) -> Scope:  # noqa: PYI034 - no Self in 3.10
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -48,8 +48,7 @@ def handle(broker: Broker, request: ListOffsetsRequest, context: Context) -> Lis
         offset, timestamp, leader_epoch = broker.plane.find_offset(
             partition.handle,
             asked.timestamp,
-            isolation_level=request.isolation_level,
-            replica_id=request.replica_id,
+            request.isolation_level,
         )
         return ListOffsetsPartitionResponse(
             partition_index=asked.partition_index,
