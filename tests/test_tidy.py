@@ -178,8 +178,15 @@ def imports_of(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_only_records_logs_audit_and_error_codes_import_the_engine() -> None:
-    folders = ("records", "logs/", "audit/", "protocol/error_code.py", "__init__.py")
+def test_only_records_logs_audit_error_codes_and_the_plane_import_the_engine() -> None:
+    folders = (
+        "records",
+        "logs/",
+        "audit/",
+        "protocol/error_code.py",
+        "broker/plane.py",
+        "__init__.py",
+    )
     allowed = tuple(f"python/ottla/{folder}" for folder in folders)
     importers = [
         name

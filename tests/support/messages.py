@@ -110,3 +110,20 @@ class _Chance:
         any_of_all = self.random.randint(low, high)
         number: int = self.random.choice((low, high, any_of_all, *_SPECIAL))
         return min(max(number, low), high)
+
+
+def one_item_in_each_list(made: type[Struct], version: int) -> Any:
+    """A struct with one item in each of its lists and a name in each string."""
+    values: dict[str, object] = {}
+    for field in schema(made).fields:
+        if version not in field.versions or version in field.tagged or field.private:
+            continue
+        if isinstance(field.kind, Kind):
+            one: object = "a" if field.kind.name == "string" else field.kind.default
+        else:
+            one = one_item_in_each_list(field.kind, version)
+        if field.is_array:
+            values[field.name] = [one]
+        elif not isinstance(field.kind, Kind) or field.kind.name == "string":
+            values[field.name] = one
+    return made(**values)

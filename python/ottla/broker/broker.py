@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla.broker.api import APIS, Api
 from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
-from ottla.broker.faults import Faults
-from ottla.broker.features import FEATURES
-from ottla.broker.image import BrokerNode, Image
 from ottla.broker.journal import Journal, RequestEntry
+from ottla.broker.state import State
 from ottla.broker.topics import Topics
-from ottla.broker.waiting import Waiting, WaitingList
+from ottla.broker.waiting import Waiting
 from ottla.errors import MalformedFrameError
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.header import read_request_header, response_header
@@ -32,12 +30,14 @@ if TYPE_CHECKING:
 
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.faults import Fault
+    from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
+    from ottla.broker.state import Random
     from ottla.protocol.wire import Message
 
     Send: TypeAlias = Callable[[list[bytes] | None], None]
 
-__all__ = ["Broker", "Peer", "Random"]
+__all__ = ["Broker", "Peer"]
 
 _FIXED = Struct(">hhi")
 _API_VERSIONS = 18
@@ -62,14 +62,7 @@ class Peer(Protocol):
         """Of that listener."""
 
 
-class Random(Protocol):
-    """Where random numbers come from: `random.Random` has it."""
-
-    def getrandbits(self, k: int, /) -> int:
-        """Returns a number of that many bits."""
-
-
-class Broker:
+class Broker(State):
     """One broker.
 
     Args:
@@ -82,10 +75,9 @@ class Broker:
         apis: what it serves; everything by default.
 
     Attributes:
-        image: the cluster as of now.
-        waiting: everything that waits.
-        faults: under a test's control.
         journal: the last requests.
+        topics: creates, changes and deletes them.
+        connections: those that are open.
     """
 
     def __init__(
@@ -99,25 +91,16 @@ class Broker:
         now_ms: int,
         apis: Mapping[int, Api] | None = None,
     ) -> None:
-        self.node_id = node.node_id
-        self.config = config
-        self.changed_settings: frozenset[str] = frozenset()
-        """Settings of the broker that a client has changed."""
-        self.features = FEATURES
-        self.plane = plane
-        self.random = random
+        super().__init__(node, config, plane=plane, random=random, cluster_id=cluster_id)
         self.apis = APIS if apis is None else apis
-        self.image = Image.of_one(cluster_id, node)
-        self.waiting = WaitingList()
-        self.faults = Faults()
         self.journal = Journal()
         self.topics = Topics(self)
         self.connections: dict[Connection, None] = {}
+        self._handlers: dict[int, Any] = {}
+        self._requests: dict[int, type[Message]] = {}
         self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
         check = "producer.id.expiration.check.interval.ms"
         self._repeat(check, now_ms, plane.expire_producers)
-        self._handlers: dict[int, Any] = {}
-        self._requests: dict[int, type[Message]] = {}
 
     # What a shell calls.
 
@@ -201,11 +184,6 @@ class Broker:
         self.waiting.settle(now_ms)
 
     # What handlers call.
-
-    def moved(self, handles: tuple[int, ...]) -> None:
-        """Wakes whoever waits for partitions that have got records or lost some."""
-        for handle in handles:
-            self.waiting.wake(("partition", handle))
 
     def handler(self, api: Api) -> Any:
         """Returns the module of an API's handler, loaded at its first request."""

@@ -17,7 +17,7 @@ from ottla.records import TopicConfig
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ottla.broker.broker import Broker
+    from ottla.broker.state import State
 
 __all__ = [
     "CONSUMER_OFFSETS",
@@ -94,7 +94,7 @@ class Topics:
         broker: whose image it replaces.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: State) -> None:
         self._broker = broker
         self._collisions: dict[str, str] = {}
         """Names by what is left of them in a metric's name, where '.' and '_' are one."""

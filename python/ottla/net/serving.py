@@ -11,15 +11,15 @@ from ottla.broker.plane import DataPlane
 from ottla.broker.releases import apis_of, parse_release
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
-from ottla.net.settings import ListenerSettings
 from ottla.net.server import Server
+from ottla.net.settings import ListenerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ottla.net.served import Address
 
-__all__ = ["broker_server"]
+__all__ = ["broker_server", "limits_of"]
 
 _WITH_OWN_RULES = (4, 1)
 """The first release whose own rules the engine knows; older ones are judged by the newest."""
@@ -88,17 +88,19 @@ def broker_server(
             apis=None if line is None else apis_of(line),
         )
 
+    return Server(make, listeners, clock=clock, limits=limits_of(settings), log=log)
+
+
+def limits_of(config: BrokerConfig) -> Limits:
+    """Returns the bounds at the sockets that a broker's settings ask for."""
     limits = Limits(
-        max_frame_bytes=settings.number("socket.request.max.bytes"),
-        max_idle_ms=settings.number("connections.max.idle.ms"),
-        max_connections_per_host=settings.number("max.connections.per.ip"),
-        **(
-            {"max_connections": settings.number("max.connections")}
-            if settings.is_set("max.connections")
-            else {}
-        ),
+        max_frame_bytes=config.number("socket.request.max.bytes"),
+        max_idle_ms=config.number("connections.max.idle.ms"),
+        max_connections_per_host=config.number("max.connections.per.ip"),
     )
-    return Server(make, listeners, clock=clock, limits=limits, log=log)
+    if not config.is_set("max.connections"):
+        return limits
+    return limits._replace(max_connections=config.number("max.connections"))
 
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

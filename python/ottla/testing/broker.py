@@ -9,8 +9,8 @@ from ottla.broker.faults import SELECTORS, Fault, Names
 from ottla.broker.topics import TopicError
 from ottla.errors import KafkaError
 from ottla.net.clock import Clock
-from ottla.net.settings import ListenerSettings
 from ottla.net.serving import broker_server
+from ottla.net.settings import ListenerSettings
 from ottla.testing.clock import BrokerClock
 from ottla.testing.fault import FaultHandle
 

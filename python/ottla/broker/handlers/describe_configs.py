@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["handle", "refuse"]
 
-_DEFAULT_SOURCE = 5
-
 
 def handle(
     broker: Broker, request: DescribeConfigsRequest, context: Context
@@ -68,7 +66,6 @@ def _described(each: Described, request: DescribeConfigsRequest) -> DescribeConf
         name=setting.name,
         value=None if setting.is_sensitive else each.value,
         read_only=False,
-        is_default=each.source == _DEFAULT_SOURCE,
         config_source=each.source,
         is_sensitive=setting.is_sensitive,
         synonyms=[

@@ -1,0 +1,64 @@
+"""What the parts of a broker share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ottla.broker.faults import Faults
+from ottla.broker.features import FEATURES
+from ottla.broker.image import Image
+from ottla.broker.waiting import WaitingList
+
+if TYPE_CHECKING:
+    from ottla.broker.configs.broker import BrokerConfig
+    from ottla.broker.image import BrokerNode
+    from ottla.broker.plane import DataPlane
+
+__all__ = ["Random", "State"]
+
+
+class Random(Protocol):
+    """Where random numbers come from: `random.Random` has it."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """Returns a number of that many bits."""
+
+
+class State:
+    """The state of a broker, as its parts see it.
+
+    Attributes:
+        node_id: of this broker.
+        config: its settings.
+        changed_settings: those of them that a client has changed.
+        plane: its partitions.
+        random: where ids come from.
+        features: the levels that are in force.
+        image: the cluster as of now; replaced whole.
+        waiting: everything that waits.
+        faults: under a test's control.
+    """
+
+    def __init__(
+        self,
+        node: BrokerNode,
+        config: BrokerConfig,
+        *,
+        plane: DataPlane,
+        random: Random,
+        cluster_id: str,
+    ) -> None:
+        self.node_id = node.node_id
+        self.config = config
+        self.changed_settings: frozenset[str] = frozenset()
+        self.plane = plane
+        self.random = random
+        self.features = FEATURES
+        self.image = Image.of_one(cluster_id, node)
+        self.waiting = WaitingList()
+        self.faults = Faults()
+
+    def moved(self, handles: tuple[int, ...]) -> None:
+        """Wakes whoever waits for partitions that have got records or lost some."""
+        for handle in handles:
+            self.waiting.wake(("partition", handle))
