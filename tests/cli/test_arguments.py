@@ -44,6 +44,7 @@ def valid(verb: str, log_directory: Path, tmp_path: Path) -> list[str]:
         "inspect": ["inspect", f"{partition}/{segment_name(0)}"],
         "read": ["read", partition],
         "rebuild": ["rebuild", partition, "--output", str(tmp_path / "rebuilt")],
+        "serve": ["serve", "--port", "0"],
         "validate": ["validate", f"{partition}/{segment_name(0)}", "--now-ms", "1"],
     }[verb]
 
@@ -67,6 +68,8 @@ def test_no_argument_leads_to_a_traceback_or_to_a_status_of_findings(
 ) -> None:
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     monkeypatch.chdir(log_directory)
+    # A broker that is ready ends at once.
+    monkeypatch.setattr(signal, "sigwait", lambda _: signal.SIGTERM)
     for number, text in enumerate(ODD):
         line = valid(verb, log_directory, tmp_path / str(number))
         line += [text] if option is None else [option, text]

@@ -5,6 +5,7 @@
 | 0, 1, 2 | `ottla audit`: nothing worse than info, warnings, errors |
 | 0, 2 | `ottla validate`: all accepted, some rejected |
 | 0, 2 | `ottla rebuild`: all rebuilt, some only up to damage |
+| 0 | `ottla serve`: stopped by Ctrl-C or SIGTERM |
 | 3 | an input or output could not be read or written; takes precedence over 0 to 2 |
 | 64 | invalid command line |
 | 130 | Ctrl-C |
@@ -24,6 +25,7 @@ from ottla.cli.explain import explain
 from ottla.cli.inspect import inspect
 from ottla.cli.read import read
 from ottla.cli.rebuild import rebuild
+from ottla.cli.serve import serve
 from ottla.cli.terminal import complain, discard, open_streams, try_to_tell
 from ottla.cli.validate import validate_files
 from ottla.errors import EngineError, MissingDependencyError, SparkError, StorageError
@@ -43,10 +45,10 @@ INTERRUPTED = 130
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def ottla() -> None:
-    """Audit, read and rebuild the logs of Kafka brokers, and validate produce requests."""
+    """Audit, read and rebuild Kafka's logs, validate produce requests, serve a broker."""
 
 
-for verb in (audit, validate_files, inspect, read, rebuild, explain):
+for verb in (audit, validate_files, inspect, read, rebuild, explain, serve):
     ottla.add_command(verb)
 
 
