@@ -13,6 +13,7 @@ from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
 from ottla.protocol.messages.produce import ProduceRequest
 from ottla.protocol.wire import Message, schema
 from support.messages import any_message, messages_of, modules
@@ -145,6 +146,17 @@ def test_a_count_allocates_nothing_before_its_elements_are_there() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20_000
+
+
+def test_arrays_have_a_million_elements_together_and_no_more() -> None:
+    # Topics of an empty name with a thousand partitions each; an element is a topic or a partition.
+    topic = b"\0\0" + (1000).to_bytes(4, "big") + bytes(4000)
+    for topics, is_refused in ((999, False), (1000, True)):
+        frame = b"\0\0" + topics.to_bytes(4, "big") + topic * topics
+        if is_refused:
+            assert "more than 1000000 elements" in refusal(OffsetFetchRequest, 0, frame).what
+        else:
+            assert len(decode(OffsetFetchRequest, 0)(frame, 0)[0].topics or ()) == topics
 
 
 def lines_run(decoder: Any, frame: bytes) -> int:

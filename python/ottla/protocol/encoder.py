@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import UnwritableMessageError
-from ottla.protocol.source import Source
+from ottla.protocol.source import FEW, Source, few
 from ottla.protocol.varint import uvarint
 from ottla.protocol.wire import Field, Kind, Schema, Struct, schema
 
@@ -99,8 +99,10 @@ class _Encoder(Source):
                 value = f"{source}.{field.name}"
                 call = f"{self.tag(field)}({value})"
                 self.line(f"if {self.differs(field, value)}: {tags} += {field.tag}, {call}")
-        self.flush()
-        self.line(f"parts += tag_section({tags})")
+        with self.block(f"if {tags}:"):
+            self.line(f"parts += tag_section({tags})")
+        with self.block("else:"):
+            self.number("", "x")
 
     def tag(self, field: Field) -> str:
         """Add a function that writes the value of a tagged field, and return its name."""
@@ -164,7 +166,10 @@ class _Encoder(Source):
         self.line(f"{values} = {value} or ()" if may_be_null else f"{values} = {value}")
         self.length(kind, values, f"{value} is None" if may_be_null else "", is_array=True)
         if isinstance(kind, Kind) and len(kind.format) == 1:
-            self.line(f"add(pack('>%d{kind.format}' % len({values}), *{values}))")
+            packs = self.constant([layout.pack for layout in few(kind.format)])
+            size = f"len({values})"
+            many = f"pack('>%d{kind.format}' % {size}, *{values})"
+            self.line(f"add({packs}[{size}](*{values}) if {size} < {FEW} else {many})")
             return
         element = self.fresh("s")
         with self.block(f"for {element} in {values}:"):

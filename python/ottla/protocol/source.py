@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +12,16 @@ if TYPE_CHECKING:
 
     from ottla.protocol.wire import Field, Kind, Schema, Struct
 
-__all__ = ["Source"]
+__all__ = ["FEW", "Source", "few"]
+
+# Arrays of fewer numbers have layouts made beforehand: replicas of a partition are nearly all.
+FEW = 8
+
+
+@cache
+def few(form: str) -> tuple[struct.Struct, ...]:
+    """The layouts of arrays of no, one, and up to so many numbers."""
+    return tuple(struct.Struct(f">{count}{form}") for count in range(FEW))
 
 
 class Source:
