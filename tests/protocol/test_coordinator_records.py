@@ -1,6 +1,11 @@
+from collections import Counter
+from pathlib import Path
+
+import ottla
 import pytest
 from ottla.errors import MalformedFrameError
 from ottla.protocol.coordinator_record import key_bytes, read_key, read_value, value_bytes
+from ottla.protocol.messages import consumer_offsets, transaction_state
 from ottla.protocol.messages.consumer_offsets import (
     ClassicMemberMetadata,
     ConsumerGroupMemberMetadataValue,
@@ -10,6 +15,8 @@ from ottla.protocol.messages.consumer_offsets import (
     OffsetCommitValue,
 )
 from ottla.protocol.messages.transaction_state import TransactionLogKey, TransactionLogValue
+from ottla.protocol.wire import Message, schema
+from support.messages import messages_of
 
 
 def test_a_key_begins_with_its_type_and_a_value_with_its_version() -> None:
@@ -55,3 +62,43 @@ def test_a_value_of_an_unknown_version_is_malformed() -> None:
 def test_a_key_that_is_cut_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedFrameError):
         read_key(data, [TransactionLogKey])
+
+
+def rewritten(directory: Path) -> Counter[str]:
+    """How many records of coordinators in logs below a directory are written as they are read."""
+    counts: Counter[str] = Counter()
+    for topic, module in (
+        ("__consumer_offsets", consumer_offsets),
+        ("__transaction_state", transaction_state),
+    ):
+        classes = {schema(message).name: message for message in messages_of(module)}
+        keys = [message for name, message in classes.items() if name.endswith("Key")]
+        for segment in directory.rglob(f"{topic}-*/*.log"):
+            for batch in ottla.read_batches(segment.read_bytes()):
+                for record in batch.records() if not batch.is_control else ():
+                    assert record.key is not None
+                    key = read_key(record.key, keys)
+                    assert key is not None
+                    assert key_bytes(key) == record.key
+                    name = schema(type(key)).name.removesuffix("Key")
+                    rewrite(record.value, classes[f"{name}Value"])
+                    counts[name] += 1
+    return counts
+
+
+def rewrite(data: bytes | None, message: type[Message]) -> None:
+    """Read a value of a record, and hold that it is written as it was."""
+    if data is not None:
+        version = int.from_bytes(data[:2], "big")
+        assert value_bytes(read_value(data, message), version) == data
+
+
+def test_what_a_brokers_coordinators_wrote_is_written_byte_for_byte(demo: Path) -> None:
+    assert set(rewritten(demo)) >= {"GroupMetadata", "OffsetCommit", "TransactionLog"}
+
+
+@pytest.mark.shared
+def test_what_coordinators_of_five_releases_wrote_is_written_byte_for_byte(shared: Path) -> None:
+    counts = rewritten(shared / "corpus" / "kafka")
+    assert counts.total() > 500
+    assert {"ConsumerGroupMemberMetadata", "ConsumerGroupCurrentMemberAssignment"} <= set(counts)
