@@ -25,7 +25,12 @@ from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.errors import MalformedFrameError
-from ottla.net.limits import MAX_FRAMES_A_TURN, MAX_SENT_PARTS, RECEIVE_BYTES
+from ottla.net.limits import (
+    MAX_FRAMES_A_TURN,
+    MAX_SENT_PARTS,
+    RECEIVE_BYTES,
+    RECEIVE_BYTES_AMID_FRAME,
+)
 from ottla.net.outcome import outcome_of
 from ottla.protocol.framing import Frames
 
@@ -243,8 +248,9 @@ class Connection:
             self._progress_ms = self._active_ms = self._home.elapsed_ms
 
     def _receive(self) -> None:
+        is_amid_large = self._held >= RECEIVE_BYTES
         try:
-            data = self.socket.recv(RECEIVE_BYTES)
+            data = self.socket.recv(RECEIVE_BYTES_AMID_FRAME if is_amid_large else RECEIVE_BYTES)
         except BlockingIOError:
             return
         except OSError as error:

@@ -10,7 +10,10 @@ from typing import NamedTuple
 __all__ = ["Limits"]
 
 RECEIVE_BYTES = 1 << 16
-"""Of one call: below it, more calls cost more than the kernel's copy; above, nothing gains."""
+"""Of one call. Larger buffers come from the system anew each time, at four times the cost."""
+
+RECEIVE_BYTES_AMID_FRAME = 1 << 20
+"""Of one call once so much of a frame is there that it is a large one: half the cost a byte."""
 
 MAX_SENT_PARTS = 512
 """Of one `sendmsg`: no system takes fewer than 1,024 (IOV_MAX)."""
