@@ -42,13 +42,11 @@ from ottla.records import (
     AbortedTransaction,
     Columns,
     Leader,
-    NewRecord,
     ProducerState,
     Record,
     RecordBatch,
     RecordError,
     RememberedBatch,
-    TopicConfig,
     Verdict,
     VerificationGuard,
     build_batch,
@@ -75,26 +73,29 @@ if TYPE_CHECKING:
         read_partition,
         rebuild_side_files,
     )
+    from ottla.records import NewRecord, TopicConfig
 else:
     from ottla.on_demand import on_demand
 
     __getattr__ = on_demand(
         __name__,
         {
-            **dict.fromkeys(
-                (
-                    "AuditResult",
-                    "Damage",
-                    "RebuiltPartition",
-                    "RecoveryPrediction",
-                    "Table",
-                    "predict_recovery",
-                    "read_partition",
-                    "rebuild_side_files",
-                ),
-                "ottla.audit",
-            ),
-            **{name: f"ottla.{name}" for name in ("logs", "severity", "storage", "text", "words")},
+            "AuditResult": "ottla.audit",
+            "Damage": "ottla.audit",
+            "NewRecord": "ottla.records",
+            "RebuiltPartition": "ottla.audit",
+            "RecoveryPrediction": "ottla.audit",
+            "Table": "ottla.audit",
+            "TopicConfig": "ottla.records",
+            "predict_recovery": "ottla.audit",
+            "read_partition": "ottla.audit",
+            "rebuild_side_files": "ottla.audit",
+            # Packages, which were always there behind a plain `import ottla`.
+            "logs": "ottla.logs",
+            "severity": "ottla.severity",
+            "storage": "ottla.storage",
+            "text": "ottla.text",
+            "words": "ottla.words",
         },
     )
 

@@ -22,8 +22,10 @@ OURS = {
 COSTLY = {
     "asyncio",
     "concurrent",
+    "dataclasses",
     "datetime",
     "difflib",
+    "inspect",
     "json",
     "logging",
     "multiprocessing",
