@@ -113,7 +113,8 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) fn new(seed: u32) -> Self {
-        Self { by_id: HashMap::new(), by_use: BTreeSet::new(), partitions: 0, last_id: seed }
+        let last_id = seed.wrapping_mul(0x85eb_ca6b);
+        Self { by_id: HashMap::new(), by_use: BTreeSet::new(), partitions: 0, last_id }
     }
 
     /// Finds the session of a request, and has it adopt what is asked.

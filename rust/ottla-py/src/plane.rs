@@ -14,7 +14,7 @@ use ottla_leader::{AppendRequest, EndTransaction};
 use ottla_log::producers::Origin;
 use ottla_plane::{
     DataPlane as Engine, FetchCall, Handle, MalformedFrame, NewPartition, OffsetQuery, PlaneError,
-    ProduceCall, TopicId,
+    ProduceCall, Sink, TopicId,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -271,11 +271,17 @@ impl DataPlane {
         let frame = bytes_of(frame)?;
         let refused = refused_of(refused)?;
         let call = FetchCall { now_ms: now_ms.clock()?, must_answer, refused: &refused };
+        let bytes = frame.as_bytes();
         let mut parts = Parts::new(py);
         let mut engine = self.engine(py);
         let held = &mut *engine;
-        let to = &mut parts;
-        let done = attached(py, || held.fetch(frame.as_bytes(), position, version, &call, to))?;
+        let done = if bytes.len() <= DETACH_BYTES {
+            let to = &mut parts;
+            attached(py, || held.fetch(bytes, position, version, &call, to))?
+        } else {
+            let to = parts.buffer();
+            detached(py, || held.fetch(bytes, position, version, &call, to))?
+        };
         drop(engine);
         let done = done.map_err(|error| malformed(py, &error))?;
         Fetched::new(py, done, parts)

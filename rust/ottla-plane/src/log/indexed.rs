@@ -209,18 +209,20 @@ impl IndexedSegment {
     /// Drops the batches that reach an offset.
     pub(super) fn truncate(&mut self, offset: i64) -> io::Result<()> {
         let Some(first) = self.find_offset(offset)? else { return Ok(()) };
+        let mut kept = Vec::new();
+        let mut position = 0;
+        while position < first.position
+            && let Some(batch) = self.batch_at(position)?
+        {
+            position = position.saturating_add(batch.size);
+            kept.push(batch);
+        }
         self.data.truncate(first.position)?;
-        let kept = std::mem::replace(&mut self.size, 0).min(first.position);
+        (self.size, self.unindexed, self.next_offset) = (0, 0, self.base_offset);
+        (self.max_timestamp, self.max_timestamp_position) = (-1, 0);
+        self.first_timestamp = None;
         self.index.clear();
-        (self.unindexed, self.max_timestamp, self.max_timestamp_position) = (0, -1, 0);
-        (self.first_timestamp, self.next_offset) = (None, self.base_offset);
-        // The headers that are left say the rest again.
-        while self.size < kept {
-            let position = self.size;
-            self.size = kept;
-            let batch = self.batch_at(position)?;
-            self.size = position;
-            let Some(batch) = batch else { break };
+        for batch in kept {
             self.note(&batch);
         }
         Ok(())

@@ -128,7 +128,7 @@ impl PartitionLog {
         max_bytes: u64,
         must_progress: bool,
     ) -> io::Result<Span> {
-        if offset >= before_offset {
+        if offset >= before_offset || max_bytes == 0 && !must_progress {
             return Ok(Span { next_offset: offset, ..Span::default() });
         }
         let Some((number, first)) = self.find(offset)? else {
