@@ -6,6 +6,6 @@ Produce or Fetch, but where a fault is set.
 
 from __future__ import annotations
 
-from ottla._engine import DataPlane, Fetched, Produced, Verification
+from ottla._engine import DataPlane, Fetched, Produced, TopicSettings, Verification
 
-__all__ = ["DataPlane", "Fetched", "Produced", "Verification"]
+__all__ = ["DataPlane", "Fetched", "Produced", "TopicSettings", "Verification"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
 from ottla.broker.image import Partition, Topic
+from ottla.broker.plane import TopicSettings
 from ottla.protocol.error_code import ErrorCode
-from ottla.records import TopicConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,6 +36,7 @@ INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 MAX_PARTITIONS = 10_000
 """Of one request, as Kafka's controller has it."""
 _OF_VERDICTS = (
+    "cleanup.policy",
     "compression.type",
     "compression.gzip.level",
     "compression.lz4.level",
@@ -46,7 +47,7 @@ _OF_VERDICTS = (
     "message.timestamp.after.max.ms",
     "segment.bytes",
 )
-"""What a leader's verdict depends on, beside the cleanup policy."""
+"""What a leader's verdict depends on."""
 _MAX_NAME = 249
 _DASH = 62
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -324,10 +325,12 @@ class Topics:
         values: dict[str, Any] = {
             name: parse(TOPIC_SETTINGS[name], text) for name, text in texts.items()
         }
-        settings = TopicConfig(
-            cleanup_policy=texts["cleanup.policy"],
-            producer_id_expiration_ms=self._broker.config.number("producer.id.expiration.ms"),
-            **{name.replace(".", "_"): values[name] for name in _OF_VERDICTS},
+        expiration_ms = self._broker.config.text("producer.id.expiration.ms")
+        settings = TopicSettings(
+            [
+                *((name.replace(".", "_"), texts[name]) for name in _OF_VERDICTS),
+                ("producer_id_expiration_ms", expiration_ms),
+            ]
         )
         # What is only compacted is not deleted by its age.
         deletes = "delete" in texts["cleanup.policy"]

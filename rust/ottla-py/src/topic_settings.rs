@@ -36,7 +36,7 @@ impl TopicSettings {
     }
 }
 
-/// The settings of a ``TopicConfig``, or Kafka's defaults.
+/// The settings of a ``TopicConfig``, those given as such, or Kafka's defaults.
 pub(crate) fn settings_of(
     py: Python<'_>,
     config: Option<&Bound<'_, PyAny>>,
@@ -48,6 +48,9 @@ pub(crate) fn settings_of(
         })?;
         return Ok(default.clone_ref(py));
     };
+    if let Ok(settings) = config.cast::<TopicSettings>() {
+        return Ok(settings.clone().unbind());
+    }
     let settings = config.getattr(pyo3::intern!(py, "_settings")).ok();
     if let Some(settings) = settings.and_then(|settings| settings.cast_into().ok()) {
         return Ok(settings.unbind());
