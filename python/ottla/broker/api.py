@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ottla.protocol.api_key import ApiKey
 
-__all__ = ["APIS", "Api"]
+__all__ = ["APIS", "Api", "apis_markdown"]
 
 
 class Api(NamedTuple):
@@ -80,3 +80,24 @@ APIS: dict[int, Api] = {
     )
 }
 """By API key."""
+
+
+def apis_markdown() -> str:
+    """Returns the page of the docs about what is served."""
+    lines = [
+        "# What the broker serves",
+        "",
+        "Generated from `ottla.broker.api`. Other APIs and versions close the connection, as Kafka does.",
+        "",
+        "| key | API | versions | a fault can be limited to |",
+        "| --- | --- | --- | --- |",
+    ]
+    for key, api in sorted(APIS.items()):
+        versions = f"{api.min_version} to {api.max_version}"
+        if api.min_version == api.max_version:
+            versions = str(api.min_version)
+        if api.advertised_min_version != api.min_version:
+            versions += f" (advertised from {api.advertised_min_version})"
+        limits = ", ".join(sorted(api.selectors)) or "–"
+        lines.append(f"| {key} | {api.title} | {versions} | {limits} |")
+    return "\n".join([*lines, ""])
