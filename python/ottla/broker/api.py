@@ -87,7 +87,7 @@ def apis_markdown() -> str:
     lines = [
         "# What the broker serves",
         "",
-        "Generated from `ottla.broker.api`. Other APIs and versions close the connection, as Kafka does.",
+        "Generated from `ottla.broker.api`. Other APIs and versions close the connection, as in Kafka.",
         "",
         "| key | API | versions | a fault can be limited to |",
         "| --- | --- | --- | --- |",
