@@ -1,0 +1,295 @@
+"""The group coordinator: every group by its id, and the requests that are about groups.
+
+A group is classic or of consumers (KIP-848) and may become the other; offsets are of its name,
+whichever it is. `store.py` has what is kept, `classic.py` and `consumer.py` have the transitions,
+`commits.py` the offsets. Calls take messages and times, and answer with messages.
+"""
+
+from collections.abc import Callable, Iterable
+
+from ottla.broker.groups.classic import Caller, ClassicGroups, refused_join
+from ottla.broker.groups.classic_group import EMPTY, STABLE, ClassicGroup, Reply
+from ottla.broker.groups.commits import Commits
+from ottla.broker.groups.config import GroupConfig
+from ottla.broker.groups.consumer_group import ConsumerGroup
+from ottla.broker.groups.error import GroupError
+from ottla.broker.groups.log import Append, OffsetsLog, read_log
+from ottla.broker.groups.partitioner import partition_of
+from ottla.broker.groups.records import ClassicGroupRecord, Record
+from ottla.broker.groups.store import NONE, GroupStore
+from ottla.broker.groups.timers import AlarmList, Timers
+from ottla.broker.groups.topics import Topics
+from ottla.protocol.error_code import ErrorCode
+from ottla.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from ottla.protocol.messages.heartbeat import HeartbeatRequest
+from ottla.protocol.messages.join_group import JoinGroupRequest
+from ottla.protocol.messages.leave_group import MemberIdentity
+from ottla.protocol.messages.list_groups import ListedGroup
+from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+Group = ClassicGroup | ConsumerGroup
+_CLEANUP = ("cleanup",)
+
+
+class GroupCoordinator:
+    """Groups and their offsets.
+
+    Attributes:
+        commits: requests about offsets.
+        store: groups and offsets as they are, for inspection.
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        *,
+        alarms: AlarmList,
+        random_bits: Callable[[int], int],
+        append: Append,
+    ) -> None:
+        """Starts without groups.
+
+        Args:
+            alarms: the broker's list of what waits.
+            random_bits: returns an integer of so many random bits, for member ids.
+            append: appends a batch to a partition of `__consumer_offsets`.
+        """
+        self._random_bits = random_bits
+        self._timers = Timers(alarms)
+        self._config = config
+        self.store = GroupStore(config, self._timers, OffsetsLog(append, self.partition_of).write)
+        self._classic = ClassicGroups(self.store, self._new_id)
+        self.commits = Commits(self.store, self._classic)
+
+    # Classic groups
+
+    def join(self, request: JoinGroupRequest, caller: Caller, now_ms: int, reply: Reply) -> None:
+        """Answers a JoinGroup, now or later."""
+        try:
+            self._require_name(request.group_id)
+            self._require_session(request.session_timeout_ms)
+            group = self._classic_to_join(request, now_ms)
+        except GroupError as error:
+            reply(refused_join(request.member_id, error.error_code))
+            return
+        self._classic.join(group, request, caller, now_ms, reply)
+        self._drop_unused(group)
+
+    def sync(self, request: SyncGroupRequest, now_ms: int, reply: Reply) -> None:
+        """Answers a SyncGroup, now or later."""
+        try:
+            self._require_name(request.group_id)
+            group = self._classic_group(request.group_id)
+        except GroupError as error:
+            reply(SyncGroupResponse(error_code=error.error_code))
+            return
+        self._classic.sync(group, request, now_ms, reply)
+
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> int:
+        """Extends the session of a member. Returns an error code."""
+        try:
+            self._require_name(request.group_id)
+            group = self._classic_group(request.group_id)
+        except GroupError as error:
+            return error.error_code
+        return self._classic.heartbeat(
+            group,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id,
+            now_ms,
+        )
+
+    def leave(self, group_id: str, identities: list[MemberIdentity], now_ms: int) -> list[int]:
+        """Removes members of a group. Returns an error code for each.
+
+        Raises:
+            GroupError: of the whole request.
+        """
+        self._require_name(group_id)
+        try:
+            group = self._classic_group(group_id)
+        except GroupError as error:
+            return [error.error_code] * len(identities)
+        codes = self._classic.leave(group, identities, now_ms)
+        self._drop_unused(group)
+        return codes
+
+    # All groups
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """Returns a classic group, or an error 69 where there is none."""
+        group = self.store.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            return DescribedGroup(
+                error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+                error_message=f"Group {group_id} not found.",
+                group_id=group_id,
+                group_state="Dead",
+            )
+        is_stable = group.state == STABLE
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=group.state,
+            protocol_type=group.protocol_type or "",
+            protocol_data=(group.protocol_name or "") if is_stable else "",
+            members=[
+                DescribedGroupMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
+                    member_assignment=member.assignment if is_stable else b"",
+                )
+                for member in group.members.values()
+            ],
+        )
+
+    def list(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
+        """Returns the groups in some states and of some types (KIP-518, KIP-848); none: any."""
+        wanted_states = {state.lower() for state in states}
+        wanted_types = {each.lower() for each in types}
+        listed = []
+        for group_id, group in self.store.groups.items():
+            group_type, protocol_type = "consumer", "consumer"
+            if isinstance(group, ClassicGroup):
+                group_type, protocol_type = "classic", group.protocol_type or ""
+            if wanted_states and group.state.lower() not in wanted_states:
+                continue
+            if wanted_types and group_type not in wanted_types:
+                continue
+            listed.append(
+                ListedGroup(
+                    group_id=group_id,
+                    protocol_type=protocol_type,
+                    group_state=group.state,
+                    group_type=group_type,
+                )
+            )
+        return listed
+
+    def delete(self, group_id: str, now_ms: int) -> int:
+        """Deletes an empty group and its offsets. Returns an error code."""
+        group = self.store.groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        if not group.is_empty:
+            return ErrorCode.NON_EMPTY_GROUP
+        return self._delete(group, now_ms)
+
+    def set_topics(self, topics: Topics) -> None:
+        """Takes up the topics of the cluster; consumer groups see them at their next heartbeat."""
+        self.store.topics = topics
+
+    # Offsets of transactions, and restarts
+
+    def end_transaction(self, producer_id: int, partition: int, *, is_commit: bool) -> None:
+        """Decides the offsets of a transaction whose marker is in a partition of the log."""
+        self.store.offsets.end_transaction(
+            producer_id,
+            is_commit=is_commit,
+            is_here=lambda group_id: self.partition_of(group_id) == partition,
+        )
+
+    def partition_of(self, group_id: str) -> int:
+        """Returns the partition of `__consumer_offsets` that a group belongs to."""
+        return partition_of(group_id, self._config.offsets_topic_num_partitions)
+
+    def load(self, partition: int, data: bytes, now_ms: int) -> None:
+        """Applies batches of a partition of `__consumer_offsets`; `resume` comes after the last.
+
+        Raises:
+            RecordBatchError: the batches cannot be read.
+            MalformedFrameError: a record cannot be.
+        """
+        for producer_id, change in read_log(data):
+            if isinstance(change, bool):
+                self.end_transaction(producer_id, partition, is_commit=change)
+            else:
+                self.store.replay(change, now_ms, producer_id)
+
+    def resume(self, now_ms: int) -> None:
+        """Begins to count time for the groups that were loaded."""
+        for group in self.store.groups.values():
+            if isinstance(group, ClassicGroup):
+                self._classic.resume(group, now_ms)
+        self._clean_up_later(now_ms)
+
+    # What the requests share
+
+    def _new_id(self) -> str:
+        """Returns a random UUID in the form of Java's."""
+        bits = self._random_bits(128) & ~(0xF << 76 | 0x3 << 62) | (4 << 76 | 2 << 62)
+        digits = f"{bits:032x}"
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    def _require_name(self, group_id: str) -> None:
+        if not group_id:
+            raise GroupError(ErrorCode.INVALID_GROUP_ID)
+
+    def _require_session(self, session_timeout_ms: int) -> None:
+        config = self.store.config
+        least_ms, most_ms = (
+            config.group_min_session_timeout_ms,
+            config.group_max_session_timeout_ms,
+        )
+        if not least_ms <= session_timeout_ms <= most_ms:
+            raise GroupError(ErrorCode.INVALID_SESSION_TIMEOUT)
+
+    def _classic_group(self, group_id: str) -> ClassicGroup:
+        group = self.store.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return group
+
+    def _classic_to_join(self, request: JoinGroupRequest, now_ms: int) -> ClassicGroup:
+        """Returns the group to join, which the first member without an id makes."""
+        group = self.store.groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return group
+        if group is not None and not group.is_empty:
+            raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if request.member_id:
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if isinstance(group, ConsumerGroup):
+            # A consumer group that nobody is in becomes a classic one with its offsets.
+            code = self.store.keep(group.tombstones(), now_ms)
+            if code != NONE:
+                raise GroupError(code)
+        self._clean_up_later(now_ms)
+        return self.store.new_classic(request.group_id, now_ms)
+
+    def _drop_unused(self, group: ClassicGroup) -> None:
+        """Forgets a group that a refused request has made."""
+        is_unused = group.state == EMPTY and not group.generation_id and not group.pending_members
+        if is_unused and not self.store.offsets.has_any(group.group_id):
+            self.store.groups.pop(group.group_id, None)
+
+    def _delete(self, group: Group, now_ms: int) -> int:
+        records: list[Record] = [*self.store.offsets.tombstones(group.group_id)]
+        if isinstance(group, ClassicGroup):
+            records.append(ClassicGroupRecord(group.group_id, None))
+        else:
+            records += group.tombstones()
+        code = self.store.keep(records, now_ms)
+        if code == NONE and isinstance(group, ClassicGroup):
+            self._classic.forget(group, now_ms)
+        return code
+
+    def _clean_up_later(self, now_ms: int) -> None:
+        if self._timers.deadline_ms(_CLEANUP) is None:
+            interval_ms = self.store.config.offsets_retention_check_interval_ms
+            self._timers.start(_CLEANUP, now_ms + interval_ms, self._clean_up)
+
+    def _clean_up(self, now_ms: int) -> None:
+        """Deletes offsets that have expired, and groups that nothing is left of."""
+        for group in [*self.store.groups.values()]:
+            self.commits.expire(group, now_ms)
+            is_unused = group.is_empty and not (
+                isinstance(group, ClassicGroup) and group.pending_members
+            )
+            if is_unused and not self.store.offsets.has_any(group.group_id):
+                self._delete(group, now_ms)
+        if self.store.groups:
+            self._clean_up_later(now_ms)

@@ -1,0 +1,103 @@
+"""Groups and offsets, and the one way in which what survives a restart changes.
+
+`keep` writes records to the log and, if the log has taken them, applies them; `replay` applies
+those of a log that is loaded. What a classic group knows beyond its record (who waits, who was
+promised a place) is lost in a restart, as its clients expect.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ottla.broker.groups.classic_group import ClassicGroup
+from ottla.broker.groups.config import GroupConfig
+from ottla.broker.groups.consumer_group import ConsumerGroup
+from ottla.broker.groups.error import GroupError
+from ottla.broker.groups.limits import MAX_GROUPS
+from ottla.broker.groups.offsets import Offsets
+from ottla.broker.groups.records import ClassicGroupRecord, OffsetCommit, Record
+from ottla.broker.groups.timers import Timers
+from ottla.broker.groups.topics import NO_TOPICS, Topics
+from ottla.protocol.error_code import ErrorCode
+
+NONE = ErrorCode.NONE
+
+
+class Producer(NamedTuple):
+    """Whose transaction records are part of."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+# Writes records of one group as one batch. Returns the error code of the append.
+Write = Callable[[Sequence[Record], int, Producer | None], int]
+
+# What a failed append means for whoever asks the coordinator: to try again, or elsewhere.
+_APPEND_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class GroupStore:
+    """All groups and their offsets."""
+
+    def __init__(self, config: GroupConfig, timers: Timers, write: Write) -> None:
+        self.config = config
+        self.timers = timers
+        self.topics: Topics = NO_TOPICS
+        self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}
+        self.offsets = Offsets()
+        self._write = write
+
+    def keep(self, records: Sequence[Record], now_ms: int, producer: Producer | None = None) -> int:
+        """Writes records of one group and applies them. Returns an error code."""
+        if not records:
+            return NONE
+        code = self._write(records, now_ms, producer)
+        if code != NONE:
+            return _APPEND_ERRORS.get(code, code)
+        for record in records:
+            # A classic group is ahead of its record, which is written of it.
+            if not isinstance(record, ClassicGroupRecord) or record.value is None:
+                self.replay(record, now_ms, -1 if producer is None else producer.producer_id)
+        return NONE
+
+    def replay(self, record: Record, now_ms: int, producer_id: int = -1) -> None:
+        """Applies a record of the log."""
+        if isinstance(record, OffsetCommit):
+            self.offsets.replay(record, producer_id)
+            return
+        group = self.groups.get(record.group_id)
+        if isinstance(record, ClassicGroupRecord):
+            if record.value is not None:
+                if not isinstance(group, ClassicGroup):
+                    group = self.groups[record.group_id] = ClassicGroup(record.group_id, now_ms)
+                group.restore(record.value)
+            elif isinstance(group, ClassicGroup):
+                del self.groups[record.group_id]
+            return
+        if not isinstance(group, ConsumerGroup):
+            if record.value is None:
+                return
+            group = self.groups[record.group_id] = ConsumerGroup(record.group_id)
+        group.replay(record)
+        if group.is_deleted:
+            del self.groups[record.group_id]
+
+    def new_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
+        """Adds a classic group, of which nothing is kept yet."""
+        self.require_place(group_id)
+        group = ClassicGroup(group_id, now_ms)
+        self.groups[group_id] = group
+        return group
+
+    def require_place(self, group_id: str) -> None:
+        """Refuses a group beyond the bound."""
+        if len(self.groups) >= MAX_GROUPS and group_id not in self.groups:
+            raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED)
