@@ -27,6 +27,9 @@ MAX_MEMBERS = 100_000
 MAX_PATTERN_LENGTH = 1_000
 MAX_PATTERN_STATES = 5_000
 
+# Groups within groups of a pattern, each of which takes a frame of the stack.
+MAX_PATTERN_DEPTH = 50
+
 # Repetitions that a pattern may ask for in braces, as RE2.
 MAX_PATTERN_REPEAT = 1_000
 
