@@ -9,7 +9,8 @@ import ottla
 from ottla.broker.groups.classic import Caller
 from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.coordinator import GroupCoordinator
-from ottla.broker.groups.topics import TopicPartitions, Topics
+from ottla.broker.image import BrokerNode, Image, Partition, Topic
+from ottla.broker.waiting import WaitingList
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import (
     JoinGroupRequest,
@@ -33,26 +34,6 @@ START_MS = 1_700_000_000_000
 
 def topic_id(name: str) -> bytes:
     return name.encode().ljust(16, b"\0")
-
-
-class Alarms:
-    """The broker's list of what waits, in its plainest form."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Any] = []
-
-    def add(self, waiting: Any, /) -> None:
-        self.waiting.append(waiting)
-
-    def cancel(self, waiting: Any, /) -> None:
-        if waiting in self.waiting:
-            self.waiting.remove(waiting)
-
-    def tick(self, now_ms: int) -> None:
-        while due := [each for each in self.waiting if each.deadline_ms <= now_ms]:
-            first = min(due, key=lambda each: each.deadline_ms)
-            self.waiting.remove(first)
-            assert first.attempt(is_due=True, now_ms=now_ms)
 
 
 class Answer:
@@ -85,24 +66,35 @@ class World:
         self.logs: dict[int, bytearray] = {}
         self.append_error = 0
         self.bits = random.Random(1).getrandbits
-        self.topics: dict[str, int] = topics if topics is not None else {"t": 4}
+        self.set_topics({"t": 4} if topics is None else topics)
         self.start()
 
     def start(self) -> None:
         """Starts a coordinator, which loads the log."""
-        self.alarms = Alarms()
+        self.waiting = WaitingList()
         self.groups = GroupCoordinator(
-            self.config, alarms=self.alarms, random_bits=self.bits, append=self.append
+            self.config,
+            waiting=self.waiting,
+            image=lambda: self.image,
+            random_bits=self.bits,
+            append=self.append,
         )
-        self.set_topics(self.topics)
         for partition, data in self.logs.items():
             self.groups.load(partition, bytes(data), self.now_ms)
         self.groups.resume(self.now_ms)
 
     def set_topics(self, topics: dict[str, int]) -> None:
-        self.topics = topics
-        by_name = {name: TopicPartitions(topic_id(name), topics[name]) for name in topics}
-        self.groups.set_topics(Topics(by_name))
+        image = Image.of_one("cluster", BrokerNode(1, {}))
+        self.image = image.with_topics(
+            Topic(
+                name,
+                topic_id(name),
+                tuple(Partition(index, 1, 0, 0, (1,), (1,), index) for index in range(count)),
+                is_internal=False,
+                configs={},
+            )
+            for name, count in topics.items()
+        )
 
     def append(self, partition: int, records: bytes, _now_ms: int) -> int:
         if self.append_error == 0:
@@ -125,12 +117,9 @@ class World:
     def pass_time(self, milliseconds: int) -> None:
         """Lets time pass, and what falls due happen at its time."""
         end_ms = self.now_ms + milliseconds
-        while self.alarms.waiting:
-            next_ms = min(each.deadline_ms for each in self.alarms.waiting)
-            if next_ms > end_ms:
-                break
+        while (next_ms := self.waiting.next_deadline_ms()) is not None and next_ms <= end_ms:
             self.now_ms = max(self.now_ms, next_ms)
-            self.alarms.tick(self.now_ms)
+            self.waiting.tick(self.now_ms)
         self.now_ms = end_ms
 
     def records(self, group_id: str) -> list[dict[str, Any]]:

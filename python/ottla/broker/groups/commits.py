@@ -182,7 +182,7 @@ class Commits:
         for topic, partition, _ in self._store.offsets.of_group(group_id):
             partitions.setdefault(topic, []).append(partition)
         for topic, indexes in partitions.items():
-            known = self._store.topics.by_name.get(topic)
+            known = self._store.image.topics.get(topic)
             yield FetchedTopic(
                 topic,
                 NO_TOPIC_ID if known is None else known.topic_id,
@@ -230,7 +230,7 @@ class Commits:
         )
 
     def _refuse_delete(self, group: Group, topic: str, partition: int) -> int:
-        if not self._store.topics.has(topic, partition):
+        if self._store.image.partition(topic, partition) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if group.is_subscribed(topic):
             return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
@@ -324,9 +324,10 @@ class _Batch:
         expire_ms: int | None,
     ) -> None:
         """Adds a topic, by its name or by its id."""
-        topics = self._store.topics
-        by_id = topic_id != NO_TOPIC_ID
-        known_name = topics.name_of(topic_id) if by_id else name
+        known_name: str | None = name
+        if topic_id != NO_TOPIC_ID:
+            topic = self._store.image.topics_by_id.get(topic_id)
+            known_name = None if topic is None else topic.name
         codes = []
         for partition in partitions:
             code = self._refusal
@@ -361,7 +362,7 @@ class _Batch:
             yield [(index, self._failed if code == NONE else code) for index, code in codes]
 
     def _check(self, topic: str, partition: _Partition) -> int:
-        if not self._store.topics.has(topic, partition.partition_index):
+        if self._store.image.partition(topic, partition.partition_index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if len(partition.committed_metadata or "") > self._store.config.offset_metadata_max_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -17,8 +17,9 @@ from ottla.broker.groups.log import Append, OffsetsLog, read_log
 from ottla.broker.groups.partitioner import partition_of
 from ottla.broker.groups.records import ClassicGroupRecord, Record
 from ottla.broker.groups.store import NONE, GroupStore
-from ottla.broker.groups.timers import AlarmList, Timers
-from ottla.broker.groups.topics import Topics
+from ottla.broker.groups.timers import Timers
+from ottla.broker.image import Image
+from ottla.broker.waiting import WaitingList
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
@@ -43,21 +44,25 @@ class GroupCoordinator:
         self,
         config: GroupConfig,
         *,
-        alarms: AlarmList,
+        waiting: WaitingList,
+        image: Callable[[], Image],
         random_bits: Callable[[int], int],
         append: Append,
     ) -> None:
         """Starts without groups.
 
         Args:
-            alarms: the broker's list of what waits.
+            waiting: the broker's list of what waits.
+            image: returns the cluster as of now.
             random_bits: returns an integer of so many random bits, for member ids.
             append: appends a batch to a partition of `__consumer_offsets`.
         """
         self._random_bits = random_bits
-        self._timers = Timers(alarms)
+        self._timers = Timers(waiting)
         self._config = config
-        self.store = GroupStore(config, self._timers, OffsetsLog(append, self.partition_of).write)
+        self.store = GroupStore(
+            config, self._timers, image, OffsetsLog(append, self.partition_of).write
+        )
         self._classic = ClassicGroups(self.store, self._new_id)
         self.commits = Commits(self.store, self._classic)
 
@@ -177,10 +182,6 @@ class GroupCoordinator:
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
         return self._delete(group, now_ms)
-
-    def set_topics(self, topics: Topics) -> None:
-        """Takes up the topics of the cluster; consumer groups see them at their next heartbeat."""
-        self.store.topics = topics
 
     # Offsets of transactions, and restarts
 

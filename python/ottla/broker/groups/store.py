@@ -16,7 +16,7 @@ from ottla.broker.groups.limits import MAX_GROUPS
 from ottla.broker.groups.offsets import Offsets
 from ottla.broker.groups.records import ClassicGroupRecord, OffsetCommit, Record
 from ottla.broker.groups.timers import Timers
-from ottla.broker.groups.topics import NO_TOPICS, Topics
+from ottla.broker.image import Image
 from ottla.protocol.error_code import ErrorCode
 
 NONE = ErrorCode.NONE
@@ -47,13 +47,20 @@ _APPEND_ERRORS = {
 class GroupStore:
     """All groups and their offsets."""
 
-    def __init__(self, config: GroupConfig, timers: Timers, write: Write) -> None:
+    def __init__(
+        self, config: GroupConfig, timers: Timers, image: Callable[[], Image], write: Write
+    ) -> None:
         self.config = config
         self.timers = timers
-        self.topics: Topics = NO_TOPICS
         self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}
         self.offsets = Offsets()
+        self._image = image
         self._write = write
+
+    @property
+    def image(self) -> Image:
+        """The cluster as of now."""
+        return self._image()
 
     def keep(self, records: Sequence[Record], now_ms: int, producer: Producer | None = None) -> int:
         """Writes records of one group and applies them. Returns an error code."""
