@@ -11,7 +11,7 @@ topic somebody has subscribed to has a member.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ottla.broker.groups.records import Partitions
+from ottla.broker.groups.records import Partitions, by_topic
 
 
 class AssignedMember(NamedTuple):
@@ -34,7 +34,7 @@ def assign_uniform(members: Members, counts: PartitionCounts) -> dict[str, Parti
         _share_alike(owned, members, counts)
     else:
         _share_by_subscription(owned, members, counts)
-    return {member_id: _by_topic(partitions) for member_id, partitions in owned.items()}
+    return {member_id: by_topic(partitions) for member_id, partitions in owned.items()}
 
 
 def assign_range(members: Members, counts: PartitionCounts) -> dict[str, Partitions]:
@@ -138,10 +138,3 @@ def _share_by_subscription(owned: _Owned, members: Members, counts: PartitionCou
                 owned[least].add(partition)
                 owner[partition] = least
                 moved = True
-
-
-def _by_topic(partitions: set[tuple[bytes, int]]) -> Partitions:
-    found: dict[bytes, list[int]] = {}
-    for topic_id, partition in sorted(partitions):
-        found.setdefault(topic_id, []).append(partition)
-    return {topic_id: tuple(indexes) for topic_id, indexes in found.items()}

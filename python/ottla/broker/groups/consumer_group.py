@@ -16,7 +16,9 @@ from ottla.broker.groups.records import (
     ConsumerGroupRecord,
     CurrentAssignment,
     CurrentRecord,
+    GroupEpoch,
     MemberRecord,
+    MemberState,
     Partitions,
     Record,
     RegexRecord,
@@ -24,6 +26,7 @@ from ottla.broker.groups.records import (
     Subscription,
     TargetEpochRecord,
     TargetRecord,
+    each_partition,
 )
 from ottla.protocol.error_code import ErrorCode
 
@@ -35,14 +38,6 @@ STABLE = "Stable"
 # The epoch of a static member that is away but has its place (KIP-848).
 LEFT_STATIC = -2
 LEFT = -1
-
-
-class MemberState:
-    """Where a member is on its way to its target, by the numbers of Kafka's records."""
-
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
 
 
 UNSUBSCRIBED = Subscription(None, None, "", "", (), None, -1, None)
@@ -83,8 +78,7 @@ class ConsumerGroup:
         self.regexes: dict[str, ResolvedRegex] = {}
         # Whose assigned partitions and partitions pending revocation are: the member's id.
         self.owners: dict[tuple[bytes, int], str] = {}
-        # The topics of the cluster that the regular expressions were held against last, and those
-        # that the hash was taken of.
+        # The topics of the cluster that the subscriptions were held against last.
         self.seen_topics: object = None
         self.is_deleted = False
 
@@ -127,15 +121,10 @@ class ConsumerGroup:
             f"the expected member epoch {member.epoch}.",
         )
 
-    def topics_of(
-        self, subscription: Subscription, regexes: dict[str, ResolvedRegex] | None = None
-    ) -> frozenset[str]:
+    def topics_of(self, subscription: Subscription) -> frozenset[str]:
         """Returns the topics that a member reads, by name and by regular expression."""
         names = frozenset(subscription.topic_names)
-        if not subscription.topic_regex:
-            return names
-        known = self.regexes if regexes is None else regexes
-        resolved = known.get(subscription.topic_regex)
+        resolved = self.regexes.get(subscription.topic_regex or "")
         return names if resolved is None else names | frozenset(resolved.topics)
 
     def is_subscribed(self, topic: str) -> bool:
@@ -144,18 +133,12 @@ class ConsumerGroup:
             topic in member.subscription.topic_names for member in self.members.values()
         ) or any(topic in resolved.topics for resolved in self.regexes.values())
 
-    def assignor(self, default: str, changed: dict[str, Subscription]) -> str:
-        """Returns the assignor that most members want.
-
-        Args:
-            default: where nobody says.
-            changed: subscriptions that differ from those of the members.
-        """
+    def assignor(self, default: str) -> str:
+        """Returns the assignor that most members want, the default where nobody says."""
         votes: dict[str, int] = {}
-        subscriptions = {each: member.subscription for each, member in self.members.items()}
-        for subscription in {**subscriptions, **changed}.values():
-            if subscription.server_assignor is not None:
-                name = subscription.server_assignor
+        for member in self.members.values():
+            name = member.subscription.server_assignor
+            if name is not None:
                 votes[name] = votes.get(name, 0) + 1
         return max(votes, key=lambda name: votes[name], default=default)
 
@@ -170,6 +153,28 @@ class ConsumerGroup:
             TargetEpochRecord(self.group_id, None),
             ConsumerGroupRecord(self.group_id, None),
         ]
+
+    def known(self, record: Record) -> Record:
+        """Returns the record that undoes one: of the same key, with the value of now."""
+        if isinstance(record, ConsumerGroupRecord):
+            is_new = not self.epoch
+            return record._replace(
+                value=None if is_new else GroupEpoch(self.epoch, self.metadata_hash)
+            )
+        if isinstance(record, TargetEpochRecord):
+            return record._replace(value=self.target_epoch)
+        if isinstance(record, RegexRecord):
+            return record._replace(value=self.regexes.get(record.regex))
+        if isinstance(record, MemberRecord | TargetRecord | CurrentRecord):
+            member = self.members.get(record.member_id)
+            if member is None:
+                return record._replace(value=None)
+            if isinstance(record, MemberRecord):
+                return record._replace(value=member.subscription)
+            if isinstance(record, TargetRecord):
+                return record._replace(value=member.target)
+            return record._replace(value=member.current)
+        return record
 
     def replay(self, record: Record) -> None:
         """Applies a record of this group."""
@@ -230,11 +235,6 @@ class ConsumerGroup:
         for partitions in (member.current.assigned, member.current.pending_revocation):
             for partition in each_partition(partitions):
                 self.owners[partition] = record.member_id
-
-
-def each_partition(partitions: Partitions) -> list[tuple[bytes, int]]:
-    """Returns partitions one by one."""
-    return [(topic_id, each) for topic_id, indexes in partitions.items() for each in indexes]
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:

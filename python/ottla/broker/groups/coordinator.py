@@ -11,16 +11,22 @@ from ottla.broker.groups.classic import Caller, ClassicGroups, refused_join
 from ottla.broker.groups.classic_group import EMPTY, STABLE, ClassicGroup, Reply
 from ottla.broker.groups.commits import Commits
 from ottla.broker.groups.config import GroupConfig
+from ottla.broker.groups.consumer import ConsumerGroups
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
 from ottla.broker.groups.log import Append, OffsetsLog, read_log
 from ottla.broker.groups.partitioner import partition_of
 from ottla.broker.groups.records import ClassicGroupRecord, Record
+from ottla.broker.groups.requests import validate_heartbeat
 from ottla.broker.groups.store import NONE, GroupStore
 from ottla.broker.groups.timers import Timers
 from ottla.broker.image import Image
 from ottla.broker.waiting import WaitingList
 from ottla.protocol.error_code import ErrorCode
+from ottla.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from ottla.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest
@@ -64,6 +70,7 @@ class GroupCoordinator:
             config, self._timers, image, OffsetsLog(append, self.partition_of).write
         )
         self._classic = ClassicGroups(self.store, self._new_id)
+        self._consumer = ConsumerGroups(self.store, self._new_id)
         self.commits = Commits(self.store, self._classic)
 
     # Classic groups
@@ -119,6 +126,45 @@ class GroupCoordinator:
         codes = self._classic.leave(group, identities, now_ms)
         self._drop_unused(group)
         return codes
+
+    # Consumer groups
+
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, caller: Caller, now_ms: int
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Answers a ConsumerGroupHeartbeat."""
+        try:
+            validate_heartbeat(request, caller.api_version, self._config)
+            group = self._consumer_group(request)
+            classic = self.store.groups.get(request.group_id)
+            response = self._consumer.heartbeat(
+                group,
+                request,
+                caller,
+                now_ms,
+                replaces=isinstance(classic, ClassicGroup),
+            )
+        except GroupError as error:
+            return ConsumerGroupHeartbeatResponse(
+                error_code=error.error_code, error_message=error.message
+            )
+        self.store.groups[group.group_id] = group
+        if isinstance(classic, ClassicGroup):
+            self._classic.forget(classic, now_ms)
+        self._clean_up_later(now_ms)
+        return response
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup:
+        """Returns a consumer group.
+
+        Raises:
+            GroupError: there is none of that name (69).
+        """
+        group = self.store.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        what = "not found" if group is None else "not a consumer group"
+        raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is {what}.")
 
     # All groups
 
@@ -212,9 +258,14 @@ class GroupCoordinator:
 
     def resume(self, now_ms: int) -> None:
         """Begins to count time for the groups that were loaded."""
+        # Of a group that only commits offsets there is no other record.
+        for group_id in self.store.offsets.groups() - self.store.groups.keys():
+            self.store.groups[group_id] = ClassicGroup(group_id, now_ms)
         for group in self.store.groups.values():
             if isinstance(group, ClassicGroup):
                 self._classic.resume(group, now_ms)
+            else:
+                self._consumer.resume(group, now_ms)
         self._clean_up_later(now_ms)
 
     # What the requests share
@@ -260,6 +311,16 @@ class GroupCoordinator:
                 raise GroupError(code)
         self._clean_up_later(now_ms)
         return self.store.new_classic(request.group_id, now_ms)
+
+    def _consumer_group(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+        """Returns the group of a heartbeat; its first member makes it, also of a classic one."""
+        group = self.store.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if request.member_epoch != 0 or (group is not None and not group.is_empty):
+            return self.consumer_group(request.group_id)
+        self.store.require_place(request.group_id)
+        return ConsumerGroup(request.group_id)
 
     def _drop_unused(self, group: ClassicGroup) -> None:
         """Forgets a group that a refused request has made."""

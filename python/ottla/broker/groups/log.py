@@ -84,8 +84,8 @@ def read_log(data: bytes) -> Iterator[tuple[int, Record | bool]]:
         producer_id = batch.producer_id if batch.is_transactional else -1
         for raw in batch.records():
             if batch.is_control:
-                if raw.control in {"commit", "abort"}:
-                    yield producer_id, raw.control == "commit"
+                if raw.control in {"COMMIT", "ABORT"}:
+                    yield producer_id, raw.control == "COMMIT"
                 continue
             record = None if raw.key is None else decode_record(raw.key, raw.value)
             if record is not None:

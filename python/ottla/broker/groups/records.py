@@ -12,6 +12,19 @@ NO_TOPIC_ID = bytes(16)
 Partitions = dict[bytes, tuple[int, ...]]
 
 
+def by_topic(partitions: set[tuple[bytes, int]]) -> Partitions:
+    """Returns partitions by their topics."""
+    found: dict[bytes, list[int]] = {}
+    for topic_id, partition in sorted(partitions):
+        found.setdefault(topic_id, []).append(partition)
+    return {topic_id: tuple(indexes) for topic_id, indexes in found.items()}
+
+
+def each_partition(partitions: Partitions) -> list[tuple[bytes, int]]:
+    """Returns partitions one by one."""
+    return [(topic_id, each) for topic_id, indexes in partitions.items() for each in indexes]
+
+
 class CommittedOffset(NamedTuple):
     """What a group has committed of a partition; the times are milliseconds since 1970."""
 
@@ -118,6 +131,14 @@ class TargetRecord(NamedTuple):
     group_id: str
     member_id: str
     value: Partitions | None
+
+
+class MemberState:
+    """Where a member is on its way to its target, by the numbers of Kafka's records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
 
 
 class CurrentAssignment(NamedTuple):

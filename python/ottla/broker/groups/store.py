@@ -64,16 +64,21 @@ class GroupStore:
 
     def keep(self, records: Sequence[Record], now_ms: int, producer: Producer | None = None) -> int:
         """Writes records of one group and applies them. Returns an error code."""
-        if not records:
-            return NONE
-        code = self._write(records, now_ms, producer)
+        code = self.write(records, now_ms, producer)
         if code != NONE:
-            return _APPEND_ERRORS.get(code, code)
+            return code
         for record in records:
             # A classic group is ahead of its record, which is written of it.
             if not isinstance(record, ClassicGroupRecord) or record.value is None:
                 self.replay(record, now_ms, -1 if producer is None else producer.producer_id)
         return NONE
+
+    def write(
+        self, records: Sequence[Record], now_ms: int, producer: Producer | None = None
+    ) -> int:
+        """Writes records of one group alone. Returns an error code."""
+        code = self._write(records, now_ms, producer) if records else NONE
+        return _APPEND_ERRORS.get(code, code)
 
     def replay(self, record: Record, now_ms: int, producer_id: int = -1) -> None:
         """Applies a record of the log."""
