@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.faults import Fault
+    from ottla.broker.groups.coordinator import GroupCoordinator
     from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
     from ottla.broker.state import Random
@@ -98,6 +99,8 @@ class Broker(State):
         self.connections: dict[Connection, None] = {}
         self._handlers: dict[int, Any] = {}
         self._requests: dict[int, type[Message]] = {}
+        self._began_ms = now_ms
+        self._groups: GroupCoordinator | None = None
         self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
         check = "producer.id.expiration.check.interval.ms"
         self._repeat(check, now_ms, plane.expire_producers)
@@ -184,6 +187,14 @@ class Broker(State):
         self.waiting.settle(now_ms)
 
     # What handlers call.
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """Groups and committed offsets, loaded when they are first asked for."""
+        if self._groups is None:
+            serving = import_module("ottla.broker.groups.serving")
+            self._groups = serving.group_coordinator(self, self.topics, self._began_ms)
+        return self._groups
 
     def handler(self, api: Api) -> Any:
         """Returns the module of an API's handler, loaded at its first request."""

@@ -5,8 +5,9 @@ anybody (an administrator, or a consumer that assigns partitions to itself). Ver
 request names topics by id (KIP-848) answer with the same.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ottla.broker.groups.classic import ClassicGroups
@@ -72,9 +73,17 @@ class Commits:
         self._classic = classic
 
     def commit(
-        self, request: OffsetCommitRequest, api_version: int, now_ms: int
+        self,
+        request: OffsetCommitRequest,
+        api_version: int,
+        now_ms: int,
+        refused: Mapping[tuple[str, int], int] = MappingProxyType({}),
     ) -> OffsetCommitResponse:
-        """Commits offsets; those that are refused have an error code of their own."""
+        """Commits offsets; those that are refused have an error code of their own.
+
+        Args:
+            refused: error codes of partitions that fail whatever else is so.
+        """
         try:
             group = self._group_to_commit(
                 request.group_id,
@@ -91,7 +100,7 @@ class Commits:
                 self._classic.extend_session(group, group.members[request.member_id], now_ms)
         except GroupError as error:
             refusal = error.error_code
-        batch = _Batch(self._store, request.group_id, now_ms, refusal)
+        batch = _Batch(self._store, request.group_id, now_ms, refusal, refused)
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms < 0 else now_ms + retention_ms
         for topic in request.topics:
@@ -127,7 +136,7 @@ class Commits:
                 self._validate_transactional(group, request)
         except GroupError as error:
             refusal = error.error_code
-        batch = _Batch(self._store, request.group_id, now_ms, refusal)
+        batch = _Batch(self._store, request.group_id, now_ms, refusal, {})
         for topic in request.topics:
             batch.add(topic.name, topic.topic_id, topic.partitions, None)
         batch.keep(Producer(request.producer_id, request.producer_epoch))
@@ -307,7 +316,15 @@ def _reads_nothing(_topic: str) -> bool:
 class _Batch:
     """Offsets of one request: those that are taken become one batch, the others an error code."""
 
-    def __init__(self, store: GroupStore, group_id: str, now_ms: int, refusal: int) -> None:
+    def __init__(
+        self,
+        store: GroupStore,
+        group_id: str,
+        now_ms: int,
+        refusal: int,
+        refused: Mapping[tuple[str, int], int],
+    ) -> None:
+        self._refused = refused
         self._store = store
         self._group_id = group_id
         self._now_ms = now_ms
@@ -362,6 +379,9 @@ class _Batch:
             yield [(index, self._failed if code == NONE else code) for index, code in codes]
 
     def _check(self, topic: str, partition: _Partition) -> int:
+        refused = self._refused.get((topic, partition.partition_index), NONE)
+        if refused != NONE:
+            return refused
         if self._store.image.partition(topic, partition.partition_index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if len(partition.committed_metadata or "") > self._store.config.offset_metadata_max_bytes:

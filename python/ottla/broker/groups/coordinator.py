@@ -42,6 +42,7 @@ class GroupCoordinator:
     """Groups and their offsets.
 
     Attributes:
+        config: its settings.
         commits: requests about offsets.
         store: groups and offsets as they are, for inspection.
     """
@@ -65,7 +66,7 @@ class GroupCoordinator:
         """
         self._random_bits = random_bits
         self._timers = Timers(waiting)
-        self._config = config
+        self.config = config
         self.store = GroupStore(
             config, self._timers, image, OffsetsLog(append, self.partition_of).write
         )
@@ -134,7 +135,7 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """Answers a ConsumerGroupHeartbeat."""
         try:
-            validate_heartbeat(request, caller.api_version, self._config)
+            validate_heartbeat(request, caller.api_version, self.config)
             group = self._consumer_group(request)
             classic = self.store.groups.get(request.group_id)
             response = self._consumer.heartbeat(
@@ -241,20 +242,27 @@ class GroupCoordinator:
 
     def partition_of(self, group_id: str) -> int:
         """Returns the partition of `__consumer_offsets` that a group belongs to."""
-        return partition_of(group_id, self._config.offsets_topic_num_partitions)
+        return partition_of(group_id, self.config.offsets_topic_num_partitions)
 
-    def load(self, partition: int, data: bytes, now_ms: int) -> None:
+    def load(self, partition: int, data: bytes, now_ms: int) -> int:
         """Applies batches of a partition of `__consumer_offsets`; `resume` comes after the last.
+
+        Returns:
+            The offset behind them.
 
         Raises:
             RecordBatchError: the batches cannot be read.
             MalformedFrameError: a record cannot be.
         """
-        for producer_id, change in read_log(data):
-            if isinstance(change, bool):
-                self.end_transaction(producer_id, partition, is_commit=change)
-            else:
-                self.store.replay(change, now_ms, producer_id)
+        next_offset = 0
+        for last_offset, producer_id, changes in read_log(data):
+            next_offset = last_offset + 1
+            for change in changes:
+                if isinstance(change, bool):
+                    self.end_transaction(producer_id, partition, is_commit=change)
+                else:
+                    self.store.replay(change, now_ms, producer_id)
+        return next_offset
 
     def resume(self, now_ms: int) -> None:
         """Begins to count time for the groups that were loaded."""

@@ -70,26 +70,27 @@ class OffsetsLog:
         return self._append(self._partition_of(records[0].group_id), batch, now_ms)
 
 
-def read_log(data: bytes) -> Iterator[tuple[int, Record | bool]]:
-    """Yields what the batches of a partition say, in order.
+def read_log(data: bytes) -> Iterator[tuple[int, int, list[Record | bool]]]:
+    """Yields what each batch of a partition says, in order.
 
-    Each is a producer id, −1 outside transactions, with a record, or with whether the producer's
-    transaction was committed.
+    Of a batch that is its last offset, its producer id, −1 outside transactions, and its records; a
+    marker is whether the producer's transaction was committed.
 
     Raises:
-        RecordBatchError: the batches cannot be read.
+        RecordBatchError: a batch cannot be read.
         MalformedFrameError: a record cannot be.
     """
     for batch in read_batches(data):
-        producer_id = batch.producer_id if batch.is_transactional else -1
+        changes: list[Record | bool] = []
         for raw in batch.records():
             if batch.is_control:
                 if raw.control in {"COMMIT", "ABORT"}:
-                    yield producer_id, raw.control == "COMMIT"
+                    changes.append(raw.control == "COMMIT")
                 continue
             record = None if raw.key is None else decode_record(raw.key, raw.value)
             if record is not None:
-                yield producer_id, record
+                changes.append(record)
+        yield batch.last_offset, batch.producer_id if batch.is_transactional else -1, changes
 
 
 def encode_record(record: Record) -> tuple[bytes, bytes | None]:

@@ -1,0 +1,30 @@
+"""ListGroups (key 16), versions 0 to 5: the groups that a broker coordinates.
+
+Version 3 is flexible, 4 has states and a filter for them (KIP-518), 5 the same of types (KIP-848).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.protocol.messages.list_groups import ListGroupsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import Context
+    from ottla.protocol.messages.list_groups import ListGroupsRequest
+
+__all__ = ["handle", "refuse"]
+
+
+def handle(broker: Broker, request: ListGroupsRequest, _context: Context) -> ListGroupsResponse:
+    """Answers with the groups that pass both filters."""
+    groups = broker.groups.list(request.states_filter, request.types_filter)
+    return ListGroupsResponse(groups=groups)
+
+
+def refuse(
+    _request: ListGroupsRequest, _context: Context, error: int, _message: str | None
+) -> ListGroupsResponse:
+    """Answers with an error."""
+    return ListGroupsResponse(error_code=error)

@@ -1,0 +1,33 @@
+"""OffsetDelete (key 47), version 0, never flexible: offsets of topics that a group reads no more.
+
+An administrator's request (KIP-496).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.handlers.group_calls import group_fault
+from ottla.protocol.messages.offset_delete import OffsetDeleteResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import Context
+    from ottla.protocol.messages.offset_delete import OffsetDeleteRequest
+
+__all__ = ["handle", "refuse"]
+
+
+def handle(broker: Broker, request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse:
+    """Deletes each offset that is not refused, all of them in one batch."""
+    error = group_fault(broker, context, request.group_id)
+    if error:
+        return refuse(request, context, error, None)
+    return broker.groups.commits.delete(request, context.now_ms)
+
+
+def refuse(
+    _request: OffsetDeleteRequest, _context: Context, error: int, _message: str | None
+) -> OffsetDeleteResponse:
+    """Answers with an error."""
+    return OffsetDeleteResponse(error_code=error)
