@@ -78,11 +78,19 @@ class Client:
         self.owned: Owned = set()
         self.error = 0
 
+    def said(self) -> dict[str, Any]:
+        """What it says in the next heartbeat beside its epoch."""
+        return self.fields if self.epoch == 0 else {}
+
     def beat(self) -> ConsumerGroupHeartbeatResponse:
         """Sends a heartbeat and does what the answer says."""
-        fields = self.fields if self.epoch == 0 else {}
         answer = heartbeat(
-            self.world, self.member_id, self.epoch, group=self.group, owned=self.owned, **fields
+            self.world,
+            self.member_id,
+            self.epoch,
+            group=self.group,
+            owned=self.owned,
+            **self.said(),
         )
         self.error = answer.error_code
         if self.error in {25, 110}:
