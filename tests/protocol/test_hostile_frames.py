@@ -128,6 +128,16 @@ def test_a_tagged_field_must_be_as_long_as_its_value(size: str) -> None:
     assert "tag 1" in refusal(ApiVersionsResponse, 3, frame).what
 
 
+def test_a_string_of_flexible_versions_is_no_longer_than_others() -> None:
+    longest = HeartbeatRequest(group_id="g" * 32767)
+    frame = b"".join(encode(HeartbeatRequest, 4)(longest))
+    assert decode(HeartbeatRequest, 4)(frame, 0) == (longest, len(frame))
+    longer = bytes.fromhex("818002") + frame[3:4] + frame[3:]
+    assert refusal(HeartbeatRequest, 4, longer).what == (
+        "a string of 32768 bytes, where 32767 are the most"
+    )
+
+
 def test_a_nullable_struct_is_null_or_there() -> None:
     body = "00000000 0000 00 00 00000001 00001388"
     message, _ = decode(ConsumerGroupHeartbeatResponse, 0)(bytes.fromhex(body + "ff 00"), 0)

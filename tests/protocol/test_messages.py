@@ -76,6 +76,7 @@ def test_what_a_version_lacks_is_dropped_where_that_is_harmless() -> None:
         (HeartbeatRequest(generation_id=2**31), 4, "generation_id"),
         (HeartbeatRequest(group_id="\ud800"), 4, "group_id"),
         (HeartbeatRequest(group_id="g" * 32768), 3, "group_id"),
+        (HeartbeatRequest(group_id="g" * 32768), 4, "group_id: 32768 bytes, where 32767 are"),
         (HeartbeatRequest(group_instance_id="i"), 2, "has no group_instance_id"),
         (MetadataRequest(topics=[MetadataRequestTopic(topic_id=b"x")]), 12, "topics.topic_id"),
         (ProduceRequest(acks="all"), 3, "acks"),  # type: ignore[arg-type]

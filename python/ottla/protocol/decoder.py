@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.errors import MalformedFrameError
 from ottla.protocol.source import FEW, Source, few
-from ottla.protocol.varint import read_tag, read_uvarint, skip_tags
+from ottla.protocol.varint import read_string_length, read_tag, read_uvarint, skip_tags
 from ottla.protocol.wire import Field, Kind, Struct, schema
 
 if TYPE_CHECKING:
@@ -177,7 +177,9 @@ class _Decoder(Source):
         if self.is_flexible:
             self.number(length, "B")
             self.flush()
-            self.line(f"if {length} > 127: {length}, o = read_uvarint(b, o - 1)")
+            is_string = self.length_format(kind, is_array=is_array) == "h"
+            read = "read_string_length" if is_string else "read_uvarint"
+            self.line(f"if {length} > 127: {length}, o = {read}(b, o - 1)")
             self.line(f"{length} -= 1")
         else:
             self.number(length, self.length_format(kind, is_array=is_array))
@@ -249,6 +251,7 @@ _SCOPE = {
     "caught": (IndexError, UnicodeDecodeError, struct.error),
     "new": object.__new__,
     "null": _null,
+    "read_string_length": read_string_length,
     "read_tag": read_tag,
     "read_uvarint": read_uvarint,
     "skip_tags": skip_tags,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.errors import UnwritableMessageError
 from ottla.protocol.source import FEW, Source, few
-from ottla.protocol.varint import uvarint
+from ottla.protocol.varint import MAX_STRING_BYTES, uvarint
 from ottla.protocol.wire import Field, Kind, Schema, Struct, schema
 
 if TYPE_CHECKING:
@@ -185,11 +185,20 @@ class _Encoder(Source):
             self.flush()
             count = f"0 if {null} else len({value}) + 1" if null else f"len({value}) + 1"
             self.line(f"{length} = {count}")
-            self.line(f"add(small[{length}] if {length} < 128 else uvarint({length}))")
+            is_string = self.length_format(kind, is_array=is_array) == "h"
+            write = "string_length" if is_string else "uvarint"
+            self.line(f"add(small[{length}] if {length} < 128 else {write}({length}))")
         else:
             count = f"-1 if {null} else len({value})" if null else f"len({value})"
             self.number(count, self.length_format(kind, is_array=is_array))
             self.flush()
+
+
+def _string_length(length: int) -> bytes:
+    """The length of a string plus one."""
+    if length > MAX_STRING_BYTES + 1:
+        raise TypeError(f"{length - 1} bytes, where {MAX_STRING_BYTES} are the most")
+    return uvarint(length)
 
 
 def _tag_section(tags: list[Any]) -> list[bytes]:
@@ -216,6 +225,7 @@ _SCOPE = {
     "join": b"".join,
     "pack": struct.pack,
     "small": _SMALL,
+    "string_length": _string_length,
     "tag_section": _tag_section,
     "unfit": _unfit,
     "uvarint": uvarint,

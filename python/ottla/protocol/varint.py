@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ottla.errors import MalformedFrameError
 
-__all__ = ["read_tag", "read_uvarint", "skip_tags", "uvarint"]
+__all__ = [
+    "MAX_STRING_BYTES",
+    "read_string_length",
+    "read_tag",
+    "read_uvarint",
+    "skip_tags",
+    "uvarint",
+]
+
+# Kafka reads and writes no longer ones, although compact lengths could say more.
+MAX_STRING_BYTES = 32767
 
 # Five groups of seven bits hold what 32 need; Kafka reads no more.
 _MAX_BYTES = 5
@@ -37,6 +47,21 @@ def read_uvarint(frame: bytes, position: int) -> tuple[int, int]:
                 break
             return number, position
     raise MalformedFrameError(position, "a varint of more than 32 bits")
+
+
+def read_string_length(frame: bytes, position: int) -> tuple[int, int]:
+    """The length of a string plus one, or 0 for null, and the position behind it.
+
+    Raises:
+        IndexError: the frame ends inside.
+        MalformedFrameError: the string is longer than Kafka's may be.
+    """
+    length, end = read_uvarint(frame, position)
+    if length > MAX_STRING_BYTES + 1:
+        raise MalformedFrameError(
+            position, f"a string of {length - 1} bytes, where {MAX_STRING_BYTES} are the most"
+        )
+    return length, end
 
 
 def skip_tags(frame: bytes, position: int) -> int:
