@@ -734,9 +734,7 @@ class CopyFinding:
     def __ge__(self, other: object, /) -> bool: ...
 
 def compare_copies(
-    copies: Sequence[tuple[str, Copy, Sequence[_Place]]],
-    *,
-    progress: _Progress = None,
+    copies: Sequence[tuple[str, Copy, Sequence[_Place]]], *, progress: _Progress = None
 ) -> tuple[list[Difference], list[CopyFinding]]: ...
 
 @final

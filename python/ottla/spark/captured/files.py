@@ -121,10 +121,10 @@ class CapturedFiles:
             work: what to do with rows of all columns.
             schema: of the result.
         """
+        task = self._task(work)
         if self._reads is None:
             with job(f"listing {', '.join(self._paths)}"):
                 self._reads = _reads(self._spark, self.frame, self._paths, self._storage_options)
-        task = self._task(work)
         return frame_of_work(self._spark, target, task, self._reads, schema)
 
     def _task(self, work: AnyJob) -> ReadTask[AnyJob]:

@@ -88,38 +88,33 @@ def split(
     `QUARANTINE_COLUMNS`. If the leader blames certain records of a batch, these are in quarantine
     and the rest of the batch is valid. A batch that is rejected as a whole, or with a record that
     cannot be read, is one row of quarantine with its bytes; so are an incomplete batch at the end
-    and a record set that is null or not judged. Every record is in exactly one of the two, or
-    inside such bytes.
+    and a record set that is null or not judged. Every record is in exactly one, or inside bytes.
 
     A set may have several batches, each judged alone, if ``api_version`` is ``None`` or below 3.
-    For fetch responses, use ``api_version=None, origin="replication"``: then each batch is checked
-    against the rules of the format, as by a follower and a careful consumer, and not against the
-    topic's configuration.
+    For fetch responses, use ``api_version=None, origin="replication"``: each batch is checked by
+    the rules of the format, as by a follower, and not by the topic's configuration.
 
     Each frame is computed from `df` when it is used: using both reads `df` twice. `df.persist()`
     before the call avoids that, and is needed if `df` does not return the same rows twice.
 
     Args:
         df, column, config, now_ms, api_version, origin, transactional_id, profile,
-            kafka_version, topic: see
-            `ottla.spark.validate`.
-        record_columns: those of `VALID_COLUMNS` to make, in both frames, in this order; all by
-            default. What is not named is not sent to Spark, whereas a later `select` comes too late
-            for that.
+            kafka_version, topic: see `ottla.spark.validate`.
+        record_columns: those of `VALID_COLUMNS` to make, in this order; all by default. The others
+            are not sent to Spark, for which a later `select` comes too late.
         prefix: prefix of the names of the new columns.
 
     Raises:
         ValueError, TypeError, MissingDependencyError: see `ottla.spark.validate`; or
-            `record_columns` is empty, or has a name that is unknown or twice there.
+            `record_columns` has no name, an unknown one, or one twice.
 
     >>> import ottla, ottla.spark
     >>> spark = ottla.spark.session("local[2]")  # doctest: +SKIP
     >>> records = [ottla.NewRecord(b"k", b"v"), ottla.NewRecord(None, b"w")]
-    >>> df = spark.createDataFrame([(ottla.build_batch(records),)], "records binary")
-    ... # doctest: +SKIP
-    >>> compacted = ottla.TopicConfig(cleanup_policy="compact")
-    >>> valid, quarantine = ottla.spark.split(df, config=compacted, now_ms=0)  # doctest: +SKIP
-    >>> quarantine.select("value", "reason").first()  # doctest: +SKIP
+    >>> rows, config = [(ottla.build_batch(records),)], ottla.TopicConfig(cleanup_policy="compact")
+    >>> df = spark.createDataFrame(rows, "records binary")  # doctest: +SKIP
+    >>> valid, bad = ottla.spark.split(df, config=config, now_ms=0)  # doctest: +SKIP
+    >>> bad.select("value", "reason").first()  # doctest: +SKIP
     Row(value=bytearray(b'w'), reason='INVALID_RECORD')
     """
     options = RequestOptions(
