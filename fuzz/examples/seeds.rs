@@ -70,6 +70,9 @@ fn main() -> io::Result<()> {
     )?;
     save("names", "epochs", b"0\n2\n0 0\n2 100\n")?;
     save("names", "offsets", b"0\n1\norders 0 100\n")?;
+    for (name, input) in requests(&mut codecs) {
+        save("wire", &name, &input)?;
+    }
     // The bytes of a structured input mean nothing by themselves: any will do.
     save("build_read", "zeros", &[0; 200])?;
     save("build_read", "ramp", &(0..=255).collect::<Vec<u8>>())?;
@@ -78,6 +81,75 @@ fn main() -> io::Result<()> {
         save(target, "ramp", &(0..=255).collect::<Vec<u8>>())?;
     }
     Ok(())
+}
+
+/// A batch that is produced, then fetched with a session: in an old layout and in a flexible one, by
+/// name and by id.
+fn requests(codecs: &mut Codecs) -> Vec<(String, Vec<u8>)> {
+    let record = NewRecord { timestamp: TIME, value: Some(TEXT), ..NewRecord::default() };
+    let fields = BatchFields {
+        producer_id: 7,
+        producer_epoch: 0,
+        base_sequence: 0,
+        is_transactional: true,
+        ..BatchFields::default()
+    };
+    let batch = build_batch(&fields, &[record], codecs).expect("builds");
+    let size = batch.len() as u8;
+    let request = |api: u8, version: u8, parts: &[&[u8]]| {
+        let frame = parts.concat();
+        let head = [&[api, version][..], &(frame.len() as u16).to_le_bytes()].concat();
+        [head, frame].concat()
+    };
+    let old = request(
+        0,
+        3,
+        &[
+            &[0, 1, b'x', 255, 255, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1, 0, 0, 0, 0],
+            &[0, 0, 0, size],
+            &batch,
+        ],
+    );
+    let old_fetch = |session: i32, epoch: i32| {
+        request(
+            1,
+            7,
+            &[
+                &[255, 255, 255, 255, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0, 0, 1],
+                &session.to_be_bytes(),
+                &epoch.to_be_bytes(),
+                &[0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1, 0, 0, 0, 0],
+                &[0; 8],
+                &[255; 8],
+                &[0, 1, 0, 0, 0, 0, 0, 0],
+            ],
+        )
+    };
+    let flexible = |version: u8, topic: &[u8]| {
+        let head: &[u8] = &[2, b'x', 255, 255, 0, 0, 0, 9, 2];
+        request(0, version, &[head, topic, &[2, 0, 0, 0, 0, size + 1, 1], &batch, &[0, 0, 0]])
+    };
+    let flexible_fetch = |version: u8, topic: &[u8]| {
+        let replica: &[u8] = if version < 15 { &[255; 4] } else { &[] };
+        request(
+            3,
+            version,
+            &[
+                replica,
+                &[0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2],
+                topic,
+                &[2, 0, 0, 0, 0, 255, 255, 255, 255],
+                &[0; 8],
+                &[255; 12],
+                &[0, 1, 0, 0, 0, 0, 1, 1, 0],
+            ],
+        )
+    };
+    vec![
+        ("old".to_owned(), [old, old_fetch(0, 0), old_fetch(0, -1)].concat()),
+        ("flexible".to_owned(), [flexible(9, &[2, b't']), flexible_fetch(12, &[2, b't'])].concat()),
+        ("by-id".to_owned(), [flexible(13, &[1; 16]), flexible_fetch(17, &[1; 16])].concat()),
+    ]
 }
 
 /// Scans and chunks of a segment, alone and in pairs that belong together.
