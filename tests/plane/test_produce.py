@@ -187,6 +187,21 @@ def test_the_log_start_is_in_every_answer_of_the_strict_profile(profile: str) ->
     assert (refused.error_code, refused.log_start_offset) == (45, 2)
 
 
+def test_kafka_sends_a_message_where_records_are_blamed_and_its_one_code_to_all() -> None:
+    unordered = batch(producer_id=1, producer_epoch=0, base_sequence=9)
+    for profile, has_message in (("kafka", False), ("strict", True)):
+        plane = Plane(DataPlane(profile=profile, unknown_producer="accept"))
+        plane.open(settings=COMPACTED)
+        keyless = batch()
+        assert plane.append(keyless).error_message.startswith("1 record refused")
+        assert plane.append(keyless, version=7).error_code == (42 if has_message else 87)
+        plane.open(partition=1)
+        plane.append(batch(producer_id=1, producer_epoch=0, base_sequence=0), partition=1)
+        found = plane.append(unordered, partition=1)
+        assert found.error_code == CODE.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert (found.error_message is not None) == has_message
+
+
 def test_kafka_fails_the_whole_request_where_it_cannot_be_read() -> None:
     damaged = batch()[:8] + (13).to_bytes(4, "big") + batch()[12:]
     for profile, codes in (("kafka", [2, 2]), ("strict", [0, 2])):

@@ -224,7 +224,7 @@ differences! {
         "the leader's batch is wrong, not this broker";
     /// `log_start_offset` of a refusal.
     LogStartOffset, "log-start-offset",
-        "-1 with errors 2, 10 and 18, and with those of the request gate",
+        "-1 with errors 2, 10, 17, 18, 21 and 56, and with those of the request gate",
         "the log start offset in every answer",
         "a producer needs it to distinguish lost data from deleted data";
     /// A last stable offset below the log start.
@@ -237,4 +237,19 @@ differences! {
         "accepts it since 2.5",
         "59 with the log start offset from Produce 8 on, unless configured otherwise",
         "its lost records would go unnoticed, and these clients recover from 59";
+    /// A request with a batch that its gate cannot read.
+    RequestWide, "request-wide",
+        "fails every partition of a Produce request with a batch whose framing it cannot read",
+        "refuses the partition of that batch",
+        "the other partitions are right";
+    /// The code for clients that do not know 87.
+    OldClients, "old-clients",
+        "87 in every version of Produce",
+        "42 instead of 87 below Produce 8",
+        "these clients do not know 87, and KIP-467 asks for a general code";
+    /// What is told beside a code.
+    ErrorMessages, "error-messages",
+        "sends a message where records are blamed, and one code for all of them",
+        "sends a message with every refusal, and the code of a record that is not its partition's in a field that other clients skip",
+        "a client can say what was wrong, and tell bad timestamps from other faults";
 }

@@ -1,5 +1,5 @@
 //! Fetch: whole batches of each partition, in one answer of bounded size
-//! (`docs/kafka/protocol.md` §6; KIP-74, KIP-98, KIP-227, KIP-320, KIP-595).
+//! (KIP-74, KIP-98, KIP-227, KIP-320, KIP-595).
 
 use crate::limits::MAX_FETCH_BYTES;
 use crate::log::partition_log::Span;

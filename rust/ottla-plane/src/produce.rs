@@ -15,7 +15,7 @@ use crate::wire::produce::{
 };
 use ottla_format::error_code::ErrorCode;
 use ottla_leader::{
-    AppendRequest, Profile, Reason, Refusal, Request, Validator, Verdict, check_request,
+    AppendRequest, Difference, Profile, Reason, Refusal, Request, Validator, Verdict, check_request,
 };
 use ottla_log::producers::Origin;
 
@@ -127,8 +127,8 @@ impl DataPlane {
         Ok(Produced::Done { has_answer, moved, failed })
     }
 
-    fn is_strict(&self) -> bool {
-        self.settings.profile == Profile::Strict
+    fn is_strict(&self, row: Difference) -> bool {
+        self.settings.profile.is_strict(row)
     }
 
     /// What Kafka refuses the whole request for.
@@ -137,7 +137,7 @@ impl DataPlane {
         request: &ProduceRequest<'_>,
         call: &ProduceCall<'_>,
     ) -> Option<(ErrorCode, Option<String>)> {
-        if self.is_strict() {
+        if self.is_strict(Difference::RequestWide) {
             return None;
         }
         let set = set_request(request, call, self.settings.profile);
@@ -164,10 +164,8 @@ impl DataPlane {
         let outcome = self.outcome_of(work, topic.key, partition, validator);
         let Outcome { mut error_code, log_start_offset, verdict, message } = outcome;
         let accepted = verdict.as_ref().and_then(|verdict| verdict.outcome.as_ref().ok());
-        let is_strict = self.is_strict();
-        // Clients before Produce 8 do not know INVALID_RECORD (KIP-467).
-        let is_old = work.request.version < RECORD_ERRORS;
-        if is_strict && is_old && error_code == ErrorCode::InvalidRecord.code() {
+        let is_old = work.request.version < RECORD_ERRORS && self.is_strict(Difference::OldClients);
+        if is_old && error_code == ErrorCode::InvalidRecord.code() {
             error_code = ErrorCode::InvalidRequest.code();
         }
         work.failed |= error_code != 0;
@@ -178,7 +176,7 @@ impl DataPlane {
             log_append_time_ms: accepted.map_or(-1, |accepted| accepted.log_append_time_ms),
             log_start_offset,
             record_errors: verdict.as_ref().map_or(&[], |verdict| verdict.record_errors()),
-            has_record_codes: is_strict,
+            has_record_codes: self.is_strict(Difference::ErrorMessages),
             error_message: message.as_deref(),
         });
     }
@@ -204,9 +202,9 @@ impl DataPlane {
         if let Some(error) = hindrance(partition, work.request, call) {
             return hindered(error, partition, records, work);
         }
-        let is_strict = self.is_strict();
+        let tells_start = self.is_strict(Difference::LogStartOffset);
         let log_start_offset =
-            if is_strict { partition.leader.state().log_start_offset() } else { -1 };
+            if tells_start { partition.leader.state().log_start_offset() } else { -1 };
         let is_full =
             self.stored_bytes.saturating_add(records.len() as u64) > self.settings.max_stored_bytes;
         let Some(partition) =
@@ -223,7 +221,7 @@ impl DataPlane {
             now_ms: call.now_ms,
         };
         match partition.append(records, &append, validator) {
-            Ok(verdict) => self.judged(work, handle, verdict, is_strict),
+            Ok(verdict) => self.judged(work, handle, verdict),
             Err(_) => Outcome::error(ErrorCode::KafkaStorageError, -1),
         }
     }
@@ -234,7 +232,6 @@ impl DataPlane {
         work: &mut Work<'_>,
         handle: Handle,
         verdict: Verdict<'a>,
-        is_strict: bool,
     ) -> Outcome<'a> {
         let mut message = None;
         match &verdict.outcome {
@@ -245,7 +242,7 @@ impl DataPlane {
                     work.moved.push(handle);
                 }
             }
-            Err(refusal) => message = message_of(refusal, is_strict),
+            Err(refusal) => message = message_of(refusal, self.settings.profile),
         }
         Outcome {
             error_code: verdict.error().code(),
@@ -270,7 +267,7 @@ impl DataPlane {
         let handle = topic.and_then(|topic| topic.partition(index));
         let found = handle.and_then(|handle| Some((handle, self.partition(handle)?)));
         if let Some(code) = name.and_then(|name| refused.code(name, index)) {
-            let hosted = found.filter(|_| self.is_strict());
+            let hosted = found.filter(|_| self.is_strict(Difference::LogStartOffset));
             let log_start_offset =
                 hosted.map_or(-1, |(_, found)| found.leader.state().log_start_offset());
             return Err((code, log_start_offset));
@@ -313,12 +310,12 @@ fn hindered<'a>(
     work: &Work<'_>,
 ) -> Outcome<'a> {
     let profile = partition.leader.settings().profile;
-    let is_strict = profile == Profile::Strict;
+    let tells_start = profile.is_strict(Difference::LogStartOffset);
     let gate = set_request(work.request, work.call, profile);
     let refusal = check_request(records, &gate).err();
-    let is_told = is_strict || refusal.is_none() && error == ErrorCode::NotEnoughReplicas;
+    let is_told = tells_start || refusal.is_none() && error == ErrorCode::NotEnoughReplicas;
     let log_start_offset = if is_told { partition.leader.state().log_start_offset() } else { -1 };
-    let message = refusal.as_ref().and_then(|refusal| message_of(refusal, is_strict));
+    let message = refusal.as_ref().and_then(|refusal| message_of(refusal, profile));
     let error = refusal.map_or(error, |refusal| refusal.error);
     Outcome { message, ..Outcome::error(error, log_start_offset) }
 }
@@ -335,7 +332,8 @@ fn set_request(request: &ProduceRequest<'_>, call: &ProduceCall<'_>, profile: Pr
 }
 
 /// What the client is told beside the code: in Kafka only of records.
-fn message_of(refusal: &Refusal, is_strict: bool) -> Option<String> {
-    let is_told = is_strict || matches!(refusal.reason, Reason::Records { .. });
+fn message_of(refusal: &Refusal, profile: Profile) -> Option<String> {
+    let is_told = profile.is_strict(Difference::ErrorMessages)
+        || matches!(refusal.reason, Reason::Records { .. });
     is_told.then(|| refusal.message())
 }

@@ -100,7 +100,7 @@ proptest! {
         let mut frame = fetch_frame(0, 0, 9);
         if is_damaged {
             for (place, byte) in bytes.iter().enumerate() {
-                if byte & 3 == 0 && place < frame.len() {
+                if byte % 4 == 0 && place < frame.len() {
                     frame[place] = byte >> 2;
                 }
             }

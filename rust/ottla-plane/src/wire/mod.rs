@@ -1,4 +1,4 @@
-//! Requests and answers of Produce and Fetch as bytes (`docs/kafka/protocol.md`, KIP-482).
+//! Requests and answers of Produce and Fetch as bytes (KIP-482).
 //!
 //! A request is read without copying its records; names stay bytes, since the plane only compares
 //! and repeats them. Bytes behind a request are ignored, as Kafka does.
