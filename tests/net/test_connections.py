@@ -108,7 +108,7 @@ def test_a_frame_of_an_impossible_size_ends_its_connection_and_no_other(size: in
     assert lines_with(log, f"a frame of {size} bytes, where 1000 are the most")
 
 
-@pytest.mark.parametrize("request_", [b"shut", b"late-shut", b"fail"])
+@pytest.mark.parametrize("request_", [b"shut", b"late-shut", b"refuse", b"fail"])
 def test_a_connection_that_the_broker_ends_is_closed_with_what_was_answered_before(
     server: Server[FakeBroker], request_: bytes
 ) -> None:
@@ -118,6 +118,22 @@ def test_a_connection_that_the_broker_ends_is_closed_with_what_was_answered_befo
         assert client.is_closed()
         assert other.ask(b"echo") == b"echo"
         wait_for(server, lambda broker: len(broker.gone) == 1)
+
+
+def test_the_log_tells_what_a_peer_did_from_what_the_broker_did() -> None:
+    for request_, said in [
+        (b"refuse", "127.0.0.1:{}: a request of the unknown API key 999"),
+        (
+            b"fail",
+            "127.0.0.1:{}: a fault of the broker, please report it: KeyError('of the broker')",
+        ),
+    ]:
+        log: list[str] = []
+        with serving(log=log) as server, connect(server) as client:
+            client.send(request_)
+            assert client.is_closed()
+            port = client.socket.getsockname()[1]
+        assert log == [said.format(port)]
 
 
 def test_a_peer_that_sends_no_more_gets_its_answers_and_is_closed(

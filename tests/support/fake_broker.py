@@ -8,6 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ottla.broker.connection import CloseConnectionError
 from ottla.net.server import Server
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class FakeBroker:
 
     `echo` answers with the request, `big N` with N bytes, `wait` when `answer_all` is called, `due
     N` at that time of the clock, `quiet` never, `shut` closes, `late-shut` waits and then closes,
-    `fail` raises, `enter` authenticates. Anything else is echoed.
+    `refuse` and `fail` raise, `enter` authenticates. Anything else is echoed.
     """
 
     def __init__(self, *, needs_authentication: bool = False) -> None:
@@ -47,6 +48,7 @@ class FakeBroker:
         self.due: list[tuple[int, Send, bytes]] = []
         self.ticks: list[int] = []
         self.handled = 0
+        self.expected_errors: list[type[BaseException]] = []
         self.depth = 0
 
     def connect(self, peer: Peer) -> FakeConnection:
@@ -84,7 +86,10 @@ class FakeBroker:
         elif word == b"late-shut":
             self.due.append((0, lambda _: send(None), frame))
             return True
+        elif word == b"refuse":
+            raise CloseConnectionError("a request of the unknown API key 999")
         elif word == b"fail":
+            self.expected_errors.append(KeyError)
             raise KeyError("of the broker")
         elif word != b"quiet":
             if word == b"enter":
@@ -193,6 +198,7 @@ def serving(
     with server:
         yield server
     assert server.failure is None
+    assert [type(error) for error in server.errors] == made.expected_errors
 
 
 def lines_with(lines: Sequence[str], text: str) -> list[str]:

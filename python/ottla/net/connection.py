@@ -24,6 +24,7 @@ from itertools import islice
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ottla.broker.connection import CloseConnectionError
 from ottla.errors import MalformedFrameError
 from ottla.net.limits import (
     MAX_FRAMES_A_TURN,
@@ -58,6 +59,8 @@ class Home(Protocol):
     """Real time."""
     unsent_bytes: int
     held_bytes: int
+    errors: deque[BaseException]
+    """What the broker has raised and should not have."""
 
     def watch(self, connection: Connection, events: int, before: int) -> None:
         """Has the selector watch for other events than before; 0 are none."""
@@ -187,7 +190,7 @@ class Connection:
         done = outcome_of(partial(home.served.handle, self.served, frame, home.now_ms, answer))
         if done.error is not None:
             answer.is_given = True
-            self.close(f"{type(done.error).__name__}: {done.error}")
+            self._fail(done.error)
         elif done.get() and not answer.is_given:
             self._waiting = answer
         else:
@@ -285,11 +288,18 @@ class Connection:
     def _meet(self) -> None:
         met = outcome_of(partial(self._home.served.connect, self.peer))
         if met.error is not None:
-            self.close(f"{type(met.error).__name__}: {met.error}")
+            self._fail(met.error)
             return
         self.served = met.get()
         self._look_who_it_is()
         self._home.look_at(self.deadline_ms())
+
+    def _fail(self, error: BaseException) -> None:
+        if isinstance(error, CloseConnectionError):
+            self.close(error.reason)
+        else:
+            self._home.errors.append(error)
+            self.close(f"a fault of the broker, please report it: {error!r}")
 
     def _end(self) -> None:
         """The peer sends no more."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ottla.net.clock import elapsed_ms
 from ottla.net.connection import Connection
-from ottla.net.limits import ACCEPT_PAUSE_MS, MAX_ACCEPTED_A_TURN
+from ottla.net.limits import ACCEPT_PAUSE_MS, MAX_ACCEPTED_A_TURN, MAX_ERRORS
 from ottla.net.log_lines import LogLines
 from ottla.net.outcome import outcome_of
 from ottla.net.served import Peer
@@ -53,6 +53,7 @@ class Hub:
         self.now_ms = clock.now_ms()
         self.unsent_bytes = 0
         self.held_bytes = 0
+        self.errors: deque[BaseException] = deque(maxlen=MAX_ERRORS)
         self.connections: dict[Connection, None] = {}
         self._clock = clock
         self._jobs = jobs
@@ -137,7 +138,8 @@ class Hub:
             if connection.served is not None:
                 told = outcome_of(partial(self.served.disconnect, connection.served))
                 if told.error is not None:
-                    self._log.say(f"disconnect: {told.error!r}", self.elapsed_ms)
+                    self.errors.append(told.error)
+                    self._log.say(f"a fault of the broker: {told.error!r}", self.elapsed_ms)
 
     def _accept(self, listener: Listener, _events: int) -> None:
         for _ in range(MAX_ACCEPTED_A_TURN):

@@ -39,6 +39,9 @@ MAX_JOBS = 10_000
 MAX_WORK = 1_000
 """Sealed jobs that wait for the worker; each may hold a segment open."""
 
+MAX_ERRORS = 16
+"""Faults of the broker that are kept to be looked at: the newest, with all that they refer to."""
+
 MAX_STEPS_OF_TIME = 10_000
 """Deadlines that an advanced clock passes one after the other; beyond, it jumps."""
 

@@ -19,6 +19,11 @@ class LogLines:
 
     def __init__(self, write: Callable[[str], None] | None) -> None:
         self._write = write
+        if write is not None:
+            # Now: where a line is due, there may be no descriptor left to load anything.
+            from ottla.text import visible
+
+            self._visible = visible
         self._next_ms: int | None = None
         self._left_out = 0
 
@@ -31,7 +36,5 @@ class LogLines:
             return
         more = f" ({self._left_out:,} more lines left out)" if self._left_out else ""
         self._left_out, self._next_ms = 0, elapsed_ms + LOG_LINES_EVERY_MS
-        from ottla.text import visible
-
         # What a peer has sent may be in it.
-        outcome_of(partial(self._write, visible(line) + more))
+        outcome_of(partial(self._write, self._visible(line) + more))

@@ -62,8 +62,8 @@ class Served(Protocol):
     def handle(self, connection: Any, frame: bytes, now_ms: int, send: Send) -> bool:
         """Takes a request; True: the connection's next one waits until `send` was called.
 
-        With False and without a call of `send` it has no answer. Whatever it raises ends this
-        connection and no other.
+        With False and without a call of `send` it has no answer. A `CloseConnectionError` ends this
+        connection; so does whatever else it raises, which is kept as `Server.errors`.
         """
 
     def tick(self, now_ms: int) -> None:

@@ -97,6 +97,14 @@ class Server(Generic[Broker]):
         """What has ended the server against everybody's will: a fault of what it serves."""
         return self._failure
 
+    @property
+    def errors(self) -> tuple[BaseException, ...]:
+        """What the broker has raised and should not have, the newest last: each is a fault in it.
+
+        Each has ended the connection whose request it served, and no other.
+        """
+        return tuple(self._hub.errors)
+
     def start(self) -> None:
         """Begins to serve; nothing if it has begun.
 
