@@ -216,6 +216,9 @@ class Connection:
         frame: Sequence[Part] = (size, *parts)
         if self._tls is not None:
             frame = (self._tls.seal(frame),)
+            if self._tls.fault:
+                self.close(self._tls.fault)
+                return
         self._queue(frame)
 
     def _queue(self, parts: Sequence[Part]) -> None:

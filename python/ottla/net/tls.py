@@ -105,11 +105,14 @@ class TlsStream:
         return self._outgoing.read()
 
     def seal(self, parts: Sequence[bytes | bytearray | memoryview]) -> bytes:
-        """Returns bytes for the network."""
-        for part in parts:
-            view = memoryview(part)
-            while view:
-                view = view[self._tls.write(view) :]
+        """Returns bytes for the network, fewer where there is a `fault`."""
+        try:
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[self._tls.write(view) :]
+        except ssl.SSLError as error:
+            self.fault = f"TLS: {error.reason or error}"
         return self._outgoing.read()
 
     def end(self) -> bytes:
