@@ -3,13 +3,15 @@
 import socket
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ottla.net.limits import MAX_FRAMES_A_TURN, Limits
 from ottla.net.server import Server
-from support.fake_broker import FakeBroker, connect, framed, lines_with, serving, wait_for
+from support.fake_broker import Client, FakeBroker, connect, framed, lines_with, serving, wait_for
 
 
 @pytest.fixture
@@ -48,6 +50,50 @@ def test_a_stream_cut_anywhere_has_the_same_answers(
             last = max(last, min(cut, len(stream)))
         client.socket.sendall(stream[last:])
         assert [client.receive() for _ in frames] == frames
+
+
+REQUESTS = st.one_of(
+    st.binary(max_size=20).map(b"echo ".__add__),
+    st.just(b"wait"),
+    st.just(b"quiet"),
+    st.integers(0, 300_000).map(lambda size: b"big %d" % size),
+)
+
+
+def answered(request_: bytes) -> list[bytes]:
+    """What the fake broker answers, if it does."""
+    if request_ == b"quiet":
+        return []
+    return [bytes(int(request_[4:])) if request_.startswith(b"big ") else request_]
+
+
+@given(
+    scripts=st.lists(st.lists(REQUESTS, max_size=12), min_size=1, max_size=4), ends=st.booleans()
+)
+def test_every_client_gets_its_own_answers_in_order_whatever_the_others_ask(
+    any_server: Server[FakeBroker], scripts: list[list[bytes]], *, ends: bool
+) -> None:
+    expected = [[a for request_ in script for a in answered(request_)] for script in scripts]
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connect(any_server)) for _ in scripts]
+        for client, script in zip(clients, scripts, strict=True):
+            client.send(*script)
+            if ends:
+                client.socket.shutdown(socket.SHUT_WR)
+        # All read at once: an answer that is not taken would hold up those behind it.
+        with ThreadPoolExecutor(len(scripts)) as pool:
+            counts = map(len, expected)
+            received = [pool.submit(take, *each) for each in zip(clients, counts, strict=True)]
+            waits = sum(script.count(b"wait") for script in scripts)
+            while waits:
+                waits -= any_server.run(FakeBroker.answer_all)
+            assert [each.result() for each in received] == expected
+        if ends:
+            assert all(client.is_closed() for client in clients)
+
+
+def take(client: Client, count: int) -> list[bytes]:
+    return [client.receive() for _ in range(count)]
 
 
 def test_frames_cut_at_every_byte_are_answered(server: Server[FakeBroker]) -> None:
