@@ -1,0 +1,1 @@
+"""Transactions: their coordinator, its log, and what producers may write (KIP-98, KIP-890)."""
