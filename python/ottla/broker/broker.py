@@ -9,16 +9,20 @@ frames and at `next_deadline_ms`; and nothing else from another thread.
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import import_module
+from itertools import count
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.api import APIS, Api
+from ottla.broker.authorizer import Authorizer
 from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
 from ottla.broker.journal import Journal, RequestEntry
 from ottla.broker.state import State
 from ottla.broker.topics import Topics
+from ottla.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from ottla.broker.waiting import Waiting
 from ottla.errors import MalformedFrameError
 from ottla.protocol.codec import decode, encode
@@ -33,7 +37,10 @@ if TYPE_CHECKING:
     from ottla.broker.groups.coordinator import GroupCoordinator
     from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
+    from ottla.broker.quotas import ClientQuotas
+    from ottla.broker.sasl.credentials import Credentials
     from ottla.broker.state import Random
+    from ottla.broker.transactions.service import BrokerTransactions
     from ottla.protocol.wire import Message
 
     Send: TypeAlias = Callable[[list[bytes] | None], None]
@@ -43,8 +50,6 @@ __all__ = ["Broker", "Peer"]
 _FIXED = Struct(">hhi")
 _API_VERSIONS = 18
 _UNSUPPORTED_VERSION = 35
-# Of a connection that must authenticate first.
-_BEFORE_AUTHENTICATION = frozenset({_API_VERSIONS, 17, 36})
 
 
 class Peer(Protocol):
@@ -74,6 +79,8 @@ class Broker(State):
         random: where ids come from.
         cluster_id: as in ``meta.properties``.
         apis: what it serves; everything by default.
+        allocate_producer_ids: returns the first of the next `BLOCK_SIZE` producer ids, which nobody
+            has had; by default they are counted from 0.
 
     Attributes:
         journal: the last requests.
@@ -91,11 +98,19 @@ class Broker(State):
         cluster_id: str,
         now_ms: int,
         apis: Mapping[int, Api] | None = None,
+        allocate_producer_ids: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(node, config, plane=plane, random=random, cluster_id=cluster_id)
         self.apis = APIS if apis is None else apis
         self.journal = Journal()
         self.topics = Topics(self)
+        self.authorizer = Authorizer(
+            is_enabled=bool(config.text("authorizer.class.name")),
+            super_users=config.text("super.users").split(";"),
+            allow_everyone=config.flag("allow.everyone.if.no.acl.found"),
+        )
+        self.groups: Any = None
+        self.producer_ids = ProducerIds(allocate_producer_ids or count(0, BLOCK_SIZE).__next__)
         self.connections: dict[Connection, None] = {}
         self._handlers: dict[int, Any] = {}
         self._requests: dict[int, type[Message]] = {}
@@ -104,6 +119,31 @@ class Broker(State):
         self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
         check = "producer.id.expiration.check.interval.ms"
         self._repeat(check, now_ms, plane.expire_producers)
+
+    @cached_property
+    def transactions(self) -> BrokerTransactions:
+        """Transactional ids; loaded at the first request about one."""
+        from ottla.broker.transactions.service import BrokerTransactions  # noqa: PLC0415
+
+        return BrokerTransactions(self, self.topics, self.producer_ids, self._decide_offsets)
+
+    def _decide_offsets(self, producer_id: int, partition: int, *, is_commit: bool) -> None:
+        if self.groups is not None:
+            self.groups.end_transaction(producer_id, partition, is_commit=is_commit)
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """Who can authenticate; loaded where somebody has to."""
+        from ottla.broker.sasl.credentials import Credentials  # noqa: PLC0415
+
+        return Credentials()
+
+    @cached_property
+    def quotas(self) -> ClientQuotas:
+        """Client quotas, which are kept and described."""
+        from ottla.broker.quotas import ClientQuotas  # noqa: PLC0415
+
+        return ClientQuotas()
 
     # What a shell calls.
 
@@ -139,14 +179,18 @@ class Broker(State):
         Raises:
             CloseConnectionError: the peer gets no answer, and its connection is closed.
         """
+        if connection.security_protocol.startswith("SASL"):
+            # A broker without SASL loads none of it.
+            from ottla.broker.sasl.gate import admit  # noqa: PLC0415
+
+            if not admit(self, connection, frame, now_ms, send):
+                return False
         if len(frame) < _FIXED.size:
             raise CloseConnectionError(f"a request of {len(frame)} bytes, less than its header")
         key, version, correlation_id = _FIXED.unpack_from(frame)
         api = self.apis.get(key)
         if api is None:
             raise CloseConnectionError(f"a request of the unknown API key {key}")
-        if connection.needs_authentication and key not in _BEFORE_AUTHENTICATION:
-            raise CloseConnectionError(f"a request of {api.title} before authentication")
         try:
             header, position = read_request_header(frame)
             context = Context(
@@ -377,7 +421,7 @@ def _collect_errors(value: object, found: set[int]) -> None:
         return
     for name in getattr(type(value), "__slots__", ()):
         item = getattr(value, name, None)
-        if name == "error_code" and isinstance(item, int):
+        if name.endswith("error_code") and isinstance(item, int):
             if item:
                 found.add(item)
         elif isinstance(item, list | tuple):

@@ -5,7 +5,6 @@ import struct
 import ottla
 import pytest
 from ottla.broker.transactions.log import (
-    coordinator_partition,
     key_of,
     read_record,
     value_of,
@@ -105,25 +104,6 @@ def test_a_record_that_cannot_be_read_is_left_alone(
     records = [*world.log[partition], (key, value)]
     world.coordinator.load(partition, 9, records, world.now_ms)
     assert world.state == "Empty"
-
-
-@pytest.mark.parametrize(
-    ("name", "partition"),
-    [
-        ("", 0),
-        ("a", 47),
-        # Java: "payments-eu".hashCode() is -1539523760: its sign is dropped, not its highest bit.
-        ("payments-eu", 10),
-        ("refunds-ok", 42),
-        ("refunds-dead", 46),
-        # The hash of this one is -2147483648, which has no positive twin.
-        ("polygenelubricants", 0),
-        # Two units of UTF-16: 31 * 0xd83d + 0xde00 = 1772899.
-        ("\N{GRINNING FACE}", 49),
-    ],
-)
-def test_an_id_belongs_to_the_partition_that_java_computes(name: str, partition: int) -> None:
-    assert coordinator_partition(name, 50) == partition
 
 
 def test_a_restart_knows_what_the_log_says(world: Coordination) -> None:

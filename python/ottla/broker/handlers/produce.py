@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.connection import CloseConnectionError
 from ottla.broker.context import LATER
 from ottla.broker.handlers.answers import answered_errors
+from ottla.broker.transactions.verification import produce_refusals
 from ottla.protocol.codec import decode
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.produce import (
@@ -38,7 +39,7 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
     produced = plane.produce(frame, position, version, now_ms=now_ms, refused=refused)
     if produced.to_verify is not None:
         verification = produced.to_verify
-        refused |= broker.transactions.verify(verification, now_ms)
+        refused |= produce_refusals(broker.transactions, verification, version, now_ms)
         produced = plane.produce(
             frame, position, version, now_ms=now_ms, refused=refused, verified=verification
         )

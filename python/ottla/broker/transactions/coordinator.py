@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.broker.partitioner import partition_of
 from ottla.broker.transactions.decisions import (
     PROCEED,
     decide_add,
@@ -25,7 +26,7 @@ from ottla.broker.transactions.decisions import (
     decide_init,
     decide_producer,
 )
-from ottla.broker.transactions.log import coordinator_partition, key_of, read_record, value_of
+from ottla.broker.transactions.log import key_of, read_record, value_of
 from ottla.broker.transactions.metadata import (
     EPOCH_BUMPS,
     NO_PRODUCER,
@@ -285,9 +286,13 @@ class TransactionCoordinator:
 
     def partition_of(self, transactional_id: str) -> int:
         """Returns the partition of ``__transaction_state`` that an id belongs to."""
-        return coordinator_partition(transactional_id, self.settings.partition_count)
+        return partition_of(transactional_id, self.settings.partition_count)
 
     # What happens to partitions of the log.
+
+    def leads(self, partition: int) -> bool:
+        """Whether it has taken over a partition of the log."""
+        return partition in self._epochs
 
     def load(
         self,

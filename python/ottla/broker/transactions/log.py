@@ -6,9 +6,7 @@ written where ``transaction.version`` is 0 (KIP-890).
 
 from __future__ import annotations
 
-import struct
 from itertools import groupby
-from typing import Final
 
 from ottla.broker.transactions.metadata import (
     STATE_NAMES,
@@ -16,39 +14,21 @@ from ottla.broker.transactions.metadata import (
     TransactionState,
 )
 from ottla.errors import MalformedFrameError
-from ottla.protocol.codec import decode, encode
+from ottla.protocol.coordinator_record import key_bytes, read_key, read_value, value_bytes
 from ottla.protocol.messages.transaction_state import (
     PartitionsSchema,
     TransactionLogKey,
     TransactionLogValue,
 )
 
-__all__ = ["coordinator_partition", "key_of", "read_record", "value_of"]
+__all__ = ["key_of", "read_record", "value_of"]
 
-_VERSION: Final = struct.Struct(">h")
-_KEY_VERSION: Final = 0
-_VALUE_VERSIONS: Final = (0, 1)
-
-
-def coordinator_partition(name: str, partition_count: int) -> int:
-    """Returns the partition of a coordinator's topic that a group or transactional id belongs to.
-
-    Java's hash of the text, without its sign, modulo the number of partitions. The one hash whose
-    sign cannot be taken away, -2147483648, counts as 0.
-    """
-    units = name.encode("utf-16-be", "surrogatepass")
-    found = 0
-    for (unit,) in struct.iter_unpack(">H", units):
-        found = (31 * found + unit) & 0xFFFF_FFFF
-    if found >= 1 << 31:
-        found = (1 << 32) - found
-    return 0 if found == 1 << 31 else found % partition_count
+_KEYS = (TransactionLogKey,)
 
 
 def key_of(transactional_id: str) -> bytes:
     """Returns the key of an id's records."""
-    key = TransactionLogKey(transactional_id=transactional_id)
-    return _VERSION.pack(_KEY_VERSION) + b"".join(encode(TransactionLogKey, _KEY_VERSION)(key))
+    return key_bytes(TransactionLogKey(transactional_id=transactional_id))
 
 
 def value_of(metadata: TransactionMetadata, transaction_version: int) -> bytes:
@@ -73,7 +53,7 @@ def value_of(metadata: TransactionMetadata, transaction_version: int) -> bytes:
         value.previous_producer_id = metadata.previous_producer_id
         value.next_producer_id = metadata.next_producer_id
         value.client_transaction_version = metadata.transaction_version
-    return _VERSION.pack(version) + b"".join(encode(TransactionLogValue, version)(value))
+    return value_bytes(value, version)
 
 
 def read_record(
@@ -85,16 +65,14 @@ def read_record(
     what the coordinator cannot read it leaves alone.
     """
     try:
-        if key is None or _VERSION.unpack_from(key)[0] != _KEY_VERSION:
+        found_key = None if key is None else read_key(key, _KEYS)
+        if not isinstance(found_key, TransactionLogKey):
             return None, None
-        transactional_id = decode(TransactionLogKey, _KEY_VERSION)(key, 2)[0].transactional_id
+        transactional_id = found_key.transactional_id
         if value is None:
             return transactional_id, None
-        (version,) = _VERSION.unpack_from(value)
-        if version not in _VALUE_VERSIONS:
-            return None, None
-        found = decode(TransactionLogValue, version)(value, 2)[0]
-    except (MalformedFrameError, struct.error):
+        found = read_value(value, TransactionLogValue)
+    except MalformedFrameError:
         return None, None
     if not 0 <= found.transaction_status < len(STATE_NAMES):
         return None, None

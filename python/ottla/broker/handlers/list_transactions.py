@@ -1,0 +1,63 @@
+"""ListTransactions (key 66), versions 0 and 1: the ids that this broker coordinates (KIP-664).
+
+Version 1 filters by how long a transaction takes already (KIP-994).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import transactional_id_error
+from ottla.broker.transactions.metadata import STATE_NAMES
+from ottla.protocol.messages.list_transactions import (
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import Context
+    from ottla.broker.transactions.metadata import TransactionMetadata
+    from ottla.protocol.messages.list_transactions import ListTransactionsRequest
+
+__all__ = ["handle", "refuse"]
+
+
+def handle(
+    broker: Broker, request: ListTransactionsRequest, context: Context
+) -> ListTransactionsResponse:
+    """Answers with the ids that all filters take, and with names of states that there are not."""
+    broker.transactions.ensure_log(context.now_ms)
+    return ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in STATE_NAMES],
+        transaction_states=[
+            TransactionState(
+                transactional_id=known.transactional_id,
+                producer_id=known.producer_id,
+                transaction_state=known.state_name,
+            )
+            for known in broker.transactions.transactions()
+            if _is_taken(known, request, context.now_ms)
+            and not transactional_id_error(
+                broker, context, known.transactional_id, Operation.DESCRIBE
+            )
+        ],
+    )
+
+
+def _is_taken(known: TransactionMetadata, request: ListTransactionsRequest, now_ms: int) -> bool:
+    if request.state_filters and known.state_name not in request.state_filters:
+        return False
+    if request.producer_id_filters and known.producer_id not in request.producer_id_filters:
+        return False
+    if request.duration_filter >= 0:
+        return not known.is_idle and now_ms - known.start_ms > request.duration_filter
+    return True
+
+
+def refuse(
+    _request: ListTransactionsRequest, _context: Context, error: int, _message: str | None
+) -> ListTransactionsResponse:
+    """Answers with an error."""
+    return ListTransactionsResponse(error_code=error)

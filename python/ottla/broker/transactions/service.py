@@ -1,0 +1,130 @@
+"""The transaction coordinator of a broker: its log in the data plane, its markers in partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.transactions.coordinator import TransactionCoordinator
+from ottla.broker.transactions.settings import TransactionSettings
+from ottla.errors import KafkaError
+from ottla.protocol.error_code import ErrorCode
+from ottla.records import NewRecord, build_batch, read_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ottla.broker.image import Partition
+    from ottla.broker.state import State
+    from ottla.broker.topics import Topics
+    from ottla.broker.transactions.coordinator import Marker
+    from ottla.broker.transactions.metadata import TopicPartition
+    from ottla.broker.transactions.producer_ids import ProducerIds
+
+__all__ = ["BrokerTransactions", "DecideOffsets"]
+
+_READ_BYTES: Final = 1 << 20
+
+
+class DecideOffsets(Protocol):
+    """Has the offsets count, or be dropped, that a transaction committed to a partition."""
+
+    def __call__(self, producer_id: int, partition: int, /, *, is_commit: bool) -> None:
+        """Is called once the marker is in the partition of ``__consumer_offsets``."""
+
+
+class BrokerTransactions(TransactionCoordinator):
+    """The coordinator of a broker; it leads no partition of its log before `ensure_log`."""
+
+    def __init__(
+        self,
+        state: State,
+        topics: Topics,
+        producer_ids: ProducerIds,
+        decide_offsets: DecideOffsets,
+    ) -> None:
+        super().__init__(
+            settings=_settings(state),
+            producer_ids=producer_ids,
+            append=self._append_record,
+            write_markers=self._write_to_all,
+            waiting=state.waiting,
+        )
+        self._state = state
+        self._topics = topics
+        self._decide_offsets = decide_offsets
+
+    def ensure_log(self, now_ms: int) -> None:
+        """Takes over what the broker leads of ``__transaction_state``, created if need be."""
+        for partition in self._topics.internal(TRANSACTION_STATE, now_ms).partitions:
+            index = partition.partition_index
+            if partition.leader_id == self._state.node_id and not self.leads(index):
+                self.load(index, partition.leader_epoch, self._records(partition), now_ms)
+
+    def write_marker(self, marker: Marker, name: TopicPartition, now_ms: int) -> int:
+        """Ends a transaction in a partition that the broker leads; returns an error code."""
+        state, (topic, index) = self._state, name
+        partition = state.image.partition(topic, index)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if partition.leader_id != state.node_id:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        try:
+            verdict = state.plane.end_transaction(
+                partition.handle,
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                coordinator_epoch=marker.coordinator_epoch,
+                commit=marker.is_commit,
+                transaction_version=marker.transaction_version,
+                now_ms=now_ms,
+            )
+        except KafkaError as error:
+            return error.error_code
+        if verdict.error:
+            return verdict.error
+        if topic == CONSUMER_OFFSETS:
+            self._decide_offsets(marker.producer_id, index, is_commit=marker.is_commit)
+        state.moved((partition.handle,))
+        return ErrorCode.NONE
+
+    def _records(self, partition: Partition) -> Iterator[tuple[bytes | None, bytes | None]]:
+        plane = self._state.plane
+        position, _, _, end = plane.offsets(partition.handle)
+        while position < end:
+            for batch in read_batches(plane.read(partition.handle, position, _READ_BYTES)):
+                position = batch.last_offset + 1
+                if not batch.is_control:
+                    yield from ((record.key, record.value) for record in batch.records())
+
+    def _append_record(self, index: int, key: bytes, value: bytes | None, now_ms: int) -> int:
+        state = self._state
+        partition = state.image.partition(TRANSACTION_STATE, index)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        batch = build_batch([NewRecord(key, value, timestamp=now_ms)])
+        try:
+            verdict = state.plane.append(partition.handle, batch, now_ms=now_ms)
+        except KafkaError as error:
+            return error.error_code
+        if not verdict.error:
+            state.moved((partition.handle,))
+        return verdict.error
+
+    def _write_to_all(
+        self, marker: Marker, partitions: frozenset[TopicPartition], now_ms: int
+    ) -> Mapping[TopicPartition, int]:
+        return {name: self.write_marker(marker, name, now_ms) for name in sorted(partitions)}
+
+
+def _settings(state: State) -> TransactionSettings:
+    number = state.config.number
+    level = next(
+        feature.level for feature in state.features if feature.name == "transaction.version"
+    )
+    return TransactionSettings(
+        max_timeout_ms=number("transaction.max.timeout.ms"),
+        id_expiration_ms=number("transactional.id.expiration.ms"),
+        partition_count=number("transaction.state.log.num.partitions"),
+        transaction_version=level,
+    )
