@@ -130,12 +130,11 @@ def _errors(
 def _error_of(broker: Broker, partition: TopicPartition, context: Context) -> int:
     topic, index = partition
     if context.version < _OF_BROKERS:
-        denied = topic_error(broker, context, Operation.WRITE, topic)
-        if denied:
-            return denied
-    fault = broker.faults.error(context, topic=topic, partition=index) if broker.faults else 0
-    if fault:
-        return fault
+        error = topic_error(broker, context, Operation.WRITE, topic, index)
+    else:
+        error = broker.faults.error(context, topic=topic, partition=index) if broker.faults else 0
+    if error:
+        return error
     is_there = context.image.partition(topic, index) is not None
     return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.configs.resources import TOPIC, alter
+from ottla.broker.authorizer import Operation
+from ottla.broker.configs.resources import alter
+from ottla.broker.handlers.permission import config_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.messages.alter_configs import AlterConfigsResourceResponse, AlterConfigsResponse
 
@@ -36,8 +38,9 @@ def handle(broker: Broker, request: AlterConfigsRequest, context: Context) -> Al
 def _change(
     broker: Broker, resource: AlterConfigsResource, context: Context, *, validate_only: bool
 ) -> None:
-    topic = resource.resource_name if resource.resource_type == TOPIC else None
-    error = broker.faults.error(context, topic=topic) if broker.faults else 0
+    error = config_error(
+        broker, context, Operation.ALTER_CONFIGS, resource.resource_type, resource.resource_name
+    )
     if error:
         raise TopicError(error, "")
     configs = {config.name: config.value for config in resource.configs}

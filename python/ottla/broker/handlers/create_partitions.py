@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import topic_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_partitions import (
@@ -48,7 +50,7 @@ def handle(
 def _grow(
     broker: Broker, asked: CreatePartitionsTopic, context: Context, *, validate_only: bool
 ) -> None:
-    error = broker.faults.error(context, topic=asked.name) if broker.faults else 0
+    error = topic_error(broker, context, Operation.ALTER, asked.name)
     if error:
         raise TopicError(error, "")
     topic = context.image.topics.get(asked.name)

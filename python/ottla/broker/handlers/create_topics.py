@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.configs.topic import TOPIC_SETTINGS
+from ottla.broker.handlers.permission import creation_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_topics import (
@@ -43,7 +44,7 @@ def handle(broker: Broker, request: CreateTopicsRequest, context: Context) -> Cr
                     _failed(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
                 )
             continue
-        error = broker.faults.error(context, topic=topic.name) if broker.faults else 0
+        error = creation_error(broker, context, topic.name)
         if error:
             results.append(_failed(topic.name, error, None))
             continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import find_partition
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.delete_records import (
@@ -48,7 +49,9 @@ def handle(
 def _delete(
     broker: Broker, context: Context, name: str, asked: DeleteRecordsPartition
 ) -> DeleteRecordsPartitionResult:
-    partition, error = find_partition(broker, context, name, asked.partition_index)
+    partition, error = find_partition(
+        broker, context, Operation.DELETE, name, asked.partition_index
+    )
     if partition is None:
         return _failed(asked, error)
     topic = context.image.topics[name]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import may, topic_error
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from ottla.protocol.wire import NO_UUID
@@ -43,7 +45,10 @@ def handle(broker: Broker, request: DeleteTopicsRequest, context: Context) -> De
             error = 0 if topic else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic is not None:
             name, topic_id = topic.name, topic.topic_id
-            error = broker.faults.error(context, topic=name) if broker.faults else 0
+            error = topic_error(broker, context, Operation.DELETE, name)
+            if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED and asked_name is None:
+                # Whoever may not describe a topic does not learn its name by its id.
+                name = name if may(broker, context, Operation.DESCRIBE, name) else None
             if not error and not broker.config.flag("delete.topic.enable"):
                 error, message = ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled."
         if topic is not None and not error:

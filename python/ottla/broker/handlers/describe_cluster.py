@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import NOT_ASKED
+from ottla.broker.handlers.permission import cluster_operations
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -25,7 +27,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 
 def handle(
-    _broker: Broker, request: DescribeClusterRequest, context: Context
+    broker: Broker, request: DescribeClusterRequest, context: Context
 ) -> DescribeClusterResponse:
     """Answers with the brokers of the image, as the listener that was asked advertises them."""
     if request.endpoint_type == _CONTROLLERS:
@@ -52,6 +54,9 @@ def handle(
             for node in image.brokers.values()
             for host, port in [node.endpoint(listener)]
         ],
+        cluster_authorized_operations=cluster_operations(broker, context)
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
     )
 
 

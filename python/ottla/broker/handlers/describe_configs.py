@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.configs.resources import TOPIC, Described, describe
+from ottla.broker.authorizer import Operation
+from ottla.broker.configs.resources import Described, describe
+from ottla.broker.handlers.permission import config_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
@@ -34,9 +36,14 @@ def handle(
     """Describes each resource, or says why it cannot."""
     results = []
     for resource in request.resources:
-        is_topic = resource.resource_type == TOPIC
-        topic = resource.resource_name if is_topic else None
-        if broker.faults and (error := broker.faults.error(context, topic=topic)):
+        error = config_error(
+            broker,
+            context,
+            Operation.DESCRIBE_CONFIGS,
+            resource.resource_type,
+            resource.resource_name,
+        )
+        if error:
             results.append(_failed(resource, error, None))
             continue
         try:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import find_partition
-from ottla.broker.handlers.permission import topic_error
 from ottla.protocol.messages.describe_producers import (
     DescribeProducersResponse,
     PartitionResponse,
@@ -32,10 +31,7 @@ def handle(
     """Answers with the producers of each partition that this broker leads."""
 
     def described(topic: str, index: int) -> PartitionResponse:
-        error = topic_error(broker, context, Operation.READ, topic)
-        partition = None
-        if not error:
-            partition, error = find_partition(broker, context, topic, index)
+        partition, error = find_partition(broker, context, Operation.READ, topic, index)
         if partition is None:
             return PartitionResponse(partition_index=index, error_code=error)
         return PartitionResponse(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import may, topic_error, topic_operations
 from ottla.broker.topics import TopicError, check_name
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.describe_topic_partitions import (
@@ -32,7 +34,9 @@ def handle(
     """Answers with one page."""
     image, cursor = context.image, request.cursor
     first = "" if cursor is None else cursor.topic_name
-    asked = {topic.name for topic in request.topics} or set(image.topics)
+    asked = {topic.name for topic in request.topics} or {
+        name for name in image.topics if may(broker, context, Operation.DESCRIBE, name)
+    }
     left = min(
         max(request.response_partition_limit, 1),
         broker.config.number("max.request.partition.size.limit"),
@@ -40,7 +44,7 @@ def handle(
     response = DescribeTopicPartitionsResponse()
     for name in sorted(name for name in asked if name >= first):
         topic = image.topics.get(name)
-        error = broker.faults.error(context, topic=name) if broker.faults else 0
+        error = topic_error(broker, context, Operation.DESCRIBE, name)
         if error or topic is None:
             response.topics.append(_failed(name, error or _error_of(name)))
             continue
@@ -56,6 +60,7 @@ def handle(
                 name=name,
                 topic_id=topic.topic_id,
                 is_internal=topic.is_internal,
+                topic_authorized_operations=topic_operations(broker, context, name),
                 partitions=[_described(partition) for partition in partitions],
             )
         )

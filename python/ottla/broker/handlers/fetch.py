@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.broker import error_codes
 from ottla.broker.context import LATER
 from ottla.broker.faults import Names
+from ottla.broker.handlers.permission import may
 from ottla.broker.waiting import Waiting
 from ottla.protocol.codec import decode
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 
 if TYPE_CHECKING:
@@ -36,7 +39,8 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
     """Answers at once where there is enough, or later."""
 
     def fetch(now_ms: int, *, must_answer: bool) -> Fetched:
-        refused = _refused(broker, context) if broker.faults else {}
+        is_checked = broker.faults or broker.authorizer.is_enabled
+        refused = _refused(broker, context) if is_checked else {}
         fetched = broker.plane.fetch(
             frame,
             position,
@@ -64,11 +68,17 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
 
 
 def _refused(broker: Broker, context: Context) -> dict[tuple[str, int], int]:
-    """Returns the errors of all partitions that a fault is set for.
+    """Returns the errors of all partitions that the client may not read, or a fault is set for.
 
-    A request in a session does not name its partitions, so they are counted in the answer.
+    A request in a session does not name its partitions, so faults are counted in the answer.
     """
-    return {
+    denied = {
+        (topic.name, partition.partition_index): ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for topic in broker.image.topics.values()
+        if not may(broker, context, Operation.READ, topic.name)
+        for partition in topic.partitions
+    }
+    return denied | {
         (topic.name, partition.partition_index): fault.error
         for fault in broker.faults
         if fault.is_an_error_of_an_entity and fault.is_for(context.api, context.client_id)

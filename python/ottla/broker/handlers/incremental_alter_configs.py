@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.configs.resources import TOPIC, alter, incremented
+from ottla.broker.authorizer import Operation
+from ottla.broker.configs.resources import alter, incremented
+from ottla.broker.handlers.permission import config_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -43,8 +45,9 @@ def handle(
 def _change(
     broker: Broker, resource: AlterConfigsResource, context: Context, *, validate_only: bool
 ) -> None:
-    topic = resource.resource_name if resource.resource_type == TOPIC else None
-    error = broker.faults.error(context, topic=topic) if broker.faults else 0
+    error = config_error(
+        broker, context, Operation.ALTER_CONFIGS, resource.resource_type, resource.resource_name
+    )
     if error:
         raise TopicError(error, "")
     configs = incremented(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import find_partition
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.list_offsets import (
@@ -41,7 +42,12 @@ def handle(broker: Broker, request: ListOffsetsRequest, context: Context) -> Lis
         if asked.timestamp < _EARLIEST_OF_ALL or context.version < least:
             return _failed(asked, ErrorCode.UNSUPPORTED_VERSION)
         partition, error = find_partition(
-            broker, context, topic, asked.partition_index, asked.current_leader_epoch
+            broker,
+            context,
+            Operation.DESCRIBE,
+            topic,
+            asked.partition_index,
+            leader_epoch=asked.current_leader_epoch,
         )
         if partition is None:
             return _failed(asked, error)

@@ -10,6 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import NOT_ASKED, Operation
+from ottla.broker.handlers.permission import (
+    cluster_operations,
+    creation_error,
+    may,
+    topic_error,
+    topic_operations,
+)
 from ottla.broker.topics import INTERNAL_TOPICS, TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.metadata import (
@@ -36,12 +44,14 @@ def handle(broker: Broker, request: MetadataRequest, context: Context) -> Metada
     asked = request.topics
     if asked is None or (not asked and context.version < _TELLS_ALL_FROM_NONE):
         topics = [
-            described(broker, topic, context) for _, topic in sorted(context.image.topics.items())
+            described(broker, topic, request, context)
+            for name, topic in sorted(context.image.topics.items())
+            if may(broker, context, Operation.DESCRIBE, name)
         ]
     else:
         if request.allow_auto_topic_creation and broker.config.flag("auto.create.topics.enable"):
             _create_missing(broker, asked, context)
-        topics = [_of(broker, topic, context) for topic in asked]
+        topics = [_of(broker, topic, request, context) for topic in asked]
     image = context.image
     listener = context.connection.listener
     return MetadataResponse(
@@ -53,6 +63,9 @@ def handle(broker: Broker, request: MetadataRequest, context: Context) -> Metada
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         topics=topics,
+        cluster_authorized_operations=cluster_operations(broker, context)
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
     )
 
 
@@ -75,7 +88,7 @@ def _create_missing(broker: Broker, asked: list[MetadataRequestTopic], context: 
     for name in dict.fromkeys(topic.name for topic in asked if topic.topic_id == NO_UUID):
         if not name or name in context.image.topics:
             continue
-        if broker.faults and broker.faults.error(context, topic=name):
+        if creation_error(broker, context, name):
             continue
         if name in INTERNAL_TOPICS:
             broker.topics.internal(name, context.now_ms)
@@ -90,7 +103,9 @@ def _create_missing(broker: Broker, asked: list[MetadataRequestTopic], context: 
     context.image = broker.image
 
 
-def _of(broker: Broker, asked: MetadataRequestTopic, context: Context) -> MetadataResponseTopic:
+def _of(
+    broker: Broker, asked: MetadataRequestTopic, request: MetadataRequest, context: Context
+) -> MetadataResponseTopic:
     image = context.image
     if asked.topic_id != NO_UUID:
         topic = image.topics_by_id.get(asked.topic_id)
@@ -99,8 +114,10 @@ def _of(broker: Broker, asked: MetadataRequestTopic, context: Context) -> Metada
         topic = image.topics.get(asked.name or "")
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is not None:
-        return described(broker, topic, context)
-    if asked.name is not None and asked.topic_id == NO_UUID:
+        return described(broker, topic, request, context)
+    if not may(broker, context, Operation.DESCRIBE, asked.name or ""):
+        missing = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif asked.name is not None and asked.topic_id == NO_UUID:
         try:
             broker.topics.check(asked.name, -1, -1, {})
         except TopicError as error:
@@ -109,15 +126,20 @@ def _of(broker: Broker, asked: MetadataRequestTopic, context: Context) -> Metada
     return MetadataResponseTopic(error_code=missing, name=asked.name, topic_id=asked.topic_id)
 
 
-def described(broker: Broker, topic: Topic, context: Context) -> MetadataResponseTopic:
+def described(
+    broker: Broker, topic: Topic, request: MetadataRequest, context: Context
+) -> MetadataResponseTopic:
     """Returns what the answer says of a topic."""
-    error = broker.faults.error(context, topic=topic.name) if broker.faults else 0
+    error = topic_error(broker, context, Operation.DESCRIBE, topic.name)
     if error:
         return MetadataResponseTopic(error_code=error, name=topic.name, topic_id=topic.topic_id)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
+        topic_authorized_operations=topic_operations(broker, context, topic.name)
+        if request.include_topic_authorized_operations
+        else NOT_ASKED,
         partitions=[
             MetadataResponsePartition(
                 partition_index=partition.partition_index,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import find_partition
 from ottla.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -33,7 +34,12 @@ def handle(
 
     def found(topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
         partition, error = find_partition(
-            broker, context, topic, asked.partition, asked.current_leader_epoch
+            broker,
+            context,
+            Operation.DESCRIBE,
+            topic,
+            asked.partition,
+            leader_epoch=asked.current_leader_epoch,
         )
         if partition is None:
             return EpochEndOffset(partition=asked.partition, error_code=error)

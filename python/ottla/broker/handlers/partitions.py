@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.handlers.permission import topic_error
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -19,16 +20,19 @@ NO_LEADER_EPOCH = -1
 def find_partition(
     broker: Broker,
     context: Context,
+    operation: int,
     topic: str,
     index: int,
+    *,
     leader_epoch: int = NO_LEADER_EPOCH,
 ) -> tuple[Partition | None, int]:
     """Returns a partition, or `None` and the error that a client gets instead of it.
 
     Args:
+        operation: what the client is going to do.
         leader_epoch: what the client believes (KIP-320); -1 if it says nothing.
     """
-    error = broker.faults.error(context, topic=topic, partition=index) if broker.faults else 0
+    error = topic_error(broker, context, operation, topic, index)
     if error:
         return None, error
     partition = context.image.partition(topic, index)

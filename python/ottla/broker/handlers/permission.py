@@ -11,7 +11,20 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context
 
-__all__ = ["cluster_error", "group_error", "topic_error", "transactional_id_error"]
+__all__ = [
+    "cluster_error",
+    "cluster_operations",
+    "config_error",
+    "creation_error",
+    "group_error",
+    "may",
+    "topic_error",
+    "topic_operations",
+    "transactional_id_error",
+]
+
+_TOPIC_RESOURCE = 2
+"""The number of a topic among the resources that have settings."""
 
 
 def _error(broker: Broker, context: Context, operation: int, resource_type: int, name: str) -> int:
@@ -24,9 +37,54 @@ def cluster_error(broker: Broker, context: Context, operation: int) -> int:
     return _error(broker, context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
-def topic_error(broker: Broker, context: Context, operation: int, topic: str) -> int:
-    """Returns TOPIC_AUTHORIZATION_FAILED, or 0 if the client may do that to a topic."""
-    return _error(broker, context, operation, ResourceType.TOPIC, topic)
+def may(broker: Broker, context: Context, operation: int, topic: str) -> bool:
+    """Whether the client may do that to a topic."""
+    return not _error(broker, context, operation, ResourceType.TOPIC, topic)
+
+
+def topic_error(
+    broker: Broker, context: Context, operation: int, topic: str, partition: int | None = None
+) -> int:
+    """Returns an error of a topic or partition, or 0 if the client may do that to it."""
+    denied = _error(broker, context, operation, ResourceType.TOPIC, topic)
+    if denied or not broker.faults:
+        return denied
+    return broker.faults.error(context, topic=topic, partition=partition)
+
+
+def creation_error(broker: Broker, context: Context, topic: str) -> int:
+    """Returns an error of a topic, or 0 if the client may create it, or any."""
+    if not cluster_error(broker, context, Operation.CREATE):
+        return broker.faults.error(context, topic=topic) if broker.faults else ErrorCode.NONE
+    return topic_error(broker, context, Operation.CREATE, topic)
+
+
+def config_error(
+    broker: Broker, context: Context, operation: int, resource_type: int, name: str
+) -> int:
+    """Returns an error of a topic's or a broker's settings, or 0 if the client may do that."""
+    if resource_type == _TOPIC_RESOURCE:
+        return topic_error(broker, context, operation, name)
+    fault = broker.faults.error(context) if broker.faults else ErrorCode.NONE
+    return cluster_error(broker, context, operation) or fault
+
+
+def topic_operations(broker: Broker, context: Context, topic: str) -> int:
+    """Returns what the client may do with a topic, a bit each (KIP-430)."""
+    host = context.connection.host
+    return broker.authorizer.authorized_operations(
+        context.principal, host, ResourceType.TOPIC, topic
+    )
+
+
+def cluster_operations(broker: Broker, context: Context) -> int:
+    """Returns what the client may do with the cluster; nothing if it may not even describe it."""
+    if cluster_error(broker, context, Operation.DESCRIBE):
+        return 0
+    host = context.connection.host
+    return broker.authorizer.authorized_operations(
+        context.principal, host, ResourceType.CLUSTER, CLUSTER_NAME
+    )
 
 
 def group_error(broker: Broker, context: Context, operation: int, group: str) -> int:

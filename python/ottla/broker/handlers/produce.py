@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.connection import CloseConnectionError
 from ottla.broker.context import LATER
 from ottla.broker.handlers.answers import answered_errors
+from ottla.broker.handlers.permission import may, transactional_id_error
 from ottla.broker.transactions.verification import produce_refusals
 from ottla.protocol.codec import decode
 from ottla.protocol.error_code import ErrorCode
@@ -34,7 +36,8 @@ __all__ = ["handle", "refuse"]
 
 def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Later | None:
     """Appends what is in a frame, and answers at once."""
-    refused = _refused(broker, frame, position, context) if broker.faults else {}
+    is_checked = broker.faults or broker.authorizer.is_enabled
+    refused = _refused(broker, frame, position, context) if is_checked else {}
     plane, version, now_ms = broker.plane, context.version, context.now_ms
     produced = plane.produce(frame, position, version, now_ms=now_ms, refused=refused)
     if produced.to_verify is not None:
@@ -57,18 +60,25 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
 def _refused(
     broker: Broker, frame: bytes, position: int, context: Context
 ) -> dict[tuple[str, int], int]:
-    """Returns the errors of the partitions that a fault is set for."""
+    """Returns the errors of partitions that the client may not write to, or a fault is set for."""
     request = decode(ProduceRequest, context.version)(frame, position)[0]
     by_id = context.image.topics_by_id
-    return broker.faults.of_partitions(
-        context,
-        (
-            (name, each.index)
-            for topic in request.topic_data
-            for name in [by_id[topic.topic_id].name if topic.topic_id in by_id else topic.name]
-            for each in topic.partition_data
-        ),
-    )
+    partitions = [
+        (name, each.index)
+        for topic in request.topic_data
+        for name in [by_id[topic.topic_id].name if topic.topic_id in by_id else topic.name]
+        for each in topic.partition_data
+    ]
+    if request.transactional_id is not None:
+        error = transactional_id_error(broker, context, request.transactional_id)
+        if error:
+            return dict.fromkeys(partitions, error)
+    denied = {
+        (name, index): ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for name, index in partitions
+        if not may(broker, context, Operation.WRITE, name)
+    }
+    return broker.faults.of_partitions(context, partitions) | denied
 
 
 def refuse(
