@@ -124,7 +124,7 @@ def apis_markdown() -> str:
     lines = [
         "# What the broker serves",
         "",
-        "Generated from `ottla.broker.api`. Other APIs and versions close the connection, as in Kafka.",
+        "Generated from `ottla.broker.api`. Whatever else is asked for closes the connection.",
         "",
         "| key | API | versions | a fault can be limited to |",
         "| --- | --- | --- | --- |",

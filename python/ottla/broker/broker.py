@@ -109,16 +109,21 @@ class Broker(State):
             super_users=config.text("super.users").split(";"),
             allow_everyone=config.flag("allow.everyone.if.no.acl.found"),
         )
-        self.groups: Any = None
         self.producer_ids = ProducerIds(allocate_producer_ids or count(0, BLOCK_SIZE).__next__)
         self.connections: dict[Connection, None] = {}
         self._handlers: dict[int, Any] = {}
         self._requests: dict[int, type[Message]] = {}
         self._began_ms = now_ms
-        self._groups: GroupCoordinator | None = None
         self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
         check = "producer.id.expiration.check.interval.ms"
         self._repeat(check, now_ms, plane.expire_producers)
+
+    @cached_property
+    def groups(self) -> GroupCoordinator:
+        """Groups and committed offsets, loaded when they are first asked for."""
+        from ottla.broker.groups.serving import group_coordinator  # noqa: PLC0415
+
+        return group_coordinator(self, self.topics, self._began_ms)
 
     @cached_property
     def transactions(self) -> BrokerTransactions:
@@ -128,8 +133,7 @@ class Broker(State):
         return BrokerTransactions(self, self.topics, self.producer_ids, self._decide_offsets)
 
     def _decide_offsets(self, producer_id: int, partition: int, *, is_commit: bool) -> None:
-        if self.groups is not None:
-            self.groups.end_transaction(producer_id, partition, is_commit=is_commit)
+        self.groups.end_transaction(producer_id, partition, is_commit=is_commit)
 
     @cached_property
     def credentials(self) -> Credentials:
@@ -231,14 +235,6 @@ class Broker(State):
         self.waiting.settle(now_ms)
 
     # What handlers call.
-
-    @property
-    def groups(self) -> GroupCoordinator:
-        """Groups and committed offsets, loaded when they are first asked for."""
-        if self._groups is None:
-            serving = import_module("ottla.broker.groups.serving")
-            self._groups = serving.group_coordinator(self, self.topics, self._began_ms)
-        return self._groups
 
     def handler(self, api: Api) -> Any:
         """Returns the module of an API's handler, loaded at its first request."""
