@@ -164,3 +164,138 @@ def test_a_fetch_that_waits_is_answered_by_a_record_and_not_by_its_time(broker: 
     assert message.value() == b"now"
     assert time.monotonic() - begin < 15
     reader.close()
+
+
+def transactional(broker: Broker, transactional_id: str = "t") -> Any:
+    client = producer(broker, transactional_id=transactional_id)
+    client.init_transactions(PATIENCE_S)
+    return client
+
+
+def values_of(broker: Broker, isolation: str, count: int) -> list[bytes]:
+    reader = consumer(broker, f"g-{isolation}", isolation_level=isolation)
+    reader.assign([confluent_kafka.TopicPartition("orders", 0, 0)])
+    found = [message.value() for message in collect(reader, count)]
+    assert reader.poll(0.3) is None
+    reader.close()
+    return found
+
+
+def test_committed_readers_get_what_was_committed_and_the_others_all(broker: Broker) -> None:
+    client = transactional(broker)
+    for value, is_committed in ((b"a", True), (b"b", False), (b"c", True)):
+        client.begin_transaction()
+        client.produce("orders", value, partition=0)
+        client.flush(PATIENCE_S)
+        if is_committed:
+            client.commit_transaction(PATIENCE_S)
+        else:
+            client.abort_transaction(PATIENCE_S)
+    assert values_of(broker, "read_committed", 2) == [b"a", b"c"]
+    assert values_of(broker, "read_uncommitted", 3) == [b"a", b"b", b"c"]
+
+
+def test_a_second_producer_of_a_transactional_id_fences_the_first(broker: Broker) -> None:
+    first = transactional(broker)
+    first.begin_transaction()
+    first.produce("orders", b"never", partition=0)
+    first.flush(PATIENCE_S)
+    second = transactional(broker)
+    second.begin_transaction()
+    second.produce("orders", b"ever", partition=0)
+    second.commit_transaction(PATIENCE_S)
+    with pytest.raises(confluent_kafka.KafkaException) as raised:
+        first.commit_transaction(PATIENCE_S)
+    assert raised.value.args[0].fatal()
+    assert values_of(broker, "read_committed", 1) == [b"ever"]
+
+
+def test_offsets_are_committed_with_a_transaction_or_not_at_all(broker: Broker) -> None:
+    sent(producer(broker), "orders", [b"0", b"1", b"2"], partition=0)
+    client = transactional(broker)
+    for offset, is_committed in ((2, True), (3, False)):
+        reader = consumer(broker, "copiers", enable_auto_commit=False)
+        reader.subscribe(["orders"])
+        collect(reader, 3 if offset == 2 else 1)
+        client.begin_transaction()
+        position = confluent_kafka.TopicPartition("orders", 0, offset)
+        client.send_offsets_to_transaction([position], reader.consumer_group_metadata(), PATIENCE_S)
+        if is_committed:
+            client.commit_transaction(PATIENCE_S)
+        else:
+            client.abort_transaction(PATIENCE_S)
+        (committed,) = reader.committed(
+            [confluent_kafka.TopicPartition("orders", 0)], timeout=PATIENCE_S
+        )
+        assert committed.offset == 2
+        reader.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_members_of_a_group_share_the_partitions_and_go_on_behind_each_other(
+    broker: Broker, protocol: str
+) -> None:
+    options: dict[str, object] = {"group_protocol": protocol, "enable_auto_commit": False}
+    sink = producer(broker)
+    for partition in range(3):
+        sent(sink, "orders", [b"%d-%d" % (partition, n) for n in range(4)], partition=partition)
+    first, second = consumer(broker, "team", **options), consumer(broker, "team", **options)
+    for member in (first, second):
+        member.subscribe(["orders"])
+    held = joined(first, second)
+    assert sorted(held[0] + held[1]) == [0, 1, 2]
+    assert held[0]
+    assert held[1]
+    received = first.consume(100, 2.0) + second.consume(100, 2.0)
+    end = time.monotonic() + PATIENCE_S
+    while len(received) < 12 and time.monotonic() < end:
+        received += first.consume(100, 0.2) + second.consume(100, 0.2)
+    assert {message.value() for message in received} == {
+        b"%d-%d" % (partition, n) for partition in range(3) for n in range(4)
+    }
+    for member in (first, second):
+        member.commit(asynchronous=False)
+        member.close()
+    sent(sink, "orders", [b"later"], partition=1)
+    third = consumer(broker, "team", **options)
+    third.subscribe(["orders"])
+    (message,) = collect(third, 1)
+    assert message.value() == b"later"
+    third.close()
+
+
+def joined(*members: Any) -> list[list[int]]:
+    """The partitions of each member, once all have some and all are given out."""
+    end = time.monotonic() + PATIENCE_S
+    seen: list[Any] = []
+    while time.monotonic() < end:
+        for member in members:
+            # Records that come meanwhile are read again from the beginning.
+            message = member.poll(0.05)
+            if message is not None:
+                assert message.error() is None
+                seen.append(message)
+        held = [[each.partition for each in member.assignment()] for member in members]
+        if all(held) and sum(map(len, held)) == 3:
+            for member in members:
+                for each in member.assignment():
+                    member.seek(confluent_kafka.TopicPartition("orders", each.partition, 0))
+            return held
+    raise AssertionError("the group has not come to rest")
+
+
+def test_groups_are_described_listed_and_deleted(broker: Broker) -> None:
+    sent(producer(broker), "orders", [b"0"], partition=0)
+    reader = consumer(broker, "team")
+    reader.subscribe(["orders"])
+    collect(reader, 1)
+    reader.commit(asynchronous=False)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    (described,) = done(admin.describe_consumer_groups(["team"]))
+    assert described.state == confluent_kafka.ConsumerGroupState.STABLE
+    assert len(described.members) == 1
+    listed = admin.list_consumer_groups().result(PATIENCE_S)
+    assert [group.group_id for group in listed.valid] == ["team"]
+    reader.close()
+    done(admin.delete_consumer_groups(["team"]))
+    assert admin.list_consumer_groups().result(PATIENCE_S).valid == []

@@ -7,9 +7,12 @@ by id.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.topics import CONSUMER_OFFSETS
+from ottla.broker.transactions.verification import offsets_error
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -28,10 +31,32 @@ def handle(
     broker: Broker, request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse:
     """Commits each offset that is not refused, pending until the transaction ends."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_fault(broker, context, request.group_id) or _transaction_error(
+        broker, request, context
+    )
     if error:
         return refuse(request, context, error, None)
     return broker.groups.commits.commit_transactional(request, context.now_ms)
+
+
+class _Asked(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[tuple[str, int], ...]
+
+
+def _transaction_error(broker: Broker, request: TxnOffsetCommitRequest, context: Context) -> int:
+    """Asks the transaction coordinator whether the group's log is in the transaction (KIP-890)."""
+    if not broker.config.flag("transaction.partition.verification.enable"):
+        return ErrorCode.NONE
+    asked = _Asked(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        ((CONSUMER_OFFSETS, broker.groups.partition_of(request.group_id)),),
+    )
+    return offsets_error(broker.transactions, asked, context.version, context.now_ms)
 
 
 def refuse(
