@@ -1,0 +1,97 @@
+"""kafka-python: a client in pure Python that negotiates every version by itself."""
+
+from typing import Any
+
+import kafka
+import pytest
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import InvalidRecordError, KafkaError
+from ottla.testing import Broker
+
+PATIENCE_S = 30
+
+
+def consumer(broker: Broker, *topics: str, **options: Any) -> Any:
+    return kafka.KafkaConsumer(
+        *topics,
+        bootstrap_servers=broker.bootstrap_servers,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=PATIENCE_S * 1000,
+        **options,
+    )
+
+
+def collect(client: Any, count: int) -> list[Any]:
+    found = []
+    for record in client:
+        found.append(record)
+        if len(found) == count:
+            break
+    assert len(found) == count
+    return found
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "lz4"])
+def test_what_it_sends_it_receives(broker: Broker, codec: str | None) -> None:
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=broker.bootstrap_servers, compression_type=codec
+    )
+    sent = [
+        producer.send("orders", b"v%d" % n, key=b"k", headers=[("h", b"1")], partition=1)
+        for n in range(20)
+    ]
+    assert [future.get(PATIENCE_S).offset for future in sent] == list(range(20))
+    producer.close()
+    reader = consumer(broker)
+    reader.assign([kafka.TopicPartition("orders", 1)])
+    records = collect(reader, 20)
+    assert [record.value for record in records] == [b"v%d" % n for n in range(20)]
+    assert records[0].headers == (("h", b"1"),) or records[0].headers == [("h", b"1")]
+    reader.close()
+
+
+def test_a_refused_record_is_told_with_its_own_message_and_its_siblings_apart(
+    broker: Broker,
+) -> None:
+    """KIP-467 as far as a client takes it."""
+    broker.create_topic("compacted", cleanup_policy="compact")
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=broker.bootstrap_servers, linger_ms=500, retries=0
+    )
+    keys = [b"a", None, b"c"]
+    sent = [producer.send("compacted", b"v", key=key) for key in keys]
+    told = []
+    for future in sent:
+        with pytest.raises(KafkaError) as raised:
+            future.get(PATIENCE_S)
+        told.append(raised.value)
+    producer.close()
+    assert isinstance(told[1], InvalidRecordError)
+    assert "key" in str(told[1])
+    assert str(told[0]) != str(told[1])
+    assert broker.records("compacted") == []
+
+
+def test_a_group_commits_and_goes_on(broker: Broker) -> None:
+    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    for n in range(6):
+        producer.send("orders", b"%d" % n, partition=0).get(PATIENCE_S)
+    first = consumer(broker, "orders", group_id="team", enable_auto_commit=False)
+    assert [record.value for record in collect(first, 6)] == [b"%d" % n for n in range(6)]
+    first.commit()
+    first.close()
+    producer.send("orders", b"later", partition=0).get(PATIENCE_S)
+    second = consumer(broker, "orders", group_id="team", enable_auto_commit=False)
+    assert [record.value for record in collect(second, 1)] == [b"later"]
+    second.close()
+    producer.close()
+
+
+def test_admin_calls(broker: Broker) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    admin.create_topics([NewTopic("new", 2, 1)])
+    assert broker.topics["new"] == 2
+    assert set(admin.list_topics()) >= {"new", "orders"}
+    admin.delete_topics(["new"])
+    assert "new" not in broker.topics
+    admin.close()
