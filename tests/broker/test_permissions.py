@@ -16,11 +16,14 @@ from ottla.broker.authorizer import (
 from ottla.broker.broker import error_codes
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResource
+from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -32,21 +35,34 @@ from ottla.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
 from ottla.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource as IncrementalResource,
 )
 from ottla.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from ottla.protocol.messages.join_group import JoinGroupRequest
+from ottla.protocol.messages.leave_group import LeaveGroupRequest
+from ottla.protocol.messages.list_groups import ListGroupsRequest
 from ottla.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.messages.offset_delete import OffsetDeleteRequest
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
 from ottla.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -57,6 +73,7 @@ from ottla.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.wire import Message
 from support.wire_client import NOW_MS, WireClient, new_broker
 
@@ -271,3 +288,75 @@ def test_authorized_operations_are_told_to_those_who_ask(client: WireClient) -> 
     assert operations(client.ask(request, 10)) == both
     nothing = client.ask(DescribeClusterRequest(), 1)
     assert nothing.cluster_authorized_operations == NOT_ASKED
+
+
+GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
+
+GROUP_CASES = [
+    (JoinGroupRequest(group_id="g", session_timeout_ms=10_000), 5, Operation.READ),
+    (SyncGroupRequest(group_id="g"), 3, Operation.READ),
+    (HeartbeatRequest(group_id="g"), 3, Operation.READ),
+    (LeaveGroupRequest(group_id="g"), 3, Operation.READ),
+    (
+        OffsetCommitRequest(
+            group_id="g",
+            topics=[
+                OffsetCommitRequestTopic(name="orders", partitions=[OffsetCommitRequestPartition()])
+            ],
+        ),
+        7,
+        Operation.READ,
+    ),
+    (OffsetFetchRequest(group_id="g", topics=[]), 7, Operation.DESCRIBE),
+    (DescribeGroupsRequest(groups=["g"]), 5, Operation.DESCRIBE),
+    (DeleteGroupsRequest(groups_names=["g"]), 2, Operation.DELETE),
+    (OffsetDeleteRequest(group_id="g"), 0, Operation.DELETE),
+    (ConsumerGroupHeartbeatRequest(group_id="g", member_id="m"), 1, Operation.READ),
+    (ConsumerGroupDescribeRequest(group_ids=["g"]), 1, Operation.DESCRIBE),
+    (FindCoordinatorRequest(key="g"), 3, Operation.DESCRIBE),
+]
+
+
+@pytest.mark.parametrize(
+    ("request_", "version", "operation"),
+    GROUP_CASES,
+    ids=[type(request).__name__ for request, _, _ in GROUP_CASES],
+)
+def test_each_api_of_groups_needs_its_permission_on_the_group_and_no_other(
+    client: WireClient, request_: Message, version: int, operation: int
+) -> None:
+    for other in {Operation.READ, Operation.DELETE, Operation.DESCRIBE} - {operation}:
+        if operation != Operation.DESCRIBE:
+            allow(client, other, ResourceType.GROUP, "g")
+    allow(client, Operation.READ, ResourceType.TOPIC, "orders")
+    assert GROUP in error_codes(client.ask(request_, version))
+    allow(client, operation, ResourceType.GROUP, "g")
+    answer = client.send(request_, version)
+    assert not answer.is_answered or GROUP not in error_codes(answer.answer())
+
+
+def test_an_offset_is_committed_for_topics_that_may_be_read_alone(client: WireClient) -> None:
+    client.broker.topics.create("payments", 1, {}, NOW_MS)
+    allow(client, Operation.READ, ResourceType.GROUP, "g")
+    allow(client, Operation.READ, name="payments")
+    topics = [
+        OffsetCommitRequestTopic(name=name, partitions=[OffsetCommitRequestPartition()])
+        for name in ("orders", "payments")
+    ]
+    answer = client.ask(OffsetCommitRequest(group_id="g", topics=topics), 7)
+    assert [topic.partitions[0].error_code for topic in answer.topics] == [DENIED, ErrorCode.NONE]
+
+
+def test_groups_are_listed_and_described_as_far_as_that_is_allowed(client: WireClient) -> None:
+    allow(client, Operation.READ)
+    for group in ("g", "h"):
+        allow(client, Operation.READ, ResourceType.GROUP, group)
+        topic = OffsetCommitRequestTopic(name="orders", partitions=[OffsetCommitRequestPartition()])
+        client.ask(OffsetCommitRequest(group_id=group, topics=[topic]), 7)
+    deny = Permission.DENY
+    allow(client, Operation.DESCRIBE, ResourceType.GROUP, "h", permission=deny)
+    listed = client.ask(ListGroupsRequest(), 4)
+    assert [group.group_id for group in listed.groups] == ["g"]
+    request = DescribeGroupsRequest(groups=["g"], include_authorized_operations=True)
+    [described] = client.ask(request, 5).groups
+    assert described.authorized_operations == 1 << Operation.READ | 1 << Operation.DESCRIBE

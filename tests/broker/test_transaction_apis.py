@@ -15,12 +15,19 @@ from ottla.protocol.messages.add_partitions_to_txn import (
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from ottla.protocol.messages.end_txn import EndTxnRequest
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from ottla.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
+)
+from ottla.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -111,8 +118,8 @@ def stable(client: WireClient, index: int = 0) -> tuple[int, int]:
     return last_stable_offset, log_end_offset
 
 
-def set_fault(client: WireClient, error: int, **names: str | int) -> None:
-    client.broker.faults.add(Fault(None, error=error, names=Names(**names)))  # type: ignore[arg-type]
+def set_fault(client: WireClient, error: int, names: Names) -> None:
+    client.broker.faults.add(Fault(None, error=error, names=names))
 
 
 def test_a_producer_of_version_one_names_its_partitions_and_commits(client: WireClient) -> None:
@@ -320,7 +327,7 @@ def test_a_hanging_transaction_is_ended_by_hand(client: WireClient, version: int
 
 def test_a_fault_of_a_transactional_id_is_its_error(client: WireClient) -> None:
     _, producer = start(client)
-    set_fault(client, ErrorCode.NOT_COORDINATOR, transactional_id="t")
+    set_fault(client, ErrorCode.NOT_COORDINATOR, Names(transactional_id="t"))
     assert start(client)[0] == ErrorCode.NOT_COORDINATOR
     assert start(client, name="other")[0] == ErrorCode.NONE
     assert add(client, producer, orders=[0, 1]) == [ErrorCode.NOT_COORDINATOR] * 2
@@ -332,7 +339,7 @@ def test_a_fault_of_a_transactional_id_is_its_error(client: WireClient) -> None:
 
 def test_a_fault_of_a_partition_keeps_it_out_of_the_transaction(client: WireClient) -> None:
     _, producer = start(client)
-    set_fault(client, ErrorCode.NOT_LEADER_OR_FOLLOWER, topic="orders", partition=1)
+    set_fault(client, ErrorCode.NOT_LEADER_OR_FOLLOWER, Names("orders", 1))
     assert add(client, producer, orders=[0, 1]) == [
         ErrorCode.OPERATION_NOT_ATTEMPTED,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -350,3 +357,71 @@ def test_another_broker_on_the_same_log_goes_on_where_this_one_was(client: WireC
     assert described(client).transaction_state == "Ongoing"
     assert list(coordinator.transactions()) == before
     assert end(client, producer)[0] == ErrorCode.NONE
+
+
+def commit_offset(client: WireClient, producer: Producer, offset: int, version: int = 5) -> int:
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    request = TxnOffsetCommitRequest(
+        transactional_id="t",
+        group_id="g",
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[partition])],
+    )
+    answer = client.ask(request, version)
+    found: int = answer.topics[0].partitions[0].error_code
+    return found
+
+
+def committed_offset(client: WireClient) -> tuple[int, int]:
+    """The error and the offset of a reader that waits for transactions."""
+    topic = OffsetFetchRequestTopic(name="orders", partition_indexes=[0])
+    request = OffsetFetchRequest(group_id="g", topics=[topic], require_stable=True)
+    [partition] = client.ask(request, 7).topics[0].partitions
+    return partition.error_code, partition.committed_offset
+
+
+@pytest.mark.parametrize(("commit", "offset"), [(True, 7), (False, -1)])
+def test_offsets_count_once_their_transaction_commits(
+    client: WireClient, offset: int, *, commit: bool
+) -> None:
+    _, producer = start(client)
+    assert commit_offset(client, producer, 7) == ErrorCode.NONE
+    assert committed_offset(client) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
+    assert end(client, producer, commit=commit)[0] == ErrorCode.NONE
+    assert committed_offset(client) == (ErrorCode.NONE, offset)
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(3, ErrorCode.INVALID_TXN_STATE), (4, ErrorCode.TRANSACTION_ABORTABLE)],
+)
+def test_a_producer_of_version_one_commits_no_offsets_of_a_group_that_it_has_not_named(
+    client: WireClient, version: int, error: int
+) -> None:
+    _, producer = start(client)
+    assert commit_offset(client, producer, 7, version) == error
+    request = AddOffsetsToTxnRequest(
+        transactional_id="t", producer_id=producer[0], producer_epoch=producer[1], group_id="g"
+    )
+    assert client.ask(request, 3).error_code == ErrorCode.NONE
+    assert commit_offset(client, producer, 7, version) == ErrorCode.NONE
+    assert end(client, producer, 3)[0] == ErrorCode.NONE
+    assert committed_offset(client) == (ErrorCode.NONE, 7)
+
+
+def test_a_fenced_producer_commits_no_offsets(client: WireClient) -> None:
+    _, old = start(client)
+    start(client)
+    assert commit_offset(client, old, 7) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert committed_offset(client) == (ErrorCode.NONE, -1)
+
+
+def test_whoever_looks_for_a_coordinator_finds_one_that_knows_its_log(client: WireClient) -> None:
+    _, producer = start(client)
+    for partition in range(50):
+        client.broker.transactions.resign(partition)
+    find = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
+    [found] = client.ask(find, 4).coordinators
+    assert (found.error_code, found.node_id) == (ErrorCode.NONE, 1)
+    assert add(client, producer, orders=[0]) == [ErrorCode.NONE]

@@ -2,7 +2,7 @@
 
 import pytest
 from ottla.broker.groups.commits import Fetched
-from ottla.broker.groups.partitioner import partition_of
+from ottla.broker.partitioner import partition_of
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -376,7 +376,7 @@ def test_groups_beyond_the_bound_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize(
     ("group", "partition"),
-    # Java's "…".hashCode() & 0x7fffffff, modulo 50.
+    # The absolute value of Java's "…".hashCode(), modulo 50.
     [("", 0), ("g", 3), ("console-consumer-12345", 6), ("käfka", 31), ("🦦", 40)],
 )
 def test_a_group_belongs_to_the_partition_of_javas_hash(group: str, partition: int) -> None:

@@ -15,12 +15,12 @@ from ottla.broker.groups.consumer import ConsumerGroups
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
 from ottla.broker.groups.log import Append, OffsetsLog, read_log
-from ottla.broker.groups.partitioner import partition_of
 from ottla.broker.groups.records import ClassicGroupRecord, Record
 from ottla.broker.groups.requests import validate_heartbeat
 from ottla.broker.groups.store import NONE, GroupStore
 from ottla.broker.groups.timers import Timers
 from ottla.broker.image import Image
+from ottla.broker.partitioner import partition_of
 from ottla.broker.waiting import WaitingList
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import (

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.groups.error import GroupError
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.handlers.permission import group_error, group_operations
 from ottla.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeResponse,
@@ -35,12 +36,15 @@ def handle(
     """Answers for each group."""
     found = []
     for group_id in request.group_ids:
-        error = group_fault(broker, context, group_id)
+        error = group_error(broker, context, Operation.DESCRIBE, group_id)
         if error:
             found.append(_refused(group_id, error, None))
             continue
         try:
-            found.append(_described(broker, broker.groups.consumer_group(group_id), context))
+            described = _described(broker, broker.groups.consumer_group(group_id), context)
+            if request.include_authorized_operations:
+                described.authorized_operations = group_operations(broker, context, group_id)
+            found.append(described)
         except GroupError as refusal:
             found.append(_refused(group_id, refusal.error_code, refusal.message))
     return ConsumerGroupDescribeResponse(groups=found)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.group_calls import caller, group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.group_calls import caller
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def handle(
     broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Context
 ) -> ConsumerGroupHeartbeatResponse:
     """Takes the member one step towards what it is to have."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)
     return broker.groups.consumer_heartbeat(request, caller(context), context.now_ms)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def handle(broker: Broker, request: DeleteGroupsRequest, context: Context) -> De
         results=[
             DeletableGroupResult(
                 group_id=group_id,
-                error_code=group_fault(broker, context, group_id)
+                error_code=group_error(broker, context, Operation.DELETE, group_id)
                 or broker.groups.delete(group_id, context.now_ms),
             )
             for group_id in dict.fromkeys(request.groups_names)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import group_error, group_operations
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 
@@ -28,12 +29,14 @@ def handle(
     """Answers for each group; one that is not there is dead."""
     found = []
     for group_id in request.groups:
-        error = group_fault(broker, context, group_id)
+        error = group_error(broker, context, Operation.DESCRIBE, group_id)
         described = _refused(group_id, error) if error else broker.groups.describe(group_id)
         if context.version < _NOT_FOUND:
             if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND and not error:
                 described.error_code = 0
             described.error_message = None
+        if request.include_authorized_operations and not described.error_code:
+            described.authorized_operations = group_operations(broker, context, group_id)
         found.append(described)
     return DescribeGroupsResponse(groups=found)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import group_error, transactional_id_error
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
@@ -34,19 +36,18 @@ def handle(
     if topic is None:
         message = f"Unknown coordinator type {request.key_type}"
         return refuse(request, context, ErrorCode.INVALID_REQUEST, message)
-    broker.topics.internal(topic, context.now_ms)
+    if request.key_type == _TRANSACTION:
+        broker.transactions.ensure_log(context.now_ms)
+    else:
+        broker.topics.internal(topic, context.now_ms)
     node = context.image.brokers[broker.node_id]
     host, port = node.endpoint(context.connection.listener)
     found = []
     for key in _keys(request, context):
-        error = 0
-        if broker.faults:
-            is_group = request.key_type == _GROUP
-            error = broker.faults.error(
-                context,
-                group=key if is_group else None,
-                transactional_id=None if is_group else key,
-            )
+        if request.key_type == _GROUP:
+            error = group_error(broker, context, Operation.DESCRIBE, key)
+        else:
+            error = transactional_id_error(broker, context, key, Operation.DESCRIBE)
         found.append(
             _refused(key, error)
             if error

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.heartbeat import HeartbeatResponse
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["handle", "refuse"]
 
 def handle(broker: Broker, request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
     """Extends the session of the member; REBALANCE_IN_PROGRESS asks it to join again."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.READ, request.group_id)
     if not error:
         error = broker.groups.heartbeat(request, context.now_ms)
     return HeartbeatResponse(error_code=error)

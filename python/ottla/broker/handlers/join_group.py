@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.context import LATER
 from ottla.broker.groups.classic import refused_join
-from ottla.broker.handlers.group_calls import caller, group_fault
+from ottla.broker.handlers.group_calls import caller
+from ottla.broker.handlers.permission import group_error
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -25,7 +27,7 @@ def handle(
     broker: Broker, request: JoinGroupRequest, context: Context
 ) -> JoinGroupResponse | Later:
     """Answers when the generation begins, or at once if it is refused."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)
     broker.groups.join(request, caller(context), context.now_ms, context.reply)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.groups.error import GroupError
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.leave_group import (
     LeaveGroupResponse,
     MemberIdentity,
@@ -28,7 +29,7 @@ _MANY_MEMBERS = 3
 
 def handle(broker: Broker, request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
     """Removes members; before version 3 the error of the only one is that of the answer."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)
     identities = request.members

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import cluster_error, group_error
 from ottla.protocol.messages.list_groups import ListGroupsResponse
 
 if TYPE_CHECKING:
@@ -17,9 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["handle", "refuse"]
 
 
-def handle(broker: Broker, request: ListGroupsRequest, _context: Context) -> ListGroupsResponse:
-    """Answers with the groups that pass both filters."""
+def handle(broker: Broker, request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
+    """Answers with the groups that pass both filters, and that the client may describe."""
     groups = broker.groups.list(request.states_filter, request.types_filter)
+    if cluster_error(broker, context, Operation.DESCRIBE):
+        groups = [
+            group
+            for group in groups
+            if not group_error(broker, context, Operation.DESCRIBE, group.group_id)
+        ]
     return ListGroupsResponse(groups=groups)
 
 

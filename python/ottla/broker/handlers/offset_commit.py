@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import group_error, may, name_of
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -25,18 +27,22 @@ __all__ = ["handle", "refuse"]
 
 def handle(broker: Broker, request: OffsetCommitRequest, context: Context) -> OffsetCommitResponse:
     """Commits each offset that is not refused, all of them in one batch."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)
-    faults = broker.faults
-    refused = (
-        faults.of_partitions(
-            context,
-            ((t.name, p.partition_index) for t in request.topics for p in t.partitions),
-        )
-        if faults
-        else {}
-    )
+    partitions = [
+        (name, each.partition_index)
+        for topic in request.topics
+        for name in [name_of(context, topic.name, topic.topic_id)]
+        for each in topic.partitions
+    ]
+    refused = {
+        (name, index): ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for name, index in partitions
+        if not may(broker, context, Operation.READ, name)
+    }
+    if broker.faults:
+        refused = broker.faults.of_partitions(context, partitions) | refused
     return broker.groups.commits.commit(request, context.version, context.now_ms, refused)
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.offset_delete import OffsetDeleteResponse
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["handle", "refuse"]
 
 def handle(broker: Broker, request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse:
     """Deletes each offset that is not refused, all of them in one batch."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.DELETE, request.group_id)
     if error:
         return refuse(request, context, error, None)
     return broker.groups.commits.delete(request, context.now_ms)

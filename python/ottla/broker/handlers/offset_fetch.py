@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.groups.commits import Fetched, FetchedTopic
 from ottla.broker.groups.error import GroupError
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -39,7 +40,7 @@ def handle(broker: Broker, request: OffsetFetchRequest, context: Context) -> Off
     """Answers for each group by itself."""
     groups = []
     for asked in _groups(request, context):
-        error = group_fault(broker, context, asked.group_id)
+        error = group_error(broker, context, Operation.DESCRIBE, asked.group_id)
         try:
             if not error:
                 broker.groups.commits.validate_fetch(

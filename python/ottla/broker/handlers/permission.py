@@ -17,7 +17,9 @@ __all__ = [
     "config_error",
     "creation_error",
     "group_error",
+    "group_operations",
     "may",
+    "name_of",
     "topic_error",
     "topic_operations",
     "transactional_id_error",
@@ -40,6 +42,12 @@ def cluster_error(broker: Broker, context: Context, operation: int) -> int:
 def may(broker: Broker, context: Context, operation: int, topic: str) -> bool:
     """Whether the client may do that to a topic."""
     return not _error(broker, context, operation, ResourceType.TOPIC, topic)
+
+
+def name_of(context: Context, name: str, topic_id: bytes) -> str:
+    """Returns the name of a topic, which a request has named by one or the other."""
+    topic = None if name else context.image.topics_by_id.get(topic_id)
+    return name if topic is None else topic.name
 
 
 def topic_error(
@@ -74,6 +82,14 @@ def topic_operations(broker: Broker, context: Context, topic: str) -> int:
     host = context.connection.host
     return broker.authorizer.authorized_operations(
         context.principal, host, ResourceType.TOPIC, topic
+    )
+
+
+def group_operations(broker: Broker, context: Context, group: str) -> int:
+    """Returns what the client may do with a group, a bit each (KIP-430)."""
+    host = context.connection.host
+    return broker.authorizer.authorized_operations(
+        context.principal, host, ResourceType.GROUP, group
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.authorizer import Operation
 from ottla.broker.context import LATER
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def handle(
     broker: Broker, request: SyncGroupRequest, context: Context
 ) -> SyncGroupResponse | Later:
     """Answers when the leader has assigned, or at once if it is refused."""
-    error = group_fault(broker, context, request.group_id)
+    error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)
     broker.groups.sync(request, context.now_ms, context.reply)

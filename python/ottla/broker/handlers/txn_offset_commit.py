@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.handlers.group_calls import group_fault
+from ottla.broker.authorizer import Operation
+from ottla.broker.handlers.permission import (
+    group_error,
+    may,
+    name_of,
+    transactional_id_error,
+)
 from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.verification import offsets_error
 from ottla.protocol.error_code import ErrorCode
@@ -22,33 +28,53 @@ from ottla.protocol.messages.txn_offset_commit import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context
-    from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+    from ottla.broker.transactions.metadata import TopicPartition
+    from ottla.protocol.messages.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitRequestTopic,
+    )
 
 __all__ = ["handle", "refuse"]
+
+_ADDS_BY_ITSELF = 5
 
 
 def handle(
     broker: Broker, request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse:
     """Commits each offset that is not refused, pending until the transaction ends."""
-    error = group_fault(broker, context, request.group_id) or _transaction_error(
+    error = group_error(broker, context, Operation.READ, request.group_id)
+    if error:
+        return refuse(request, context, error, None)
+    error = transactional_id_error(broker, context, request.transactional_id) or _transaction_error(
         broker, request, context
     )
     if error:
         return refuse(request, context, error, None)
-    return broker.groups.commits.commit_transactional(request, context.now_ms)
+    denied = [
+        topic
+        for topic in request.topics
+        if not may(broker, context, Operation.READ, name_of(context, topic.name, topic.topic_id))
+    ]
+    request.topics = [topic for topic in request.topics if topic not in denied]
+    answer = broker.groups.commits.commit_transactional(request, context.now_ms)
+    answer.topics += [_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in denied]
+    return answer
 
 
 class _Asked(NamedTuple):
+    """What the coordinator of the transaction is asked."""
+
     transactional_id: str
     producer_id: int
     producer_epoch: int
-    partitions: tuple[tuple[str, int], ...]
+    partitions: tuple[TopicPartition, ...]
 
 
 def _transaction_error(broker: Broker, request: TxnOffsetCommitRequest, context: Context) -> int:
-    """Asks the transaction coordinator whether the group's log is in the transaction (KIP-890)."""
-    if not broker.config.flag("transaction.partition.verification.enable"):
+    """Asks whether the offsets of the group are part of the transaction, or adds them (KIP-890)."""
+    verifies = broker.config.flag("transaction.partition.verification.enable")
+    if context.version < _ADDS_BY_ITSELF and not verifies:
         return ErrorCode.NONE
     asked = _Asked(
         request.transactional_id,
@@ -63,18 +89,15 @@ def refuse(
     request: TxnOffsetCommitRequest, _context: Context, error: int, _message: str | None
 ) -> TxnOffsetCommitResponse:
     """Answers with an error for each partition."""
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=each.partition_index, error_code=error
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+    return TxnOffsetCommitResponse(topics=[_failed(topic, error) for topic in request.topics])
+
+
+def _failed(topic: TxnOffsetCommitRequestTopic, error: int) -> TxnOffsetCommitResponseTopic:
+    return TxnOffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+            for each in topic.partitions
+        ],
     )
