@@ -77,10 +77,15 @@ class Client:
         self.epoch = 0
         self.owned: Owned = set()
         self.error = 0
+        # Whether it has to say everything, as after an answer that was lost.
+        self.says_all = False
 
     def said(self) -> dict[str, Any]:
         """What it says in the next heartbeat beside its epoch."""
-        return self.fields if self.epoch == 0 else {}
+        if not self.says_all and self.epoch:
+            return {}
+        self.says_all = False
+        return {"rebalance_ms": 60_000, **self.fields}
 
     def beat(self) -> ConsumerGroupHeartbeatResponse:
         """Sends a heartbeat and does what the answer says."""

@@ -323,7 +323,7 @@ def test_the_generation_of_a_heartbeat_has_to_be_the_groups() -> None:
 def test_a_group_that_a_refused_member_made_is_not_there() -> None:
     world = World()
     world.join(protocols={})
-    assert world.groups.list() == []
+    assert world.groups.listed() == []
     assert world.groups.describe("g").error_code == 69
 
 
@@ -350,11 +350,14 @@ def test_groups_are_listed_by_state_and_type() -> None:
     (left,) = world.stable(1, group="b")
     world.leave(left.member_id, group="b")
     world.commit(group="simple")
-    names = {each.group_id: each.protocol_type for each in world.groups.list()}
+    names = {each.group_id: each.protocol_type for each in world.groups.listed()}
     assert names == {"a": "consumer", "b": "consumer", "simple": ""}
-    assert [each.group_id for each in world.groups.list(["stable"])] == ["a"]
-    assert [each.group_id for each in world.groups.list(["Empty"], ["Classic"])] == ["b", "simple"]
-    assert world.groups.list(types=["share"]) == []
+    assert [each.group_id for each in world.groups.listed(["stable"])] == ["a"]
+    assert [each.group_id for each in world.groups.listed(["Empty"], ["Classic"])] == [
+        "b",
+        "simple",
+    ]
+    assert world.groups.listed(types=["share"]) == []
 
 
 def test_a_group_is_deleted_when_nobody_is_in_it() -> None:
@@ -367,7 +370,7 @@ def test_a_group_is_deleted_when_nobody_is_in_it() -> None:
     assert world.groups.delete("g", world.now_ms) == 69
     assert world.committed() == -1
     world.start()
-    assert (world.committed(), world.groups.list()) == (-1, [])
+    assert (world.committed(), world.groups.listed()) == (-1, [])
 
 
 def test_a_restart_goes_on_with_the_generation() -> None:

@@ -68,7 +68,7 @@ def test_the_last_member_that_leaves_empties_the_group() -> None:
     client.leave()
     assert state(world) == "Empty"
     assert world.groups.delete("g", world.now_ms) == 0
-    assert world.groups.list() == []
+    assert world.groups.listed() == []
 
 
 def test_a_silent_member_is_removed_after_the_session_time_out() -> None:
@@ -165,7 +165,7 @@ def test_what_is_no_expression_is_refused_and_changes_nothing() -> None:
     world = World()
     refused = heartbeat(world, subscribed_topic_regex="(")
     assert refused.error_code == 128
-    assert world.groups.list() == []
+    assert world.groups.listed() == []
     heartbeat(world)
     assert heartbeat(world, epoch=1, subscribed_topic_regex=r"(a)\1").error_code == 128
     assert heartbeat(world, epoch=1).error_code == 0
@@ -285,14 +285,14 @@ def test_an_empty_classic_group_becomes_a_consumer_group_with_its_offsets_and_ba
     world.commit(7)
     assert heartbeat(world).error_code == 0
     assert world.committed() == 7
-    assert [each.group_type for each in world.groups.list()] == ["consumer"]
+    assert [each.group_type for each in world.groups.listed()] == ["consumer"]
     assert world.join().value.error_code == 23
     heartbeat(world, epoch=-1)
     world.stable(1)
-    assert [each.group_type for each in world.groups.list()] == ["classic"]
+    assert [each.group_type for each in world.groups.listed()] == ["classic"]
     assert world.committed() == 7
     world.start()
-    assert [each.group_type for each in world.groups.list()] == ["classic"]
+    assert [each.group_type for each in world.groups.listed()] == ["classic"]
 
 
 def test_a_restart_goes_on_with_members_targets_and_sessions() -> None:

@@ -52,7 +52,13 @@ class ClassicClient:
         elif self.is_joining:
             self._joined(answer)
         else:
-            assert answer.assignment in {b"", f"{self.member_id}@{self.generation}".encode()}
+            # A static member that came back has what its instance was given under its former id.
+            owner, _, generation = answer.assignment.decode().partition("@")
+            assert generation in {"", str(self.generation)}
+            if self.instance is None:
+                assert owner in {"", self.member_id}
+            else:
+                assert owner.startswith(f"{self.instance}-") or not owner
 
     def _joined(self, answer: Any) -> None:
         self.member_id, self.generation = answer.member_id, answer.generation_id
@@ -254,8 +260,9 @@ def consumer_step(world: World, step: str, client: SlowClient) -> None:
     elif step == "release":
         client.release()
     elif step == "lost":
-        # The answer is lost; the client asks again with what it had.
+        # The answer is lost; the client says everything in the next heartbeat.
         heartbeat(world, client.member_id, client.epoch, owned=client.owned, **client.said())
+        client.says_all = True
     elif step == "leave" or (step == "away" and client.epoch > 0):
         client.leave(-2 if step == "away" and "instance_id" in client.fields else -1)
     elif step == "crash":

@@ -270,7 +270,7 @@ def test_a_restart_knows_pending_and_decided_offsets() -> None:
     world.start()
     assert stable_fetch(world) == Fetched(0, 7)
     assert world.committed(partition=1) == 1
-    assert [each.group_id for each in world.groups.list()] == ["g"]
+    assert [each.group_id for each in world.groups.listed()] == ["g"]
 
 
 def test_offsets_are_deleted_of_topics_that_nobody_reads() -> None:
@@ -303,9 +303,9 @@ def test_offsets_of_an_empty_group_expire_after_the_retention_since_it_was_left(
     assert world.committed() == 7
     world.pass_time(20 * MINUTE_MS)
     assert world.committed() == -1
-    assert world.groups.list() == []
+    assert world.groups.listed() == []
     world.start()
-    assert (world.committed(), world.groups.list()) == (-1, [])
+    assert (world.committed(), world.groups.listed()) == (-1, [])
 
 
 def test_offsets_of_a_simple_consumer_expire_after_the_last_commit_of_each() -> None:

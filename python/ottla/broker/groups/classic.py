@@ -162,6 +162,11 @@ class ClassicGroups:
         for member in group.members.values():
             self.extend_session(group, member, now_ms)
 
+    def rebalance(self, group: ClassicGroup, now_ms: int) -> None:
+        """Has all members of a group join again."""
+        self._prepare(group, now_ms)
+        self.send()
+
     def forget(self, group: ClassicGroup, now_ms: int) -> None:
         """Ends a group that is deleted or becomes a consumer group: nobody waits any more."""
         for member_id in [*group.members, *group.pending_members]:

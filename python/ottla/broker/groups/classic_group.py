@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.broker.groups.error import GroupError
 from ottla.broker.groups.records import ClassicGroupState, ClassicMemberState
-from ottla.broker.groups.subscription import subscribed_topics
+from ottla.broker.groups.subscription import read_subscription
 from ottla.protocol.error_code import ErrorCode
 
 EMPTY = "Empty"
@@ -229,10 +229,10 @@ class ClassicGroup:
         ):
             found: set[str] = set()
             for member in self.members.values():
-                topics = subscribed_topics(member.metadata(self.protocol_name))
-                if topics is None:
+                said = read_subscription(member.metadata(self.protocol_name))
+                if said is None:
                     return
-                found.update(topics)
+                found.update(said.topics)
             self._topics = frozenset(found)
 
     @property

@@ -12,7 +12,7 @@ not give up partitions within its rebalance time-out is removed, which is a chan
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.groups.consumer_group import (
     LEFT,
@@ -28,11 +28,11 @@ from ottla.broker.groups.error import GroupError
 from ottla.broker.groups.limits import MAX_MEMBERS
 from ottla.broker.groups.reconciliation import reconcile
 from ottla.broker.groups.records import (
-    ClassicGroupRecord,
     CurrentRecord,
     MemberRecord,
     MemberState,
     TargetRecord,
+    each_partition,
 )
 from ottla.broker.groups.targets import GroupTargets
 from ottla.protocol.error_code import ErrorCode
@@ -44,18 +44,39 @@ from ottla.protocol.messages.consumer_group_heartbeat import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ottla.broker.groups.classic import Caller
     from ottla.broker.groups.reconciliation import Owned
-    from ottla.broker.groups.records import Partitions, Subscription
+    from ottla.broker.groups.records import CurrentAssignment, Partitions, Record, Subscription
     from ottla.broker.groups.store import GroupStore
+
+
+class Entry(NamedTuple):
+    """What a request says of a member.
+
+    Attributes:
+        epoch: that the member believes to have; `None` where it speaks the classic protocol.
+        update: returns what the member says, from what it said before.
+    """
+
+    member_id: str
+    instance_id: str | None
+    epoch: int | None
+    update: Callable[[Subscription], Subscription]
+    owned: Owned
 
 
 class ConsumerGroups:
     """The transitions of consumer groups."""
 
-    def __init__(self, store: GroupStore, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        store: GroupStore,
+        new_id: Callable[[], str],
+        on_removal: Callable[[ConsumerGroup, int], None],
+    ) -> None:
+        self._on_removal = on_removal
         self._store = store
         self._config = store.config
         self._timers = store.timers
@@ -68,13 +89,12 @@ class ConsumerGroups:
         request: ConsumerGroupHeartbeatRequest,
         caller: Caller,
         now_ms: int,
-        *,
-        replaces: bool = False,
+        before_it: Sequence[Record] = (),
     ) -> ConsumerGroupHeartbeatResponse:
         """Answers a ConsumerGroupHeartbeat.
 
         Args:
-            replaces: whether the group is new, in the place of a classic group of its name.
+            before_it: records that are kept with it, of the classic group that was one before.
 
         Raises:
             GroupError: it is refused, or cannot be kept; the group is as before.
@@ -82,20 +102,9 @@ class ConsumerGroups:
         if request.member_epoch in {LEFT, LEFT_STATIC}:
             return self._leave(group, request, now_ms)
         member_id = request.member_id or self._new_id()
-        self._require_place(group, member_id)
-        before_it = [ClassicGroupRecord(group.group_id, None)] if replaces else []
-        with Draft(self._store, group, now_ms, before_it) as draft:
-            replaced = self._admit(group, request, member_id, draft)
-            before = group.members.get(member_id)
-            had = NO_ASSIGNMENT if before is None else before.current
-            self._subscribe(group, request, caller, member_id, draft)
-            self._targets.update(group, draft, now_ms)
-            member = self._step(group, member_id, _owned(request), draft)
-        if replaced is not None:
-            self._stop_timers(group, replaced)
-        if member.current != had:
-            self._timers.stop(("rebalance", group.group_id, member_id))
-        self._start_timers(group, member, now_ms)
+        update = partial(_updated, request=request, caller=caller)
+        entry = Entry(member_id, request.instance_id, request.member_epoch, update, _owned(request))
+        member, had = self.enter(group, entry, now_ms, before_it)
         is_changed = had.assigned != member.current.assigned
         return ConsumerGroupHeartbeatResponse(
             member_id=member_id,
@@ -105,6 +114,32 @@ class ConsumerGroups:
             if is_changed or _is_full(request)
             else None,
         )
+
+    def enter(
+        self, group: ConsumerGroup, entry: Entry, now_ms: int, before_it: Sequence[Record] = ()
+    ) -> tuple[ConsumerMember, CurrentAssignment]:
+        """Adds or updates a member and takes it one step towards its target.
+
+        Returns:
+            The member, and the assignment that it had.
+
+        Raises:
+            GroupError: it is refused, or cannot be kept; the group is as before.
+        """
+        self._require_place(group, entry)
+        with Draft(self._store, group, now_ms, before_it) as draft:
+            replaced = self._admit(group, entry, draft)
+            before = group.members.get(entry.member_id)
+            had = NO_ASSIGNMENT if before is None else before.current
+            self._subscribe(group, entry, draft)
+            self._targets.update(group, draft, now_ms)
+            member = self._step(group, entry, draft)
+        if replaced is not None:
+            self.stop_timers(group, replaced)
+        if member.current != had:
+            self._timers.stop(("rebalance", group.group_id, entry.member_id))
+        self.start_timers(group, member, now_ms)
+        return member, had
 
     def remove(self, group: ConsumerGroup, member_ids: list[str], now_ms: int) -> None:
         """Removes members.
@@ -118,54 +153,50 @@ class ConsumerGroups:
                     draft.put(record)
             self._targets.bump(group, draft)
         for member_id in member_ids:
-            self._stop_timers(group, member_id)
+            self.stop_timers(group, member_id)
+        self._on_removal(group, now_ms)
 
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
         """Starts the timers of a group that was restored."""
         for member in group.members.values():
-            self._start_timers(group, member, now_ms)
+            self.start_timers(group, member, now_ms)
 
     # Members
 
-    def _require_place(self, group: ConsumerGroup, member_id: str) -> None:
+    def _require_place(self, group: ConsumerGroup, entry: Entry) -> None:
         size = min(self._config.group_consumer_max_size, MAX_MEMBERS)
-        if member_id not in group.members and len(group.members) >= size:
+        if entry.member_id not in group.members and len(group.members) >= size:
             raise GroupError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 f"The consumer group has reached its maximum capacity of {size} members.",
             )
 
-    def _admit(
-        self,
-        group: ConsumerGroup,
-        request: ConsumerGroupHeartbeatRequest,
-        member_id: str,
-        draft: Draft,
-    ) -> str | None:
+    def _admit(self, group: ConsumerGroup, entry: Entry, draft: Draft) -> str | None:
         """Refuses who is not who it says. Returns the id of the member whose place it takes."""
-        joins = request.member_epoch == 0
-        if request.instance_id is None:
-            member = group.members.get(member_id)
-            if member is None:
-                if not joins:
-                    group.require_member(member_id)
-                return None
-            _require_epoch(member, request)
+        joins = not entry.epoch
+        if entry.instance_id is None:
+            member = group.members.get(entry.member_id)
+            if member is None and not joins:
+                group.require_member(entry.member_id)
+            if member is not None:
+                _require_epoch(member, entry)
             return None
-        known_id = group.static_members.get(request.instance_id)
+        known_id = group.static_members.get(entry.instance_id)
         if not joins:
-            member = _static_member(group, request)
-            _require_epoch(member, request)
+            _require_epoch(_static_member(group, entry.member_id, entry.instance_id), entry)
             return None
-        if known_id is None or known_id == member_id:
+        if known_id is None or known_id == entry.member_id:
             return None
-        return self._replace(group, group.members[known_id], member_id, draft)
+        return self._replace(group, group.members[known_id], entry, draft)
 
     def _replace(
-        self, group: ConsumerGroup, old: ConsumerMember, member_id: str, draft: Draft
+        self, group: ConsumerGroup, old: ConsumerMember, entry: Entry, draft: Draft
     ) -> str:
         """Gives the place of a static member that is away to the same instance under a new id."""
-        if old.epoch != LEFT_STATIC:
+        member_id = entry.member_id
+        # Members of the classic protocol do not say that they go (KIP-345).
+        is_classic = entry.epoch is None and old.subscription.classic is not None
+        if old.epoch != LEFT_STATIC and not is_classic:
             raise GroupError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {old.member_id} with instance id {old.subscription.instance_id} "
@@ -180,37 +211,28 @@ class ConsumerGroups:
         draft.put(CurrentRecord(group.group_id, member_id, current))
         return old.member_id
 
-    def _subscribe(
-        self,
-        group: ConsumerGroup,
-        request: ConsumerGroupHeartbeatRequest,
-        caller: Caller,
-        member_id: str,
-        draft: Draft,
-    ) -> None:
+    def _subscribe(self, group: ConsumerGroup, entry: Entry, draft: Draft) -> None:
         """Adds the member or updates what it says; a change of what it reads is the group's."""
-        known = group.members.get(member_id)
+        known = group.members.get(entry.member_id)
         before = UNSUBSCRIBED if known is None else known.subscription
-        after = _updated(before, request, caller)
+        after = entry.update(before)
         self._targets.require_pattern(after.topic_regex, before.topic_regex)
-        draft.put(MemberRecord(group.group_id, member_id, after))
+        draft.put(MemberRecord(group.group_id, entry.member_id, after))
         is_changed = set(before.topic_names) != set(after.topic_names)
         if known is None or is_changed or before.topic_regex != after.topic_regex:
             self._targets.bump(group, draft)
 
-    def _step(
-        self, group: ConsumerGroup, member_id: str, owned: Owned, draft: Draft
-    ) -> ConsumerMember:
+    def _step(self, group: ConsumerGroup, entry: Entry, draft: Draft) -> ConsumerMember:
         """Takes a member one step towards its target."""
-        member = group.members[member_id]
+        member = group.members[entry.member_id]
         current = reconcile(
             member.current,
             target=member.target,
             target_epoch=group.target_epoch,
-            owned=owned,
+            owned=entry.owned,
             is_free=lambda partition: partition not in group.owners,
         )
-        draft.put(CurrentRecord(group.group_id, member_id, current))
+        draft.put(CurrentRecord(group.group_id, entry.member_id, current))
         return member
 
     def _leave(
@@ -219,7 +241,7 @@ class ConsumerGroups:
         if request.instance_id is None:
             member = group.require_member(request.member_id)
         else:
-            member = _static_member(group, request)
+            member = _static_member(group, request.member_id, request.instance_id)
         if request.member_epoch == LEFT_STATIC:
             with Draft(self._store, group, now_ms) as draft:
                 # It is back within its session time-out, which runs on, or it is removed.
@@ -234,12 +256,18 @@ class ConsumerGroups:
 
     # Time
 
-    def _start_timers(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        session_ms = self._config.group_consumer_session_timeout_ms
+    def start_timers(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Lets a member be silent for its session time-out from now on."""
+        classic = member.subscription.classic
+        session_ms = (
+            self._config.group_consumer_session_timeout_ms
+            if classic is None
+            else classic.session_timeout_ms
+        )
         self._timers.start(
             ("session", group.group_id, member.member_id),
             now_ms + session_ms,
-            partial(self._expire, group, member.member_id),
+            partial(self.expire, group, member.member_id),
         )
         key = ("rebalance", group.group_id, member.member_id)
         if member.current.state != MemberState.UNREVOKED_PARTITIONS:
@@ -248,14 +276,15 @@ class ConsumerGroups:
             self._timers.start(
                 key,
                 now_ms + member.subscription.rebalance_timeout_ms,
-                partial(self._expire, group, member.member_id),
+                partial(self.expire, group, member.member_id),
             )
 
-    def _stop_timers(self, group: ConsumerGroup, member_id: str) -> None:
-        self._timers.stop(("session", group.group_id, member_id))
-        self._timers.stop(("rebalance", group.group_id, member_id))
+    def stop_timers(self, group: ConsumerGroup, member_id: str) -> None:
+        """Expects nothing more of a member that is gone."""
+        for what in ("session", "rebalance", "rejoin", "resync"):
+            self._timers.stop((what, group.group_id, member_id))
 
-    def _expire(self, group: ConsumerGroup, member_id: str, now_ms: int) -> None:
+    def expire(self, group: ConsumerGroup, member_id: str, now_ms: int) -> None:
         """Removes a member that was silent, or did not give up its partitions."""
         if member_id not in group.members:
             return
@@ -263,46 +292,38 @@ class ConsumerGroups:
             self.remove(group, [member_id], now_ms)
         except GroupError:
             # The log does not take it now; the member stays until it does.
-            self._start_timers(group, group.members[member_id], now_ms)
+            self.start_timers(group, group.members[member_id], now_ms)
 
 
-def _static_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
-    known_id = group.static_members.get(request.instance_id or "")
+def _static_member(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerMember:
+    known_id = group.static_members.get(instance_id)
     if known_id is None:
-        raise GroupError(
-            ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown."
-        )
-    if known_id != request.member_id:
+        raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if known_id != member_id:
         raise GroupError(
             ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {request.member_id} with instance id {request.instance_id} was "
-            f"fenced by member {known_id}.",
+            f"Static member {member_id} with instance id {instance_id} was fenced by member "
+            f"{known_id}.",
         )
     return group.members[known_id]
 
 
-def _require_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
+def _require_epoch(member: ConsumerMember, entry: Entry) -> None:
     """Refuses an epoch that is not the member's; the one before is of a lost answer."""
-    epoch = request.member_epoch
-    if epoch > member.epoch:
-        raise GroupError(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"The consumer group member has a greater member epoch ({epoch}) than the one known "
-            f"by the group coordinator ({member.epoch}). The member must abandon all its "
-            "partitions and rejoin.",
-        )
-    if epoch < member.epoch:
-        owned = _owned(request)
-        held = {
-            (topic_id, each) for topic_id, own in member.current.assigned.items() for each in own
-        }
-        if epoch != member.current.previous_member_epoch or owned is None or not owned <= held:
-            raise GroupError(
-                ErrorCode.FENCED_MEMBER_EPOCH,
-                f"The consumer group member has a smaller member epoch ({epoch}) than the one "
-                f"known by the group coordinator ({member.epoch}). The member must abandon all "
-                "its partitions and rejoin.",
-            )
+    epoch = entry.epoch
+    if epoch is None or epoch == member.epoch:
+        return
+    what = "greater" if epoch > member.epoch else "smaller"
+    if what == "smaller" and epoch == member.current.previous_member_epoch:
+        held = {*each_partition(member.current.assigned)}
+        if entry.owned is not None and entry.owned <= held:
+            return
+    raise GroupError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {what} member epoch ({epoch}) than the one known by "
+        f"the group coordinator ({member.epoch}). The member must abandon all its partitions and "
+        "rejoin.",
+    )
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
@@ -325,7 +346,7 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _updated(
-    before: Subscription, request: ConsumerGroupHeartbeatRequest, caller: Caller
+    before: Subscription, *, request: ConsumerGroupHeartbeatRequest, caller: Caller
 ) -> Subscription:
     """Returns what a member has said by now: what a request leaves out stays."""
     names = request.subscribed_topic_names

@@ -15,6 +15,13 @@ from ottla.broker.groups.consumer import ConsumerGroups
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
 from ottla.broker.groups.log import Append, OffsetsLog, read_log
+from ottla.broker.groups.migration import (
+    downgraded,
+    may_downgrade,
+    may_upgrade,
+    upgraded,
+)
+from ottla.broker.groups.mixed import ClassicMembers
 from ottla.broker.groups.records import ClassicGroupRecord, Record
 from ottla.broker.groups.requests import validate_heartbeat
 from ottla.broker.groups.store import NONE, GroupStore
@@ -71,7 +78,8 @@ class GroupCoordinator:
             config, self._timers, image, OffsetsLog(append, self.partition_of).write
         )
         self._classic = ClassicGroups(self.store, self._new_id)
-        self._consumer = ConsumerGroups(self.store, self._new_id)
+        self._consumer = ConsumerGroups(self.store, self._new_id, self._downgrade)
+        self._mixed = ClassicMembers(self.store, self._consumer)
         self.commits = Commits(self.store, self._classic)
 
     # Classic groups
@@ -81,18 +89,27 @@ class GroupCoordinator:
         try:
             self._require_name(request.group_id)
             self._require_session(request.session_timeout_ms)
-            group = self._classic_to_join(request, now_ms)
+            group = self.store.groups.get(request.group_id)
+            if isinstance(group, ConsumerGroup) and group.members:
+                new_id = self._new_id()
+                reply(self._mixed.join(group, request, caller, new_id, now_ms))
+                return
+            classic = self._classic_to_join(request, now_ms)
         except GroupError as error:
-            reply(refused_join(request.member_id, error.error_code))
+            is_given = error.error_code == ErrorCode.MEMBER_ID_REQUIRED
+            member_id = error.message if is_given else request.member_id
+            reply(refused_join(member_id or "", error.error_code))
             return
-        self._classic.join(group, request, caller, now_ms, reply)
-        self._drop_unused(group)
+        self._classic.join(classic, request, caller, now_ms, reply)
+        self._drop_unused(classic)
 
     def sync(self, request: SyncGroupRequest, now_ms: int, reply: Reply) -> None:
         """Answers a SyncGroup, now or later."""
         try:
-            self._require_name(request.group_id)
-            group = self._classic_group(request.group_id)
+            group = self._group_of_member(request.group_id)
+            if isinstance(group, ConsumerGroup):
+                reply(self._mixed.sync(group, request, now_ms))
+                return
         except GroupError as error:
             reply(SyncGroupResponse(error_code=error.error_code))
             return
@@ -100,18 +117,14 @@ class GroupCoordinator:
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> int:
         """Extends the session of a member. Returns an error code."""
+        identity = request.member_id, request.group_instance_id, request.generation_id
         try:
-            self._require_name(request.group_id)
-            group = self._classic_group(request.group_id)
+            group = self._group_of_member(request.group_id)
+            if isinstance(group, ConsumerGroup):
+                return self._mixed.heartbeat(group, *identity, now_ms)
         except GroupError as error:
             return error.error_code
-        return self._classic.heartbeat(
-            group,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id,
-            now_ms,
-        )
+        return self._classic.heartbeat(group, *identity, now_ms)
 
     def leave(self, group_id: str, identities: list[MemberIdentity], now_ms: int) -> list[int]:
         """Removes members of a group. Returns an error code for each.
@@ -121,9 +134,11 @@ class GroupCoordinator:
         """
         self._require_name(group_id)
         try:
-            group = self._classic_group(group_id)
+            group = self._group_of_member(group_id)
         except GroupError as error:
             return [error.error_code] * len(identities)
+        if isinstance(group, ConsumerGroup):
+            return self._leave_consumer(group, identities, now_ms)
         codes = self._classic.leave(group, identities, now_ms)
         self._drop_unused(group)
         return codes
@@ -136,23 +151,13 @@ class GroupCoordinator:
         """Answers a ConsumerGroupHeartbeat."""
         try:
             validate_heartbeat(request, caller.api_version, self.config)
-            group = self._consumer_group(request)
-            classic = self.store.groups.get(request.group_id)
-            response = self._consumer.heartbeat(
-                group,
-                request,
-                caller,
-                now_ms,
-                replaces=isinstance(classic, ClassicGroup),
-            )
+            group, before_it = self._consumer_group(request)
+            response = self._consumer.heartbeat(group, request, caller, now_ms, before_it)
         except GroupError as error:
             return ConsumerGroupHeartbeatResponse(
                 error_code=error.error_code, error_message=error.message
             )
-        self.store.groups[group.group_id] = group
-        if isinstance(classic, ClassicGroup):
-            self._classic.forget(classic, now_ms)
-        self._clean_up_later(now_ms)
+        self._enter(group, now_ms)
         return response
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
@@ -198,11 +203,11 @@ class GroupCoordinator:
             ],
         )
 
-    def list(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
+    def listed(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
         """Returns the groups in some states and of some types (KIP-518, KIP-848); none: any."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {each.lower() for each in types}
-        listed = []
+        found = []
         for group_id, group in self.store.groups.items():
             group_type, protocol_type = "consumer", "consumer"
             if isinstance(group, ClassicGroup):
@@ -211,7 +216,7 @@ class GroupCoordinator:
                 continue
             if wanted_types and group_type not in wanted_types:
                 continue
-            listed.append(
+            found.append(
                 ListedGroup(
                     group_id=group_id,
                     protocol_type=protocol_type,
@@ -219,7 +224,7 @@ class GroupCoordinator:
                     group_type=group_type,
                 )
             )
-        return listed
+        return found
 
     def delete(self, group_id: str, now_ms: int) -> int:
         """Deletes an empty group and its offsets. Returns an error code."""
@@ -297,9 +302,10 @@ class GroupCoordinator:
         if not least_ms <= session_timeout_ms <= most_ms:
             raise GroupError(ErrorCode.INVALID_SESSION_TIMEOUT)
 
-    def _classic_group(self, group_id: str) -> ClassicGroup:
+    def _group_of_member(self, group_id: str) -> Group:
+        self._require_name(group_id)
         group = self.store.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
             raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
         return group
 
@@ -308,8 +314,6 @@ class GroupCoordinator:
         group = self.store.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             return group
-        if group is not None and not group.is_empty:
-            raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id:
             raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
         if isinstance(group, ConsumerGroup):
@@ -320,15 +324,73 @@ class GroupCoordinator:
         self._clean_up_later(now_ms)
         return self.store.new_classic(request.group_id, now_ms)
 
-    def _consumer_group(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-        """Returns the group of a heartbeat; its first member makes it, also of a classic one."""
+    def _consumer_group(
+        self, request: ConsumerGroupHeartbeatRequest
+    ) -> tuple[ConsumerGroup, list[Record]]:
+        """Returns the group of a heartbeat, and what has to be kept before it.
+
+        The first member makes the group, also of a classic one: an empty one, or one whose members
+        go on with the classic protocol.
+        """
         group = self.store.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
-            return group
-        if request.member_epoch != 0 or (group is not None and not group.is_empty):
-            return self.consumer_group(request.group_id)
+            return group, []
+        if request.member_epoch != 0:
+            return self.consumer_group(request.group_id), []
         self.store.require_place(request.group_id)
-        return ConsumerGroup(request.group_id)
+        made = ConsumerGroup(request.group_id)
+        if group is None:
+            return made, []
+        if group.is_empty:
+            return made, [ClassicGroupRecord(group.group_id, None)]
+        if not may_upgrade(group, self.config):
+            return self.consumer_group(request.group_id), []
+        records = upgraded(group, self.store.image)
+        for record in records:
+            made.replay(record)
+        return made, records
+
+    def _enter(self, group: ConsumerGroup, now_ms: int) -> None:
+        """Has a consumer group take the place of what there was of its name."""
+        before = self.store.groups.get(group.group_id)
+        self.store.groups[group.group_id] = group
+        if isinstance(before, ClassicGroup):
+            self._classic.forget(before, now_ms)
+            self._consumer.resume(group, now_ms)
+        self._clean_up_later(now_ms)
+
+    def _leave_consumer(
+        self, group: ConsumerGroup, identities: list[MemberIdentity], now_ms: int
+    ) -> list[int]:
+        """Removes members of a consumer group in the classic way."""
+        codes, leaving = [], []
+        for identity in identities:
+            try:
+                leaving.append(
+                    self._mixed.leaving(group, identity.member_id, identity.group_instance_id)
+                )
+                codes.append(NONE)
+            except GroupError as error:
+                codes.append(error.error_code)
+        if leaving:
+            self._consumer.remove(group, [*dict.fromkeys(leaving)], now_ms)
+        return codes
+
+    def _downgrade(self, group: ConsumerGroup, now_ms: int) -> None:
+        """Makes a classic group of a consumer group that only classic members are left in."""
+        if not may_downgrade(group, self.config):
+            return
+        classic = downgraded(group, self.store.image, now_ms)
+        member_ids = [*group.members]
+        record = ClassicGroupRecord(group.group_id, classic.persistent())
+        if self.store.keep([*group.tombstones(), record], now_ms) != NONE:
+            # They go on as they are; the next who leaves tries again.
+            return
+        for member_id in member_ids:
+            self._consumer.stop_timers(group, member_id)
+        self.store.groups[group.group_id] = classic
+        self._classic.resume(classic, now_ms)
+        self._classic.rebalance(classic, now_ms)
 
     def _drop_unused(self, group: ClassicGroup) -> None:
         """Forgets a group that a refused request has made."""

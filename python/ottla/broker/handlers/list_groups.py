@@ -21,7 +21,7 @@ __all__ = ["handle", "refuse"]
 
 def handle(broker: Broker, request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
     """Answers with the groups that pass both filters, and that the client may describe."""
-    groups = broker.groups.list(request.states_filter, request.types_filter)
+    groups = broker.groups.listed(request.states_filter, request.types_filter)
     if cluster_error(broker, context, Operation.DESCRIBE):
         groups = [
             group
