@@ -87,7 +87,7 @@ def test_a_group_commits_and_goes_on(broker: Broker) -> None:
     producer.close()
 
 
-def test_admin_calls(broker: Broker) -> None:
+def test_admin_calls_create_list_and_delete_topics(broker: Broker) -> None:
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
     admin.create_topics([NewTopic("new", 2, 1)])
     assert broker.topics["new"] == 2
