@@ -152,12 +152,14 @@ class GroupCoordinator:
         try:
             validate_heartbeat(request, caller.api_version, self.config)
             group, before_it = self._consumer_group(request)
+            is_new = group is not self.store.groups.get(request.group_id)
             response = self._consumer.heartbeat(group, request, caller, now_ms, before_it)
         except GroupError as error:
             return ConsumerGroupHeartbeatResponse(
                 error_code=error.error_code, error_message=error.message
             )
-        self._enter(group, now_ms)
+        if is_new:
+            self._enter(group, now_ms)
         return response
 
     def consumer_group(self, group_id: str) -> ConsumerGroup:
