@@ -90,7 +90,10 @@ class ClassicConsumer:
     def beat(self) -> None:
         """Sends a heartbeat, and joins again if it is told to."""
         self.error = self.world.heartbeat(self.member_id, self.generation, instance=self.instance)
-        if self.error == 27:
+        if self.error == 22:
+            # What it had is lost to it: others may have it.
+            self.owned = set()
+        if self.error in {22, 27}:
             self.join()
 
 

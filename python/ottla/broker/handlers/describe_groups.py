@@ -31,8 +31,6 @@ def handle(
     for group_id in request.groups:
         error = group_error(broker, context, Operation.DESCRIBE, group_id)
         described = _refused(group_id, error) if error else broker.groups.describe(group_id)
-        if request.include_authorized_operations and not described.error_code:
-            described.authorized_operations = group_operations(broker, context, group_id)
         if context.version < _NOT_FOUND:
             if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND and not error:
                 described.error_code = 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import Operation
 from ottla.broker.groups.commits import Fetched, FetchedTopic
 from ottla.broker.groups.error import GroupError
-from ottla.broker.handlers.permission import group_error
+from ottla.broker.handlers.permission import group_error, may, topic_error
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -84,7 +84,12 @@ def _fetched(
         everything = commits.fetch_all(asked.group_id, require_stable=require_stable)
         # A topic that is gone has no id to be named by.
         by_id = context.version >= _TOPIC_IDS
-        return [topic for topic in everything if not by_id or topic.topic_id != NO_UUID]
+        return [
+            topic
+            for topic in everything
+            if (not by_id or topic.topic_id != NO_UUID)
+            and may(broker, context, Operation.DESCRIBE, topic.name)
+        ]
     found = []
     for topic in asked.topics:
         name = topic.name
@@ -96,11 +101,35 @@ def _fetched(
                 found.append(FetchedTopic("", topic.topic_id, refused))
                 continue
             name = known.name
-        partitions = commits.fetch(
-            asked.group_id, name, topic.partition_indexes, require_stable=require_stable
+        found.append(
+            FetchedTopic(
+                name,
+                topic.topic_id,
+                _partitions(
+                    broker,
+                    context,
+                    name,
+                    topic.partition_indexes,
+                    commits.fetch(
+                        asked.group_id, name, topic.partition_indexes, require_stable=require_stable
+                    ),
+                ),
+            )
         )
-        found.append(FetchedTopic(name, topic.topic_id, partitions))
     return found
+
+
+def _partitions(
+    broker: Broker, context: Context, topic: str, indexes: list[int], fetched: list[Fetched]
+) -> list[Fetched]:
+    """Returns what was fetched, with errors where the client may not know, or a fault is set."""
+    if not broker.faults and not broker.authorizer.is_enabled:
+        return fetched
+    errors = [topic_error(broker, context, Operation.DESCRIBE, topic, each) for each in indexes]
+    return [
+        Fetched(each.partition, error_code=error) if error else each
+        for each, error in zip(fetched, errors, strict=True)
+    ]
 
 
 def _refused(asked: OffsetFetchRequestGroup, error: int) -> OffsetFetchResponseGroup:
