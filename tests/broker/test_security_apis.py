@@ -6,6 +6,7 @@ import struct
 import pytest
 from ottla.broker.authorizer import Operation, PatternType, Permission, ResourceType
 from ottla.broker.broker import Broker
+from ottla.broker.configs.setting import InvalidConfigError
 from ottla.broker.connection import CloseConnectionError
 from ottla.broker.sasl.credentials import SCRAM_SHA_256, SCRAM_SHA_512, salted_password
 from ottla.protocol.error_code import ErrorCode
@@ -32,6 +33,10 @@ from ottla.protocol.messages.describe_acls import DescribeAclsRequest
 from ottla.protocol.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
+)
+from ottla.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
 )
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -406,3 +411,28 @@ def test_a_large_frame_from_a_stranger_is_not_read() -> None:
     client = stranger(guarded())
     with pytest.raises(CloseConnectionError):
         send(client, struct.pack(">hhi", 18, 0, 1) + bytes(600_000))
+
+
+@pytest.mark.parametrize(
+    "name", ["sasl.jaas.config", "listener.name.sasl_plaintext.plain.sasl.jaas.config"]
+)
+def test_users_of_plain_are_set_as_kafka_sets_them(name: str) -> None:
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    broker = new_broker({name: f'{module} required user_dora="open sesame";'})
+    assert login(broker, "dora", "open sesame").connection.principal == "User:dora"
+
+
+def test_users_that_cannot_be_read_are_a_fault_of_the_settings() -> None:
+    with pytest.raises(InvalidConfigError, match="ends with a semicolon"):
+        new_broker({"sasl.jaas.config": "PlainLoginModule required user_dora=x"})
+
+
+def test_passwords_are_not_told_to_those_who_ask_for_settings() -> None:
+    client = WireClient(new_broker({"sasl.jaas.config": "M required user_dora=x;"}))
+    resource = DescribeConfigsResource(
+        resource_type=4, resource_name="1", configuration_keys=["sasl.jaas.config"]
+    )
+    answer = client.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True), 4)
+    [config] = answer.results[0].configs
+    assert (config.is_sensitive, config.value) == (True, None)
+    assert "dora" not in repr(answer)

@@ -189,15 +189,11 @@ def test_segments_are_read_one_after_the_other() -> None:
 def test_aborted_transactions_are_named_for_readers_of_committed_records() -> None:
     plane = Plane(DataPlane(transaction_verification=False))
     handle = plane.open()
-    call: dict[str, Any] = {"transactional_id": "x", "version": 9}
+    call = {"transactional_id": "x", "version": 9}
 
     def write(producer_id: int, sequence: int) -> None:
-        fields: dict[str, Any] = {
-            "producer_id": producer_id,
-            "producer_epoch": 0,
-            "base_sequence": sequence,
-        }
-        found = plane.append(batch(is_transactional=True, **fields), **call)
+        fields = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+        found = plane.append(batch(is_transactional=True, **fields), **call)  # type: ignore[arg-type]
         assert found.error_code == 0
 
     def end(producer_id: int, *, commit: bool) -> None:

@@ -25,15 +25,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ROOT / "python"
-PACKAGES = ("logs", "audit", "protocol", "spark")
+PACKAGES = ("logs", "audit", "spark")
 
 # Folders of tests/ that hold a package, beside the one of its own name, nearest first.
-ALSO = {
-    "logs": ("audit", "findings"),
-    "audit": ("findings", "samples", "cli"),
-    "protocol": (),
-    "spark": (),
-}
+ALSO = {"logs": ("audit", "findings"), "audit": ("findings", "samples", "cli"), "spark": ()}
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

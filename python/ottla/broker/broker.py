@@ -139,8 +139,9 @@ class Broker(State):
     def credentials(self) -> Credentials:
         """Who can authenticate; loaded where somebody has to."""
         from ottla.broker.sasl.credentials import Credentials  # noqa: PLC0415
+        from ottla.broker.sasl.jaas import users_of  # noqa: PLC0415
 
-        return Credentials()
+        return Credentials(users_of(self.config.text("sasl.jaas.config")))
 
     @cached_property
     def quotas(self) -> ClientQuotas:

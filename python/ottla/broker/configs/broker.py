@@ -168,6 +168,10 @@ _OWN = (
         documentation="The SASL mechanisms that are offered.",
     ),
     Setting(
+        "sasl.jaas.config", STRING, "", is_sensitive=True,
+        documentation="A PlainLoginModule whose options user_NAME are the passwords of users.",
+    ),
+    Setting(
         "connections.max.reauth.ms", LONG, "0",
         documentation="When a client has to authenticate again; 0 for never.",
     ),
@@ -247,7 +251,7 @@ class BrokerConfig:
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        given = dict(texts or {})
+        given = {_of_any_listener(name): text for name, text in (texts or {}).items()}
         self.ignored = tuple(sorted(name for name in given if name in _UNSUPPORTED))
         self._texts: dict[str, str] = {}
         for name, (finer, factor) in _COARSE.items():
@@ -264,6 +268,8 @@ class BrokerConfig:
         if setting is None:
             raise InvalidConfigError(_unknown(name))
         parse(setting, text)
+        if name == _USERS:
+            _check_users(text)
         self._texts[name] = text
 
     def is_set(self, name: str) -> bool:
@@ -302,6 +308,24 @@ class BrokerConfig:
         """Returns a configuration in which some settings are changed; `None` for the default."""
         changed: dict[str, str | None] = {**self._texts, **texts}
         return BrokerConfig({name: text for name, text in changed.items() if text is not None})
+
+
+_USERS: Final = "sasl.jaas.config"
+
+
+def _of_any_listener(name: str) -> str:
+    """Returns the name of a setting; users of PLAIN are those of every listener."""
+    is_users = name.startswith("listener.name.") and name.endswith(f".plain.{_USERS}")
+    return _USERS if is_users else name
+
+
+def _check_users(text: str) -> None:
+    from ottla.broker.sasl.jaas import InvalidLoginError, users_of  # noqa: PLC0415
+
+    try:
+        users_of(text)
+    except InvalidLoginError as error:
+        raise InvalidConfigError(f"Invalid value for configuration {_USERS}: {error}") from None
 
 
 def _unknown(name: str) -> str:

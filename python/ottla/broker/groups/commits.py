@@ -5,12 +5,12 @@ anybody (an administrator, or a consumer that assigns partitions to itself). Ver
 request names topics by id (KIP-848) answer with the same.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ottla.broker.groups.classic import ClassicGroups
 from ottla.broker.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
@@ -38,12 +38,6 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from ottla.broker.groups.classic import ClassicGroups
-    from ottla.records import VerificationGuard
 
 _MINUTE_MS = 60_000
 # The version of OffsetCommit that consumers of KIP-848 need, and that tells of their epochs.
@@ -127,18 +121,9 @@ class Commits:
         )
 
     def commit_transactional(
-        self,
-        request: TxnOffsetCommitRequest,
-        now_ms: int,
-        guard: VerificationGuard | None = None,
-        refused: Mapping[tuple[str, int], int] = MappingProxyType({}),
+        self, request: TxnOffsetCommitRequest, now_ms: int
     ) -> TxnOffsetCommitResponse:
-        """Commits offsets with a transaction (KIP-98, KIP-447): pending until its end.
-
-        Args:
-            guard: shows that the transaction is under way (KIP-890).
-            refused: error codes of partitions that fail whatever else is so.
-        """
+        """Commits offsets with a transaction (KIP-98, KIP-447): pending until its end."""
         refusal = NONE if request.group_id else ErrorCode.INVALID_GROUP_ID
         try:
             if refusal == NONE:
@@ -151,10 +136,10 @@ class Commits:
                 self._validate_transactional(group, request)
         except GroupError as error:
             refusal = error.error_code
-        batch = _Batch(self._store, request.group_id, now_ms, refusal, refused)
+        batch = _Batch(self._store, request.group_id, now_ms, refusal, {})
         for topic in request.topics:
             batch.add(topic.name, topic.topic_id, topic.partitions, None)
-        batch.keep(Producer(request.producer_id, request.producer_epoch, guard))
+        batch.keep(Producer(request.producer_id, request.producer_epoch))
         return TxnOffsetCommitResponse(
             topics=[
                 TxnOffsetCommitResponseTopic(
@@ -213,17 +198,8 @@ class Commits:
                 self.fetch(group_id, topic, indexes, require_stable=require_stable),
             )
 
-    def delete(
-        self,
-        request: OffsetDeleteRequest,
-        now_ms: int,
-        refused: Mapping[tuple[str, int], int] = MappingProxyType({}),
-    ) -> OffsetDeleteResponse:
-        """Deletes offsets of topics that a group does not read (KIP-496).
-
-        Args:
-            refused: error codes of partitions that fail whatever else is so.
-        """
+    def delete(self, request: OffsetDeleteRequest, now_ms: int) -> OffsetDeleteResponse:
+        """Deletes offsets of topics that a group does not read (KIP-496)."""
         group = self._store.groups.get(request.group_id)
         code = NONE
         if not request.group_id:
@@ -239,9 +215,7 @@ class Commits:
         for topic in request.topics:
             partitions = []
             for each in topic.partitions:
-                refusal = refused.get((topic.name, each.partition_index), NONE)
-                if refusal == NONE:
-                    refusal = self._refuse_delete(group, topic.name, each.partition_index)
+                refusal = self._refuse_delete(group, topic.name, each.partition_index)
                 if refusal == NONE:
                     records.append(
                         OffsetCommit(request.group_id, topic.name, each.partition_index, None)
@@ -363,7 +337,7 @@ class _Batch:
         self,
         name: str,
         topic_id: bytes,
-        partitions: list[OffsetCommitRequestPartition] | list[TxnOffsetCommitRequestPartition],
+        partitions: "list[OffsetCommitRequestPartition] | list[TxnOffsetCommitRequestPartition]",
         expire_ms: int | None,
     ) -> None:
         """Adds a topic, by its name or by its id."""

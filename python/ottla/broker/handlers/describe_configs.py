@@ -76,7 +76,9 @@ def _described(each: Described, request: DescribeConfigsRequest) -> DescribeConf
         config_source=each.source,
         is_sensitive=setting.is_sensitive,
         synonyms=[
-            DescribeConfigsSynonym(name=name, value=value, source=source)
+            DescribeConfigsSynonym(
+                name=name, value=None if setting.is_sensitive else value, source=source
+            )
             for name, value, source in synonyms
         ],
         config_type=setting.type,

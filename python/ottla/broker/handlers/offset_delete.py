@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.handlers.permission import group_error, topic_error
+from ottla.broker.handlers.permission import group_error
 from ottla.protocol.messages.offset_delete import OffsetDeleteResponse
 
 if TYPE_CHECKING:
@@ -24,16 +24,7 @@ def handle(broker: Broker, request: OffsetDeleteRequest, context: Context) -> Of
     error = group_error(broker, context, Operation.DELETE, request.group_id)
     if error:
         return refuse(request, context, error, None)
-    refused = {}
-    if broker.faults or broker.authorizer.is_enabled:
-        refused = {
-            (topic.name, each.partition_index): topic_error(
-                broker, context, Operation.READ, topic.name, each.partition_index
-            )
-            for topic in request.topics
-            for each in topic.partitions
-        }
-    return broker.groups.commits.delete(request, context.now_ms, refused)
+    return broker.groups.commits.delete(request, context.now_ms)
 
 
 def refuse(
