@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from ottla.errors import MalformedFrameError, UnwritableMessageError
 from ottla.protocol.codec import decode, encode
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.fetch import FetchRequest, PartitionData
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -80,6 +81,7 @@ def test_what_a_version_lacks_is_dropped_where_that_is_harmless() -> None:
         (HeartbeatRequest(group_instance_id="i"), 2, "has no group_instance_id"),
         (MetadataRequest(topics=[MetadataRequestTopic(topic_id=b"x")]), 12, "topics.topic_id"),
         (ProduceRequest(acks="all"), 3, "acks"),  # type: ignore[arg-type]
+        (DeleteTopicsRequest(topic_names=["t", None]), 1, "topic_names"),  # type: ignore[list-item]
     ],
 )
 def test_what_a_version_cannot_hold_is_refused_by_name(
@@ -87,6 +89,15 @@ def test_what_a_version_cannot_hold_is_refused_by_name(
 ) -> None:
     with pytest.raises(UnwritableMessageError, match=error):
         encode(type(message), version)(message)
+
+
+@pytest.mark.parametrize(
+    ("size", "length"), [(0, "01"), (126, "7f"), (127, "8001"), (128, "8101"), (16_383, "808001")]
+)
+def test_compact_lengths_take_as_few_bytes_as_they_can(size: int, length: str) -> None:
+    frame = b"".join(encode(HeartbeatRequest, 4)(HeartbeatRequest(group_id="g" * size)))
+    assert frame.startswith(bytes.fromhex(length) + b"g" * size)
+    assert len(frame) == len(length) // 2 + size + 4 + 1 + 1 + 1
 
 
 @pytest.mark.parametrize("version", [-1, 5])
