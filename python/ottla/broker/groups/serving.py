@@ -67,14 +67,18 @@ def group_coordinator(state: State, topics: Topics, now_ms: int) -> GroupCoordin
             state.moved((handle,))
         return verdict.error
 
+    config = group_config(state.config)
+    topic = state.image.topics.get(CONSUMER_OFFSETS)
+    if topic is not None:
+        # It was created when the setting may have been another.
+        config = config._replace(offsets_topic_num_partitions=len(topic.partitions))
     coordinator = GroupCoordinator(
-        group_config(state.config),
+        config,
         waiting=state.waiting,
         image=lambda: state.image,
         random_bits=state.random.getrandbits,
         append=append,
     )
-    topic = state.image.topics.get(CONSUMER_OFFSETS)
     for partition in () if topic is None else topic.partitions:
         offset, _, _, end_offset = state.plane.offsets(partition.handle)
         while offset < end_offset:
