@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from ottla.broker.groups.records import MemberRecord, RegexRecord, ResolvedRegex
 from support.consumer_world import Client, assigned, heartbeat, settle
 from support.group_world import World
 
@@ -333,3 +334,30 @@ def test_the_log_holds_what_the_audit_decodes() -> None:
     current = found["consumer-group-current-assignment"]["value"]
     assert (current["member_epoch"], current["state"]) == (1, 0)
     assert [each["partitions"] for each in current["assigned_partitions"]] == [[0, 1]]
+
+
+def test_names_that_are_too_long_for_the_log_are_an_invalid_request() -> None:
+    world = World()
+    assert heartbeat(world, "m" * 40_000).error_code == 42
+    assert heartbeat(world, group="g" * 40_000).error_code == 42
+    assert world.commit(group="g" * 40_000) == 42
+    joined = world.join(client="c" * 32_760).value
+    assert world.sync(joined, {joined.member_id: b""}).value.error_code == 42
+
+
+def test_an_expression_of_kafkas_own_log_that_is_not_known_here_keeps_what_it_matched() -> None:
+    world = World()
+    heartbeat(world, subscribed_topic_regex="t")
+    group = world.groups.consumer_group("g")
+    said = group.members["m"].subscription._replace(topic_regex=r"\pL")
+    world.groups.store.keep(
+        [
+            MemberRecord("g", "m", said),
+            RegexRecord("g", r"\pL", ResolvedRegex(("t",), 1, world.now_ms)),
+        ],
+        world.now_ms,
+    )
+    world.start()
+    world.set_topics({"t": 4, "u": 1})
+    assert heartbeat(world, epoch=1).error_code == 0
+    assert world.groups.consumer_group("g").regexes[r"\pL"].topics == ("t",)

@@ -26,6 +26,7 @@ class ClassicClient:
         self.generation = -1
         self.answer: Answer | None = None
         self.is_joining = False
+        self.joined: ClassicGroup | None = None
         self.seen: list[tuple[ClassicGroup, int, str]] = []
 
     def act(self) -> None:
@@ -38,6 +39,9 @@ class ClassicClient:
             self.answer = self.world.join(
                 self.member_id, instance=self.instance, version=self.version
             )
+            # After a restart it is another one of the same name.
+            group = self.world.groups.store.groups.get("g")
+            self.joined = group if isinstance(group, ClassicGroup) else None
         else:
             self._heed(
                 self.world.heartbeat(self.member_id, self.generation, instance=self.instance)
@@ -63,10 +67,8 @@ class ClassicClient:
     def _joined(self, answer: Any) -> None:
         self.member_id, self.generation = answer.member_id, answer.generation_id
         self.is_joining = False
-        group = self.world.groups.store.groups.get("g")
-        # A group that was never kept is not there after a restart.
-        if isinstance(group, ClassicGroup):
-            self.seen.append((group, answer.generation_id, answer.leader))
+        if self.joined is not None:
+            self.seen.append((self.joined, answer.generation_id, answer.leader))
         assigned = {
             each.member_id: f"{each.member_id}@{self.generation}".encode()
             for each in answer.members

@@ -317,6 +317,14 @@ def test_offsets_of_a_simple_consumer_expire_after_the_last_commit_of_each() -> 
     assert [world.committed(partition=each) for each in (0, 1)] == [-1, 8]
 
 
+def test_offsets_expire_also_after_a_time_without_any() -> None:
+    world = World(offsets_retention_minutes=60)
+    world.pass_time(100 * MINUTE_MS)
+    world.commit(7)
+    world.pass_time(80 * MINUTE_MS)
+    assert (world.committed(), world.groups.listed()) == (-1, [])
+
+
 def test_offsets_expire_when_a_client_of_versions_2_to_4_said() -> None:
     world = World()
     world.commit(7, retention_ms=5 * MINUTE_MS, version=4)

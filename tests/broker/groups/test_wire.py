@@ -6,13 +6,16 @@ import pytest
 from ottla.broker.api import APIS
 from ottla.broker.faults import Fault, Names
 from ottla.protocol.api_key import ApiKey
+from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
+from ottla.protocol.messages.end_txn import EndTxnRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from ottla.protocol.messages.list_groups import ListGroupsRequest
@@ -281,15 +284,20 @@ def test_offsets_are_deleted(client: WireClient) -> None:
     assert fetch(client, 8).topics[0].partitions[0].committed_offset == -1
 
 
-@pytest.mark.parametrize("version", versions(ApiKey.TXN_OFFSET_COMMIT))
-def test_offsets_of_transactions_are_pending_in_every_version(
-    client: WireClient, version: int
-) -> None:
+def begin_transaction(client: WireClient) -> tuple[int, int]:
+    """The producer id and epoch of transactional id `tx`."""
+    request = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000)
+    answer = client.ask(request, 4)
+    return answer.producer_id, answer.producer_epoch
+
+
+def commit_in_transaction(client: WireClient, version: int, producer: tuple[int, int]) -> int:
     by_id = version >= 6
     request = TxnOffsetCommitRequest(
         transactional_id="tx",
         group_id="g",
-        producer_id=7,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
         topics=[
             TxnOffsetCommitRequestTopic(
                 name="" if by_id else "t",
@@ -298,17 +306,53 @@ def test_offsets_of_transactions_are_pending_in_every_version(
             )
         ],
     )
-    answer = client.ask(request, version)
-    assert answer.topics[0].partitions[0].error_code == 0
-    stable = OffsetFetchRequest(
-        group_id="g",
-        topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0])],
-        require_stable=True,
+    return int(client.ask(request, version).topics[0].partitions[0].error_code)
+
+
+def stable(client: WireClient) -> tuple[int, int]:
+    """The committed offset that no transaction is about to change, and its error."""
+    topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0])]
+    request = OffsetFetchRequest(group_id="g", topics=topics, require_stable=True)
+    partition = client.ask(request, 7).topics[0].partitions[0]
+    return partition.committed_offset, partition.error_code
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.TXN_OFFSET_COMMIT))
+@pytest.mark.parametrize("committed", [True, False])
+def test_offsets_of_a_transaction_count_when_it_is_committed(
+    client: WireClient, version: int, committed: bool
+) -> None:
+    producer_id, producer_epoch = producer = begin_transaction(client)
+    if version < 5:
+        # From then on the commit itself adds the group to the transaction.
+        added = AddOffsetsToTxnRequest(
+            transactional_id="tx",
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            group_id="g",
+        )
+        assert client.ask(added, 3).error_code == 0
+    assert commit_in_transaction(client, version, producer) == 0
+    assert stable(client) == (-1, 88)
+    end = EndTxnRequest(
+        transactional_id="tx",
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        committed=committed,
     )
-    assert client.ask(stable, 7).topics[0].partitions[0].error_code == 88
-    partition = client.broker.groups.partition_of("g")
-    client.broker.groups.end_transaction(7, partition, is_commit=True)
-    assert client.ask(stable, 7).topics[0].partitions[0].committed_offset == 5
+    assert client.ask(end, 5 if version >= 5 else 3).error_code == 0
+    assert stable(client) == (5 if committed else -1, 0)
+    del client.broker.groups
+    assert stable(client) == (5 if committed else -1, 0)
+
+
+def test_offsets_outside_of_a_transaction_are_refused(client: WireClient) -> None:
+    producer = begin_transaction(client)
+    # The group was not added to it.
+    assert commit_in_transaction(client, 3, producer) == 48
+    assert commit_in_transaction(client, 4, producer) == 120
+    assert commit_in_transaction(client, 5, (producer[0], producer[1] + 1)) != 0
+    assert stable(client) == (-1, 0)
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -344,13 +388,14 @@ def test_a_coordinator_on_the_same_log_knows_what_the_one_before_knew(client: Wi
     joined = join(client)
     client.ask(SyncGroupRequest(group_id="g", generation_id=1, member_id=joined.member_id), 5)
     before = client.broker.groups.describe("g")
-    client.broker._groups = None
+    del client.broker.groups
     assert client.broker.groups.describe("g") == before
     assert client.broker.groups.commits.fetch("g", "t", [0], require_stable=False)[0].offset == 109
 
 
+OTHERS = {"find_coordinator", "add_offsets_to_txn"}
 GROUP_APIS = [
-    row.name for row in APIS.values() if "group" in row.selectors and row.name != "find_coordinator"
+    row.name for row in APIS.values() if "group" in row.selectors and row.name not in OTHERS
 ]
 
 

@@ -323,7 +323,6 @@ class GroupCoordinator:
             code = self.store.keep(group.tombstones(), now_ms)
             if code != NONE:
                 raise GroupError(code)
-        self._clean_up_later(now_ms)
         return self.store.new_classic(request.group_id, now_ms)
 
     def _consumer_group(
@@ -359,7 +358,6 @@ class GroupCoordinator:
         if isinstance(before, ClassicGroup):
             self._classic.forget(before, now_ms)
             self._consumer.resume(group, now_ms)
-        self._clean_up_later(now_ms)
 
     def _leave_consumer(
         self, group: ConsumerGroup, identities: list[MemberIdentity], now_ms: int
@@ -412,9 +410,8 @@ class GroupCoordinator:
         return code
 
     def _clean_up_later(self, now_ms: int) -> None:
-        if self._timers.deadline_ms(_CLEANUP) is None:
-            interval_ms = self.store.config.offsets_retention_check_interval_ms
-            self._timers.start(_CLEANUP, now_ms + interval_ms, self._clean_up)
+        interval_ms = self.config.offsets_retention_check_interval_ms
+        self._timers.start(_CLEANUP, now_ms + interval_ms, self._clean_up)
 
     def _clean_up(self, now_ms: int) -> None:
         """Deletes offsets that have expired, and groups that nothing is left of."""
@@ -425,5 +422,4 @@ class GroupCoordinator:
             )
             if is_unused and not self.store.offsets.has_any(group.group_id):
                 self._delete(group, now_ms)
-        if self.store.groups:
-            self._clean_up_later(now_ms)
+        self._clean_up_later(now_ms)

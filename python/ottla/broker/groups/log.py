@@ -34,7 +34,9 @@ from ottla.broker.groups.records import (
     TargetRecord,
 )
 from ottla.broker.groups.store import Producer
+from ottla.errors import UnwritableMessageError
 from ottla.protocol.coordinator_record import key_bytes, read_key, read_value, value_bytes
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages import consumer_offsets as layouts
 from ottla.protocol.wire import Message
 from ottla.records import NewRecord, build_batch, read_batches
@@ -58,10 +60,17 @@ class OffsetsLog:
         self._partition_of = partition_of
 
     def write(self, records: Sequence[Record], now_ms: int, producer: Producer | None) -> int:
-        """Appends records of one group as one batch. Returns an error code."""
+        """Appends records of one group as one batch. Returns an error code.
+
+        A request may have names that are too long for the layouts: INVALID_REQUEST.
+        """
+        try:
+            rows = [NewRecord(*encode_record(record), now_ms) for record in records]
+        except UnwritableMessageError:
+            return ErrorCode.INVALID_REQUEST
         # The origin of the batch tells the leader that a coordinator has no sequence.
         batch = build_batch(
-            [NewRecord(*encode_record(record), now_ms) for record in records],
+            rows,
             producer_id=-1 if producer is None else producer.producer_id,
             producer_epoch=-1 if producer is None else producer.producer_epoch,
             base_sequence=-1 if producer is None else 0,

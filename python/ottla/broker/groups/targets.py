@@ -82,9 +82,13 @@ class GroupTargets:
         """Holds the regular expressions against the topics there are."""
         topics = self._store.image.topics
         for regex in sorted(self._regexes(group)):
-            pattern = self._pattern(regex)
-            matched = tuple(sorted(name for name in topics if pattern.matches(name)))
             known = group.regexes.get(regex)
+            try:
+                pattern = self._pattern(regex)
+                matched = tuple(sorted(name for name in topics if pattern.matches(name)))
+            except PatternError:
+                # A log of Kafka's own may have one that RE2 knows and this engine does not.
+                matched = () if known is None else known.topics
             if known is None or known.topics != matched:
                 version = 1 if known is None else known.version + 1
                 resolved = ResolvedRegex(matched, version, now_ms)
