@@ -108,6 +108,23 @@ def test_an_epoch_ends_where_the_next_begins(plane: Plane) -> None:
     }
 
 
+def test_a_leader_epoch_that_is_another_is_refused(plane: Plane) -> None:
+    for epoch, code in ((2, CODE.FENCED_LEADER_EPOCH), (4, CODE.UNKNOWN_LEADER_EPOCH)):
+        for find in (plane.engine.find_offset, plane.engine.end_of_epoch):
+            with pytest.raises(KafkaError) as raised:
+                find(0, 0, current_leader_epoch=epoch)
+            assert raised.value.error_code == code
+    assert plane.engine.find_offset(0, LATEST, current_leader_epoch=3) == (4, -1, 3)
+
+
+def test_the_largest_timestamp_is_of_a_record_that_is_left(plane: Plane) -> None:
+    for start, expected in ((0, (1, 300, 3)), (2, (3, 300, 3)), (4, NONE)):
+        plane.engine.delete_records(0, start)
+        assert plane.engine.find_offset(0, MAX_TIMESTAMP) == expected
+    plane.append(batch(timestamp_ms=50))
+    assert plane.engine.find_offset(0, MAX_TIMESTAMP) == (4, 50, 3)
+
+
 def test_records_are_deleted_up_to_the_high_watermark(plane: Plane) -> None:
     handle = plane.handles["t", 0]
     assert plane.engine.delete_records(handle, 2) == 2

@@ -284,13 +284,7 @@ fn read_partition(
     if expected >= 0 && expected != settings.partition_epoch {
         return Err(INVALID_PARTITION_EPOCH);
     }
-    let leader_epoch = partition.leader.settings().leader_epoch;
-    match asked.current_leader_epoch {
-        ..0 => {}
-        known if known < leader_epoch => return refused(ErrorCode::FencedLeaderEpoch),
-        known if known > leader_epoch => return refused(ErrorCode::UnknownLeaderEpoch),
-        _ => {}
-    }
+    partition.check_leader_epoch(asked.current_leader_epoch).map_err(ErrorCode::code)?;
     if partition.is_offline {
         return refused(ErrorCode::KafkaStorageError);
     }

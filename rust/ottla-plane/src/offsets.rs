@@ -158,6 +158,17 @@ impl DataPlane {
         Ok(partition.log.give(&span, each)?)
     }
 
+    /// Holds the leader epoch that a client knows, −1 for none, to that of a partition (KIP-320).
+    ///
+    /// # Errors
+    /// [`PlaneError`]: an older one is fenced, a newer one is not known yet.
+    pub fn check_leader_epoch(&self, handle: Handle, current: i32) -> Result<(), PlaneError> {
+        self.known(handle)?.check_leader_epoch(current).map_err(|error| {
+            let message = format!("leader epoch {current}, which is not that of the partition");
+            PlaneError::Refused { error, message }
+        })
+    }
+
     /// The offset that `ListOffsets` asks for.
     ///
     /// # Errors
@@ -186,7 +197,7 @@ impl DataPlane {
                 return Ok(FoundOffset { offset: start, timestamp: -1, leader_epoch });
             }
             OffsetQuery::Remote => None,
-            OffsetQuery::MaxTimestamp => partition.log.find_max_timestamp(codecs)?,
+            OffsetQuery::MaxTimestamp => partition.log.find_max_timestamp(start, codecs)?,
             OffsetQuery::Timestamp(timestamp) => {
                 partition.log.find_timestamp(timestamp, start, codecs)?
             }

@@ -76,6 +76,17 @@ impl Partition {
         self.replicate();
     }
 
+    /// Holds the leader epoch that a client knows, −1 for none, to this one (KIP-320).
+    pub(crate) fn check_leader_epoch(&self, current: i32) -> Result<(), ErrorCode> {
+        let leader_epoch = self.leader.settings().leader_epoch;
+        match current {
+            ..0 => Ok(()),
+            _ if current < leader_epoch => Err(ErrorCode::FencedLeaderEpoch),
+            _ if current > leader_epoch => Err(ErrorCode::UnknownLeaderEpoch),
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn offsets(&self) -> PartitionOffsets {
         let state = self.leader.state();
         PartitionOffsets {

@@ -439,16 +439,24 @@ impl DataPlane {
     ///         the earliest, -3 for the record with the largest timestamp (KIP-734), -5 and -6 for
     ///         what is in remote storage, where nothing is.
     ///     isolation_level: 1 for readers of committed records.
-    #[pyo3(signature = (handle, timestamp, isolation_level=0))]
+    ///     current_leader_epoch: the leader epoch that the client knows, -1 for none.
+    ///
+    /// Raises:
+    ///     KafkaError: FENCED_LEADER_EPOCH (74) for an older leader epoch, UNKNOWN_LEADER_EPOCH (75)
+    ///         for a newer one.
+    #[pyo3(signature = (handle, timestamp, isolation_level=0, *, current_leader_epoch=-1))]
     fn find_offset(
         &self,
         py: Python<'_>,
         handle: Handle,
         timestamp: i64,
         isolation_level: i8,
+        current_leader_epoch: i32,
     ) -> PyResult<(i64, i64, i32)> {
         let query = OffsetQuery::from(timestamp);
         let engine = self.engine(py);
+        let checked = engine.check_leader_epoch(handle, current_leader_epoch);
+        checked.map_err(|error| refused(py, &error))?;
         let work =
             || with_validator(|v| engine.find_offset(handle, query, isolation_level == 1, v));
         let found = attached(py, work)?;
@@ -459,13 +467,21 @@ impl DataPlane {
 
     /// Returns where a leader epoch ends, as OffsetForLeaderEpoch answers: the newest epoch not above
     /// it, and the offset behind its last record; -1 and -1 of an epoch above all that are known.
+    ///
+    /// Raises:
+    ///     KafkaError: as :meth:`find_offset`.
+    #[pyo3(signature = (handle, leader_epoch, *, current_leader_epoch=-1))]
     fn end_of_epoch(
         &self,
         py: Python<'_>,
         handle: Handle,
         leader_epoch: i32,
+        current_leader_epoch: i32,
     ) -> PyResult<(i32, i64)> {
-        let end = self.engine(py).end_of_epoch(handle, leader_epoch);
+        let engine = self.engine(py);
+        let checked = engine.check_leader_epoch(handle, current_leader_epoch);
+        let end = checked.and_then(|()| engine.end_of_epoch(handle, leader_epoch));
+        drop(engine);
         end.map_err(|error| refused(py, &error))
     }
 

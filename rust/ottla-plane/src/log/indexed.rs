@@ -32,7 +32,7 @@ pub(super) struct IndexedSegment {
     /// The largest timestamp, −1 for none.
     pub(super) max_timestamp: i64,
     /// The first batch that has it.
-    pub(super) max_timestamp_position: u64,
+    max_timestamp_position: u64,
     /// When a batch was added last.
     pub(super) appended_ms: i64,
     index: Vec<IndexEntry>,
@@ -95,7 +95,7 @@ impl IndexedSegment {
     }
 
     /// The header of the batch at a position, `None` at the end.
-    pub(super) fn batch_at(&self, position: u64) -> io::Result<Option<BatchInfo>> {
+    fn batch_at(&self, position: u64) -> io::Result<Option<BatchInfo>> {
         if position >= self.size {
             return Ok(None);
         }
@@ -175,6 +175,23 @@ impl IndexedSegment {
         self.first_from(start, |batch| {
             batch.max_timestamp >= timestamp && batch.last_offset >= offset
         })
+    }
+
+    /// The first batch with the largest timestamp of those that reach an offset.
+    pub(super) fn find_max_timestamp(&self, offset: i64) -> io::Result<Option<BatchInfo>> {
+        let largest = self.batch_at(self.max_timestamp_position)?;
+        if largest.is_none_or(|largest| largest.last_offset >= offset) {
+            return Ok(largest);
+        }
+        let mut found: Option<BatchInfo> = None;
+        let mut next = self.find_offset(offset)?;
+        while let Some(batch) = next {
+            if found.is_none_or(|found| batch.max_timestamp > found.max_timestamp) {
+                found = Some(batch);
+            }
+            next = self.batch_at(batch.position.saturating_add(batch.size))?;
+        }
+        Ok(found)
     }
 
     /// Where the whole batches from a position on end of which none begins at `before_offset` or

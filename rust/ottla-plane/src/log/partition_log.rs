@@ -176,25 +176,30 @@ impl PartitionLog {
         Ok(None)
     }
 
-    /// The first record that has the largest timestamp.
+    /// The first record from an offset on that has the largest timestamp of all from there on.
     pub(crate) fn find_max_timestamp(
         &self,
+        offset: i64,
         codecs: &mut Codecs,
     ) -> io::Result<Option<TimedOffset>> {
-        let mut found: Option<&IndexedSegment> = None;
-        for segment in &self.segments {
-            if segment.max_timestamp > found.map_or(-1, |found| found.max_timestamp) {
-                found = Some(segment);
+        let mut found: Option<(&IndexedSegment, BatchInfo)> = None;
+        for segment in self.segments.iter().skip(self.segment_of(offset)) {
+            let known = found.map_or(-1, |(_, batch)| batch.max_timestamp);
+            if segment.max_timestamp > known
+                && let Some(batch) = segment.find_max_timestamp(offset)?
+                && batch.max_timestamp > known
+            {
+                found = Some((segment, batch));
             }
         }
-        let Some(segment) = found else { return Ok(None) };
-        let timestamp = segment.max_timestamp;
-        let Some(batch) = segment.batch_at(segment.max_timestamp_position)? else {
-            return Ok(None);
-        };
-        let first = first_record(segment, &batch, codecs, |record| record.timestamp == timestamp)?;
-        // A header's timestamp that no record has is that of the batch.
-        Ok(first.or(Some(TimedOffset { offset: batch.base_offset, timestamp })))
+        let Some((segment, batch)) = found else { return Ok(None) };
+        let timestamp = batch.max_timestamp;
+        let first = first_record(segment, &batch, codecs, |record| {
+            record.timestamp == timestamp && record.offset >= offset
+        })?;
+        // A header's timestamp that no record has, or none that is left, is that of the batch.
+        let of_batch = TimedOffset { offset: batch.base_offset.max(offset), timestamp };
+        Ok(first.or(Some(of_batch)))
     }
 
     /// Deletes the segments that `retention.ms`, `retention.bytes` or the log start allow, oldest
