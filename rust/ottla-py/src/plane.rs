@@ -444,7 +444,9 @@ impl DataPlane {
     /// Raises:
     ///     KafkaError: FENCED_LEADER_EPOCH (74) for an older leader epoch, UNKNOWN_LEADER_EPOCH (75)
     ///         for a newer one.
-    #[pyo3(signature = (handle, timestamp, isolation_level=0, *, current_leader_epoch=-1))]
+    #[pyo3(signature = (handle, timestamp, isolation_level=0, *, current_leader_epoch=-1),
+        text_signature = "($self, handle, timestamp, isolation_level=0, *, \
+        current_leader_epoch=-1)")]
     fn find_offset(
         &self,
         py: Python<'_>,
@@ -470,7 +472,8 @@ impl DataPlane {
     ///
     /// Raises:
     ///     KafkaError: as :meth:`find_offset`.
-    #[pyo3(signature = (handle, leader_epoch, *, current_leader_epoch=-1))]
+    #[pyo3(signature = (handle, leader_epoch, *, current_leader_epoch=-1),
+        text_signature = "($self, handle, leader_epoch, *, current_leader_epoch=-1)")]
     fn end_of_epoch(
         &self,
         py: Python<'_>,
