@@ -37,11 +37,17 @@ if TYPE_CHECKING:
 __all__ = ["handle", "refuse"]
 
 _TELLS_ALL_FROM_NONE = 1
+# Versions 10 and 11 have ids and null names in their requests, and Kafka refuses both.
+_BY_ID = 12
 
 
 def handle(broker: Broker, request: MetadataRequest, context: Context) -> MetadataResponse:
     """Answers from one image; topics that are to be created are in it."""
     asked = request.topics
+    if context.version < _BY_ID and any(
+        topic.name is None or topic.topic_id != NO_UUID for topic in asked or ()
+    ):
+        return refuse(request, context, ErrorCode.INVALID_REQUEST, None)
     if asked is None or (not asked and context.version < _TELLS_ALL_FROM_NONE):
         topics = [
             described(broker, topic, request, context)
@@ -76,7 +82,8 @@ def refuse(
     return MetadataResponse(
         error_code=error,
         topics=[
-            MetadataResponseTopic(error_code=error, name=topic.name, topic_id=topic.topic_id)
+            # A null name is not allowed in every version, and Kafka's is empty in all of them.
+            MetadataResponseTopic(error_code=error, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ],
     )
