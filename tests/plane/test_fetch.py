@@ -192,8 +192,13 @@ def test_aborted_transactions_are_named_for_readers_of_committed_records() -> No
     call = {"transactional_id": "x", "version": 9}
 
     def write(producer_id: int, sequence: int) -> None:
-        fields = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
-        found = plane.append(batch(is_transactional=True, **fields), **call)  # type: ignore[arg-type]
+        data = batch(
+            is_transactional=True,
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=sequence,
+        )
+        found = plane.append(data, **call)  # type: ignore[arg-type]
         assert found.error_code == 0
 
     def end(producer_id: int, *, commit: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.coordinator import GroupCoordinator
 from ottla.broker.topics import CONSUMER_OFFSETS
+from ottla.errors import KafkaError
 from ottla.records import read_batches
 
 if TYPE_CHECKING:
@@ -53,16 +54,19 @@ def group_coordinator(state: State, topics: Topics, now_ms: int) -> GroupCoordin
         handle = topic.partitions[partition].handle
         batch = next(read_batches(records))
         guard = None
-        if batch.is_transactional:
-            # The handler has asked the transaction coordinator; this is what it said.
-            guard = state.plane.begin_verification(
-                handle,
-                batch.producer_id,
-                batch.producer_epoch,
-                batch.base_sequence,
-                now_ms=now_ms,
-            )
-        verdict = state.plane.append(handle, records, now_ms=now_ms, guard=guard)
+        try:
+            if batch.is_transactional:
+                # The handler has asked the transaction coordinator; this is what it said.
+                guard = state.plane.begin_verification(
+                    handle,
+                    batch.producer_id,
+                    batch.producer_epoch,
+                    batch.base_sequence,
+                    now_ms=now_ms,
+                )
+            verdict = state.plane.append(handle, records, now_ms=now_ms, guard=guard)
+        except KafkaError as error:
+            return error.error_code
         if verdict.error == 0:
             state.moved((handle,))
         return verdict.error

@@ -18,6 +18,7 @@ from ottla.broker.handlers.permission import (
 )
 from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.verification import offsets_error
+from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["handle", "refuse"]
 
 _ADDS_BY_ITSELF = 5
+# Of the batch that the coordinator writes.
+_BASE_SEQUENCE = 0
 
 
 def handle(
@@ -82,7 +85,26 @@ def _transaction_error(broker: Broker, request: TxnOffsetCommitRequest, context:
         request.producer_epoch,
         ((CONSUMER_OFFSETS, broker.groups.partition_of(request.group_id)),),
     )
-    return offsets_error(broker.transactions, asked, context.version, context.now_ms)
+    return _epoch_error(broker, request, context) or offsets_error(
+        broker.transactions, asked, context.version, context.now_ms
+    )
+
+
+def _epoch_error(broker: Broker, request: TxnOffsetCommitRequest, context: Context) -> int:
+    """Asks the partition of the group's log whether the producer's epoch is over."""
+    topic = broker.topics.internal(CONSUMER_OFFSETS, context.now_ms)
+    partition = broker.groups.partition_of(request.group_id)
+    try:
+        broker.plane.begin_verification(
+            topic.partitions[partition].handle,
+            request.producer_id,
+            request.producer_epoch,
+            _BASE_SEQUENCE,
+            now_ms=context.now_ms,
+        )
+    except KafkaError as refusal:
+        return refusal.error_code
+    return ErrorCode.NONE
 
 
 def refuse(
