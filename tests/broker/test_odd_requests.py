@@ -3,6 +3,11 @@
 import pytest
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -48,3 +53,17 @@ def test_a_commit_in_a_transaction_with_an_impossible_epoch_is_fenced(
     )
     (topic,) = client.ask(request, version).topics
     assert [p.error_code for p in topic.partitions] == [ErrorCode.INVALID_PRODUCER_EPOCH]
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_commit_that_is_to_be_kept_longer_than_time_lasts_is_kept(
+    client: WireClient, version: int
+) -> None:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    request = OffsetCommitRequest(
+        group_id="g",
+        retention_time_ms=2**63 - 1,
+        topics=[OffsetCommitRequestTopic(name="orders", partitions=[partition])],
+    )
+    (topic,) = client.ask(request, version).topics
+    assert [p.error_code for p in topic.partitions] == [ErrorCode.NONE]

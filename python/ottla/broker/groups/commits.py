@@ -40,6 +40,7 @@ from ottla.protocol.messages.txn_offset_commit import (
 )
 
 _MINUTE_MS = 60_000
+_MAX_TIMESTAMP_MS = 2**63 - 1
 # The version of OffsetCommit that consumers of KIP-848 need, and that tells of their epochs.
 _MEMBER_EPOCHS = 9
 
@@ -102,7 +103,7 @@ class Commits:
             refusal = error.error_code
         batch = _Batch(self._store, request.group_id, now_ms, refusal, refused)
         retention_ms = request.retention_time_ms
-        expire_ms = None if retention_ms < 0 else now_ms + retention_ms
+        expire_ms = None if retention_ms < 0 else min(now_ms + retention_ms, _MAX_TIMESTAMP_MS)
         for topic in request.topics:
             batch.add(topic.name, topic.topic_id, topic.partitions, expire_ms)
         batch.keep(None)
