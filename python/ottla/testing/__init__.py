@@ -7,7 +7,7 @@
         ...
         assert [record.value for record in broker.records("orders")] == [b"1"]
 
-The plugin for pytest has the fixtures `kafka_broker` and `kafka`.
+`ottla.testing.plugin` has the fixtures `kafka_broker` and `kafka` for pytest.
 """
 
 from ottla.testing.broker import Broker

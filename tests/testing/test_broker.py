@@ -1,0 +1,96 @@
+"""A broker in a test's hand: its topics, its clock, its faults, what it holds."""
+
+import asyncio
+
+import ottla
+import pytest
+from ottla.testing import Broker
+
+
+def test_topics_are_created_configured_and_deleted() -> None:
+    with Broker(topics={"orders": 3}) as broker:
+        broker.create_topic("compacted", 2, cleanup_policy="compact", retention_ms=5)
+        assert broker.topics == {"orders": 3, "compacted": 2}
+        broker.delete_topic("orders")
+        assert broker.topics == {"compacted": 2}
+        with pytest.raises(ottla.KafkaError, match="already exists") as raised:
+            broker.create_topic("compacted")
+        assert (raised.value.error_code, raised.value.error) == (36, "TOPIC_ALREADY_EXISTS")
+        for work in (broker.delete_topic, broker.records, broker.columns):
+            with pytest.raises(ottla.KafkaError, match="no topic orders"):
+                work("orders")
+
+
+def test_a_topic_that_cannot_be_leaves_no_broker_behind() -> None:
+    broker = Broker(topics={"no good": 1})
+    with pytest.raises(ottla.KafkaError, match="invalid"):
+        broker.start()
+    broker.stop()
+
+
+def test_a_frozen_clock_moves_by_advance_alone() -> None:
+    with Broker(frozen_at_ms=1_700_000_000_000) as broker:
+        assert broker.clock.now_ms == 1_700_000_000_000
+        broker.clock.advance(seconds=45)
+        assert broker.clock.now_ms == 1_700_000_045_000
+        with pytest.raises(ValueError, match="cannot go back"):
+            broker.clock.advance(seconds=-1)
+
+
+def test_retention_is_over_when_advance_returns() -> None:
+    with Broker(frozen_at_ms=1_700_000_000_000) as broker:
+        broker.create_topic("orders", 1, retention_ms=60_000)
+        record = ottla.NewRecord(value=b"old", timestamp=1_700_000_000_000)
+        batch = ottla.build_batch([record])
+        handle = broker.run(lambda core: core.image.topics["orders"].partitions[0].handle)
+        now_ms = broker.clock.now_ms
+        verdict = broker.run(lambda core: core.plane.append(handle, batch, now_ms=now_ms))
+        assert verdict.accepted
+        assert [each.value for each in broker.records("orders")] == [b"old"]
+        broker.clock.advance(seconds=61)
+        assert broker.records("orders") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"api": "Nothing"}, "no API"),
+        ({"api": "Metadata", "error": "NO_SUCH"}, "no error"),
+        ({"api": "Metadata", "group": "g"}, "name no group"),
+        ({"api": "DescribeCluster", "topic": "t"}, "limited to nothing"),
+    ],
+)
+def test_a_fault_that_could_never_strike_is_an_error(arguments: dict[str, str], said: str) -> None:
+    with Broker() as broker, pytest.raises(ValueError, match=said):
+        broker.fail(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_wait_for_a_fault_ends_with_its_hits_or_in_an_error() -> None:
+    with Broker() as broker:
+        fault = broker.fail("Metadata", observe=True)
+        with pytest.raises(TimeoutError, match="has struck 0 times"):
+            fault.wait(timeout_s=0.01)
+        fault.wait(0)
+
+
+def test_a_condition_is_waited_for() -> None:
+    with Broker(topics=["orders"]) as broker:
+        broker.until(lambda core: "orders" in core.image.topics)
+        with pytest.raises(TimeoutError):
+            broker.until(lambda core: "none" in core.image.topics, timeout_s=0.05)
+
+
+def test_it_is_there_in_a_coroutine_as_well() -> None:
+    async def work() -> None:
+        async with Broker(topics=["orders"]) as broker:
+            assert broker.topics == {"orders": 1}
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("kafka_version", "highest"), [("2.4", 8), ("3.9.1", 11), (None, 13)])
+def test_a_release_is_imitated_by_the_versions_that_it_served(
+    kafka_version: str | None, highest: int
+) -> None:
+    with Broker(kafka_version=kafka_version) as broker:
+        assert broker.run(lambda core: core.apis[0].max_version) == highest
