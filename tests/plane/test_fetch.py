@@ -189,7 +189,7 @@ def test_segments_are_read_one_after_the_other() -> None:
 def test_aborted_transactions_are_named_for_readers_of_committed_records() -> None:
     plane = Plane(DataPlane(transaction_verification=False))
     handle = plane.open()
-    call = {"transactional_id": "x", "version": 9}
+    call: dict[str, Any] = {"transactional_id": "x", "version": 9}
 
     def write(producer_id: int, sequence: int) -> None:
         data = batch(
@@ -198,7 +198,7 @@ def test_aborted_transactions_are_named_for_readers_of_committed_records() -> No
             producer_epoch=0,
             base_sequence=sequence,
         )
-        found = plane.append(data, **call)  # type: ignore[arg-type]
+        found = plane.append(data, **call)
         assert found.error_code == 0
 
     def end(producer_id: int, *, commit: bool) -> None:

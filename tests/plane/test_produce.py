@@ -214,7 +214,7 @@ def test_kafka_fails_the_whole_request_where_it_cannot_be_read() -> None:
 
 
 def test_no_records_at_all_are_no_batch(plane: Plane) -> None:
-    assert plane.append(None).error_code == 87  # type: ignore[arg-type]
+    assert plane.append(None).error_code == 87
     assert plane.append(b"").error_code == 87
 
 

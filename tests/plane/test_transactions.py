@@ -1,5 +1,7 @@
 """Transactions through a data plane: what the coordinator is asked before a Produce (KIP-890)."""
 
+from typing import Any
+
 import pytest
 from ottla import KafkaError
 from ottla._engine import DataPlane, Verification
@@ -51,10 +53,10 @@ def test_what_the_coordinator_allows_is_appended_and_not_asked_again(
     plane: Plane, version: int
 ) -> None:
     verified = asked(plane, T, version=version)
-    call = {"transactional_id": "x", "version": version}
-    first = plane.append(data(), verified=verified, **call)  # type: ignore[arg-type]
+    call: dict[str, Any] = {"transactional_id": "x", "version": version}
+    first = plane.append(data(), verified=verified, **call)
     assert (first.error_code, first.base_offset) == (0, 0)
-    second = plane.append(data(1), **call)  # type: ignore[arg-type]
+    second = plane.append(data(1), **call)
     assert (second.error_code, second.base_offset) == (0, 1)
     assert plane.engine.offsets(0) == (0, 0, 2, 2)
 
@@ -81,12 +83,12 @@ def test_a_partition_that_is_refused_or_unknown_is_not_asked_about(plane: Plane)
 
 def test_a_guard_is_used_up_by_the_batch_it_is_for(plane: Plane) -> None:
     verified = asked(plane, T)
-    call = {"transactional_id": "x", "version": 12, "verified": verified}
-    assert plane.append(data(), **call).error_code == 0  # type: ignore[arg-type]
+    call: dict[str, Any] = {"transactional_id": "x", "version": 12, "verified": verified}
+    assert plane.append(data(), **call).error_code == 0
     plane.engine.end_transaction(
         0, producer_id=5, producer_epoch=1, coordinator_epoch=0, commit=True, now_ms=0
     )
-    again = plane.append(data(epoch=1), **call)  # type: ignore[arg-type]
+    again = plane.append(data(epoch=1), **call)
     assert again.error_code == CODE.INVALID_TXN_STATE
 
 

@@ -96,7 +96,7 @@ class World:
             for name, count in topics.items()
         )
 
-    def append(self, partition: int, records: bytes, _now_ms: int) -> int:
+    def append(self, partition: int, records: bytes, _now_ms: int, _guard: object) -> int:
         if self.append_error == 0:
             self.logs.setdefault(partition, bytearray()).extend(records)
         return self.append_error

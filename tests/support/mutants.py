@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ROOT / "python"
-PACKAGES = ("logs", "audit", "spark")
+PACKAGES = ("logs", "audit", "protocol", "spark")
 
 # Folders of tests/ that hold a package, beside the one of its own name, nearest first.
-ALSO = {"logs": ("audit", "findings"), "audit": ("findings", "samples", "cli"), "spark": ()}
+ALSO = {
+    "logs": ("audit", "findings"),
+    "audit": ("findings", "samples", "cli"),
+    "protocol": (),
+    "spark": (),
+}
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

@@ -156,7 +156,9 @@ class Plane:
         """Hand over a Produce, and return its answer."""
         return produce_answer(version, self.produced(sets, version=version, **call))
 
-    def append(self, records: bytes, topic: str = "t", partition: int = 0, **call: Any) -> Any:
+    def append(
+        self, records: bytes | None, topic: str = "t", partition: int = 0, **call: Any
+    ) -> Any:
         """Produce one record set, and return the answer of its partition."""
         answer = self.produce({(topic, partition): records}, **call)
         return answer.responses[0].partition_responses[0]

@@ -337,3 +337,90 @@ fn message_of(refusal: &Refusal, profile: Profile) -> Option<String> {
         || matches!(refusal.reason, Reason::Records { .. });
     is_told.then(|| refusal.message())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test panics to fail")]
+mod tests {
+    use super::*;
+    use crate::log::partition_log::{LogSettings, PartitionLog};
+    use crate::log::segment::Segment;
+    use crate::partition::PartitionSettings;
+    use crate::plane::{NewPartition, PlaneSettings};
+    use ottla_format::batch::BatchInfo;
+    use ottla_format::builder::{BatchFields, NewRecord, build_batch};
+    use ottla_leader::LeaderSettings;
+    use std::io;
+    use std::ops::Range;
+
+    /// A place that takes no byte.
+    struct FullDisk;
+
+    impl Segment for FullDisk {
+        fn append(&mut self, _: &[&[u8]], _: &[BatchInfo]) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn read(&self, _: Range<u64>, _: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn truncate(&mut self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn seal(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_partition_whose_log_cannot_be_written_is_offline_from_then_on() {
+        let mut plane = DataPlane::new(PlaneSettings::default());
+        let log = LogSettings {
+            segment_bytes: 1 << 20,
+            segment_ms: 1,
+            is_deleted: true,
+            retention_ms: -1,
+            retention_bytes: -1,
+        };
+        let settings = PartitionSettings {
+            log,
+            is_internal: false,
+            min_insync_replicas: 1,
+            in_sync_replicas: 1,
+            partition_epoch: -1,
+        };
+        let new = NewPartition {
+            topic: b"t",
+            topic_id: [1; 16],
+            index: 0,
+            next_offset: 0,
+            leader: LeaderSettings::default(),
+            settings,
+        };
+        let handle = plane.open(new, 0).unwrap();
+        let partition = plane.partition_mut(handle).unwrap();
+        partition.log = PartitionLog::new(0, 0, || Box::new(FullDisk));
+        let mut validator = Validator::default();
+        let record = NewRecord::default();
+        let batch = build_batch(&BatchFields::default(), &[record], validator.codecs()).unwrap();
+        let mut frame = vec![255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1];
+        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(&(batch.len() as u32).to_be_bytes());
+        frame.extend_from_slice(&batch);
+        let refused = Refused::default();
+        let call =
+            ProduceCall { now_ms: 0, refused: &refused, verified: None, allows_internal: false };
+        for _ in 0..2 {
+            let mut answer = Vec::new();
+            let done = plane.produce(&frame, 0, 3, &call, &mut validator, &mut answer).unwrap();
+            assert!(matches!(done, Produced::Done { failed: true, moved, .. } if moved.is_empty()));
+            assert_eq!(answer[15..17], ErrorCode::KafkaStorageError.code().to_be_bytes());
+        }
+        assert_eq!(plane.stored_bytes(), 0);
+    }
+}

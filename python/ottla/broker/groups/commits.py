@@ -5,12 +5,12 @@ anybody (an administrator, or a consumer that assigns partitions to itself). Ver
 request names topics by id (KIP-848) answer with the same.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from __future__ import annotations
+
 from operator import attrgetter
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.groups.classic import ClassicGroups
 from ottla.broker.groups.classic_group import EMPTY, STABLE, ClassicGroup
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
@@ -38,6 +38,12 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ottla.broker.groups.classic import ClassicGroups
+    from ottla.records import VerificationGuard
 
 _MINUTE_MS = 60_000
 _MAX_TIMESTAMP_MS = 2**63 - 1
@@ -122,9 +128,18 @@ class Commits:
         )
 
     def commit_transactional(
-        self, request: TxnOffsetCommitRequest, now_ms: int
+        self,
+        request: TxnOffsetCommitRequest,
+        now_ms: int,
+        guard: VerificationGuard | None = None,
+        refused: Mapping[tuple[str, int], int] = MappingProxyType({}),
     ) -> TxnOffsetCommitResponse:
-        """Commits offsets with a transaction (KIP-98, KIP-447): pending until its end."""
+        """Commits offsets with a transaction (KIP-98, KIP-447): pending until its end.
+
+        Args:
+            guard: shows that the transaction is under way (KIP-890).
+            refused: error codes of partitions that fail whatever else is so.
+        """
         refusal = NONE if request.group_id else ErrorCode.INVALID_GROUP_ID
         try:
             if refusal == NONE:
@@ -137,10 +152,10 @@ class Commits:
                 self._validate_transactional(group, request)
         except GroupError as error:
             refusal = error.error_code
-        batch = _Batch(self._store, request.group_id, now_ms, refusal, {})
+        batch = _Batch(self._store, request.group_id, now_ms, refusal, refused)
         for topic in request.topics:
             batch.add(topic.name, topic.topic_id, topic.partitions, None)
-        batch.keep(Producer(request.producer_id, request.producer_epoch))
+        batch.keep(Producer(request.producer_id, request.producer_epoch, guard))
         return TxnOffsetCommitResponse(
             topics=[
                 TxnOffsetCommitResponseTopic(
@@ -199,8 +214,17 @@ class Commits:
                 self.fetch(group_id, topic, indexes, require_stable=require_stable),
             )
 
-    def delete(self, request: OffsetDeleteRequest, now_ms: int) -> OffsetDeleteResponse:
-        """Deletes offsets of topics that a group does not read (KIP-496)."""
+    def delete(
+        self,
+        request: OffsetDeleteRequest,
+        now_ms: int,
+        refused: Mapping[tuple[str, int], int] = MappingProxyType({}),
+    ) -> OffsetDeleteResponse:
+        """Deletes offsets of topics that a group does not read (KIP-496).
+
+        Args:
+            refused: error codes of partitions that fail whatever else is so.
+        """
         group = self._store.groups.get(request.group_id)
         code = NONE
         if not request.group_id:
@@ -216,7 +240,9 @@ class Commits:
         for topic in request.topics:
             partitions = []
             for each in topic.partitions:
-                refusal = self._refuse_delete(group, topic.name, each.partition_index)
+                refusal = refused.get((topic.name, each.partition_index), NONE)
+                if refusal == NONE:
+                    refusal = self._refuse_delete(group, topic.name, each.partition_index)
                 if refusal == NONE:
                     records.append(
                         OffsetCommit(request.group_id, topic.name, each.partition_index, None)
@@ -338,7 +364,7 @@ class _Batch:
         self,
         name: str,
         topic_id: bytes,
-        partitions: "list[OffsetCommitRequestPartition] | list[TxnOffsetCommitRequestPartition]",
+        partitions: list[OffsetCommitRequestPartition] | list[TxnOffsetCommitRequestPartition],
         expire_ms: int | None,
     ) -> None:
         """Adds a topic, by its name or by its id."""

@@ -39,7 +39,7 @@ from ottla.protocol.coordinator_record import key_bytes, read_key, read_value, v
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages import consumer_offsets as layouts
 from ottla.protocol.wire import Message
-from ottla.records import NewRecord, build_batch, read_batches
+from ottla.records import NewRecord, VerificationGuard, build_batch, read_batches
 
 # The versions written, which every broker since 2.1 reads (KIP-915). Version 1 of an offset has the
 # time at which it expires, and no leader epoch.
@@ -47,8 +47,9 @@ _OFFSET_VERSION = 3
 _EXPIRING_OFFSET_VERSION = 1
 _GROUP_VERSION = 3
 
-# Appends a batch to a partition of the topic, at a time. Returns an error code.
-Append = Callable[[int, bytes, int], int]
+# Appends a batch to a partition of the topic, at a time, with what shows that its transaction is
+# under way. Returns an error code.
+Append = Callable[[int, bytes, int, VerificationGuard | None], int]
 Encoded = tuple[Message, Message | None, int]
 
 
@@ -76,7 +77,8 @@ class OffsetsLog:
             base_sequence=-1 if producer is None else 0,
             is_transactional=producer is not None,
         )
-        return self._append(self._partition_of(records[0].group_id), batch, now_ms)
+        partition = self._partition_of(records[0].group_id)
+        return self._append(partition, batch, now_ms, None if producer is None else producer.guard)
 
 
 def read_log(data: bytes) -> Iterator[tuple[int, int, list[Record | bool]]]:

@@ -8,12 +8,12 @@ from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.coordinator import GroupCoordinator
 from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.errors import KafkaError
-from ottla.records import read_batches
 
 if TYPE_CHECKING:
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.state import State
     from ottla.broker.topics import Topics
+    from ottla.records import VerificationGuard
 
 __all__ = ["group_config", "group_coordinator"]
 
@@ -49,25 +49,14 @@ def group_config(config: BrokerConfig) -> GroupConfig:
 def group_coordinator(state: State, topics: Topics, now_ms: int) -> GroupCoordinator:
     """Returns a coordinator with everything that the partitions of `__consumer_offsets` hold."""
 
-    def append(partition: int, records: bytes, now_ms: int) -> int:
+    def append(partition: int, records: bytes, now_ms: int, guard: VerificationGuard | None) -> int:
         topic = topics.internal(CONSUMER_OFFSETS, now_ms)
         handle = topic.partitions[partition].handle
-        batch = next(read_batches(records))
-        guard = None
         try:
-            if batch.is_transactional:
-                # The handler has asked the transaction coordinator; this is what it said.
-                guard = state.plane.begin_verification(
-                    handle,
-                    batch.producer_id,
-                    batch.producer_epoch,
-                    batch.base_sequence,
-                    now_ms=now_ms,
-                )
             verdict = state.plane.append(handle, records, now_ms=now_ms, guard=guard)
         except KafkaError as error:
             return error.error_code
-        if verdict.error == 0:
+        if not verdict.error:
             state.moved((handle,))
         return verdict.error
 

@@ -5,32 +5,38 @@ those of a log that is loaded. What a classic group knows beyond its record (who
 promised a place) is lost in a restart, as its clients expect.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.groups.classic_group import ClassicGroup
-from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
 from ottla.broker.groups.limits import MAX_GROUPS
 from ottla.broker.groups.offsets import Offsets
 from ottla.broker.groups.records import ClassicGroupRecord, OffsetCommit, Record
-from ottla.broker.groups.timers import Timers
-from ottla.broker.image import Image
 from ottla.protocol.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from ottla.broker.groups.config import GroupConfig
+    from ottla.broker.groups.timers import Timers
+    from ottla.broker.image import Image
+    from ottla.records import VerificationGuard
 
 NONE = ErrorCode.NONE
 
 
 class Producer(NamedTuple):
-    """Whose transaction records are part of."""
+    """Whose transaction records are part of, and what shows that it is under way (KIP-890)."""
 
     producer_id: int
     producer_epoch: int
+    guard: VerificationGuard | None = None
 
 
 # Writes records of one group as one batch. Returns the error code of the append.
-Write = Callable[[Sequence[Record], int, Producer | None], int]
+Write = Callable[[Sequence[Record], int, "Producer | None"], int]
 
 # What a failed append means for whoever asks the coordinator: to try again, or elsewhere.
 _APPEND_ERRORS = {

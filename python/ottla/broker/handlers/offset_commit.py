@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.handlers.permission import group_error, may, name_of
-from ottla.protocol.error_code import ErrorCode
+from ottla.broker.handlers.permission import group_error, topic_errors
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -30,19 +29,9 @@ def handle(broker: Broker, request: OffsetCommitRequest, context: Context) -> Of
     error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)
-    partitions = [
-        (name, each.partition_index)
-        for topic in request.topics
-        for name in [name_of(context, topic.name, topic.topic_id)]
-        for each in topic.partitions
-    ]
-    refused = {
-        (name, index): ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        for name, index in partitions
-        if not may(broker, context, Operation.READ, name)
-    }
-    if broker.faults:
-        refused = broker.faults.of_partitions(context, partitions) | refused
+    refused = {}
+    if broker.faults or broker.authorizer.is_enabled:
+        refused = topic_errors(broker, context, Operation.READ, request.topics)
     return broker.groups.commits.commit(request, context.version, context.now_ms, refused)
 
 

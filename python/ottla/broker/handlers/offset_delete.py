@@ -8,21 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.handlers.permission import group_error, may
-from ottla.protocol.error_code import ErrorCode
-from ottla.protocol.messages.offset_delete import (
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-)
+from ottla.broker.handlers.permission import group_error, topic_error
+from ottla.protocol.messages.offset_delete import OffsetDeleteResponse
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context
-    from ottla.protocol.messages.offset_delete import (
-        OffsetDeleteRequest,
-        OffsetDeleteRequestTopic,
-    )
+    from ottla.protocol.messages.offset_delete import OffsetDeleteRequest
 
 __all__ = ["handle", "refuse"]
 
@@ -32,27 +24,16 @@ def handle(broker: Broker, request: OffsetDeleteRequest, context: Context) -> Of
     error = group_error(broker, context, Operation.DELETE, request.group_id)
     if error:
         return refuse(request, context, error, None)
-    denied = [
-        topic for topic in request.topics if not may(broker, context, Operation.READ, topic.name)
-    ]
-    request.topics = [topic for topic in request.topics if topic not in denied]
-    answer = broker.groups.commits.delete(request, context.now_ms)
-    if not answer.error_code:
-        answer.topics += [_denied(topic) for topic in denied]
-    return answer
-
-
-def _denied(topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:
-    return OffsetDeleteResponseTopic(
-        name=topic.name,
-        partitions=[
-            OffsetDeleteResponsePartition(
-                partition_index=each.partition_index,
-                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    refused = {}
+    if broker.faults or broker.authorizer.is_enabled:
+        refused = {
+            (topic.name, each.partition_index): topic_error(
+                broker, context, Operation.READ, topic.name, each.partition_index
             )
+            for topic in request.topics
             for each in topic.partitions
-        ],
-    )
+        }
+    return broker.groups.commits.delete(request, context.now_ms, refused)
 
 
 def refuse(

@@ -10,6 +10,8 @@ from ottla.protocol.error_code import ErrorCode
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context
+    from ottla.protocol.messages.offset_commit import OffsetCommitRequestTopic
+    from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestTopic
 
 __all__ = [
     "cluster_error",
@@ -21,6 +23,7 @@ __all__ = [
     "may",
     "name_of",
     "topic_error",
+    "topic_errors",
     "topic_operations",
     "transactional_id_error",
 ]
@@ -58,6 +61,28 @@ def topic_error(
     if denied or not broker.faults:
         return denied
     return broker.faults.error(context, topic=topic, partition=partition)
+
+
+def topic_errors(
+    broker: Broker,
+    context: Context,
+    operation: int,
+    topics: list[OffsetCommitRequestTopic] | list[TxnOffsetCommitRequestTopic],
+) -> dict[tuple[str, int], int]:
+    """Returns the errors of those partitions of a commit to which the client may not do that."""
+    by_id = context.image.topics_by_id
+    named = [
+        (by_id[topic.topic_id].name if topic.topic_id in by_id else topic.name, each)
+        for topic in topics
+        for each in topic.partitions
+    ]
+    found = {
+        (name, each.partition_index): topic_error(
+            broker, context, operation, name, each.partition_index
+        )
+        for name, each in named
+    }
+    return {partition: error for partition, error in found.items() if error}
 
 
 def creation_error(broker: Broker, context: Context, topic: str) -> int:

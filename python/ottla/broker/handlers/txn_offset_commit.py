@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import (
     group_error,
-    may,
-    name_of,
+    topic_errors,
     transactional_id_error,
 )
 from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.verification import offsets_error
 from ottla.errors import KafkaError
-from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -29,15 +27,12 @@ from ottla.protocol.messages.txn_offset_commit import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context
-    from ottla.broker.transactions.metadata import TopicPartition
-    from ottla.protocol.messages.txn_offset_commit import (
-        TxnOffsetCommitRequest,
-        TxnOffsetCommitRequestTopic,
-    )
+    from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 __all__ = ["handle", "refuse"]
 
-_ADDS_BY_ITSELF = 5
+# From this version on the group's partition joins the transaction by the commit itself.
+_ADDS = 5
 # Of the batch that the coordinator writes.
 _BASE_SEQUENCE = 0
 
@@ -46,80 +41,63 @@ def handle(
     broker: Broker, request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse:
     """Commits each offset that is not refused, pending until the transaction ends."""
-    error = group_error(broker, context, Operation.READ, request.group_id)
-    if error:
-        return refuse(request, context, error, None)
-    error = transactional_id_error(broker, context, request.transactional_id) or _transaction_error(
-        broker, request, context
+    error = transactional_id_error(broker, context, request.transactional_id) or group_error(
+        broker, context, Operation.READ, request.group_id
     )
     if error:
         return refuse(request, context, error, None)
-    denied = [
-        topic
-        for topic in request.topics
-        if not may(broker, context, Operation.READ, name_of(context, topic.name, topic.topic_id))
-    ]
-    request.topics = [topic for topic in request.topics if topic not in denied]
-    answer = broker.groups.commits.commit_transactional(request, context.now_ms)
-    answer.topics += [_failed(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for topic in denied]
-    return answer
-
-
-class _Asked(NamedTuple):
-    """What the coordinator of the transaction is asked."""
-
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    partitions: tuple[TopicPartition, ...]
-
-
-def _transaction_error(broker: Broker, request: TxnOffsetCommitRequest, context: Context) -> int:
-    """Asks whether the offsets of the group are part of the transaction, or adds them (KIP-890)."""
-    verifies = broker.config.flag("transaction.partition.verification.enable")
-    if context.version < _ADDS_BY_ITSELF and not verifies:
-        return ErrorCode.NONE
-    asked = _Asked(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        ((CONSUMER_OFFSETS, broker.groups.partition_of(request.group_id)),),
-    )
-    return _epoch_error(broker, request, context) or offsets_error(
-        broker.transactions, asked, context.version, context.now_ms
-    )
-
-
-def _epoch_error(broker: Broker, request: TxnOffsetCommitRequest, context: Context) -> int:
-    """Asks the partition of the group's log whether the producer's epoch is over."""
-    topic = broker.topics.internal(CONSUMER_OFFSETS, context.now_ms)
     partition = broker.groups.partition_of(request.group_id)
+    topic = broker.topics.internal(CONSUMER_OFFSETS, context.now_ms)
     try:
-        broker.plane.begin_verification(
+        guard = broker.plane.begin_verification(
             topic.partitions[partition].handle,
             request.producer_id,
             request.producer_epoch,
             _BASE_SEQUENCE,
             now_ms=context.now_ms,
+            transaction_version=2 if context.version >= _ADDS else 0,
         )
     except KafkaError as refusal:
-        return refusal.error_code
-    return ErrorCode.NONE
+        return refuse(request, context, refusal.error_code, None)
+    if guard is not None:
+        asked = _Asked(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [(CONSUMER_OFFSETS, partition)],
+        )
+        error = offsets_error(broker.transactions, asked, context.version, context.now_ms)
+        if error:
+            return refuse(request, context, error, None)
+    refused = {}
+    if broker.faults or broker.authorizer.is_enabled:
+        refused = topic_errors(broker, context, Operation.READ, request.topics)
+    return broker.groups.commits.commit_transactional(request, context.now_ms, guard, refused)
+
+
+class _Asked(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: list[tuple[str, int]]
 
 
 def refuse(
     request: TxnOffsetCommitRequest, _context: Context, error: int, _message: str | None
 ) -> TxnOffsetCommitResponse:
     """Answers with an error for each partition."""
-    return TxnOffsetCommitResponse(topics=[_failed(topic, error) for topic in request.topics])
-
-
-def _failed(topic: TxnOffsetCommitRequestTopic, error: int) -> TxnOffsetCommitResponseTopic:
-    return TxnOffsetCommitResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[
-            TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
-            for each in topic.partitions
-        ],
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=each.partition_index, error_code=error
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
     )
