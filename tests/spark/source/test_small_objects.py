@@ -37,7 +37,7 @@ def request_of(*paths: str) -> Request:
         paths,
         "records",
         columns=("file", "offset", "value"),
-        topics=(),
+        topics=None,
         partition_bytes=None,
         storage_options={},
     )
