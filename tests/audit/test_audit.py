@@ -151,6 +151,11 @@ def test_a_pattern_that_matches_nothing_is_said(tmp_path: Path) -> None:
     assert result.exit_code == 3
 
 
+def test_an_empty_list_of_topics_asks_for_nothing_and_not_for_everything(demo: Path) -> None:
+    with pytest.raises(ValueError, match="topics is empty: leave it out for all topics"):
+        ottla.audit(demo, topics=[])
+
+
 def test_a_name_with_a_typo_is_told_with_what_is_near(tmp_path: Path) -> None:
     log_directory = write_log_directory(tmp_path / "kafka")
     (topic,) = ottla.audit(log_directory, topics=["ordres"]).findings

@@ -135,4 +135,6 @@ def test_what_holds_nothing_is_refused_and_leaves_nothing(tmp_path: Path) -> Non
         ottla.rebuild_side_files(tmp_path / "empty", tmp_path / "new")
     with pytest.raises(ValueError, match="must be at least 0"):
         ottla.rebuild_side_files(tmp_path / "empty", tmp_path / "new", index_interval_bytes=-1)
+    with pytest.raises(ValueError, match="topics is empty"):
+        ottla.rebuild_side_files(tmp_path / "empty", tmp_path / "new", topics=[])
     assert not (tmp_path / "new").exists()

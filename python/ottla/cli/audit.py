@@ -225,7 +225,7 @@ def audit(
         raise click.UsageError("Missing argument 'PATH...', or --replica NAME=PATH.")
     _check_output(output, paths, replicas, records=records)
     options: _AuditOptions = {
-        "topics": topics,
+        "topics": topics or None,
         "level": level,
         "replicas": _paths_by_replica(replicas),
         "topic_configs": topic_configs,
@@ -256,7 +256,7 @@ def audit(
 class _AuditOptions(TypedDict):
     """Options of both engines."""
 
-    topics: Sequence[str]
+    topics: Sequence[str] | None
     level: Level
     replicas: dict[str, list[str]]
     topic_configs: TopicConfigs

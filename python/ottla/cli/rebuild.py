@@ -68,7 +68,7 @@ def rebuild(
         built = rebuild_side_files(
             list(paths),
             output,
-            topics=topics,
+            topics=topics or None,
             index_interval_bytes=index_interval_bytes,
             storage_options=storage_options,
         )

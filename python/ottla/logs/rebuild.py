@@ -77,9 +77,11 @@ def rebuild_side_files(
     Raises:
         FileExistsError: the directory exists and is not empty.
         OSError: a segment cannot be read, or a file cannot be written.
-        ValueError: there are no files of Kafka, no topic matches, `index_interval_bytes` is
-            negative, or the directory is inside a source.
+        ValueError: there are no files of Kafka, no topic matches or is named, the directory is
+            inside a source, or `index_interval_bytes` is negative.
     """
+    if topics is not None and not topics:
+        raise ValueError("topics is empty: leave it out for all topics")
     if index_interval_bytes < 0:
         raise ValueError(f"index_interval_bytes is {index_interval_bytes}, must be at least 0")
     sources = (
@@ -93,11 +95,7 @@ def rebuild_side_files(
         missing = unreadable.reason + near_paths(unreadable.path)
         raise ValueError(f"{inventory.display(unreadable.path)}: {missing}")
     patterns = tuple(topics or ())
-    there = {p.topic for p in inventory.partitions if p.topic is not None}
-    for pattern in patterns:
-        if not any(fnmatchcase(topic, pattern) for topic in there):
-            near = near_names(pattern, there, "topics")
-            raise ValueError(f"no topic matches {pattern!r}{near}")
+    _check_patterns(patterns, {p.topic for p in inventory.partitions if p.topic is not None})
     partitions = [
         p
         for p in inventory.partitions
@@ -114,6 +112,13 @@ def rebuild_side_files(
             place = os.path.join(target, relative)
             built.append(RebuiltPartition(relative, place, tuple(names), fault))
     return tuple(built)
+
+
+def _check_patterns(patterns: tuple[str, ...], topics: set[str]) -> None:
+    for pattern in patterns:
+        if not any(fnmatchcase(topic, pattern) for topic in topics):
+            near = near_names(pattern, topics, "topics")
+            raise ValueError(f"no topic matches {pattern!r}{near}")
 
 
 def _rebuild(

@@ -168,6 +168,8 @@ def test_arguments_are_those_of_the_embedded_audit(spark: Any, demo: Path) -> No
         ottla.spark.audit(spark, demo, level="deep")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="split_bytes is 1, must be at least 65536"):
         ottla.spark.audit(spark, demo, split_bytes=1)
+    with pytest.raises(ValueError, match="topics is empty: leave it out for all topics"):
+        ottla.spark.audit(spark, demo, topics=[])
     result = ottla.spark.audit(spark, demo, topics=["orders"], level="crc")
     assert_equal(result, ottla.audit(demo, topics=["orders"], level="crc"))
 

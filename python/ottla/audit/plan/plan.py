@@ -142,9 +142,11 @@ def plan_audit(
     """Plans an audit, for any runner; files are not split yet.
 
     Raises:
-        ValueError: there is nothing to audit.
+        ValueError: there is nothing to audit, or an empty list of topics.
         StorageError: a URI does not lead to a store.
     """
+    if topics is not None and not topics:
+        raise ValueError("topics is empty: leave it out for all topics")
     sources = _paths(source)
     named = [(name, path) for name, paths in (replicas or {}).items() for path in _paths(paths)]
     if not sources and not named:
