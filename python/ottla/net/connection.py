@@ -187,11 +187,13 @@ class Connection:
 
     def _handle(self, frame: bytes) -> None:
         home, answer = self._home, Answer(self)
-        done = outcome_of(partial(home.served.handle, self.served, frame, home.now_ms, answer))
-        if done.error is not None:
+        try:
+            waits = home.served.handle(self.served, frame, home.now_ms, answer)
+        except BaseException as error:  # noqa: BLE001 - the broker's, which ends this connection
             answer.is_given = True
-            self._fail(done.error)
-        elif done.get() and not answer.is_given:
+            self._fail(error)
+            return
+        if waits and not answer.is_given:
             self._waiting = answer
         else:
             answer.is_given = True
@@ -212,46 +214,64 @@ class Connection:
             self._home.call_again(self)
 
     def _send(self, parts: Sequence[Part]) -> None:
-        size = sum(map(len, parts)).to_bytes(4, "big")
-        frame: Sequence[Part] = (size, *parts)
+        size = sum(map(len, parts))
+        frame: Sequence[Part] = (size.to_bytes(4, "big"), *parts)
+        size += 4
         if self._tls is not None:
             frame = (self._tls.seal(frame),)
             if self._tls.fault:
                 self.close(self._tls.fault)
                 return
-        self._queue(frame)
+            size = len(frame[0])
+        self._queue(frame, size)
 
-    def _queue(self, parts: Sequence[Part]) -> None:
-        size = sum(map(len, parts))
+    def _queue(self, parts: Sequence[Part], size: int) -> None:
+        """Sends at once what the socket has room for, mostly all of it, and keeps the rest."""
+        sent = 0
         if not self._unsent:
             self._progress_ms = self._home.elapsed_ms
+            sent = self._send_some(
+                parts if len(parts) <= MAX_SENT_PARTS else parts[:MAX_SENT_PARTS]
+            )
+            if sent == size or not self.is_open:
+                return
         self._unsent.extend(parts)
-        self.unsent_bytes += size
-        self._home.unsent_bytes += size
-        # At once: mostly there is room, and an answer need not wait for the selector.
-        self._flush()
-        if self.unsent_bytes:
-            self._home.look_at(self.deadline_ms())
+        self._drop(sent)
+        self.unsent_bytes += size - sent
+        self._home.unsent_bytes += size - sent
+        self._home.look_at(self.deadline_ms())
 
     def _flush(self) -> None:
         unsent, sent_bytes = self._unsent, 0
-        try:
-            while unsent:
-                sent = self.socket.sendmsg(list(islice(unsent, MAX_SENT_PARTS)))
-                sent_bytes += sent
-                while unsent and sent >= len(unsent[0]):
-                    sent -= len(unsent.popleft())
-                if sent:
-                    unsent[0] = memoryview(unsent[0])[sent:]
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            self.close(_reason(error))
-            return
-        if sent_bytes:
+        while unsent:
+            sent = self._send_some(list(islice(unsent, MAX_SENT_PARTS)))
+            if not sent:
+                break
+            self._drop(sent)
+            sent_bytes += sent
+        if self.is_open:
             self.unsent_bytes -= sent_bytes
             self._home.unsent_bytes -= sent_bytes
-            self._progress_ms = self._active_ms = self._home.elapsed_ms
+
+    def _send_some(self, parts: Sequence[Part]) -> int:
+        """Returns how many bytes the socket has taken; closes it where that fails."""
+        try:
+            sent = self.socket.sendmsg(parts)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            self.close(_reason(error))
+            return 0
+        self._progress_ms = self._active_ms = self._home.elapsed_ms
+        return sent
+
+    def _drop(self, sent_bytes: int) -> None:
+        """Forgets parts of the unsent that are sent."""
+        unsent = self._unsent
+        while unsent and sent_bytes >= len(unsent[0]):
+            sent_bytes -= len(unsent.popleft())
+        if sent_bytes:
+            unsent[0] = memoryview(unsent[0])[sent_bytes:]
 
     def _receive(self) -> None:
         is_amid_large = self._held >= RECEIVE_BYTES
@@ -277,7 +297,7 @@ class Connection:
         opened = tls.open(data)
         reply = tls.to_send()
         if reply:
-            self._queue((reply,))
+            self._queue((reply,), len(reply))
         if tls.fault:
             self.close(tls.fault)
             return b""
