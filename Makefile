@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables vectors check build develop wheel bench bench-java bench-spark bench-kafka \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -101,6 +101,9 @@ bench-spark: $(VENV)/.release $(VENV)/.dev ## speed and memory on Spark, docs/sp
 
 bench-kafka: $(VENV)/.release $(VENV)/.dev ## a real broker's topic by Spark's Kafka source and by Ottla: needs Java 17 and Maven
 	PYTHONPATH=tests $(BIN)/python -m benches.spark.kafka
+
+bench-broker: $(VENV)/.release $(VENV)/.dev ## the broker beside kfake and librdkafka's mock: needs Go
+	$(BIN)/python -m benches.broker --page
 
 bench-guard: $(VENV)/.release $(VENV)/.dev ## fail where a ratio against a peer has fallen
 	$(BIN)/python -m benches.guard

@@ -1,0 +1,1 @@
+"""Ottla's broker beside kfake and librdkafka's mock cluster, in one run."""

@@ -1,0 +1,21 @@
+// A fake broker of franz-go in a process of its own: prints its address, and ends with its input.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+func main() {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(cluster.ListenAddrs()[0])
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	cluster.Close()
+}
