@@ -20,6 +20,7 @@ from ottla.broker.authorizer import Authorizer
 from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
 from ottla.broker.journal import Journal, RequestEntry
+from ottla.broker.meters import Meters
 from ottla.broker.state import State
 from ottla.broker.topics import Topics
 from ottla.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
@@ -84,6 +85,7 @@ class Broker(State):
 
     Attributes:
         journal: the last requests.
+        meters: what is counted of requests.
         topics: creates, changes and deletes them.
         connections: those that are open.
     """
@@ -103,6 +105,7 @@ class Broker(State):
         super().__init__(node, config, plane=plane, random=random, cluster_id=cluster_id)
         self.apis = APIS if apis is None else apis
         self.journal = Journal()
+        self.meters = Meters()
         self.topics = Topics(self)
         self.authorizer = Authorizer(
             is_enabled=bool(config.text("authorizer.class.name")),
@@ -258,8 +261,9 @@ class Broker(State):
         context.send([header, *parts])
 
     def remember(self, context: Context, errors: tuple[int, ...]) -> None:
-        """Enters a request into the journal."""
+        """Counts a request, and enters it into the journal."""
         connection = context.connection
+        self.meters.count_request(context.api, context.version, errors)
         self.journal.add(
             RequestEntry(
                 time_ms=context.now_ms,
