@@ -10,6 +10,9 @@
 - DRAINING: the peer sends no more. What it has sent is answered, for `max_half_closed_ms`.
 - CLOSED: the socket is closed, and the broker is told, by the server, between two other calls.
 
+Who serves it is its `keeper`: the broker, or the site of an endpoint of HTTP, of which a request is
+what a frame is of the broker.
+
 Invariants: answers leave in the order of requests; the broker is never called from within a call of
 `Send`, which may itself be made from within the broker; the selector watches for nothing that would
 not be dealt with, so nothing turns in place.
@@ -28,6 +31,7 @@ from ottla.broker.connection import CloseConnectionError
 from ottla.errors import MalformedFrameError
 from ottla.net.limits import (
     MAX_FRAMES_A_TURN,
+    MAX_HTTP_IDLE_MS,
     MAX_SENT_PARTS,
     RECEIVE_BYTES,
     RECEIVE_BYTES_AMID_FRAME,
@@ -39,7 +43,9 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator, Sequence
 
+    from ottla.net.http import HttpRequests
     from ottla.net.limits import Limits
+    from ottla.net.listener import Listener
     from ottla.net.served import Peer, Served
     from ottla.net.tls import TlsStream
 
@@ -108,23 +114,25 @@ class Connection:
         "_unsent",
         "_waiting",
         "is_open",
+        "keeper",
+        "listener",
         "peer",
         "served",
         "socket",
         "unsent_bytes",
     )
 
-    def __init__(
-        self, home: Home, sock: socket.socket, peer: Peer, tls: TlsStream | None = None
-    ) -> None:
+    def __init__(self, home: Home, sock: socket.socket, peer: Peer, listener: Listener) -> None:
         self._home = home
         self.socket = sock
         self.peer = peer
+        self.listener = listener
+        self.keeper: Served = home.served if listener.site is None else listener.site
         self.served: Any = None
         self.is_open = True
         self.unsent_bytes = 0
-        self._tls = tls
-        self._frames = Frames(home.limits.max_early_frame_bytes)
+        self._tls = listener.tls_stream()
+        self._frames = _frames_of(listener, home.limits)
         self._held = 0
         self._unsent: deque[Part] = deque()
         self._waiting: Answer | None = None
@@ -179,17 +187,25 @@ class Connection:
                 break
             count += 1
             self._handle(frame)
+        if self.is_open and self._is_over():
+            self._end()
         if self.is_open:
             self._count_held()
             self._close_if_done()
         if self.is_open:
             self._watch()
 
-    def _handle(self, frame: bytes) -> None:
+    def _is_over(self) -> bool:
+        """Whether an endpoint of HTTP has got its last request, as the client wants it."""
+        if self.listener.site is None or self._waiting is not None or self._ended_ms is not None:
+            return False
+        return getattr(self._frames, "is_over", False)
+
+    def _handle(self, frame: Any) -> None:
         home, answer = self._home, Answer(self)
         try:
-            waits = home.served.handle(self.served, frame, home.now_ms, answer)
-        except BaseException as error:  # noqa: BLE001 - the broker's, which ends this connection
+            waits = self.keeper.handle(self.served, frame, home.now_ms, answer)
+        except BaseException as error:  # noqa: BLE001 - the keeper's, which ends this connection
             answer.is_given = True
             self._fail(error)
             return
@@ -214,20 +230,19 @@ class Connection:
             self._home.call_again(self)
 
     def _send(self, parts: Sequence[Part]) -> None:
-        size = sum(map(len, parts))
-        frame: Sequence[Part] = (size.to_bytes(4, "big"), *parts)
-        size += 4
+        frame = parts
+        if self.listener.site is None:
+            frame = (sum(map(len, parts)).to_bytes(4, "big"), *parts)
         if self._tls is not None:
             frame = (self._tls.seal(frame),)
             if self._tls.fault:
                 self.close(self._tls.fault)
                 return
-            size = len(frame[0])
-        self._queue(frame, size)
+        self._queue(frame)
 
-    def _queue(self, parts: Sequence[Part], size: int) -> None:
+    def _queue(self, parts: Sequence[Part]) -> None:
         """Sends at once what the socket has room for, mostly all of it, and keeps the rest."""
-        sent = 0
+        size, sent = sum(map(len, parts)), 0
         if not self._unsent:
             self._progress_ms = self._home.elapsed_ms
             sent = self._send_some(
@@ -297,7 +312,7 @@ class Connection:
         opened = tls.open(data)
         reply = tls.to_send()
         if reply:
-            self._queue((reply,), len(reply))
+            self._queue((reply,))
         if tls.fault:
             self.close(tls.fault)
             return b""
@@ -309,7 +324,7 @@ class Connection:
         return opened
 
     def _meet(self) -> None:
-        met = outcome_of(partial(self._home.served.connect, self.peer))
+        met = outcome_of(partial(self.keeper.connect, self.peer))
         if met.error is not None:
             self._fail(met.error)
             return
@@ -361,7 +376,7 @@ class Connection:
 
     def _look_who_it_is(self) -> None:
         self._is_early = getattr(self.served, "needs_authentication", False)
-        if not self._is_early:
+        if not self._is_early and self.listener.site is None:
             self._frames.max_bytes = self._home.limits.max_frame_bytes
 
     def deadline_ms(self) -> int:
@@ -386,7 +401,8 @@ class Connection:
         elif self._held:
             yield self._active_ms + limits.max_stalled_ms, "it does not go on with its request"
         else:
-            yield self._active_ms + limits.max_idle_ms, ""
+            is_http = self.listener.site is not None
+            yield self._active_ms + (MAX_HTTP_IDLE_MS if is_http else limits.max_idle_ms), ""
 
     def close(self, reason: str) -> None:
         """Closes the socket; an empty reason is an ordinary end."""
@@ -407,6 +423,14 @@ class Connection:
         self._waiting = None
         self.socket.close()
         self._home.has_closed(self, reason)
+
+
+def _frames_of(listener: Listener, limits: Limits) -> Frames | HttpRequests:
+    if listener.site is None:
+        return Frames(limits.max_early_frame_bytes)
+    from ottla.net.http import HttpRequests
+
+    return HttpRequests(listener.site.max_body_bytes)
 
 
 def _reason(error: OSError) -> str:

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 
 from ottla.net.clock import elapsed_ms
 from ottla.net.connection import Connection
-from ottla.net.limits import ACCEPT_PAUSE_MS, MAX_ACCEPTED_A_TURN, MAX_ERRORS
+from ottla.net.limits import (
+    ACCEPT_PAUSE_MS,
+    MAX_ACCEPTED_A_TURN,
+    MAX_ERRORS,
+    MAX_HTTP_CONNECTIONS,
+)
 from ottla.net.log_lines import LogLines
 from ottla.net.outcome import outcome_of
 from ottla.net.served import Peer
@@ -71,8 +76,17 @@ class Hub:
 
     def _listen(self) -> None:
         for listener in self._listeners:
-            accept = partial(self._accept, listener)
-            self._selector.register(listener.socket, selectors.EVENT_READ, accept)
+            self._listen_on(listener)
+
+    def _listen_on(self, listener: Listener) -> None:
+        accept = partial(self._accept, listener)
+        self._selector.register(listener.socket, selectors.EVENT_READ, accept)
+
+    def add(self, listener: Listener) -> None:
+        """Accepts connections of another listener, too."""
+        self._listeners.append(listener)
+        if self._accept_ms is None:
+            self._listen_on(listener)
 
     def turn(self) -> None:
         """Waits until there is something to do, and does it."""
@@ -136,7 +150,7 @@ class Hub:
         while self._gone:
             connection = self._gone.popleft()
             if connection.served is not None:
-                told = outcome_of(partial(self.served.disconnect, connection.served))
+                told = outcome_of(partial(connection.keeper.disconnect, connection.served))
                 if told.error is not None:
                     self.errors.append(told.error)
                     self._log.say(f"a fault of the broker: {told.error!r}", self.elapsed_ms)
@@ -153,19 +167,25 @@ class Hub:
             sock, host, port = accepted
             settings = listener.settings
             peer = Peer(host, port, settings.name, settings.security_protocol)
-            refusal = self._refusal(host)
+            refusal = self._refusal(listener, host)
             if refusal:
                 sock.close()
                 self._log.say(f"{host}:{port}: {refusal}", self.elapsed_ms)
                 continue
-            connection = Connection(self, sock, peer, listener.tls_stream())
+            connection = Connection(self, sock, peer, listener)
             self.connections[connection] = None
+            listener.connection_count += 1
             self._hosts[host] = self._hosts.get(host, 0) + 1
             connection.begin()
 
-    def _refusal(self, host: str) -> str:
+    def _refusal(self, listener: Listener, host: str) -> str:
         limits = self.limits
-        if len(self.connections) >= limits.max_connections:
+        if listener.site is not None:
+            # Apart from the others: who floods the broker does not hide how it is.
+            is_full = listener.connection_count >= MAX_HTTP_CONNECTIONS
+            return f"{MAX_HTTP_CONNECTIONS} connections are open already" if is_full else ""
+        of_broker = sum(each.connection_count for each in self._listeners if each.site is None)
+        if of_broker >= limits.max_connections:
             return f"{limits.max_connections:,} connections are open already"
         if self._hosts.get(host, 0) >= limits.max_connections_per_host:
             return f"{limits.max_connections_per_host:,} connections of its host are open already"
@@ -194,6 +214,7 @@ class Hub:
     def has_closed(self, connection: Connection, reason: str) -> None:
         """Forgets a connection, and tells the broker when that is in no call."""
         del self.connections[connection]
+        connection.listener.connection_count -= 1
         host = connection.peer.host
         left = self._hosts[host] - 1
         if left:

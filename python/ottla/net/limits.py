@@ -24,6 +24,12 @@ MAX_FRAMES_A_TURN = 64
 MAX_ACCEPTED_A_TURN = 64
 """New connections before the old ones have their turn."""
 
+MAX_HTTP_CONNECTIONS = 100
+"""Of an endpoint: who asks for numbers or sets faults is one program or two."""
+
+MAX_HTTP_IDLE_MS = 60_000
+"""Between requests; a scrape comes as often at least."""
+
 ACCEPT_PAUSE_MS = 250
 """Without descriptors every attempt to accept fails at once: a pause, or it would never rest."""
 

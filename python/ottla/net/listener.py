@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ottla.net.settings import ListenerSettings
+    from ottla.net.site import Site
     from ottla.net.tls import TlsStream
 
 __all__ = ["OUT_OF_DESCRIPTORS", "Listener"]
@@ -28,12 +29,21 @@ OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno
 class Listener:
     """A socket that accepts connections.
 
+    Args:
+        settings: where, and whether by TLS.
+        site: what answers there by HTTP; without one it is the broker's.
+
+    Attributes:
+        connection_count: how many are open.
+
     Raises:
         ListenError: it cannot have that address, or its certificates are no good.
     """
 
-    def __init__(self, settings: ListenerSettings) -> None:
+    def __init__(self, settings: ListenerSettings, site: Site | None = None) -> None:
         self.settings = settings
+        self.site = site
+        self.connection_count = 0
         self._context: ssl.SSLContext | None = None
         if settings.tls is not None:
             # On demand: it costs more than all of the engine.

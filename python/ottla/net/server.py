@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ottla.net.outcome import Outcome
     from ottla.net.served import Address
+    from ottla.net.site import Site
 
 __all__ = ["Server"]
 
@@ -116,6 +117,22 @@ class Server(Generic[Broker]):
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="ottla-server", daemon=True)
             self._thread.start()
+
+    def add_site(self, site: Site, settings: ListenerSettings) -> Address:
+        """Listens for requests of HTTP, which a site answers on this server's thread.
+
+        Returns:
+            Where it listens.
+
+        Raises:
+            ListenError: it cannot have that address.
+            ServerError: the server has begun to serve, or has stopped.
+        """
+        if self._thread is not None or self._is_done:
+            raise ServerError("a site is added before the server starts")
+        listener = Listener(settings, site)
+        self._hub.add(listener)
+        return listener.address
 
     def stop(self) -> None:
         """Closes listeners and connections, has the worker finish, and returns when that is done.

@@ -1,0 +1,69 @@
+"""The endpoint for those who watch a broker: its numbers, and whether it can be used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ottla.net.http import HttpRefusal, http_answer
+from ottla.net.site import Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ottla.broker.meters import Family
+    from ottla.net.http import HttpRequest
+    from ottla.net.served import Send
+
+__all__ = ["MetricsSite"]
+
+_EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+_METHODS = ("GET", "HEAD")
+
+
+class MetricsSite(Site):
+    """``/metrics`` in the text format of Prometheus, ``/health`` in JSON.
+
+    Args:
+        families: returns the numbers of the moment; called on the server's thread.
+        health: returns what is wrong, in words, by subject; nothing where all is well.
+    """
+
+    def __init__(
+        self,
+        families: Callable[[], Iterable[Family]],
+        health: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self._families = families
+        self._health = health
+
+    def answer(self, _connection: Any, request: HttpRequest, _now_ms: int, send: Send) -> bool:
+        """Answers at once."""
+        pages = {"/metrics": self._metrics_page, "/health": self._health_page}
+        page = pages.get(request.path)
+        if page is None:
+            raise HttpRefusal(404, "here are /metrics and /health")
+        if request.method not in _METHODS:
+            raise HttpRefusal(405, "the methods here are GET and HEAD")
+        status, body, content_type = page()
+        send(
+            http_answer(
+                status,
+                body.encode(),
+                content_type,
+                is_last=request.is_last,
+                without_body=request.method == "HEAD",
+            )
+        )
+        return False
+
+    def _metrics_page(self) -> tuple[int, str, str]:
+        from ottla.broker.meters import exposition
+
+        return 200, exposition(self._families()), _EXPOSITION
+
+    def _health_page(self) -> tuple[int, str, str]:
+        from ottla.text import json_text
+
+        wrong = dict(self._health())
+        told = {"status": "unavailable" if wrong else "ready", "wrong": wrong}
+        return 503 if wrong else 200, f"{json_text(told)}\n", "application/json"

@@ -1,0 +1,155 @@
+"""Endpoints of HTTP on the server's own thread: bounded, and apart from the broker's clients."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+from ottla.broker.meters import GAUGE, Family, Sample
+from ottla.errors import ServerError
+from ottla.net.http import HttpRefusal, HttpRequest, http_answer
+from ottla.net.limits import MAX_HTTP_CONNECTIONS, Limits
+from ottla.net.metrics import MetricsSite
+from ottla.net.served import Address, Send
+from ottla.net.server import Server
+from ottla.net.settings import ListenerSettings
+from ottla.net.site import Site
+from support.fake_broker import WITHIN_S, FakeBroker, connect, wait_for
+
+
+class Echo(Site):
+    """Answers with the body; `/wait` when it is told to."""
+
+    max_body_bytes = 1_000
+
+    def __init__(self) -> None:
+        self.waiting: list[Send] = []
+
+    def answer(self, _connection: Any, request: HttpRequest, _now_ms: int, send: Send) -> bool:
+        if request.path == "/wait":
+            self.waiting.append(send)
+            return True
+        if request.path == "/refuse":
+            raise HttpRefusal(404, "not here")
+        send(http_answer(200, request.body or request.path.encode(), is_last=request.is_last))
+        return False
+
+    def answer_all(self, _broker: FakeBroker) -> int:
+        waiting, self.waiting = self.waiting, []
+        for send in waiting:
+            send(http_answer(200, b"late"))
+        return len(waiting)
+
+
+@contextmanager
+def endpoint(
+    site: Site, limits: Limits | None = None, log: list[str] | None = None
+) -> Iterator[tuple[Server[FakeBroker], Address]]:
+    server = Server(lambda _: FakeBroker(), limits=limits, log=None if log is None else log.append)
+    address = server.add_site(site, ListenerSettings(name="HTTP"))
+    with server:
+        yield server, address
+    assert server.errors == ()
+
+
+@contextmanager
+def client_of(address: Address) -> Iterator[HTTPConnection]:
+    client = HTTPConnection(address.host, address.port, timeout=WITHIN_S)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def asked(client: HTTPConnection, method: str, path: str, body: bytes | None = None) -> Any:
+    client.request(method, path, body)
+    response = client.getresponse()
+    return response.status, response.read()
+
+
+def test_requests_are_answered_beside_those_of_kafka() -> None:
+    with (
+        endpoint(Echo()) as (server, address),
+        client_of(address) as client,
+        connect(server) as other,
+    ):
+        for number in range(3):
+            body = b"x" * 300 * number
+            assert asked(client, "POST", f"/{number}", body) == (200, body or b"/0")
+            assert other.ask(b"echo") == b"echo"
+        assert asked(client, "GET", "/refuse") == (404, b"not here\n")
+        assert asked(client, "GET", "/after") == (200, b"/after")
+
+
+def test_an_answer_may_come_later_also_on_a_connection_that_ends_with_it() -> None:
+    site = Echo()
+    limits = Limits(max_half_closed_ms=1)
+    with endpoint(site, limits) as (server, address), client_of(address) as client:
+        client.request("GET", "/wait", headers={"Connection": "close"})
+        wait_for(server, lambda _: bool(site.waiting))
+        for _ in range(20):
+            assert server.run(lambda broker: len(broker.ticks)) > 0
+        assert server.run(site.answer_all) == 1
+        assert client.getresponse().read() == b"late"
+        wait_for(server, lambda _: server.connection_count == 0)
+
+
+def test_what_is_no_http_is_told_and_closed() -> None:
+    with endpoint(Echo()) as (server, address):
+        with socket.create_connection(address[1:], timeout=WITHIN_S) as client:
+            client.sendall(b"\0\0\0\x10 a frame of Kafka\r\n\r\n")
+            with client.makefile("rb") as answered:
+                assert answered.read().startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        wait_for(server, lambda _: server.connection_count == 0)
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_received() -> None:
+    with endpoint(Echo()) as (_, address), client_of(address) as client:
+        client.putrequest("POST", "/")
+        client.putheader("Content-Length", "1001")
+        client.endheaders()
+        assert client.getresponse().status == 413
+
+
+def test_a_crowd_at_an_endpoint_is_bounded_and_takes_no_place_of_the_brokers_clients() -> None:
+    log: list[str] = []
+    with (
+        endpoint(Echo(), Limits(max_connections=1), log) as (server, address),
+        ExitStack() as stack,
+    ):
+        for _ in range(MAX_HTTP_CONNECTIONS):
+            crowd = stack.enter_context(client_of(address))
+            assert asked(crowd, "GET", "/in") == (200, b"/in")
+        with socket.create_connection(address[1:], timeout=WITHIN_S) as late:
+            assert late.recv(1) == b""
+        with connect(server) as client:
+            assert client.ask(b"echo") == b"echo"
+        assert asked(crowd, "GET", "/still") == (200, b"/still")
+    assert f"{MAX_HTTP_CONNECTIONS} connections are open already" in log[0]
+
+
+def test_a_site_is_added_before_the_server_starts() -> None:
+    with endpoint(Echo()) as (server, _), pytest.raises(ServerError, match="before the server"):
+        server.add_site(Echo(), ListenerSettings())
+
+
+def test_numbers_and_health_are_told_as_machines_expect_them() -> None:
+    wrong = {"storage": "the log directory /a is offline"}
+    families = [Family("up", GAUGE, "Up.", [Sample((), 1)])]
+    site = MetricsSite(lambda: families, lambda: wrong)
+    with endpoint(site) as (_, address), client_of(address) as client:
+        client.request("GET", "/metrics?x=1")
+        answer = client.getresponse()
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert answer.read() == b"# HELP up Up.\n# TYPE up gauge\nup 1\n"
+        assert asked(client, "GET", "/health") == (
+            503,
+            b'{"status": "unavailable", "wrong": {"storage": "the log directory /a is offline"}}\n',
+        )
+        wrong.clear()
+        assert asked(client, "GET", "/health") == (200, b'{"status": "ready", "wrong": {}}\n')
+        assert asked(client, "HEAD", "/health") == (200, b"")
+        assert asked(client, "POST", "/metrics")[0] == 405
+        assert asked(client, "GET", "/")[0] == 404
