@@ -351,9 +351,9 @@ def test_another_broker_on_the_same_log_goes_on_where_this_one_was(client: WireC
     produce(client, producer)
     coordinator = client.broker.transactions
     before = list(coordinator.transactions())
-    for partition in range(50):
-        coordinator.resign(partition)
+    coordinator.resign()
     assert end(client, producer)[0] == ErrorCode.NOT_COORDINATOR
+    coordinator.ensure_log(client.now_ms)
     assert described(client).transaction_state == "Ongoing"
     assert list(coordinator.transactions()) == before
     assert end(client, producer)[0] == ErrorCode.NONE
@@ -419,8 +419,7 @@ def test_a_fenced_producer_commits_no_offsets(client: WireClient) -> None:
 
 def test_whoever_looks_for_a_coordinator_finds_one_that_knows_its_log(client: WireClient) -> None:
     _, producer = start(client)
-    for partition in range(50):
-        client.broker.transactions.resign(partition)
+    client.broker.transactions.resign()
     find = FindCoordinatorRequest(key_type=1, coordinator_keys=["t"])
     [found] = client.ask(find, 4).coordinators
     assert (found.error_code, found.node_id) == (ErrorCode.NONE, 1)

@@ -70,7 +70,7 @@ class Coordination:
 
     def restore(self, known: TransactionMetadata) -> tuple[int, int]:
         """Starts on a log that has this of a transactional id; returns its producer."""
-        partition = self.coordinator.partition_of(known.transactional_id)
+        partition = self.coordinator.partitions.of(known.transactional_id)
         record = key_of(known.transactional_id), value_of(known, transaction_version=2)
         self.log.setdefault(partition, []).append(record)
         self.start()

@@ -79,6 +79,8 @@ class World:
             random_bits=self.bits,
             append=self.append,
         )
+        for partition in range(self.groups.partitions.count):
+            self.groups.partitions.lead(partition, 0)
         for partition, data in self.logs.items():
             self.groups.load(partition, bytes(data), self.now_ms)
         self.groups.resume(self.now_ms)
@@ -103,7 +105,7 @@ class World:
 
     def end_transaction(self, producer_id: int, group_id: str, *, commit: bool) -> None:
         """Has the marker of a transaction written to the log of a group."""
-        partition = self.groups.partition_of(group_id)
+        partition = self.groups.partitions.of(group_id)
         marker = ottla.build_control_batch(
             "commit" if commit else "abort",
             producer_id=producer_id,
@@ -124,7 +126,7 @@ class World:
 
     def records(self, group_id: str) -> list[dict[str, Any]]:
         """Returns what the audit decodes of the log of a group."""
-        data = bytes(self.logs.get(self.groups.partition_of(group_id), b""))
+        data = bytes(self.logs.get(self.groups.partitions.of(group_id), b""))
         decoded = [
             ottla.decode_record("__consumer_offsets", record.key, record.value)
             for record in ottla.read(data)

@@ -37,15 +37,31 @@ def new_broker(config: Mapping[str, str] | None = None, **options: Any) -> Broke
     )
 
 
-class WireClient:
-    """One connection to a broker, with a clock of its own."""
+_ANYWHERE = {0, 10}
+"""Produce goes to leaders, FindCoordinator to anybody."""
 
-    def __init__(self, broker: Broker, client_id: str = "test", peer: Peer | None = None) -> None:
+
+class WireClient:
+    """One connection to a broker, with a clock of its own.
+
+    As clients do, it looks for a coordinator before its first request to one, unless it is told
+    not to.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        client_id: str = "test",
+        peer: Peer | None = None,
+        *,
+        looks_for_coordinators: bool = True,
+    ) -> None:
         self.broker = broker
         self.client_id = client_id
         self.connection = broker.connect(peer or Peer())
         self.now_ms = NOW_MS
         self.correlation_id = 0
+        self._to_look_for = {"group", "transactional_id"} if looks_for_coordinators else set()
 
     def send(self, request: Message, version: int) -> "Pending":
         """Sends a request, whose answer may come later."""
@@ -53,6 +69,7 @@ class WireClient:
         declared = schema(type(request))
         key = declared.api_key
         assert key is not None
+        self._look_for_coordinators(key)
         header = request_header(key, version, self.correlation_id, self.client_id)
         frame = header + b"".join(encode(type(request), version)(request))
         pending = Pending(type(request), version, self.correlation_id)
@@ -63,6 +80,17 @@ class WireClient:
     def ask(self, request: Message, version: int) -> Any:
         """The answer to a request."""
         return self.send(request, version).answer()
+
+    def _look_for_coordinators(self, key: int) -> None:
+        """Has the coordinators lead that a request is for, whatever the client may ask."""
+        api = self.broker.apis.get(key)
+        needed = (
+            self._to_look_for & api.selectors if api is not None and key not in _ANYWHERE else ()
+        )
+        for kind in sorted(needed):
+            self._to_look_for.discard(kind)
+            coordinator = self.broker.groups if kind == "group" else self.broker.transactions
+            coordinator.ensure_log(self.now_ms)
 
     def advance(self, duration_ms: int) -> None:
         """Lets time pass, deadline by deadline."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.faults import Fault
-    from ottla.broker.groups.coordinator import GroupCoordinator
+    from ottla.broker.groups.serving import BrokerGroups
     from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
     from ottla.broker.quotas import ClientQuotas
@@ -122,18 +122,20 @@ class Broker(State):
         self._repeat(check, now_ms, plane.expire_producers)
 
     @cached_property
-    def groups(self) -> GroupCoordinator:
+    def groups(self) -> BrokerGroups:
         """Groups and committed offsets, loaded when they are first asked for."""
-        from ottla.broker.groups.serving import group_coordinator  # noqa: PLC0415
+        from ottla.broker.groups.serving import BrokerGroups  # noqa: PLC0415
 
-        return group_coordinator(self, self.topics, self._began_ms)
+        return BrokerGroups(self, self.topics, self._began_ms)
 
     @cached_property
     def transactions(self) -> BrokerTransactions:
         """Transactional ids; loaded at the first request about one."""
         from ottla.broker.transactions.service import BrokerTransactions  # noqa: PLC0415
 
-        return BrokerTransactions(self, self.topics, self.producer_ids, self._decide_offsets)
+        return BrokerTransactions(
+            self, self.topics, self.producer_ids, self._decide_offsets, self._began_ms
+        )
 
     def _decide_offsets(self, producer_id: int, partition: int, *, is_commit: bool) -> None:
         self.groups.end_transaction(producer_id, partition, is_commit=is_commit)

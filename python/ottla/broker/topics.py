@@ -6,7 +6,7 @@ open, and what is closed is in no image.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
@@ -24,6 +24,7 @@ __all__ = [
     "INTERNAL_TOPICS",
     "MAX_PARTITIONS",
     "TRANSACTION_STATE",
+    "LogOwner",
     "TopicError",
     "Topics",
     "check_name",
@@ -88,6 +89,16 @@ def check_name(name: str) -> None:
     raise TopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {shown!r} is invalid: {why}")
 
 
+class LogOwner(Protocol):
+    """A coordinator, whose state is in an internal topic."""
+
+    def take_over(self, topic: Topic, now_ms: int) -> None:
+        """Coordinates what belongs to the partitions of a topic that is there."""
+
+    def resign(self) -> None:
+        """Forgets all of it: the topic is gone."""
+
+
 class Topics:
     """The topics of one broker.
 
@@ -99,6 +110,14 @@ class Topics:
         self._broker = broker
         self._collisions: dict[str, str] = {}
         """Names by what is left of them in a metric's name, where '.' and '_' are one."""
+        self._owners: dict[str, LogOwner] = {}
+
+    def own(self, name: str, owner: LogOwner, now_ms: int) -> None:
+        """Tells a coordinator of its topic: as it is, and whenever it is created or deleted."""
+        self._owners[name] = owner
+        topic = self._broker.image.topics.get(name)
+        if topic is not None:
+            owner.take_over(topic, now_ms)
 
     def settings_of(self, configs: Mapping[str, str]) -> dict[str, str]:
         """Returns every setting of a topic: these, the broker's, or Kafka's default."""
@@ -215,6 +234,8 @@ class Topics:
         broker.image = broker.image.with_topics(made)
         for topic in made:
             broker.waiting.wake(("topic", topic.name))
+            if topic.name in self._owners:
+                self._owners[topic.name].take_over(topic, now_ms)
         return made
 
     def internal(self, name: str, now_ms: int) -> Topic:
@@ -290,6 +311,9 @@ class Topics:
                 # Whoever waits for its records finds that it is gone.
                 broker.waiting.wake(("partition", partition.handle))
             broker.waiting.wake(("topic", topic.name))
+        for topic in gone:
+            if topic.name in self._owners:
+                self._owners[topic.name].resign()
 
     def _replace(self, topic: Topic) -> Topic:
         self._broker.image = self._broker.image.with_topics([topic])

@@ -77,6 +77,15 @@ class WaitingList:
             self._watchers.setdefault(key, {})[waiting] = None
         return waiting
 
+    def do_next(self, action: Callable[[], None], now_ms: int) -> None:
+        """Does something at the next `tick`, when what is under way is over."""
+
+        def attempt(_is_due: bool, _now_ms: int) -> bool:
+            action()
+            return True
+
+        self.add(Waiting(now_ms, attempt))
+
     def cancel(self, waiting: Waiting) -> None:
         """Waits for it no longer; nothing if it is done already."""
         if not waiting._is_listed:  # noqa: SLF001

@@ -229,7 +229,7 @@ def test_a_commit_after_that_of_a_transaction_stays_when_it_ends() -> None:
 def test_a_marker_decides_the_groups_of_its_partition_alone() -> None:
     world = World()
     groups = ["g", "other"]
-    assert len({world.groups.partition_of(each) for each in groups}) == 2
+    assert len({world.groups.partitions.of(each) for each in groups}) == 2
     for group in groups:
         commit_in_transaction(world, 7, group=group)
     world.end_transaction(9, "g", commit=True)

@@ -170,7 +170,7 @@ def test_a_fencing_that_the_log_did_not_take_raises_the_epoch_once(world: Coordi
 
 def test_a_name_belongs_to_the_coordinator_of_its_partition(world: Coordination) -> None:
     world.started()
-    world.coordinator.resign(world.coordinator.partition_of("t"))
+    world.coordinator.give_up(world.coordinator.partitions.of("t"))
     assert world.init().error_code == ErrorCode.NOT_COORDINATOR
     assert world.coordinator.describe("t") == ErrorCode.NOT_COORDINATOR
 

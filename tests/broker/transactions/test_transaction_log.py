@@ -99,7 +99,7 @@ def test_a_record_reads_as_it_was_written(version: int) -> None:
 def test_a_record_that_cannot_be_read_is_left_alone(
     world: Coordination, key: bytes | None, value: bytes | None
 ) -> None:
-    partition = world.coordinator.partition_of("t")
+    partition = world.coordinator.partitions.of("t")
     world.started()
     records = [*world.log[partition], (key, value)]
     world.coordinator.load(partition, 9, records, world.now_ms)
@@ -159,7 +159,7 @@ def test_a_change_of_id_at_the_end_survives_a_restart_in_between(world: Coordina
 def test_a_partition_that_is_given_up_is_forgotten_with_its_timers(world: Coordination) -> None:
     producer = world.started()
     world.add(producer, ORDERS)
-    world.coordinator.resign(world.coordinator.partition_of("t"))
+    world.coordinator.give_up(world.coordinator.partitions.of("t"))
     world.advance(10 * MINUTE_MS)
     assert list(world.coordinator.transactions()) == []
     assert (world.markers, world.add(producer, ORDERS)) == ([], ErrorCode.NOT_COORDINATOR)
@@ -173,7 +173,7 @@ def test_an_id_expires_a_week_after_its_last_change(world: Coordination) -> None
     assert set(by_id(world.coordinator.transactions())) == {"old", "new"}
     world.advance(1)
     assert set(by_id(world.coordinator.transactions())) == {"new"}
-    partition = world.coordinator.partition_of("old")
+    partition = world.coordinator.partitions.of("old")
     assert world.log[partition][-1] == (key_of("old"), None)
     world.advance(DAY_MS)
     assert set(by_id(world.coordinator.transactions())) == set()

@@ -169,12 +169,16 @@ class ClassicGroups:
 
     def forget(self, group: ClassicGroup, now_ms: int) -> None:
         """Ends a group that is deleted or becomes a consumer group: nobody waits any more."""
-        for member_id in [*group.members, *group.pending_members]:
-            self._drop(group, member_id, ErrorCode.REBALANCE_IN_PROGRESS)
-        self._timers.stop(("join", group.group_id))
-        self._timers.stop(("sync", group.group_id))
+        self.give_up(group, ErrorCode.REBALANCE_IN_PROGRESS)
         group.transition(DEAD, now_ms)
         self.send()
+
+    def give_up(self, group: ClassicGroup, error_code: int) -> None:
+        """Has nothing more happen to a group; who waits is told by the next `send`."""
+        for member_id in [*group.members, *group.pending_members]:
+            self._drop(group, member_id, error_code)
+        self._timers.stop(("join", group.group_id))
+        self._timers.stop(("sync", group.group_id))
 
     def send(self) -> None:
         """Sends what was answered."""

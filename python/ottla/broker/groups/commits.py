@@ -92,6 +92,7 @@ class Commits:
             refused: error codes of partitions that fail whatever else is so.
         """
         try:
+            self._store.require_coordinator(request.group_id)
             group = self._group_to_commit(
                 request.group_id,
                 request.generation_id_or_member_epoch,
@@ -143,6 +144,7 @@ class Commits:
         refusal = NONE if request.group_id else ErrorCode.INVALID_GROUP_ID
         try:
             if refusal == NONE:
+                self._store.require_coordinator(request.group_id)
                 group = self._group_to_commit(
                     request.group_id,
                     request.generation_id_or_member_epoch,
@@ -171,11 +173,12 @@ class Commits:
         )
 
     def validate_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        """Refuses a member of a consumer group that is not of its epoch (KIP-848).
+        """Refuses a group that is elsewhere, and a member that is not of its epoch (KIP-848).
 
         Raises:
             GroupError: with the code of the whole group.
         """
+        self._store.require_coordinator(group_id)
         group = self._store.groups.get(group_id)
         if isinstance(group, ConsumerGroup) and (member_id is not None or member_epoch >= 0):
             group.validate_epoch(member_id or "", member_epoch)
@@ -226,13 +229,15 @@ class Commits:
             refused: error codes of partitions that fail whatever else is so.
         """
         group = self._store.groups.get(request.group_id)
-        code = NONE
         if not request.group_id:
             code = ErrorCode.INVALID_GROUP_ID
         elif group is None:
-            code = ErrorCode.GROUP_ID_NOT_FOUND
+            elsewhere = self._store.partitions.error(request.group_id)
+            code = elsewhere or ErrorCode.GROUP_ID_NOT_FOUND
         elif isinstance(group, ClassicGroup) and not group.may_delete_offsets:
             code = ErrorCode.NON_EMPTY_GROUP
+        else:
+            code = NONE
         if code != NONE or group is None:
             return OffsetDeleteResponse(error_code=code)
         records: list[Record] = []
@@ -374,11 +379,9 @@ class _Batch:
             known_name = None if topic is None else topic.name
         codes = []
         for partition in partitions:
-            code = self._refusal
-            if code == NONE and known_name is None:
-                code = ErrorCode.UNKNOWN_TOPIC_ID
-            elif code == NONE:
-                code = self._check(known_name or "", partition)
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+            if known_name is not None:
+                code = self._check(known_name, partition)
             if code == NONE:
                 value = CommittedOffset(
                     partition.committed_offset,
@@ -411,6 +414,8 @@ class _Batch:
             return refused
         if self._store.image.partition(topic, partition.partition_index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self._refusal != NONE:
+            return self._refusal
         if len(partition.committed_metadata or "") > self._store.config.offset_metadata_max_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
         return NONE

@@ -3,6 +3,9 @@
 A group is classic or of consumers (KIP-848) and may become the other; offsets are of its name,
 whichever it is. `store.py` has what is kept, `classic.py` and `consumer.py` have the transitions,
 `commits.py` the offsets. Calls take messages and times, and answer with messages.
+
+Groups are those of the partitions of `__consumer_offsets` that it leads. For the others, and for
+all of them once that topic is deleted, NOT_COORDINATOR has clients look for the coordinator.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,7 +30,7 @@ from ottla.broker.groups.requests import validate_heartbeat
 from ottla.broker.groups.store import NONE, GroupStore
 from ottla.broker.groups.timers import Timers
 from ottla.broker.image import Image
-from ottla.broker.partitioner import partition_of
+from ottla.broker.log_partitions import LogPartitions
 from ottla.broker.waiting import WaitingList
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import (
@@ -51,6 +54,7 @@ class GroupCoordinator:
     Attributes:
         config: its settings.
         commits: requests about offsets.
+        partitions: of `__consumer_offsets`: which are led, and what belongs to which.
         store: groups and offsets as they are, for inspection.
     """
 
@@ -74,8 +78,13 @@ class GroupCoordinator:
         self._random_bits = random_bits
         self._timers = Timers(waiting)
         self.config = config
+        self.partitions = LogPartitions(config.offsets_topic_num_partitions)
         self.store = GroupStore(
-            config, self._timers, image, OffsetsLog(append, self.partition_of).write
+            config,
+            self._timers,
+            image,
+            partitions=self.partitions,
+            write=OffsetsLog(append, self.partitions.of).write,
         )
         self._classic = ClassicGroups(self.store, self._new_id)
         self._consumer = ConsumerGroups(self.store, self._new_id, self._downgrade)
@@ -87,7 +96,7 @@ class GroupCoordinator:
     def join(self, request: JoinGroupRequest, caller: Caller, now_ms: int, reply: Reply) -> None:
         """Answers a JoinGroup, now or later."""
         try:
-            self._require_name(request.group_id)
+            self._require_group(request.group_id)
             self._require_session(request.session_timeout_ms)
             group = self.store.groups.get(request.group_id)
             if isinstance(group, ConsumerGroup) and group.members:
@@ -132,7 +141,7 @@ class GroupCoordinator:
         Raises:
             GroupError: of the whole request.
         """
-        self._require_name(group_id)
+        self._require_group(group_id)
         try:
             group = self._group_of_member(group_id)
         except GroupError as error:
@@ -151,6 +160,7 @@ class GroupCoordinator:
         """Answers a ConsumerGroupHeartbeat."""
         try:
             validate_heartbeat(request, caller.api_version, self.config)
+            self.store.require_coordinator(request.group_id)
             group, before_it = self._consumer_group(request)
             is_new = group is not self.store.groups.get(request.group_id)
             response = self._consumer.heartbeat(group, request, caller, now_ms, before_it)
@@ -166,8 +176,9 @@ class GroupCoordinator:
         """Returns a consumer group.
 
         Raises:
-            GroupError: there is none of that name (69).
+            GroupError: there is none of that name (69), or it is elsewhere (16).
         """
+        self.store.require_coordinator(group_id)
         group = self.store.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -177,7 +188,10 @@ class GroupCoordinator:
     # All groups
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Returns a classic group, or an error 69 where there is none."""
+        """Returns a classic group, or an error 69 where there is none, 16 where it is elsewhere."""
+        elsewhere = self.partitions.error(group_id)
+        if elsewhere:
+            return DescribedGroup(error_code=elsewhere, group_id=group_id)
         group = self.store.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             return DescribedGroup(
@@ -232,7 +246,7 @@ class GroupCoordinator:
         """Deletes an empty group and its offsets. Returns an error code."""
         group = self.store.groups.get(group_id)
         if group is None:
-            return ErrorCode.GROUP_ID_NOT_FOUND
+            return self.partitions.error(group_id) or ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
         return self._delete(group, now_ms)
@@ -244,12 +258,8 @@ class GroupCoordinator:
         self.store.offsets.end_transaction(
             producer_id,
             is_commit=is_commit,
-            is_here=lambda group_id: self.partition_of(group_id) == partition,
+            is_here=lambda group_id: self.partitions.of(group_id) == partition,
         )
-
-    def partition_of(self, group_id: str) -> int:
-        """Returns the partition of `__consumer_offsets` that a group belongs to."""
-        return partition_of(group_id, self.config.offsets_topic_num_partitions)
 
     def load(self, partition: int, data: bytes, now_ms: int) -> int:
         """Applies batches of a partition of `__consumer_offsets`; `resume` comes after the last.
@@ -272,7 +282,7 @@ class GroupCoordinator:
         return next_offset
 
     def resume(self, now_ms: int) -> None:
-        """Begins to count time for the groups that were loaded."""
+        """Begins to count time for the groups that were loaded, of partitions that are led."""
         # Of a group that only commits offsets there is no other record.
         for group_id in self.store.offsets.groups() - self.store.groups.keys():
             self.store.groups[group_id] = ClassicGroup(group_id, now_ms)
@@ -283,6 +293,28 @@ class GroupCoordinator:
                 self._consumer.resume(group, now_ms)
         self._clean_up_later(now_ms)
 
+    def give_up(self, partition: int) -> None:
+        """Leads a partition of the log no longer: forgets its groups and their offsets.
+
+        Nothing is written any more. Members that wait hear NOT_COORDINATOR, look for the
+        coordinator and join anew. Transactions that have committed offsets go on elsewhere: their
+        markers find nothing pending.
+        """
+        if not self.partitions.give_up(partition):
+            return
+        groups = self.store.groups
+        for group_id in [name for name in groups if self.partitions.of(name) == partition]:
+            group = groups.pop(group_id)
+            if isinstance(group, ClassicGroup):
+                self._classic.give_up(group, ErrorCode.NOT_COORDINATOR)
+            else:
+                for member_id in group.members:
+                    self._consumer.stop_timers(group, member_id)
+        for group_id in self.store.offsets.all_groups():
+            if self.partitions.of(group_id) == partition:
+                self.store.offsets.forget(group_id)
+        self._classic.send()
+
     # What the requests share
 
     def _new_id(self) -> str:
@@ -291,9 +323,10 @@ class GroupCoordinator:
         digits = f"{bits:032x}"
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
-    def _require_name(self, group_id: str) -> None:
+    def _require_group(self, group_id: str) -> None:
         if not group_id:
             raise GroupError(ErrorCode.INVALID_GROUP_ID)
+        self.store.require_coordinator(group_id)
 
     def _require_session(self, session_timeout_ms: int) -> None:
         config = self.store.config
@@ -305,7 +338,7 @@ class GroupCoordinator:
             raise GroupError(ErrorCode.INVALID_SESSION_TIMEOUT)
 
     def _group_of_member(self, group_id: str) -> Group:
-        self._require_name(group_id)
+        self._require_group(group_id)
         group = self.store.groups.get(group_id)
         if group is None:
             raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)

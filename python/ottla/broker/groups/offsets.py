@@ -51,6 +51,10 @@ class Offsets:
         """Returns the groups that have committed anything."""
         return set(self._committed)
 
+    def all_groups(self) -> set[str]:
+        """Returns the groups that have committed anything, or may have in a transaction."""
+        return self.groups().union(*self._pending.values())
+
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """Whether a transaction may yet change an offset."""
         return (group_id, topic, partition) in self._unstable
@@ -89,6 +93,11 @@ class Offsets:
                 known = self._committed.get(group_id, {}).get(key)
                 if is_commit and (known is None or known.order < entry.order):
                     self._put(group_id, key, entry)
+
+    def forget(self, group_id: str) -> None:
+        """Forgets what a group has committed, also in transactions, for its log is gone."""
+        for record in self.tombstones(group_id):
+            self.replay(record)
 
     def tombstones(self, group_id: str) -> list[OffsetCommit]:
         """Returns the records that delete all offsets of a group, pending ones with them."""

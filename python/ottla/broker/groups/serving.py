@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.coordinator import GroupCoordinator
 from ottla.broker.topics import CONSUMER_OFFSETS
-from ottla.errors import KafkaError
+from ottla.errors import KafkaError, OttlaError
+from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.configs.broker import BrokerConfig
+    from ottla.broker.image import Partition, Topic
     from ottla.broker.state import State
     from ottla.broker.topics import Topics
     from ottla.records import VerificationGuard
 
-__all__ = ["group_config", "group_coordinator"]
+__all__ = ["BrokerGroups", "group_config"]
 
 _READ_BYTES = 1 << 20
 
@@ -46,38 +48,66 @@ def group_config(config: BrokerConfig) -> GroupConfig:
     )
 
 
-def group_coordinator(state: State, topics: Topics, now_ms: int) -> GroupCoordinator:
-    """Returns a coordinator with everything that the partitions of `__consumer_offsets` hold."""
+class BrokerGroups(GroupCoordinator):
+    """The coordinator of a broker: it leads what there is of `__consumer_offsets`."""
 
-    def append(partition: int, records: bytes, now_ms: int, guard: VerificationGuard | None) -> int:
-        topic = topics.internal(CONSUMER_OFFSETS, now_ms)
-        handle = topic.partitions[partition].handle
-        try:
-            verdict = state.plane.append(handle, records, now_ms=now_ms, guard=guard)
-        except KafkaError as error:
-            return error.error_code
-        if not verdict.error:
-            state.moved((handle,))
-        return verdict.error
+    def __init__(self, state: State, topics: Topics, now_ms: int) -> None:
+        super().__init__(
+            group_config(state.config),
+            waiting=state.waiting,
+            image=lambda: state.image,
+            random_bits=state.random.getrandbits,
+            append=self._append_batch,
+        )
+        self._state = state
+        self._topics = topics
+        topics.own(CONSUMER_OFFSETS, self, now_ms)
 
-    config = group_config(state.config)
-    topic = state.image.topics.get(CONSUMER_OFFSETS)
-    if topic is not None:
-        # It was created when the setting may have been another.
-        config = config._replace(offsets_topic_num_partitions=len(topic.partitions))
-    coordinator = GroupCoordinator(
-        config,
-        waiting=state.waiting,
-        image=lambda: state.image,
-        random_bits=state.random.getrandbits,
-        append=append,
-    )
-    for partition in () if topic is None else topic.partitions:
-        offset, _, _, end_offset = state.plane.offsets(partition.handle)
+    def ensure_log(self, now_ms: int) -> None:
+        """Leads `__consumer_offsets`, which is created if need be."""
+        self.take_over(self._topics.internal(CONSUMER_OFFSETS, now_ms), now_ms)
+
+    def take_over(self, topic: Topic, now_ms: int) -> None:
+        """Leads the partitions of the log that the broker leads, with what they hold."""
+        taken = self.partitions.to_lead(topic, self._state.node_id)
+        for partition in taken:
+            self.partitions.lead(partition.partition_index, partition.leader_epoch)
+            try:
+                self._load(partition, now_ms)
+            except OttlaError:
+                # It cannot be read: its groups have no coordinator until it can.
+                self.give_up(partition.partition_index)
+        if taken:
+            self.resume(now_ms)
+
+    def resign(self) -> None:
+        """Leads nothing: the log is gone."""
+        for partition in self.partitions.led():
+            self.give_up(partition)
+
+    def _load(self, partition: Partition, now_ms: int) -> None:
+        plane = self._state.plane
+        offset, _, _, end_offset = plane.offsets(partition.handle)
         while offset < end_offset:
-            data = state.plane.read(partition.handle, offset, _READ_BYTES)
+            data = plane.read(partition.handle, offset, _READ_BYTES)
             if not data:
                 break
-            offset = coordinator.load(partition.partition_index, data, now_ms)
-    coordinator.resume(now_ms)
-    return coordinator
+            offset = self.load(partition.partition_index, data, now_ms)
+
+    def _append_batch(
+        self, index: int, records: bytes, now_ms: int, guard: VerificationGuard | None
+    ) -> int:
+        state = self._state
+        partition = state.image.partition(CONSUMER_OFFSETS, index)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        try:
+            verdict = state.plane.append(partition.handle, records, now_ms=now_ms, guard=guard)
+        except KafkaError as error:
+            if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+                # What cannot be written is led no longer.
+                state.waiting.do_next(lambda: self.give_up(index), now_ms)
+            return error.error_code
+        if not verdict.error:
+            state.moved((partition.handle,))
+        return verdict.error

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.broker.coordinator_errors import error_of_log
 from ottla.broker.groups.classic_group import ClassicGroup
 from ottla.broker.groups.consumer_group import ConsumerGroup
 from ottla.broker.groups.error import GroupError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ottla.broker.groups.config import GroupConfig
     from ottla.broker.groups.timers import Timers
     from ottla.broker.image import Image
+    from ottla.broker.log_partitions import LogPartitions
     from ottla.records import VerificationGuard
 
 NONE = ErrorCode.NONE
@@ -38,25 +40,25 @@ class Producer(NamedTuple):
 # Writes records of one group as one batch. Returns the error code of the append.
 Write = Callable[[Sequence[Record], int, "Producer | None"], int]
 
-# What a failed append means for whoever asks the coordinator: to try again, or elsewhere.
-_APPEND_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-
 
 class GroupStore:
-    """All groups and their offsets."""
+    """All groups and their offsets.
+
+    Attributes:
+        partitions: of the log, and which of them are led.
+    """
 
     def __init__(
-        self, config: GroupConfig, timers: Timers, image: Callable[[], Image], write: Write
+        self,
+        config: GroupConfig,
+        timers: Timers,
+        image: Callable[[], Image],
+        *,
+        partitions: LogPartitions,
+        write: Write,
     ) -> None:
         self.config = config
+        self.partitions = partitions
         self.timers = timers
         self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}
         self.offsets = Offsets()
@@ -84,7 +86,7 @@ class GroupStore:
     ) -> int:
         """Writes records of one group alone. Returns an error code."""
         code = self._write(records, now_ms, producer) if records else NONE
-        return _APPEND_ERRORS.get(code, code)
+        return error_of_log(code)
 
     def replay(self, record: Record, now_ms: int, producer_id: int = -1) -> None:
         """Applies a record of the log."""
@@ -114,6 +116,12 @@ class GroupStore:
         group = ClassicGroup(group_id, now_ms)
         self.groups[group_id] = group
         return group
+
+    def require_coordinator(self, group_id: str) -> None:
+        """Refuses a group whose partition of the log is not led here (16)."""
+        error = self.partitions.error(group_id)
+        if error:
+            raise GroupError(error)
 
     def require_place(self, group_id: str) -> None:
         """Refuses a group beyond the bound."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import group_error, transactional_id_error
-from ottla.broker.partitioner import partition_of
 from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.error_codes import known_to
 from ottla.protocol.api_key import ApiKey
@@ -35,12 +34,11 @@ def handle(
     )
     if error:
         return refuse(request, context, error, None)
-    topic = broker.topics.internal(CONSUMER_OFFSETS, context.now_ms)
     error = broker.transactions.add_partitions(
         name,
         request.producer_id,
         request.producer_epoch,
-        [(CONSUMER_OFFSETS, partition_of(group, len(topic.partitions)))],
+        [(CONSUMER_OFFSETS, broker.groups.partitions.of(group))],
         context.now_ms,
     )
     return AddOffsetsToTxnResponse(

@@ -25,7 +25,6 @@ def handle(
     broker: Broker, request: DescribeTransactionsRequest, context: Context
 ) -> DescribeTransactionsResponse:
     """Answers with the state of each id; topics that the client may not describe are left out."""
-    broker.transactions.ensure_log(context.now_ms)
     return DescribeTransactionsResponse(
         transaction_states=[
             _state(broker, name, context) for name in dict.fromkeys(request.transactional_ids)

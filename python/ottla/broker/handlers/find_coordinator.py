@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import group_error, transactional_id_error
-from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context
+    from ottla.broker.groups.serving import BrokerGroups
+    from ottla.broker.transactions.service import BrokerTransactions
     from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 
 __all__ = ["handle", "refuse"]
 
 _GROUP, _TRANSACTION = 0, 1
-_TOPICS = {_GROUP: CONSUMER_OFFSETS, _TRANSACTION: TRANSACTION_STATE}
 _MANY_KEYS = 4
 _NOBODY = -1
 
@@ -31,29 +31,39 @@ _NOBODY = -1
 def handle(
     broker: Broker, request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse:
-    """Answers with the leader of the partition that a key belongs to: this broker."""
-    topic = _TOPICS.get(request.key_type)
-    if topic is None:
+    """Answers with the leader of the partition that a key belongs to: this broker.
+
+    The coordinator's topic is created for whoever may ask.
+    """
+    if request.key_type not in {_GROUP, _TRANSACTION}:
         message = f"Unknown coordinator type {request.key_type}"
         return refuse(request, context, ErrorCode.INVALID_REQUEST, message)
-    if request.key_type == _TRANSACTION:
-        broker.transactions.ensure_log(context.now_ms)
-    else:
-        broker.topics.internal(topic, context.now_ms)
     node = context.image.brokers[broker.node_id]
     host, port = node.endpoint(context.connection.listener)
     found = []
     for key in _keys(request, context):
-        if request.key_type == _GROUP:
-            error = group_error(broker, context, Operation.DESCRIBE, key)
-        else:
-            error = transactional_id_error(broker, context, key, Operation.DESCRIBE)
+        error = _error(broker, request.key_type, key, context)
         found.append(
             _refused(key, error)
             if error
             else Coordinator(key=key, node_id=node.node_id, host=host, port=port)
         )
     return _response(found, context)
+
+
+def _error(broker: Broker, key_type: int, key: str, context: Context) -> int:
+    coordinator: BrokerGroups | BrokerTransactions
+    if key_type == _GROUP:
+        error = group_error(broker, context, Operation.DESCRIBE, key)
+        coordinator = broker.groups
+    else:
+        error = transactional_id_error(broker, context, key, Operation.DESCRIBE)
+        coordinator = broker.transactions
+    if error:
+        return error
+    coordinator.ensure_log(context.now_ms)
+    is_led = not coordinator.partitions.error(key)
+    return ErrorCode.NONE if is_led else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def refuse(

@@ -34,8 +34,6 @@ def handle(
         error = transactional_id_error(broker, context, name)
     if error:
         return refuse(request, context, error, None)
-    if name:
-        broker.transactions.ensure_log(context.now_ms)
     answer = broker.transactions.init_producer_id(
         name,
         request.transaction_timeout_ms,

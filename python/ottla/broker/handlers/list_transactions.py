@@ -28,7 +28,6 @@ def handle(
     broker: Broker, request: ListTransactionsRequest, context: Context
 ) -> ListTransactionsResponse:
     """Answers with the ids that all filters take, and with names of states that there are not."""
-    broker.transactions.ensure_log(context.now_ms)
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in STATE_NAMES],
         transaction_states=[

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.authorizer import Operation
+from ottla.broker.coordinator_errors import error_of_log
 from ottla.broker.handlers.permission import (
     group_error,
     topic_errors,
@@ -18,6 +19,7 @@ from ottla.broker.handlers.permission import (
 from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.verification import offsets_error
 from ottla.errors import KafkaError
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
@@ -46,11 +48,13 @@ def handle(
     )
     if error:
         return refuse(request, context, error, None)
-    partition = broker.groups.partition_of(request.group_id)
-    topic = broker.topics.internal(CONSUMER_OFFSETS, context.now_ms)
+    index = broker.groups.partitions.of(request.group_id)
+    partition = context.image.partition(CONSUMER_OFFSETS, index)
+    if partition is None:
+        return refuse(request, context, ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
     try:
         guard = broker.plane.begin_verification(
-            topic.partitions[partition].handle,
+            partition.handle,
             request.producer_id,
             request.producer_epoch,
             _BASE_SEQUENCE,
@@ -58,13 +62,13 @@ def handle(
             transaction_version=2 if context.version >= _ADDS else 0,
         )
     except KafkaError as refusal:
-        return refuse(request, context, refusal.error_code, None)
+        return refuse(request, context, error_of_log(refusal.error_code), None)
     if guard is not None:
         asked = _Asked(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,
-            [(CONSUMER_OFFSETS, partition)],
+            [(CONSUMER_OFFSETS, index)],
         )
         error = offsets_error(broker.transactions, asked, context.version, context.now_ms)
         if error:

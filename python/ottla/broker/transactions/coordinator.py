@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.partitioner import partition_of
+from ottla.broker.coordinator_errors import error_of_log
+from ottla.broker.log_partitions import LogPartitions
 from ottla.broker.transactions.decisions import (
     PROCEED,
     decide_add,
@@ -88,18 +89,6 @@ _SETTLED = frozenset(
     }
 )
 
-_ERRORS_OF_LOG = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-"""What a client hears when the coordinator's log did not take a record."""
-
 
 class TransactionCoordinator:
     """Coordinates the transactions of the partitions of ``__transaction_state`` that it leads.
@@ -110,6 +99,9 @@ class TransactionCoordinator:
         append: adds a record to the log.
         write_markers: ends a transaction in partitions.
         waiting: the broker's list; transactions end, retries and expiry come by it.
+
+    Attributes:
+        partitions: of the log: which are led, and what belongs to which.
     """
 
     def __init__(
@@ -126,7 +118,7 @@ class TransactionCoordinator:
         self._append = append
         self._write_markers = write_markers
         self._waiting = waiting
-        self._epochs: dict[int, int] = {}
+        self.partitions = LogPartitions(settings.partition_count)
         self._known: dict[str, TransactionMetadata] = {}
         self._timers: dict[str, Waiting] = {}
         self._unmarked: dict[str, frozenset[TopicPartition]] = {}
@@ -155,7 +147,7 @@ class TransactionCoordinator:
             return ProducerAnswer(ErrorCode.INVALID_REQUEST)
         if not 0 < transaction_timeout_ms <= self.settings.max_timeout_ms:
             return ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-        error = self._error_of_place(transactional_id)
+        error = self.partitions.error(transactional_id)
         if error:
             return ProducerAnswer(error)
         known = self._known.get(transactional_id)
@@ -191,7 +183,7 @@ class TransactionCoordinator:
         """
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
-        error = self._error_of_place(transactional_id)
+        error = self.partitions.error(transactional_id)
         if error:
             return error
         known = self._known.get(transactional_id)
@@ -215,7 +207,7 @@ class TransactionCoordinator:
         error: int | None = ErrorCode.INVALID_REQUEST
         known = None
         if transactional_id:
-            error = self._error_of_place(transactional_id)
+            error = self.partitions.error(transactional_id)
             known = self._known.get(transactional_id)
         error = error or decide_producer(known, producer_id, producer_epoch)
         if error is not PROCEED or known is None:
@@ -245,7 +237,7 @@ class TransactionCoordinator:
         """
         if not transactional_id:
             return ProducerAnswer(ErrorCode.INVALID_REQUEST)
-        error = self._error_of_place(transactional_id)
+        error = self.partitions.error(transactional_id)
         if error:
             return ProducerAnswer(error)
         known = self._known.get(transactional_id)
@@ -276,7 +268,7 @@ class TransactionCoordinator:
         """Returns what is known of an id, or an error code."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
-        error = self._error_of_place(transactional_id)
+        error = self.partitions.error(transactional_id)
         known = self._known.get(transactional_id)
         return error or known or ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
@@ -284,15 +276,7 @@ class TransactionCoordinator:
         """Iterates over what is known, the id with the oldest last change first."""
         return iter(tuple(self._known.values()))
 
-    def partition_of(self, transactional_id: str) -> int:
-        """Returns the partition of ``__transaction_state`` that an id belongs to."""
-        return partition_of(transactional_id, self.settings.partition_count)
-
     # What happens to partitions of the log.
-
-    def leads(self, partition: int) -> bool:
-        """Whether it has taken over a partition of the log."""
-        return partition in self._epochs
 
     def load(
         self,
@@ -306,7 +290,7 @@ class TransactionCoordinator:
         Transactions whose outcome is decided get their markers; a partition that has one already
         takes it as the end of an empty transaction.
         """
-        self.resign(partition)
+        self.give_up(partition)
         found: dict[str, TransactionMetadata] = {}
         for key, value in records:
             transactional_id, metadata = read_record(key, value)
@@ -314,7 +298,7 @@ class TransactionCoordinator:
                 found[metadata.transactional_id] = metadata
             elif transactional_id is not None:
                 found.pop(transactional_id, None)
-        self._epochs[partition] = coordinator_epoch
+        self.partitions.lead(partition, coordinator_epoch)
         known = {**self._known, **found}
         self._known = dict(sorted(known.items(), key=lambda item: item[1].last_update_ms))
         if self._expiry is not None:
@@ -327,20 +311,22 @@ class TransactionCoordinator:
                 self._start_timer(metadata)
         self._schedule_expiry()
 
-    def resign(self, partition: int) -> None:
-        """Gives a partition of the log up, and forgets its ids."""
-        if self._epochs.pop(partition, None) is None:
+    def give_up(self, partition: int) -> None:
+        """Leads a partition of the log no longer, and forgets its ids.
+
+        Nothing is written any more: no end of a transaction, no marker that is missing. Where the
+        log is gone for good, a transaction under way hangs in the partitions it wrote to, as in
+        Kafka: its last stable offset stays until somebody has a marker written (WriteTxnMarkers,
+        KIP-664). Its producer gets another id when it starts anew, which ends nothing of the old.
+        """
+        if not self.partitions.give_up(partition):
             return
         for transactional_id in [
-            name for name in self._known if self.partition_of(name) == partition
+            name for name in self._known if self.partitions.of(name) == partition
         ]:
             self._forget(transactional_id)
 
     # Changes.
-
-    def _error_of_place(self, transactional_id: str) -> int:
-        is_ours = self.partition_of(transactional_id) in self._epochs
-        return ErrorCode.NONE if is_ours else ErrorCode.NOT_COORDINATOR
 
     def _start(
         self,
@@ -401,7 +387,7 @@ class TransactionCoordinator:
             prepared.transactional_id,
             prepared.producer_id,
             prepared.producer_epoch,
-            self._epochs[self.partition_of(prepared.transactional_id)],
+            self.partitions.epoch(self.partitions.of(prepared.transactional_id)),
             prepared.state == TransactionState.PREPARE_COMMIT,
             prepared.transaction_version,
         )
@@ -410,9 +396,9 @@ class TransactionCoordinator:
         """Writes metadata to the log, and then holds it; returns an error code."""
         name = metadata.transactional_id
         value = value_of(metadata, self.settings.transaction_version)
-        error = self._append(self.partition_of(name), key_of(name), value, now_ms)
+        error = self._append(self.partitions.of(name), key_of(name), value, now_ms)
         if error:
-            return _ERRORS_OF_LOG.get(error, error)
+            return error_of_log(error)
         before = self._known.pop(name, None)
         self._known[name] = metadata
         if metadata.state != TransactionState.ONGOING:
@@ -466,7 +452,7 @@ class TransactionCoordinator:
         oldest_ms = now_ms - self.settings.id_expiration_ms
         for known in tuple(self._idle_until(oldest_ms)):
             name = known.transactional_id
-            if self._append(self.partition_of(name), key_of(name), None, now_ms):
+            if self._append(self.partitions.of(name), key_of(name), None, now_ms):
                 self._waiting.postpone(self._expiry, now_ms + EXPIRY_RETRY_MS)
                 return False
             self._forget(name)

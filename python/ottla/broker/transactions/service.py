@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.transactions.coordinator import TransactionCoordinator
 from ottla.broker.transactions.settings import TransactionSettings
-from ottla.errors import KafkaError
+from ottla.errors import KafkaError, OttlaError
 from ottla.protocol.error_code import ErrorCode
 from ottla.records import NewRecord, build_batch, read_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ottla.broker.image import Partition
+    from ottla.broker.image import Partition, Topic
     from ottla.broker.state import State
     from ottla.broker.topics import Topics
     from ottla.broker.transactions.coordinator import Marker
@@ -34,7 +34,7 @@ class DecideOffsets(Protocol):
 
 
 class BrokerTransactions(TransactionCoordinator):
-    """The coordinator of a broker; it leads no partition of its log before `ensure_log`."""
+    """The coordinator of a broker: it leads what there is of ``__transaction_state``."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class BrokerTransactions(TransactionCoordinator):
         topics: Topics,
         producer_ids: ProducerIds,
         decide_offsets: DecideOffsets,
+        now_ms: int,
     ) -> None:
         super().__init__(
             settings=_settings(state),
@@ -53,13 +54,26 @@ class BrokerTransactions(TransactionCoordinator):
         self._state = state
         self._topics = topics
         self._decide_offsets = decide_offsets
+        topics.own(TRANSACTION_STATE, self, now_ms)
 
     def ensure_log(self, now_ms: int) -> None:
-        """Takes over what the broker leads of ``__transaction_state``, created if need be."""
-        for partition in self._topics.internal(TRANSACTION_STATE, now_ms).partitions:
+        """Leads ``__transaction_state``, which is created if need be."""
+        self.take_over(self._topics.internal(TRANSACTION_STATE, now_ms), now_ms)
+
+    def take_over(self, topic: Topic, now_ms: int) -> None:
+        """Leads the partitions of the log that the broker leads, with what they hold."""
+        for partition in self.partitions.to_lead(topic, self._state.node_id):
             index = partition.partition_index
-            if partition.leader_id == self._state.node_id and not self.leads(index):
+            try:
                 self.load(index, partition.leader_epoch, self._records(partition), now_ms)
+            except OttlaError:
+                # It cannot be read: its ids have no coordinator until it can.
+                self.give_up(index)
+
+    def resign(self) -> None:
+        """Leads nothing: the log is gone."""
+        for partition in self.partitions.led():
+            self.give_up(partition)
 
     def write_marker(self, marker: Marker, name: TopicPartition, now_ms: int) -> int:
         """Ends a transaction in a partition that the broker leads; returns an error code."""
@@ -106,6 +120,9 @@ class BrokerTransactions(TransactionCoordinator):
         try:
             verdict = state.plane.append(partition.handle, batch, now_ms=now_ms)
         except KafkaError as error:
+            if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+                # What cannot be written is led no longer.
+                state.waiting.do_next(lambda: self.give_up(index), now_ms)
             return error.error_code
         if not verdict.error:
             state.moved((partition.handle,))
