@@ -120,7 +120,7 @@ def test_damaged_requests_of_every_api_show_no_fault_and_end_no_other_connection
         for _ in range(10):
             assert throw(broker, chance, 200) > 10
             assert is_served(client)
-    assert broker._server.errors == ()
+    assert broker._desk.server.errors == ()
     assert len(log) <= 2 + time.monotonic() - begun
 
 
@@ -137,5 +137,5 @@ def test_sixty_thousand_damaged_requests_leave_memory_as_it_was(broker: Broker) 
         before = resident()
         throw(broker, chance, 60_000)
         assert is_served(client)
-    assert broker._server.errors == ()
+    assert broker._desk.server.errors == ()
     assert resident() - before < 16 << 20

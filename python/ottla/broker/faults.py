@@ -77,22 +77,10 @@ class Fault:
         self.observe = observe
         self.hits = 0
         self.is_paused = False
-        self._watchers: list[tuple[int, Callable[[], None]]] = []
 
     def strike(self) -> None:
         """Counts that it has struck."""
         self.hits += 1
-        due = [call for hits, call in self._watchers if hits <= self.hits]
-        self._watchers = [item for item in self._watchers if item[0] > self.hits]
-        for call in due:
-            call()
-
-    def on_hits(self, hits: int, call: Callable[[], None]) -> None:
-        """Calls back once it has struck so often; at once if it has."""
-        if hits <= self.hits:
-            call()
-        else:
-            self._watchers.append((hits, call))
 
     @property
     def is_spent(self) -> bool:

@@ -1,8 +1,8 @@
 """What a server's thread has in its hands: selector, listeners, connections. `turn` is its life.
 
 In a turn it waits in one place, and then does, in this order: what sockets and jobs have, what the
-turns of connections have left over, what is due. Connections that are gone are told to the broker
-whenever that is in no call.
+turns of connections have left over, what is due, what somebody waits for. Connections that are gone
+are told to the broker whenever that is in no call.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ottla.net.limits import (
 from ottla.net.log_lines import LogLines
 from ottla.net.outcome import outcome_of
 from ottla.net.served import Peer
+from ottla.net.watches import Watches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +61,7 @@ class Hub:
         self.held_bytes = 0
         self.errors: deque[BaseException] = deque(maxlen=MAX_ERRORS)
         self.connections: dict[Connection, None] = {}
+        self.watches = Watches()
         self._clock = clock
         self._jobs = jobs
         self._log = LogLines(log)
@@ -107,12 +109,14 @@ class Hub:
         self.served.tick(self.now_ms)
         self._keep_time()
         self._tell_of_the_gone()
+        self.watches.look(self.elapsed_ms)
 
     def _timeout_s(self) -> float | None:
         if self._again or self._gone:
             return 0
         left_ms = self._clock.until_ms(self.served.next_deadline_ms())
-        for moment_ms in (self._sweep_ms, self._accept_ms):
+        moments_ms = (self._sweep_ms, self._accept_ms, self.watches.next_ms(elapsed_ms()))
+        for moment_ms in moments_ms:
             if moment_ms is not None:
                 until_ms = max(0, moment_ms - elapsed_ms())
                 left_ms = until_ms if left_ms is None else min(left_ms, until_ms)

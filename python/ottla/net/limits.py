@@ -42,6 +42,12 @@ LOG_LINES_EVERY_MS = 1_000
 MAX_JOBS = 10_000
 """Jobs of other threads that wait: of callers that wait for the result there are fewer."""
 
+MAX_WATCHES = 1_000
+"""Conditions that somebody waits for; each is looked at in every turn."""
+
+WATCH_EVERY_MS = 100
+"""A condition that depends on something outside of the broker is looked at so often."""
+
 MAX_WORK = 1_000
 """Sealed jobs that wait for the worker; each may hold a segment open."""
 

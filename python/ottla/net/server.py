@@ -13,25 +13,25 @@ import os
 import threading
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ottla.errors import ServerError, ServerStoppedError
-from ottla.net.clock import Clock
+from ottla.net.clock import Clock, elapsed_ms
 from ottla.net.forks import look_after
 from ottla.net.hub import Hub
 from ottla.net.jobs import Jobs
 from ottla.net.limits import MAX_STEPS_OF_TIME, Limits
 from ottla.net.listener import Listener
-from ottla.net.outcome import outcome_of
+from ottla.net.outcome import Outcome, outcome_of
 from ottla.net.served import Served
 from ottla.net.settings import ListenerSettings
+from ottla.net.watches import Watch
 from ottla.net.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from types import TracebackType
 
-    from ottla.net.outcome import Outcome
     from ottla.net.served import Address
     from ottla.net.site import Site
 
@@ -173,23 +173,69 @@ class Server(Generic[Broker]):
 
     async def run_async(self, job: Callable[[Broker], Result]) -> Result:
         """Awaits what `run` returns."""
-        import asyncio
+        self._check_running()
+        told, tell = _future_of_another_thread()
+        self._jobs.post(partial(job, self._served), tell)
+        outcome: Outcome[Result] = await told
+        return outcome.get()
+
+    def watch(
+        self, look: Callable[[Broker], str], then: Callable[[Outcome[str]], None], timeout_s: float
+    ) -> None:
+        """Has a condition waited for, for so long; `then` is told once, by the server's thread.
+
+        Args:
+            look: returns what is found instead; nothing once the condition holds.
+            then: is told what was found last: nothing if the condition holds.
+            timeout_s: in real time.
+
+        Raises:
+            ServerStoppedError: the server has stopped.
+            ServerBusyError: too many jobs wait already.
+        """
+
+        def add() -> None:
+            now_ms = elapsed_ms()
+            deadline_ms = now_ms + round(timeout_s * 1000)
+            self._hub.watches.add(Watch(partial(look, self._served), then, deadline_ms), now_ms)
+
+        def added(outcome: Outcome[None]) -> None:
+            if outcome.error is not None:
+                then(Outcome(error=outcome.error))
 
         self._check_running()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Outcome[Result]] = loop.create_future()
+        if self._is_inside():
+            added(outcome_of(add))
+        else:
+            self._jobs.post(add, added)
 
-        def deliver(outcome: Outcome[Result]) -> None:
-            if not future.done():
-                future.set_result(outcome)
+    def wait(self, look: Callable[[Broker], str], timeout_s: float) -> str:
+        """Waits for a condition as `watch` does, and returns what was found last.
 
-        def tell(outcome: Outcome[Result]) -> None:
-            # A loop that is closed by now has nobody who waits.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(deliver, outcome)
+        Raises:
+            ServerError: it is called on the server's own thread, which would wait for itself.
+            ServerStoppedError: the server has stopped, or stops meanwhile.
+        """
+        if self._is_inside():
+            raise ServerError("the server's own thread cannot wait for what it does")
+        outcomes: list[Outcome[str]] = []
+        done = threading.Lock()
+        done.acquire()
 
-        self._jobs.post(partial(job, self._served), tell)
-        return (await future).get()
+        def tell(outcome: Outcome[str]) -> None:
+            outcomes.append(outcome)
+            done.release()
+
+        self.watch(look, tell, timeout_s)
+        done.acquire()
+        return outcomes[0].get()
+
+    async def wait_async(self, look: Callable[[Broker], str], timeout_s: float) -> str:
+        """Awaits what `wait` returns."""
+        told, tell = _future_of_another_thread()
+        self.watch(look, tell, timeout_s)
+        outcome: Outcome[str] = await told
+        return outcome.get()
 
     def work(
         self, job: Callable[[], Result], then: Callable[[Broker, Outcome[Result]], None]
@@ -258,6 +304,7 @@ class Server(Generic[Broker]):
     def _close(self) -> None:
         reason = STOPPED if self._failure is None else f"{STOPPED}: {self._failure!r}"
         self._jobs.end(reason)
+        self._hub.watches.end(reason)
         outcome_of(self._hub.close)
         self._jobs.close()
 
@@ -286,3 +333,22 @@ class Server(Generic[Broker]):
         import asyncio
 
         await asyncio.to_thread(self.stop)
+
+
+def _future_of_another_thread() -> tuple[Awaitable[Any], Callable[[Any], None]]:
+    """Returns something to await in this thread, and what another one tells its result to."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+
+    def deliver(result: object) -> None:
+        if not future.done():
+            future.set_result(result)
+
+    def tell(result: object) -> None:
+        # A loop that is closed by now has nobody who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, result)
+
+    return future, tell

@@ -1,35 +1,31 @@
-"""A Kafka broker in the process of a test."""
+"""A Kafka broker in a test's hand."""
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker.faults import SELECTORS, Fault, Names
-from ottla.broker.topics import TopicError
-from ottla.errors import KafkaError
-from ottla.net.clock import Clock
-from ottla.net.serving import broker_server
-from ottla.net.settings import ListenerSettings
+from ottla.net.operations import ALL_BYTES, text_of
 from ottla.testing.clock import BrokerClock
+from ottla.testing.desk import InProcess
 from ottla.testing.fault import FaultHandle
+from ottla.testing.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from tempfile import TemporaryDirectory
     from typing import TypeVar
 
-    from ottla.broker.api import Api
+    from ottla.audit import AuditResult
     from ottla.broker.broker import Broker as Core
-    from ottla.broker.image import Topic
+    from ottla.broker.inspection import Group, Producer, Transaction
     from ottla.broker.journal import RequestEntry
-    from ottla.net.server import Server
+    from ottla.net.operations import LogPart
     from ottla.records import Columns, Record
+    from ottla.testing.certificates import Certificates
 
     Result = TypeVar("Result")
 
 __all__ = ["Broker"]
-
-_ALL_BYTES = 1 << 31
 
 
 class Broker:
@@ -50,12 +46,15 @@ class Broker:
             (`ottla explain --profiles`).
         frozen_at_ms: has its clock stand still at this moment, until it is advanced.
         seed: of its random numbers, so that ids are the same in each run.
+        users: passwords by name: clients have to log in, by PLAIN or SCRAM; see `client_config`.
+        tls: whether it speaks TLS, with a certificate made for it.
         log: takes a line, at most one a second, about clients and the system.
 
     Raises:
         InvalidConfigError: a setting that Kafka does not know, or may not have this value.
         ListenError: the port is taken.
         KafkaError: a topic that Kafka would not create.
+        MissingDependencyError: TLS is asked for, and there is no program openssl.
     """
 
     def __init__(
@@ -69,21 +68,40 @@ class Broker:
         profile: str = "strict",
         frozen_at_ms: int | None = None,
         seed: int | None = None,
+        users: Mapping[str, str] | None = None,
+        tls: bool = False,
         log: Callable[[str], None] | None = None,
     ) -> None:
-        texts = {name: _text(value) for name, value in (config or {}).items()}
-        self._server: Server[Core] = broker_server(
-            texts,
-            listeners=(ListenerSettings(host=host, port=port),),
-            clock=Clock(frozen_at_ms),
+        named = topics.items() if hasattr(topics, "items") else ((name, 1) for name in topics)
+        self._folders: list[TemporaryDirectory[str]] = []
+        self._certificates = self._made_certificates(host) if tls else None
+        self._options = Options(
+            topics=dict(named),
+            config={name: text_of(value) for name, value in (config or {}).items()},
+            host=host,
+            port=port,
             kafka_version=kafka_version,
             profile=profile,
+            frozen_at_ms=frozen_at_ms,
             seed=seed,
-            log=log,
+            users=dict(users or {}),
+            certificate=None if self._certificates is None else self._certificates.own,
         )
-        named = topics.items() if hasattr(topics, "items") else ((name, 1) for name in topics)
-        self._topics: dict[str, int] = dict(named)
-        self.clock = BrokerClock(self._server)
+        self._desk = InProcess(self._options, log)
+        self.clock = BrokerClock(self._desk)
+
+    def _made_certificates(self, host: str) -> Certificates:
+        from tempfile import TemporaryDirectory  # noqa: PLC0415 - for who asks for TLS
+
+        from ottla.testing.certificates import make_certificates  # noqa: PLC0415 - as above
+
+        home = TemporaryDirectory(prefix="ottla-")
+        self._folders.append(home)
+        try:
+            return make_certificates(home.name, host)
+        except BaseException:
+            home.cleanup()
+            raise
 
     # Its life.
 
@@ -93,18 +111,14 @@ class Broker:
         Raises:
             KafkaError: a topic that Kafka would not create.
         """
-        self._server.start()
-        try:
-            for name, partitions in self._topics.items():
-                self.create_topic(name, partitions)
-        except BaseException:
-            self._server.stop()
-            raise
+        self._desk.start()
         return self
 
     def stop(self) -> None:
         """Ends it. Close clients first: they see refused connections, and try again."""
-        self._server.stop()
+        self._desk.stop()
+        for folder in self._folders:
+            folder.cleanup()
 
     def __enter__(self) -> Broker:  # noqa: PYI034 - no Self in 3.10
         return self.start()
@@ -123,27 +137,50 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """What clients connect to: ``host:port``."""
-        address = self._server.addresses[0]
-        return f"{address.host}:{address.port}"
+        return self._desk.bootstrap_servers
+
+    def client_config(self, user: str | None = None, **settings: object) -> dict[str, Any]:
+        """Returns what a client of librdkafka needs to connect, by its names of settings.
+
+        Args:
+            user: one of `users`, where there are any; the first by default.
+            settings: further ones, with underscores: ``group_id="readers"``.
+        """
+        from ottla.testing.clients import librdkafka_config  # noqa: PLC0415 - for who asks
+
+        return {
+            **librdkafka_config(self.bootstrap_servers, self._options, self._authority, user),
+            **{name.replace("_", "."): value for name, value in settings.items()},
+        }
+
+    def client_arguments(self, user: str | None = None) -> dict[str, Any]:
+        """Returns the arguments by which kafka-python and aiokafka connect."""
+        from ottla.testing.clients import python_arguments  # noqa: PLC0415 - for who asks
+
+        return python_arguments(self.bootstrap_servers, self._options, self._authority, user)
+
+    @property
+    def _authority(self) -> str | None:
+        return None if self._certificates is None else self._certificates.authority
 
     def run(self, job: Callable[[Core], Result]) -> Result:
         """Runs ``job(broker)`` on the broker's own thread, and returns its result.
 
         It is the way to everything that has no name here; see `ottla.broker.broker.Broker`.
         """
-        return self._server.run(job)
+        return self._desk.server.run(job)
 
-    # Topics.
+    async def run_async(self, job: Callable[[Core], Result]) -> Result:
+        """Awaits what `run` returns."""
+        return await self._desk.server.run_async(job)
+
+    # Topics and what they hold.
 
     @property
     def topics(self) -> dict[str, int]:
         """Partitions by topic, internal topics left out."""
-
-        def topics(broker: Core) -> dict[str, int]:
-            named = broker.image.topics.items()
-            return {n: len(topic.partitions) for n, topic in named if not topic.is_internal}
-
-        return self.run(topics)
+        topics: dict[str, int] = self._desk.call("topics")
+        return topics
 
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
         """Creates a topic; settings have Kafka's names with underscores.
@@ -156,14 +193,7 @@ class Broker:
         Raises:
             KafkaError: Kafka would not create it.
         """
-        texts = {key.replace("_", "."): _text(value) for key, value in configs.items()}
-
-        def create(broker: Core) -> None:
-            count, checked = broker.topics.check(name, partitions, -1, texts)
-            broker.topics.create(name, count, checked, self.clock.now_ms)
-            broker.tick(self.clock.now_ms)
-
-        self._asking(create)
+        self._desk.call("create_topic", name=name, partitions=partitions, configs=configs)
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic.
@@ -171,24 +201,7 @@ class Broker:
         Raises:
             KafkaError: there is no such topic.
         """
-
-        def delete(broker: Core) -> None:
-            _topic(broker, name)
-            broker.topics.delete([name])
-            broker.tick(self.clock.now_ms)
-
-        self._asking(delete)
-
-    def _asking(self, job: Callable[[Core], Result]) -> Result:
-        try:
-            return self.run(job)
-        except TopicError as refusal:
-            from ottla.protocol.error_code import name_of  # noqa: PLC0415 - an error alone needs it
-
-            name = name_of(refusal.error)
-            raise KafkaError(refusal.message, refusal.error, name) from None
-
-    # What it holds.
+        self._desk.call("delete_topic", name=name)
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """Returns the records of a topic, by partition and offset, without control records.
@@ -213,27 +226,85 @@ class Broker:
         return read_columns(b"".join(self._logs(topic, partition)))
 
     def _logs(self, topic: str, partition: int | None) -> list[bytes]:
-        def logs(broker: Core) -> list[bytes]:
-            found = _topic(broker, topic)
-            if partition is None:
-                wanted = found.partitions
-            else:
-                one = found.partition(partition)
-                if one is None:
-                    raise TopicError(3, f"topic {topic} has no partition {partition}")
-                wanted = (one,)
-            plane = broker.plane
-            return [
-                bytes(plane.read(each.handle, plane.offsets(each.handle)[0], _ALL_BYTES))
-                for each in wanted
-            ]
+        parts: list[LogPart] = self._desk.call(
+            "log", topic=topic, partition=partition, max_bytes=ALL_BYTES
+        )
+        logs = []
+        for first in parts:
+            part, data = first, [first.data]
+            while part.data and part.next_offset < part.end_offset:
+                (part,) = self._desk.call(
+                    "log",
+                    topic=topic,
+                    partition=first.partition,
+                    offset=part.next_offset,
+                    max_bytes=ALL_BYTES,
+                )
+                data.append(part.data)
+            logs.append(b"".join(data))
+        return logs
 
-        return self._asking(logs)
+    def audit(self) -> AuditResult:
+        """Returns what an audit says of every log, those of the coordinators included.
+
+        Logs in memory are written to a directory for it, which is gone when the broker stops.
+        """
+        from tempfile import TemporaryDirectory  # noqa: PLC0415 - as below
+
+        from ottla.testing.audited import audited  # noqa: PLC0415 - the audit is a start of its own
+
+        home = TemporaryDirectory(prefix="ottla-")
+        self._folders.append(home)
+        names: list[tuple[str, int]] = self._desk.call("logs")
+        logs = ((topic, index, self._logs(topic, index)[0]) for topic, index in names)
+        return audited(home.name, logs)
+
+    # Groups, transactions, producers, requests.
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """Groups by id, with members and committed offsets."""
+        groups: dict[str, Group] = self._desk.call("groups")
+        return groups
+
+    @property
+    def transactions(self) -> dict[str, Transaction]:
+        """Transactional ids, with their states."""
+        transactions: dict[str, Transaction] = self._desk.call("transactions")
+        return transactions
+
+    def producers(self, topic: str, partition: int) -> tuple[Producer, ...]:
+        """Returns the idempotent producers that a partition knows, by id.
+
+        Raises:
+            KafkaError: there is no such topic or partition.
+        """
+        found: tuple[Producer, ...] = self._desk.call("producers", topic=topic, partition=partition)
+        return found
 
     @property
     def requests(self) -> tuple[RequestEntry, ...]:
         """The last requests that it has got, oldest first."""
-        return self.run(lambda broker: broker.journal.entries())
+        requests: tuple[RequestEntry, ...] = self._desk.call("requests")
+        return requests
+
+    def expire(self, *, group: str) -> None:
+        """Has the sessions of all members of a group end, as if they had been silent.
+
+        The clock stays where it is. Members that wait for an answer of the broker stay.
+
+        Raises:
+            KafkaError: there is no such group.
+        """
+        self._desk.call("expire", group=group)
+
+    def delete_group(self, group: str) -> None:
+        """Deletes a group without members, and its offsets.
+
+        Raises:
+            KafkaError: there is no such group, or it has members.
+        """
+        self._desk.call("delete_group", group=group)
 
     # Faults.
 
@@ -277,94 +348,55 @@ class Broker:
         Raises:
             ValueError: no such API or error, or a limit that the API's requests do not name.
         """
-        code = _error_code(error)
-        names = Names(topic, partition, group, transactional_id)
+        # First of all, while these are the arguments and nothing else.
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        return FaultHandle(self._desk, self._desk.call("fail", **arguments))
 
-        def add(broker: Core) -> Fault:
-            row = None if api is None else _api(broker, api)
-            _check_names(row, names)
-            return broker.faults.add(
-                Fault(
-                    row,
-                    error=code,
-                    names=names,
-                    client=client,
-                    times=times,
-                    when=when,
-                    after=after,
-                    disconnect=disconnect,
-                    delay_ms=round(delay * 1000),
-                    corrupt=corrupt,
-                    observe=observe,
-                )
-            )
+    # Waiting.
 
-        return FaultHandle(self._server, self.run(add))
+    def wait_for(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+        """Returns once a group, a transactional id or a topic is as wanted.
 
-    def until(
-        self,
-        condition: Callable[[Core], bool],
-        *,
-        timeout_s: float = 10.0,
-        interval_s: float = 0.01,
-    ) -> None:
+            broker.wait_for(group="readers", state="Stable", members=2)
+            broker.wait_for(transactional_id="payments", state="CompleteCommit")
+            broker.wait_for(topic="orders", records=100)
+
+        Args:
+            timeout_s: for how long, in real time.
+            group, state, members: a group in that state, with so many members.
+            transactional_id, state: a transactional id in that state.
+            topic, partition, records: a topic, or one partition of it, with so many records or
+                more; control records do not count.
+
+        Raises:
+            TimeoutError: it is not, with what is there instead.
+            ValueError: that cannot be waited for.
+        """
+        self._desk.wait("wait_for", timeout_s, **wanted)
+
+    async def wait_for_async(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+        """Waits as `wait_for` does, and lets other coroutines go on meanwhile."""
+        await self._desk.wait_async("wait_for", timeout_s, **wanted)
+
+    def until(self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0) -> None:
         """Returns once a condition on the broker holds; it is asked on the broker's thread.
 
         Raises:
             TimeoutError: it does not.
         """
-        pause = threading.Event()
-        for _ in range(max(1, round(timeout_s / interval_s))):
-            if self.run(condition):
-                return
-            pause.wait(interval_s)
-        raise TimeoutError(f"the condition did not hold within {timeout_s:g} s")
+        if self._desk.server.wait(_looking(condition), timeout_s):
+            raise TimeoutError(f"the condition did not hold within {timeout_s:g} s")
+
+    async def until_async(
+        self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0
+    ) -> None:
+        """Waits as `until` does, and lets other coroutines go on meanwhile."""
+        if await self._desk.server.wait_async(_looking(condition), timeout_s):
+            raise TimeoutError(f"the condition did not hold within {timeout_s:g} s")
 
     def __repr__(self) -> str:
         return f"<Broker {self.bootstrap_servers}>"
 
 
-def _text(value: object) -> str:
-    """Returns a value as Kafka writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value)
-
-
-def _topic(broker: Core, name: str) -> Topic:
-    topic = broker.image.topics.get(name)
-    if topic is None:
-        raise TopicError(3, f"there is no topic {name}")
-    return topic
-
-
-def _error_code(error: int | str) -> int:
-    from ottla.protocol.error_code import ErrorCode, name_of  # noqa: PLC0415
-
-    if isinstance(error, int):
-        name_of(error)
-        return error
-    code = getattr(ErrorCode, error.upper(), None)
-    if not isinstance(code, int):
-        raise ValueError(f"{error!r} is no error of Kafka's protocol")  # noqa: TRY004
-    return code
-
-
-def _api(broker: Core, api: str | int) -> Api:
-    plain = str(api).replace("_", "").lower()
-    for row in broker.apis.values():
-        if row.key == api or row.name.replace("_", "") == plain:
-            return row
-    raise ValueError(f"{api!r} is no API that this broker serves")
-
-
-def _check_names(api: Api | None, names: Names) -> None:
-    for selector, value in zip(SELECTORS, names, strict=True):
-        if value is not None and api is not None and selector not in api.selectors:
-            known = ", ".join(sorted(api.selectors)) or "nothing"
-            raise ValueError(
-                f"requests of {api.name} name no {selector}: a fault of theirs can be limited "
-                f"to {known}, and to a client"
-            )
+def _looking(condition: Callable[[Core], bool]) -> Callable[[Core], str]:
+    return lambda broker: "" if condition(broker) else "it does not hold"

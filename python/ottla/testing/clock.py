@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
-    from ottla.net.server import Server
+    from ottla.testing.desk import Desk
 
 __all__ = ["BrokerClock"]
 
@@ -17,13 +16,14 @@ class BrokerClock:
     Clients have timers of their own, which do not move with it.
     """
 
-    def __init__(self, server: Server[Broker]) -> None:
-        self._server = server
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
 
     @property
     def now_ms(self) -> int:
         """Milliseconds since 1970."""
-        return self._server.clock.now_ms()
+        now_ms: int = self._desk.call("now_ms")
+        return now_ms
 
     def advance(self, *, seconds: float) -> None:
         """Moves it forward; what is due until then has happened when this returns.
@@ -32,15 +32,14 @@ class BrokerClock:
         producers.
 
         Raises:
-            ValueError: the time is negative.
+            ValueError: the time is negative, or longer than a broker lives.
         """
-        self._server.advance(seconds)
-        self._server.run(lambda broker: broker.expire(self._server.clock.now_ms()))
+        self._desk.call("advance", seconds=seconds)
 
     def freeze(self) -> None:
         """Stops it where it is; `advance` moves it."""
-        self._server.run(lambda _: self._server.clock.freeze())
+        self._desk.call("freeze")
 
     def resume(self) -> None:
         """Lets it go on from where it is."""
-        self._server.run(lambda _: self._server.clock.resume())
+        self._desk.call("resume")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
-    from ottla.broker.faults import Fault
-    from ottla.net.server import Server
+    from ottla.testing.desk import Desk
 
 __all__ = ["FaultHandle"]
 
@@ -16,14 +13,15 @@ __all__ = ["FaultHandle"]
 class FaultHandle:
     """A fault that was set by `ottla.testing.Broker.fail`; as a context it is gone at the end."""
 
-    def __init__(self, server: Server[Broker], fault: Fault) -> None:
-        self._server = server
-        self._fault = fault
+    def __init__(self, desk: Desk, number: int) -> None:
+        self._desk = desk
+        self._number = number
 
     @property
     def hits(self) -> int:
         """How often it has struck."""
-        return self._server.run(lambda _: self._fault.hits)
+        hits: int = self._desk.call("hits", fault=self._number)
+        return hits
 
     def wait(self, hits: int = 1, *, timeout_s: float = 10.0) -> None:
         """Returns once it has struck so often.
@@ -31,40 +29,23 @@ class FaultHandle:
         Raises:
             TimeoutError: it has not, with how often it has.
         """
-        reached = threading.Event()
+        self._desk.wait("wait", timeout_s, fault=self._number, hits=hits)
 
-        self._server.run(lambda _: self._fault.on_hits(hits, reached.set))
-        if not reached.wait(timeout_s):
-            raise TimeoutError(
-                f"the fault was to strike {hits} times within {timeout_s:g} s, "
-                f"and has struck {self.hits} times"
-            )
+    async def wait_async(self, hits: int = 1, *, timeout_s: float = 10.0) -> None:
+        """Waits as `wait` does, and lets other coroutines go on meanwhile."""
+        await self._desk.wait_async("wait", timeout_s, fault=self._number, hits=hits)
 
     def pause(self) -> None:
         """Has requests that match wait, unanswered, until `release` or `remove`."""
-
-        def pause(_: Broker) -> None:
-            self._fault.is_paused = True
-
-        self._server.run(pause)
+        self._desk.call("pause", fault=self._number)
 
     def release(self) -> None:
         """Lets requests go on that wait, and those to come."""
-
-        def release(broker: Broker) -> None:
-            self._fault.is_paused = False
-            broker.waiting.wake(("fault", self._fault))
-
-        self._server.run(release)
+        self._desk.call("release", fault=self._number)
 
     def remove(self) -> None:
-        """Takes it away; nothing if it is gone."""
-
-        def remove(broker: Broker) -> None:
-            broker.faults.remove(self._fault)
-            broker.waiting.wake(("fault", self._fault))
-
-        self._server.run(remove)
+        """Takes it away; nothing if it is gone. What it has struck can still be read."""
+        self._desk.call("remove", fault=self._number)
 
     def __enter__(self) -> FaultHandle:  # noqa: PYI034 - no Self in 3.10
         return self
@@ -73,4 +54,4 @@ class FaultHandle:
         self.remove()
 
     def __repr__(self) -> str:
-        return f"<FaultHandle {self._fault.hits} hits>"
+        return f"<FaultHandle {self._number}>"

@@ -251,6 +251,18 @@ class GroupCoordinator:
             return ErrorCode.NON_EMPTY_GROUP
         return self._delete(group, now_ms)
 
+    def expire(self, group_id: str, now_ms: int) -> None:
+        """Removes all members of a group, as if they had been silent for their sessions.
+
+        Whoever waits for an answer of the coordinator is not silent, and stays.
+        """
+        group = self.store.groups.get(group_id)
+        if group is None:
+            return
+        pending = group.pending_members if isinstance(group, ClassicGroup) else ()
+        for member_id in [*group.members, *pending]:
+            self._timers.fire(("session", group_id, member_id), now_ms)
+
     # Offsets of transactions, and restarts
 
     def end_transaction(self, producer_id: int, partition: int, *, is_commit: bool) -> None:

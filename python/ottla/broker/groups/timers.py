@@ -44,3 +44,10 @@ class Timers:
         timer = self._timers.pop(key, None)
         if timer is not None:
             self._waiting.cancel(timer[0])
+
+    def fire(self, key: Key, now_ms: int) -> None:
+        """Has what is due for a key happen now; nothing where there is none."""
+        timer = self._timers.get(key)
+        if timer is not None:
+            self.stop(key)
+            timer[1](now_ms)
