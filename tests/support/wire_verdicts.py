@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.protocol.codec import decode
 from ottla.protocol.error_code import ErrorCode
@@ -42,11 +42,6 @@ def told_by(version: int, body: bytes) -> Told:
     """Return what an answer about one partition tells."""
     answer, position = decode(ProduceResponse, version)(body, 0)
     assert position == len(body)
-    return told_of(answer)
-
-
-def told_of(answer: Any) -> Told:
-    """Return what a decoded answer about one partition tells."""
     ((found,),) = [topic.partition_responses for topic in answer.responses]
     records = tuple(
         NamedRecord(each.batch_index, each.batch_index_error_message, each.error_code)
