@@ -70,6 +70,7 @@ __all__ = [
     "build_control_batch",
     "build_message_set",
     "build_profile",
+    "build_quorum_batch",
     "cause_catalogue",
     "check_batches",
     "check_names",
@@ -214,6 +215,14 @@ def build_control_batch(
     producer_id: int,
     producer_epoch: int,
     coordinator_epoch: int,
+    timestamp: int,
+    base_offset: int = 0,
+    partition_leader_epoch: int = ...,
+) -> bytes: ...
+def build_quorum_batch(
+    kind: int,
+    value: bytes,
+    *,
     timestamp: int,
     base_offset: int = 0,
     partition_leader_epoch: int = ...,

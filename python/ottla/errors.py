@@ -18,6 +18,7 @@ __all__ = [
     "KafkaError",
     "LimitExceededError",
     "ListenError",
+    "LogDirectoryError",
     "MalformedFrameError",
     "MissingDependencyError",
     "NotAPartitionError",
@@ -200,6 +201,10 @@ class SparkError(OttlaError):
 
 class StorageError(OttlaError, ValueError):
     """A URI that does not lead to an object store, or an unknown setting of a store."""
+
+
+class LogDirectoryError(OttlaError, ValueError):
+    """A directory that a broker cannot have its logs in; the message names it and says why."""
 
 
 class NotAPartitionError(OttlaError, ValueError):

@@ -26,6 +26,8 @@ def class_of(message: type[Message], release: str) -> str:
         return f"org.apache.kafka.common.message.{name}Data"
     if kind == "data":
         return f"org.apache.kafka.common.message.{name}"
+    if kind == "metadata":
+        return f"org.apache.kafka.common.metadata.{name}"
     coordinator = "transaction" if name.startswith("Transaction") else "group"
     return f"org.apache.kafka.coordinator.{coordinator}.generated.{name}"
 

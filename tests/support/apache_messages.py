@@ -17,8 +17,13 @@ NEWEST = "4.4.0"
 # The last release that had what Kafka 4 took out.
 OLDER = "3.9.1"
 _JARS = {
-    NEWEST: ("kafka-clients", "kafka-group-coordinator", "kafka-transaction-coordinator"),
-    OLDER: ("kafka-clients",),
+    NEWEST: (
+        "kafka-clients",
+        "kafka-group-coordinator",
+        "kafka-transaction-coordinator",
+        "kafka-metadata",
+    ),
+    OLDER: ("kafka-clients", "kafka-metadata"),
 }
 # What Kafka's records need besides, to be read at all.
 _LOGGING = Jar("org.slf4j", "slf4j-api", "1.7.36", with_dependencies=False)
@@ -47,7 +52,7 @@ def jars(release: str) -> Path:
         Jar("org.apache.kafka", name, release, with_dependencies=False) for name in _JARS[release]
     ]
     try:
-        return fetched(f"kafka/messages-{release}", [*wanted, _LOGGING])
+        return fetched(f"kafka/declarations-{release}", [*wanted, _LOGGING])
     except MissingError as error:
         if os.environ.get("CI"):
             pytest.fail(str(error), pytrace=False)
@@ -61,7 +66,9 @@ def definitions(release: str) -> dict[str, dict[str, Any]]:
     for name in _JARS[release]:
         with zipfile.ZipFile(jars(release) / f"{name}-{release}.jar") as jar:
             for entry in jar.namelist():
-                if entry.startswith("common/message/") and entry.endswith(".json"):
+                if entry.startswith(("common/message/", "common/metadata/")) and entry.endswith(
+                    ".json"
+                ):
                     text = _TEXT_OR_COMMENT.sub(lambda hit: hit[1] or "", jar.read(entry).decode())
                     definition = json.loads(text)
                     found[definition["name"]] = definition
@@ -103,7 +110,7 @@ def _facts(fields: Any, version: int, common: dict[str, Any]) -> Iterator[Fact]:
                 kind,
                 is_array,
                 version in versions_of(field.get("nullableVersions")),
-                field["tag"] if version in versions_of(tagged) else None,
+                int(field["tag"]) if version in versions_of(tagged) else None,
                 _default(field.get("default"), kind, is_array=is_array, is_struct=bool(inner)),
                 bool(field.get("ignorable", False)),
                 tuple(_facts(inner, version, common)),

@@ -6,6 +6,20 @@ Produce or Fetch, but where a fault is set.
 
 from __future__ import annotations
 
-from ottla._engine import DataPlane, Fetched, Produced, TopicSettings, Verification
+from ottla._engine import (
+    DataPlane,
+    Fetched,
+    Produced,
+    TopicSettings,
+    Verification,
+    build_quorum_batch,
+)
 
-__all__ = ["DataPlane", "Fetched", "Produced", "TopicSettings", "Verification"]
+__all__ = [
+    "DataPlane",
+    "Fetched",
+    "Produced",
+    "TopicSettings",
+    "Verification",
+    "build_quorum_batch",
+]

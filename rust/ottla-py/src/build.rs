@@ -175,6 +175,30 @@ pub(crate) fn build_control_batch<'py>(
     Ok(PyBytes::new(py, &batch.map_err(refused)?))
 }
 
+/// Builds a control batch of one record that a KRaft quorum keeps for itself: a change of its leader,
+/// the head or the foot of a snapshot.
+///
+/// Args:
+///     kind: type of the control record.
+///     value: of the record.
+#[pyfunction]
+#[pyo3(signature = (kind, value, *, timestamp, base_offset=0, partition_leader_epoch=-1))]
+pub(crate) fn build_quorum_batch<'py>(
+    py: Python<'py>,
+    kind: i16,
+    value: &[u8],
+    timestamp: i64,
+    base_offset: i64,
+    partition_leader_epoch: i32,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let record = NewControlRecord::OfQuorum { kind, value };
+    let fields = BatchFields { base_offset, partition_leader_epoch, ..BatchFields::default() };
+    let batch = with_checker(Level::Full, |c| {
+        builder::build_control_batch(&fields, timestamp, record, c.codecs())
+    });
+    Ok(PyBytes::new(py, &batch.map_err(refused)?))
+}
+
 /// Builds a message set of magic 0 or 1: one entry per record, or one compressed wrapper around all of
 /// them.
 ///

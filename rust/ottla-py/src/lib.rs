@@ -74,6 +74,7 @@ mod _engine {
     #[pymodule_export]
     use crate::build::{
         build_batch, build_batch_from_columns, build_control_batch, build_message_set,
+        build_quorum_batch,
     };
     #[pymodule_export]
     use crate::calls::provoke_panic;

@@ -18,6 +18,8 @@ pub enum NewControlRecord<'a> {
     Commit { coordinator_epoch: i32 },
     /// A new leader of a KRaft quorum (KIP-595).
     LeaderChange { leader_id: i32, voters: &'a [i32], granting_voters: &'a [i32] },
+    /// What else a KRaft quorum writes into its log and its snapshots (KIP-630).
+    OfQuorum { kind: i16, value: &'a [u8] },
 }
 
 /// Builds a control batch of one record. Of the fields only the base offset, the leader epoch and,
@@ -42,8 +44,10 @@ pub fn build_control_batch(
         NewControlRecord::LeaderChange { leader_id, voters, granting_voters } => {
             (control_type::LEADER_CHANGE, leader_change(leader_id, voters, granting_voters))
         }
+        NewControlRecord::OfQuorum { kind, value } => (kind, value.to_vec()),
     };
-    let is_marker = !matches!(record, NewControlRecord::LeaderChange { .. });
+    let is_marker =
+        matches!(record, NewControlRecord::Abort { .. } | NewControlRecord::Commit { .. });
     if is_marker && fields.producer_id == NONE {
         return Err(BuildError::MarkerWithoutProducer);
     }

@@ -1,0 +1,110 @@
+"""Where a broker keeps what is no record of a topic: topics, settings, rules, credentials, quotas.
+
+A broker in memory keeps them nowhere, which is this class. One with a directory has a
+`ottla.broker.data.keeper.MetadataKeeper`, which knows what was kept before, and writes each change
+before it holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ottla.broker.authorizer import AccessRule
+    from ottla.broker.features import Feature
+    from ottla.broker.image import Topic
+    from ottla.broker.quotas import Entity
+    from ottla.broker.sasl.credentials import ScramCredential
+
+__all__ = ["Keeper", "KeptPartition", "KeptTopic"]
+
+
+class KeptPartition(NamedTuple):
+    """A partition as it was kept, with the epochs of this start."""
+
+    partition_index: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+class KeptTopic(NamedTuple):
+    """A topic as it was kept."""
+
+    name: str
+    topic_id: bytes
+    partitions: tuple[KeptPartition, ...]
+    configs: Mapping[str, str]
+
+
+class Keeper:
+    """Keeps nothing, and knows of nothing that was kept.
+
+    Whatever changes something tells it first. A change that cannot be kept raises `KafkaError`, and
+    has not happened.
+    """
+
+    # What was kept.
+
+    def topics(self) -> Sequence[KeptTopic]:
+        """Topics, by name."""
+        return ()
+
+    def broker_settings(self) -> Mapping[str, str]:
+        """Settings of the broker that a client has changed."""
+        return {}
+
+    def rules(self) -> Iterable[AccessRule]:
+        """Access rules."""
+        return ()
+
+    def credentials(self) -> Iterable[tuple[str, int, ScramCredential]]:
+        """Users, mechanisms, and their credentials."""
+        return ()
+
+    def quotas(self) -> Mapping[Entity, Mapping[str, float]]:
+        """Client quotas by entity."""
+        return {}
+
+    def features(self, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+        """Returns features with the levels that are in force."""
+        return features
+
+    # What changes.
+
+    def add_topic(self, topic: Topic) -> None:
+        """A topic is created."""
+
+    def add_partitions(self, topic: Topic, first_index: int) -> None:
+        """A topic gets partitions from an index on."""
+
+    def remove_topic(self, topic: Topic) -> None:
+        """A topic is deleted."""
+
+    def set_topic_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        """The settings of a topic are replaced."""
+
+    def set_broker_settings(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """The settings of the broker that clients have changed are replaced."""
+
+    def add_rule(self, rule: AccessRule) -> None:
+        """An access rule is added."""
+
+    def remove_rule(self, rule: AccessRule) -> None:
+        """An access rule is removed."""
+
+    def set_credential(self, user: str, mechanism: int, credential: ScramCredential) -> None:
+        """A credential is set or replaced."""
+
+    def remove_credential(self, user: str, mechanism: int) -> None:
+        """A credential is deleted."""
+
+    def set_quotas(self, entity: Entity, changes: Mapping[str, float | None]) -> None:
+        """Quotas of an entity are set, or removed by `None`."""
+
+    # Producer ids.
+
+    def producer_id_allocator(self) -> Callable[[], int] | None:
+        """Returns what gives out blocks of producer ids for good; `None` to count from 0."""
+        return None
