@@ -55,6 +55,6 @@ pub const CLEANED: &[u8] = b".cleaned";
 /// Suffix of a KRaft snapshot under construction.
 pub(super) const PART: &[u8] = b".part";
 /// Suffix of a text file under construction.
-pub(super) const TEMPORARY: &[u8] = b".tmp";
+pub const TEMPORARY: &[u8] = b".tmp";
 /// Suffix of a KRaft snapshot.
 pub const CHECKPOINT: &[u8] = b".checkpoint";

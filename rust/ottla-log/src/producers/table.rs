@@ -282,7 +282,7 @@ impl Producers {
         now_ms: i64,
         expiration_ms: i64,
     ) -> bool {
-        if self.transactions.has_clashed() {
+        if !self.go_on_at(end_offset) {
             return false;
         }
         for producer_id in changed {
@@ -292,6 +292,15 @@ impl Producers {
             } else {
                 known.entry = ProducerEntry::from(&SnapshotEntry::from(&known.entry).as_stored());
             }
+        }
+        true
+    }
+
+    /// Goes on as [`reload`](Self::reload) does, with every batch that is known. Returns `false`, with
+    /// nothing changed, where that does.
+    pub fn go_on_at(&mut self, end_offset: i64) -> bool {
+        if self.transactions.has_clashed() {
+            return false;
         }
         self.transactions.forget_unreplicated();
         self.end_offset = end_offset;

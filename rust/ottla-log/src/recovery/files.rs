@@ -118,6 +118,11 @@ impl<'d> Files<'d> {
         self.now.keys()
     }
 
+    /// What each file holds.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (&Vec<u8>, &FileContent)> {
+        self.now.iter()
+    }
+
     /// The names before the start.
     pub(super) fn before(&self) -> &BTreeSet<Vec<u8>> {
         &self.before

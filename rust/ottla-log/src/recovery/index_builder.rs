@@ -151,6 +151,22 @@ impl IndexBuilder {
     }
 }
 
+/// The indexes of a segment that was read before, but for its transactions.
+pub(super) fn build_indexes(
+    log: &mut SegmentFile<'_>,
+    base_offset: i64,
+    config: &IndexConfig,
+) -> Result<IndexBuilder, Interruption> {
+    let mut built = IndexBuilder::new(base_offset);
+    while let Some(frame) = log.next(built.valid_bytes, log.size())? {
+        let info = log.info(&frame)?;
+        built.add(info.last_offset, info.max_timestamp, config)?;
+        built.valid_bytes = frame.end();
+    }
+    built.finish()?;
+    Ok(built)
+}
+
 /// The entries of an offset index over a part of a segment that was read before.
 pub(super) fn build_offset_index(
     log: &mut SegmentFile<'_>,

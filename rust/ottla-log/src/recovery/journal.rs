@@ -30,6 +30,11 @@ impl NewSnapshot {
         self.journal.set(journal);
         result
     }
+
+    /// Gives its entries away, the last of each producer being the one that counts.
+    pub(super) fn give(&self, to: &mut dyn FnMut(&[SnapshotEntry])) {
+        self.with(|journal| to(journal.get(..self.len).unwrap_or(&[])));
+    }
 }
 
 impl PartialEq for NewSnapshot {

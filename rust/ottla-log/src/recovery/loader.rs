@@ -5,7 +5,6 @@ use super::epochs::LeaderEpochs;
 use super::files::{FileContent, OPENING_BYTES};
 use super::interruption::Interruption;
 use super::partition_log::PartitionLog;
-use super::producer_state::ProducerStateManager;
 use super::restart::Restart;
 use super::split::split_segment;
 use super::swaps::finish_swaps;
@@ -42,7 +41,7 @@ pub(super) fn load(
     restart: &Restart,
 ) -> Result<LogBounds, Interruption> {
     read_epochs(log)?;
-    log.state = ProducerStateManager::new(&log.reader.files)?;
+    log.state = log.new_state()?;
     finish_swaps(&mut log.reader)?;
     let mut splits_left = MAX_SPLITS;
     load_segments(log, &mut splits_left)?;

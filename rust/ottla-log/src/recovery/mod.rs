@@ -1,9 +1,9 @@
 //! What the next start of a broker makes of a partition's directory (`docs/kafka/log-dir.md` §4–§6).
 //!
 //! The steps of Apache Kafka 4.1.2's `LogLoader` are played through over a listing of the directory
-//! and the bytes of its files; what Kafka would write, rename or delete is only noted. Kafka's own
-//! mistakes are part of it: an index that lies decides where a log ends after a clean stop, and a
-//! flipped base offset keeps the whole broker from starting.
+//! and the bytes of its files; what Kafka would write, rename or delete is noted first, and [`recover`]
+//! then does it. Kafka's own mistakes are part of it: an index that lies decides where a log ends after
+//! a clean stop, and a flipped base offset keeps the whole broker from starting.
 //!
 //! ```text
 //! files ─▸ swaps ─▸ segments ─▸ recovery ─▸ end offset ─▸ epochs ─▸ producers ─▸ metadata
@@ -25,12 +25,14 @@
 //! | `partition_log` | the log as far as it is loaded |
 //! | `swaps`, `split`, `unflushed` | steps of their own |
 //! | `loader` | the steps in their order |
+//! | `recover`, `directory_changes` | one start carried out, and what it does to the files |
 //! | `exposed` | aborted transactions that consumers get all the same |
 //! | `prediction`, `starts` | one start, and the next ones with what to do before |
 //! | `rebuild` | what should stand beside a segment |
 
 mod aborted_entries;
 mod checksum;
+mod directory_changes;
 mod epochs;
 mod exposed;
 mod files;
@@ -44,6 +46,7 @@ mod partition_log;
 mod prediction;
 mod producer_state;
 mod rebuild;
+mod recover;
 mod replay;
 mod restart;
 mod segment;
@@ -54,6 +57,7 @@ mod starts;
 mod swaps;
 mod unflushed;
 
+pub use directory_changes::{DirectoryChange, MutableDirectory};
 pub use exposed::Aborted;
 pub use files::Directory;
 pub use index_builder::IndexConfig;
@@ -61,5 +65,6 @@ pub use interruption::{LoadError, Refusal};
 pub use partition_log::RebuiltIndexes;
 pub use prediction::{Recovery, SegmentOutcome, predict_recovery};
 pub use rebuild::{Rebuild, SideFiles, rebuild_side_files};
+pub use recover::{RecoveredLog, recover};
 pub use restart::Restart;
 pub use starts::{Start, StartOutcome, Starts, predict_starts};

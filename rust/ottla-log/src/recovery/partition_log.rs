@@ -2,19 +2,23 @@
 
 use super::aborted_entries::AbortedEntries;
 use super::epochs::LeaderEpochs;
-use super::files::{FileContent, NewIndex};
+use super::files::{Directory, FileContent, Files, NewIndex};
 use super::index_builder::IndexBuilder;
 use super::interruption::{Interruption, LoadError};
+use super::open_file::Progress;
 use super::producer_state::ProducerStateManager;
+use super::restart::Restart;
 use super::segment::SegmentReader;
 use super::segment_recovery::SegmentRecovery;
 use crate::names::SegmentNames;
 use crate::sidefiles::snapshot::SnapshotEntry;
 use crate::sidefiles::transaction_index::AbortedTransaction;
+use ottla_format::compression::Codecs;
+use ottla_format::limits::Limits;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Aborted transactions that are held over all segments that are recovered.
+/// Aborted transactions that a prediction holds over all segments that are recovered.
 const MAX_ABORTED: usize = 1 << 20;
 
 /// The indexes of a segment that was recovered.
@@ -39,6 +43,8 @@ pub(super) struct PartitionLog<'d> {
     pub(super) reader: SegmentReader<'d>,
     /// From `log-start-offset-checkpoint`.
     pub(super) log_start_checkpoint: i64,
+    /// Whether somebody goes on with the log that is loaded.
+    is_for_use: bool,
     pub(super) segments: BTreeMap<i64, SegmentNames>,
     pub(super) epochs: LeaderEpochs,
     pub(super) state: ProducerStateManager,
@@ -53,10 +59,23 @@ pub(super) struct PartitionLog<'d> {
 }
 
 impl<'d> PartitionLog<'d> {
-    pub(super) fn new(reader: SegmentReader<'d>, log_start_checkpoint: i64) -> Self {
-        Self {
+    /// The files of a directory, of which nothing is loaded yet.
+    pub(super) fn begin(
+        directory: &'d dyn Directory,
+        partition: &str,
+        restart: &Restart,
+        progress: &Rc<Progress<'d>>,
+    ) -> Result<Self, LoadError> {
+        let reader = SegmentReader {
+            files: Files::new(directory, progress)?,
+            codecs: Codecs::new(Limits::default()),
+            config: restart.config,
+            partition: partition.to_owned(),
+        };
+        Ok(Self {
             reader,
-            log_start_checkpoint,
+            log_start_checkpoint: restart.log_start_offset,
+            is_for_use: false,
             segments: BTreeMap::new(),
             epochs: LeaderEpochs::default(),
             state: ProducerStateManager::empty(),
@@ -64,7 +83,17 @@ impl<'d> PartitionLog<'d> {
             rebuilt: BTreeMap::new(),
             aborted_count: 0,
             newest: None,
-        }
+        })
+    }
+
+    /// The log is loaded for use: all that is read of producers and of aborted transactions is kept.
+    pub(super) fn keep_all(&mut self) {
+        self.is_for_use = true;
+    }
+
+    /// No producers yet, and the snapshots that there are.
+    pub(super) fn new_state(&self) -> Result<ProducerStateManager, Interruption> {
+        ProducerStateManager::new(&self.reader.files, self.is_for_use)
     }
 
     /// The segments from the one that holds an offset on.
@@ -77,7 +106,7 @@ impl<'d> PartitionLog<'d> {
     pub(super) fn recover_segment(&mut self, names: &SegmentNames) -> Result<u64, Interruption> {
         let mut state = match self.recovering.take() {
             Some(state) => state.anew(),
-            None => ProducerStateManager::new(&self.reader.files)?,
+            None => self.new_state()?,
         };
         let result = self.recover_segment_with(&mut state, names);
         self.recovering = Some(state);
@@ -132,7 +161,7 @@ impl<'d> PartitionLog<'d> {
         if !built.aborted.is_empty() || files.exists(&names.transaction_index) {
             files.put(&names.transaction_index, FileContent::Other);
         }
-        if self.aborted_count <= MAX_ABORTED {
+        if self.is_for_use || self.aborted_count <= MAX_ABORTED {
             rebuilt.aborted = built.aborted;
         }
         self.rebuilt.insert(names.base_offset, rebuilt);

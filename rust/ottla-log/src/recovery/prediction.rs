@@ -7,13 +7,10 @@ use super::loader::{LogBounds, load};
 use super::open_file::Progress;
 use super::partition_log::{PartitionLog, RebuiltIndexes};
 use super::restart::Restart;
-use super::segment::SegmentReader;
 use crate::names::{LOG, PARTITION_METADATA, offset_of};
 use crate::sidefiles::checkpoint::LeaderEpoch;
 use crate::sidefiles::snapshot::SnapshotEntry;
 use crate::sidefiles::transaction_index::AbortedTransaction;
-use ottla_format::compression::Codecs;
-use ottla_format::limits::Limits;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -113,14 +110,8 @@ pub(super) fn predict<'d>(
     aborted: Aborted<'_>,
     progress: &Rc<Progress<'d>>,
 ) -> Result<Recovery, LoadError> {
-    let reader = SegmentReader {
-        files: Files::new(directory, progress)?,
-        codecs: Codecs::new(Limits::default()),
-        config: restart.config,
-        partition: partition.to_owned(),
-    };
     let log_start_offset = restart.log_start_offset;
-    let mut log = PartitionLog::new(reader, log_start_offset);
+    let mut log = PartitionLog::begin(directory, partition, restart, progress)?;
     let (refusal, bounds) = match load(&mut log, restart) {
         Ok(bounds) => (None, bounds),
         Err(interruption) => {

@@ -37,6 +37,8 @@ pub(super) struct ProducerStateManager {
     /// Names of the snapshots by offset, when they were last listed.
     snapshots: BTreeMap<i64, Vec<u8>>,
     last_snapshot_offset: i64,
+    /// Whether the newest batches of a producer stay known where a snapshot keeps one of them alone.
+    keeps_batches: bool,
 }
 
 /// The state that a snapshot is of.
@@ -56,23 +58,29 @@ impl ProducerStateManager {
             retained: None,
             snapshots: BTreeMap::new(),
             last_snapshot_offset: 0,
+            keeps_batches: false,
         }
     }
 
     /// No producers yet, and the snapshots of a directory.
-    pub(super) fn new(files: &Files<'_>) -> Result<Self, Interruption> {
-        Ok(Self { snapshots: list(files)?, ..Self::empty() })
+    pub(super) fn new(files: &Files<'_>, keeps_batches: bool) -> Result<Self, Interruption> {
+        Ok(Self { snapshots: list(files)?, keeps_batches, ..Self::empty() })
     }
 
     /// The same for the next segment: no producers, and the snapshots that there are by now.
     pub(super) fn anew(self) -> Self {
-        let Self { producers, changed, newest, stored, snapshots, .. } = self;
+        let Self { producers, changed, newest, stored, snapshots, keeps_batches, .. } = self;
         let retained = newest.filter(|_| stored == changed.len()).map(|snapshot| Retained {
             snapshot,
             producers,
             changed,
         });
-        Self { retained, snapshots, ..Self::empty() }
+        Self { retained, snapshots, keeps_batches, ..Self::empty() }
+    }
+
+    /// The producers, to go on with.
+    pub(super) fn into_producers(self) -> Producers {
+        self.producers
     }
 
     /// The producers by id.
@@ -201,7 +209,11 @@ impl ProducerStateManager {
     ) -> Result<(), Interruption> {
         let retained = self.retained.take().filter(|retained| retained.snapshot == snapshot);
         let reloaded = retained.and_then(|Retained { mut producers, changed, .. }| {
-            let is_reloaded = producers.reload(&changed, offset, NOW_MS, EXPIRATION_MS);
+            let is_reloaded = if self.keeps_batches {
+                producers.go_on_at(offset)
+            } else {
+                producers.reload(&changed, offset, NOW_MS, EXPIRATION_MS)
+            };
             is_reloaded.then_some(producers)
         });
         if let Some(producers) = reloaded {
