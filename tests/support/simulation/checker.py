@@ -1,0 +1,144 @@
+"""Whether a history is one that Kafka promises. It shares no code with what it judges.
+
+A log is given as batches in the order of their offsets, as they are stored. What is committed in
+it is worked out here from its markers.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from support.simulation.history import History
+
+
+class Stored(NamedTuple):
+    """A batch of a log."""
+
+    base_offset: int
+    last_offset: int
+    producer_id: int
+    producer_epoch: int
+    is_transactional: bool
+    marker: bool | None
+    """Of a marker, whether it commits; `None` of a batch of records."""
+    values: tuple[bytes, ...]
+
+
+Logs = dict[tuple[str, int], list[Stored]]
+
+
+def committed(log: Iterable[Stored]) -> list[tuple[int, bytes]]:
+    """Return offset and value of what a reader of committed records gets, in order."""
+    open_batches: dict[int, list[Stored]] = defaultdict(list)
+    got: list[tuple[int, bytes]] = []
+    for batch in log:
+        if batch.marker is not None:
+            ended = open_batches.pop(batch.producer_id, [])
+            if batch.marker:
+                got += (record for each in ended for record in records_of(each))
+        elif batch.is_transactional:
+            open_batches[batch.producer_id].append(batch)
+        else:
+            got += records_of(batch)
+    return sorted(got)
+
+
+def records_of(batch: Stored) -> Iterator[tuple[int, bytes]]:
+    """Iterate over offset and value."""
+    first = batch.last_offset - len(batch.values) + 1
+    return ((first + number, value) for number, value in enumerate(batch.values))
+
+
+def check(history: History, logs: Logs) -> None:
+    """Hold a history against the logs that it has left."""
+    assert not history.faults, history.faults
+    for place, log in logs.items():
+        _check_offsets(place, log)
+    _check_sent(history, logs)
+    _check_transactions(history, logs)
+    _check_readings(history, logs)
+    _check_commits(history)
+
+
+def _check_offsets(place: tuple[str, int], log: list[Stored]) -> None:
+    next_offset = 0
+    for batch in log:
+        assert batch.base_offset == next_offset, f"{place}: {batch} where {next_offset} is next"
+        next_offset = batch.last_offset + 1
+
+
+def _check_sent(history: History, logs: Logs) -> None:
+    """What was acknowledged is there once, where the broker said; what was refused is not there."""
+    offsets: dict[tuple[str, int, bytes], list[int]] = defaultdict(list)
+    for (topic, partition), log in logs.items():
+        for batch in log:
+            for offset, value in records_of(batch):
+                offsets[topic, partition, value].append(offset)
+    for sent in history.sent:
+        for number, value in enumerate(sent.values):
+            found = offsets[sent.topic, sent.partition, value]
+            assert len(found) <= 1, f"{value!r} is there {len(found)} times, at {found}"
+            if sent.outcome == "done":
+                assert found == [sent.base_offset + number], f"{value!r} is at {found}: {sent}"
+            elif sent.outcome == "refused":
+                assert not found, f"{value!r} was refused and is at {found}"
+    _check_order(history, offsets)
+
+
+def _check_order(history: History, offsets: dict[tuple[str, int, bytes], list[int]]) -> None:
+    last: dict[tuple[str, str, int], int] = {}
+    for sent in history.sent:
+        key = sent.producer, sent.topic, sent.partition
+        for value in sent.values:
+            for offset in offsets[sent.topic, sent.partition, value]:
+                assert offset > last.get(key, -1), f"{value!r} of {sent.producer} is out of order"
+                last[key] = offset
+
+
+def _check_transactions(history: History, logs: Logs) -> None:
+    """Of a transaction everything is committed or nothing, as its producer was told."""
+    visible: Counter[bytes] = Counter()
+    for log in logs.values():
+        visible.update(value for _, value in committed(log))
+    for transaction in history.transactions:
+        values = [value for sent in transaction.sent for value in sent.values]
+        there = sum(visible[value] for value in values)
+        what = f"{there} of {len(values)} records are committed: {transaction}"
+        if transaction.outcome == "committed":
+            assert there == len(values), what
+        elif transaction.outcome == "aborted":
+            assert not there, what
+        else:
+            assert there in {0, len(values)}, what
+
+
+def _check_readings(history: History, logs: Logs) -> None:
+    """A reader gets what is in the log, all of it, in order."""
+    for reading in history.readings:
+        log = logs[reading.topic, reading.partition]
+        everything = (
+            committed(log)
+            if reading.is_committed
+            else [record for batch in log if batch.marker is None for record in records_of(batch)]
+        )
+        if not reading.records:
+            continue
+        first, last = reading.records[0][0], reading.records[-1][0]
+        expected = [record for record in everything if first <= record[0] <= last]
+        assert reading.records == expected, f"{reading} instead of {expected}"
+
+
+def _check_commits(history: History) -> None:
+    """What a group is told is what was committed before it asked, or while it did."""
+    for told in history.commits:
+        if told.kind != "fetch":
+            continue
+        before = [
+            each.offset
+            for each in history.commits
+            if each.kind == "commit"
+            and each.partition == told.partition
+            and 0 <= each.answered_at < told.sent_at
+        ]
+        least = max(before, default=-1)
+        assert told.offset >= least, f"{told}, though {least} was committed before"
