@@ -25,6 +25,7 @@ use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_con
 use ottla_format::compression::Codecs;
 use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 use ottla_log::producers::{Appender, Guard, Origin, ProducerRefusal, UnknownSequence};
+use std::convert::Infallible;
 
 /// What a leader does with a producer that it does not know, and whose sequence is not 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,6 +181,23 @@ impl Leader {
         request: &AppendRequest<'_>,
         validator: &mut Validator,
     ) -> Verdict<'a> {
+        let keep = |_: &Stored<'_>, _: &PartitionState| Ok::<(), Infallible>(());
+        let Ok(verdict) = self.append_to(records, request, validator, keep);
+        verdict
+    }
+
+    /// As [`append`](Self::append), with a log: `keep` stores what is accepted, and sees the state
+    /// before it. So the state is never ahead of the log.
+    ///
+    /// # Errors
+    /// What `keep` fails with, and then nothing is changed.
+    pub fn append_to<'a, E>(
+        &mut self,
+        records: &'a [u8],
+        request: &AppendRequest<'_>,
+        validator: &mut Validator,
+        keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
+    ) -> Result<Verdict<'a>, E> {
         let mut verdict = validator.validate(
             records,
             &self.settings.config,
@@ -204,7 +222,7 @@ impl Leader {
                 markers_bump_epoch: request.transaction_version >= 2
                     && self.settings.kafka_version.has(ReleaseDifference::MarkerEpochs),
             };
-            if let Err(refusal) = self.store(accepted, &by, validator.codecs()) {
+            if let Err(refusal) = self.store(accepted, &by, validator.codecs(), keep)? {
                 verdict.refuse(refusal);
             }
         }
@@ -216,7 +234,7 @@ impl Leader {
             }
             Err(refusal) => self.metrics.add(&refusal.metrics),
         }
-        verdict
+        Ok(verdict)
     }
 
     /// Appends what the leader of this partition has sent to its follower, offsets included.
@@ -246,6 +264,21 @@ impl Leader {
         end: &EndTransaction,
         validator: &mut Validator,
     ) -> Result<Verdict<'static>, BuildError> {
+        let keep = |_: &Stored<'_>, _: &PartitionState| Ok::<(), Infallible>(());
+        let Ok(verdict) = self.end_transaction_to(end, validator, keep)?;
+        Ok(verdict)
+    }
+
+    /// As [`end_transaction`](Self::end_transaction), with a log as [`append_to`](Self::append_to).
+    ///
+    /// # Errors
+    /// [`BuildError`]; within, what `keep` fails with.
+    pub fn end_transaction_to<E>(
+        &mut self,
+        end: &EndTransaction,
+        validator: &mut Validator,
+        keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
+    ) -> Result<Result<Verdict<'static>, E>, BuildError> {
         let coordinator_epoch = end.coordinator_epoch;
         let record = if end.commit {
             NewControlRecord::Commit { coordinator_epoch }
@@ -266,27 +299,30 @@ impl Leader {
             transaction_version: end.transaction_version,
             now_ms: end.now_ms,
         };
-        Ok(self.append(&marker, &request, validator).into_owned())
+        Ok(self.append_to(&marker, &request, validator, keep).map(Verdict::into_owned))
     }
 
-    /// Holds an accepted set to the rules of producers, and appends it to the state.
-    fn store(
+    /// Holds an accepted set to the rules of producers, and appends it to the log and the state.
+    fn store<E>(
         &mut self,
         accepted: &mut Accepted<'_>,
         by: &Appender<'_>,
         codecs: &mut Codecs,
-    ) -> Result<(), Box<Refusal>> {
+        keep: impl FnOnce(&Stored<'_>, &PartitionState) -> Result<(), E>,
+    ) -> Result<Result<(), Box<Refusal>>, E> {
         if accepted.stored.is_empty() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         let profile = self.settings.profile;
         let log_end_offset = self.state.log_end_offset();
         if by.origin == Origin::Replication && accepted.base_offset < log_end_offset {
             let reason = Reason::OffsetBelowEnd { offset: accepted.base_offset, log_end_offset };
-            return Err(Refusal::leak(profile, Difference::ReplicaOffsets, reason));
+            return Ok(Err(Refusal::leak(profile, Difference::ReplicaOffsets, reason)));
         }
         let next_offset = accepted.last_offset.saturating_add(1);
-        match self.state.append(&accepted.stored, next_offset, by, codecs) {
+        let stored = &accepted.stored;
+        let keep = |state: &PartitionState| keep(stored, state);
+        match self.state.append(stored, next_offset, by, codecs, keep)? {
             Ok(AppendOutcome::Appended) => {}
             Ok(AppendOutcome::Duplicate(known)) => {
                 accepted.is_duplicate = true;
@@ -296,9 +332,9 @@ impl Leader {
                 accepted.log_append_time_ms = known.timestamp;
                 accepted.stored = Stored::Nothing;
             }
-            Err(refusal) => return Err(Refusal::producer(profile, refusal)),
+            Err(refusal) => return Ok(Err(Refusal::producer(profile, refusal))),
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn unknown_sequence(&self, api_version: Option<i16>) -> UnknownSequence {

@@ -10,6 +10,7 @@ use crate::verdict::Verdict;
 use ottla_format::header::Header;
 use ottla_log::kafka_version::KafkaVersion;
 use ottla_log::producers::{Appender, Origin, UnknownSequence};
+use std::convert::Infallible;
 
 /// What a leader would do with a record set, in a partition that knows no producer.
 ///
@@ -52,7 +53,9 @@ pub fn validate<'a>(
         markers_bump_epoch: false,
     };
     let next_offset = accepted.last_offset.saturating_add(1);
-    if let Err(refusal) = state.append(&accepted.stored, next_offset, &by, validator.codecs()) {
+    let keep = |_: &PartitionState| Ok::<(), Infallible>(());
+    let Ok(appended) = state.append(&accepted.stored, next_offset, &by, validator.codecs(), keep);
+    if let Err(refusal) = appended {
         verdict.refuse(Refusal::producer(request.profile, refusal));
     }
     verdict

@@ -26,6 +26,28 @@ pub enum PlaneError {
     Marker(BuildError),
 }
 
+/// Why a partition is not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// It is open already, or its topic has another id, or the id another topic.
+    Taken,
+    /// Its directory cannot be used.
+    Io(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken => {
+                f.write_str("is open already, or its topic has another id, or the id another topic")
+            }
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
 impl fmt::Display for PlaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -234,7 +234,7 @@ impl DataPlane {
                 left = left.saturating_sub(slice.len() as u64);
                 sink.records(slice);
             });
-            if given.is_err() {
+            if partition.watch(given).is_err() {
                 // The size is told already. No client takes zeros for a batch.
                 let missing = sink.buffer().len().saturating_add(left as usize);
                 sink.buffer().resize(missing, 0);
@@ -285,7 +285,7 @@ fn read_partition(
         return Err(INVALID_PARTITION_EPOCH);
     }
     partition.check_leader_epoch(asked.current_leader_epoch).map_err(ErrorCode::code)?;
-    if partition.is_offline {
+    if partition.is_offline() {
         return refused(ErrorCode::KafkaStorageError);
     }
     let offsets = partition.offsets();
@@ -320,7 +320,7 @@ fn read_partition(
     };
     let max_bytes = u64::try_from(asked.max_bytes).unwrap_or(0).min(left.bytes);
     let read = partition.log.read(fetch_offset, before_offset, max_bytes, left.must_progress);
-    let Ok(span) = read else { return refused(ErrorCode::KafkaStorageError) };
+    let Ok(span) = partition.watch(read) else { return refused(ErrorCode::KafkaStorageError) };
     if let Some(aborted) = &mut answer.aborted_transactions
         && span.size() > 0
     {

@@ -15,6 +15,7 @@
 //! | `produce`, `verification` | Produce, and what a transaction coordinator is asked first |
 //! | `fetch`, `sessions` | Fetch, and its sessions (KIP-227) |
 //! | `offsets` | offsets by time and by leader epoch, deletion, retention |
+//! | `storage` | syncing, checkpoints, partitions offline: what logs in directories need |
 //! | `partition` | one partition: its leader and its log |
 //! | `log` | segments of stored batches |
 //! | `wire` | requests and answers as bytes |
@@ -37,17 +38,20 @@ mod partition;
 mod plane;
 mod produce;
 mod sessions;
+mod storage;
 mod topics;
 mod verification;
 mod wire;
 
-pub use error::PlaneError;
+pub use error::{OpenError, PlaneError};
 pub use fetch::{FetchCall, Fetched};
+pub use log::flush::FlushJob;
 pub use log::partition_log::LogSettings;
 pub use offsets::{FoundOffset, OffsetQuery};
 pub use partition::{PartitionOffsets, PartitionSettings};
-pub use plane::{DataPlane, NewPartition, PlaneSettings};
+pub use plane::{DataPlane, LogPlace, NewPartition, PlaneSettings};
 pub use produce::{ProduceCall, Produced};
+pub use storage::Checkpoint;
 pub use topics::{Handle, Refused};
 pub use verification::Verification;
 pub use wire::malformed::{MalformedFrame, MalformedKind};

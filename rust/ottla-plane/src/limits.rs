@@ -21,3 +21,10 @@ pub const MAX_SESSION_PARTITIONS: usize = 1 << 20;
 /// A session that was idle for so long may be evicted: Kafka's
 /// `min.incremental.fetch.session.eviction.ms`.
 pub const MIN_SESSION_EVICTION_MS: i64 = 120_000;
+
+/// Files of logs that are open at once: a quarter of what a process may open by default, so that
+/// most are left for connections.
+pub const MAX_OPEN_FILES: usize = 256;
+
+/// The most bytes of a file that are read at once: few calls for a large answer, and little memory.
+pub const MAX_READ_BYTES: usize = 256 << 10;

@@ -53,12 +53,14 @@ impl FoundOffset {
 }
 
 impl DataPlane {
-    fn known(&self, handle: Handle) -> Result<&Partition, PlaneError> {
-        self.partition(handle).ok_or(PlaneError::Closed { handle })
+    pub(crate) fn known(&self, handle: Handle) -> Result<&Partition, PlaneError> {
+        let partition = self.partition(handle).ok_or(PlaneError::Closed { handle })?;
+        if partition.is_offline() { Err(offline(partition)) } else { Ok(partition) }
     }
 
-    fn known_mut(&mut self, handle: Handle) -> Result<&mut Partition, PlaneError> {
-        self.partition_mut(handle).ok_or(PlaneError::Closed { handle })
+    pub(crate) fn known_mut(&mut self, handle: Handle) -> Result<&mut Partition, PlaneError> {
+        let partition = self.partition_mut(handle).ok_or(PlaneError::Closed { handle })?;
+        if partition.is_offline() { Err(offline(partition)) } else { Ok(partition) }
     }
 
     /// Appends batches that are no client's: a coordinator's, or those of the leader that this
@@ -75,7 +77,7 @@ impl DataPlane {
     ) -> Result<Verdict<'a>, PlaneError> {
         self.check_room(records.len())?;
         let verdict = self.known_mut(handle)?.append(records, request, validator)?;
-        self.count(&verdict);
+        self.count(handle, &verdict);
         Ok(verdict)
     }
 
@@ -91,7 +93,7 @@ impl DataPlane {
     ) -> Result<Verdict<'static>, PlaneError> {
         let partition = self.known_mut(handle)?;
         let verdict = partition.end_transaction(end, validator).map_err(PlaneError::Marker)??;
-        self.count(&verdict);
+        self.count(handle, &verdict);
         Ok(verdict)
     }
 
@@ -104,9 +106,10 @@ impl DataPlane {
         Err(PlaneError::Refused { error: ErrorCode::KafkaStorageError, message })
     }
 
-    fn count(&mut self, verdict: &Verdict<'_>) {
+    fn count(&mut self, handle: Handle, verdict: &Verdict<'_>) {
         if let Ok(accepted) = &verdict.outcome {
             self.stored_bytes = self.stored_bytes.saturating_add(accepted.stored.len() as u64);
+            self.note_rolled(handle);
         }
     }
 
@@ -154,8 +157,8 @@ impl DataPlane {
             let message = format!("offset {offset}, expected {minimum} to {maximum}");
             return Err(PlaneError::Refused { error: ErrorCode::OffsetOutOfRange, message });
         }
-        let span = partition.log.read(offset, maximum, max_bytes, true)?;
-        Ok(partition.log.give(&span, each)?)
+        let span = partition.watch(partition.log.read(offset, maximum, max_bytes, true))?;
+        Ok(partition.watch(partition.log.give(&span, each))?)
     }
 
     /// Holds the leader epoch that a client knows, −1 for none, to that of a partition (KIP-320).
@@ -197,9 +200,11 @@ impl DataPlane {
                 return Ok(FoundOffset { offset: start, timestamp: -1, leader_epoch });
             }
             OffsetQuery::Remote => None,
-            OffsetQuery::MaxTimestamp => partition.log.find_max_timestamp(start, codecs)?,
+            OffsetQuery::MaxTimestamp => {
+                partition.watch(partition.log.find_max_timestamp(start, codecs))?
+            }
             OffsetQuery::Timestamp(timestamp) => {
-                partition.log.find_timestamp(timestamp, start, codecs)?
+                partition.watch(partition.log.find_timestamp(timestamp, start, codecs))?
             }
         };
         Ok(found.filter(|found| found.offset < end).map_or(FoundOffset::NONE, |found| {
@@ -237,29 +242,20 @@ impl DataPlane {
     }
 
     /// Deletes segments by `retention.ms`, `retention.bytes` and the log start offset. Returns the
-    /// partitions that begin at another offset since.
-    ///
-    /// # Errors
-    /// [`PlaneError`].
-    pub fn apply_retention(&mut self, now_ms: i64) -> Result<Vec<Handle>, PlaneError> {
+    /// partitions that begin at another offset since. A partition whose files cannot be deleted is
+    /// offline then.
+    pub fn apply_retention(&mut self, now_ms: i64) -> Vec<Handle> {
         let (mut moved, mut freed) = (Vec::new(), 0u64);
-        for (handle, partition) in self.each_mut() {
-            let before = partition.log.size();
-            let offsets = partition.offsets();
-            let start = partition.log.delete_old(
-                &partition.settings.log,
-                offsets.log_start_offset,
-                offsets.high_watermark,
-                now_ms,
-            )?;
-            if start > offsets.log_start_offset {
-                partition.start_at(start)?;
+        for (handle, partition) in self.each_mut().filter(|(_, found)| !found.is_offline()) {
+            let before = (partition.log.size(), partition.offsets().log_start_offset);
+            let is_done = partition.apply_retention(now_ms).is_ok();
+            if is_done && partition.offsets().log_start_offset > before.1 {
                 moved.push(handle);
             }
-            freed = freed.saturating_add(before.saturating_sub(partition.log.size()));
+            freed = freed.saturating_add(before.0.saturating_sub(partition.log.size()));
         }
         self.stored_bytes = self.stored_bytes.saturating_sub(freed);
-        Ok(moved)
+        moved
     }
 
     /// Drops producers that have been idle for `producer.id.expiration.ms`, in all partitions.
@@ -300,12 +296,10 @@ impl DataPlane {
         self.stored_bytes = self.stored_bytes.saturating_sub(freed);
         Ok(())
     }
+}
 
-    /// Makes what was appended survive a crash, where logs are files.
-    ///
-    /// # Errors
-    /// [`PlaneError`].
-    pub fn flush(&mut self, handle: Handle) -> Result<(), PlaneError> {
-        Ok(self.known_mut(handle)?.log.flush()?)
-    }
+fn offline(partition: &Partition) -> PlaneError {
+    let (topic, index) = (String::from_utf8_lossy(&partition.topic), partition.index);
+    let message = format!("{topic}-{index} is offline: its log could not be written or read");
+    PlaneError::Refused { error: ErrorCode::KafkaStorageError, message }
 }

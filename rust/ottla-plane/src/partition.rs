@@ -2,17 +2,20 @@
 
 use crate::error::PlaneError;
 use crate::log::epochs::EpochStarts;
-use crate::log::memory::MemorySegment;
+use crate::log::on_disk::OnDisk;
 use crate::log::partition_log::{LogSettings, PartitionLog};
+use crate::log::segment::is_lack_of_room;
 use ottla_format::batch::BatchInfo;
 use ottla_format::batches::Batches;
 use ottla_format::builder::BuildError;
 use ottla_format::error_code::ErrorCode;
 use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use ottla_leader::{
-    AppendRequest, EndTransaction, Leader, LeaderSettings, Replay, ReplaySource, Stored, Validator,
-    Verdict,
+    AppendRequest, EndTransaction, Leader, LeaderSettings, PartitionState, Replay, ReplaySource,
+    Stored, Validator, Verdict,
 };
+use std::cell::Cell;
+use std::fs;
 use std::io;
 use std::sync::Arc;
 
@@ -50,30 +53,70 @@ pub(crate) struct Partition {
     pub(crate) epochs: EpochStarts,
     pub(crate) settings: PartitionSettings,
     /// Its log could not be written or read: nothing more is done to it.
-    pub(crate) is_offline: bool,
+    is_offline: Cell<bool>,
 }
 
 impl Partition {
+    /// A partition with a log that ends where its leader's state does.
     pub(crate) fn new(
         topic: Arc<[u8]>,
         index: i32,
         leader: Leader,
+        log: PartitionLog,
         settings: PartitionSettings,
-        now_ms: i64,
-    ) -> Self {
-        let offset = leader.state().log_end_offset();
-        let log = PartitionLog::new(offset, now_ms, || Box::<MemorySegment>::default());
-        let mut epochs = EpochStarts::default();
-        epochs.assign(leader.settings().leader_epoch, offset);
-        Self { topic, index, leader, log, epochs, settings, is_offline: false }
+    ) -> io::Result<Self> {
+        let mut partition = Self {
+            topic,
+            index,
+            leader,
+            log,
+            epochs: EpochStarts::default(),
+            settings,
+            is_offline: Cell::new(false),
+        };
+        partition.begin_epoch(partition.leader.settings().leader_epoch)?;
+        Ok(partition)
+    }
+
+    fn begin_epoch(&mut self, leader_epoch: i32) -> io::Result<()> {
+        if self.epochs.assign(leader_epoch, self.leader.state().log_end_offset()) {
+            self.log.keep_epochs(&self.epochs)?;
+        }
+        Ok(())
     }
 
     /// Decides by other settings from now on.
     pub(crate) fn configure(&mut self, leader: LeaderSettings, settings: PartitionSettings) {
-        self.epochs.assign(leader.leader_epoch, self.leader.state().log_end_offset());
+        let begun = self.begin_epoch(leader.leader_epoch);
+        self.watch(begun).ok();
         self.leader.configure(leader);
         self.settings = settings;
         self.replicate();
+    }
+
+    /// Whether a sealed segment is not synced.
+    pub(crate) fn has_rolled(&self) -> bool {
+        self.log.disk().is_some_and(OnDisk::is_unflushed)
+    }
+
+    /// Whether nothing more is done to it, since its log could not be written or read.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.is_offline.get()
+    }
+
+    pub(crate) fn take_offline(&self) {
+        self.is_offline.set(true);
+    }
+
+    /// Goes offline with an error of its log.
+    pub(crate) fn watch<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.inspect_err(|_| self.take_offline())
+    }
+
+    /// As [`watch`](Self::watch), of an append: where there was no room the log is as it was, and
+    /// takes more as soon as there is.
+    fn watch_append<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.inspect_err(|error| self.is_offline.set(self.is_offline() || !is_lack_of_room(error)))
     }
 
     /// Holds the leader epoch that a client knows, −1 for none, to this one (KIP-320).
@@ -104,8 +147,13 @@ impl Partition {
         request: &AppendRequest<'_>,
         validator: &mut Validator,
     ) -> io::Result<Verdict<'a>> {
-        let verdict = self.leader.append(records, request, validator);
-        self.store(&verdict, request.now_ms)?;
+        let known = self.leader.state().aborted_transactions().len();
+        let Self { leader, log, epochs, settings, .. } = self;
+        let verdict = leader.append_to(records, request, validator, |stored, state| {
+            store(log, epochs, &settings.log, stored, state, request.now_ms)
+        });
+        let verdict = self.watch_append(verdict)?;
+        self.appended(known)?;
         Ok(verdict)
     }
 
@@ -115,58 +163,45 @@ impl Partition {
         end: &EndTransaction,
         validator: &mut Validator,
     ) -> Result<io::Result<Verdict<'static>>, BuildError> {
-        let verdict = self.leader.end_transaction(end, validator)?;
-        Ok(self.store(&verdict, end.now_ms).map(|()| verdict))
+        let known = self.leader.state().aborted_transactions().len();
+        let Self { leader, log, epochs, settings, .. } = self;
+        let verdict = leader.end_transaction_to(end, validator, |stored, state| {
+            store(log, epochs, &settings.log, stored, state, end.now_ms)
+        })?;
+        let verdict = self.watch_append(verdict);
+        Ok(verdict.and_then(|verdict| self.appended(known).map(|()| verdict)))
     }
 
-    /// Stores what the leader has accepted.
-    fn store(&mut self, verdict: &Verdict<'_>, now_ms: i64) -> io::Result<()> {
-        let Ok(accepted) = &verdict.outcome else { return Ok(()) };
-        let stored = &accepted.stored;
-        if stored.is_empty() {
-            return Ok(());
-        }
-        let single = stored.header().map(|header| (header, BatchInfo::from_header(&header, 0)));
-        let written = match (stored, single) {
-            (Stored::Patched { batch, .. }, Some((header, info))) => {
-                let records = batch.get(RECORD_BATCH_OVERHEAD..).unwrap_or_default();
-                self.write(&[&header.to_bytes(), records], &[info], now_ms)
-            }
-            (_, Some((_, info))) if info.size == stored.len() as u64 => {
-                self.write(&[&stored.bytes()], &[info], now_ms)
-            }
-            _ => {
-                let bytes = stored.bytes();
-                let batches: Vec<_> = Batches::new(&bytes, 0).flatten().collect();
-                self.write(&[&bytes], &batches, now_ms)
-            }
-        };
-        self.is_offline |= written.is_err();
-        written?;
+    /// Something was appended, and so many aborted transactions were known before.
+    fn appended(&mut self, known: usize) -> io::Result<()> {
+        let aborted = self.leader.state().aborted_transactions().get(known..).unwrap_or_default();
+        let added = self.log.add_aborted(aborted);
+        self.watch(added)?;
         self.replicate();
         Ok(())
-    }
-
-    fn write(&mut self, parts: &[&[u8]], batches: &[BatchInfo], now_ms: i64) -> io::Result<()> {
-        for batch in batches {
-            if self.epochs.latest() != Some(batch.partition_leader_epoch) {
-                self.epochs.assign(batch.partition_leader_epoch, batch.base_offset);
-            }
-        }
-        self.log.append(parts, batches, &self.settings.log, now_ms)
     }
 
     /// The log begins at an offset.
     pub(crate) fn start_at(&mut self, offset: i64) -> Result<(), PlaneError> {
         let log_end_offset = self.leader.state().log_end_offset();
-        let batch = self.log.base_offset_of(offset)?.unwrap_or(log_end_offset);
+        let batch = self.watch(self.log.base_offset_of(offset))?.unwrap_or(log_end_offset);
         let moved = self.leader.delete_records(offset, Some(batch));
         moved.map_err(|error| {
             let message = error.to_string();
             PlaneError::Refused { error: ErrorCode::OffsetOutOfRange, message }
         })?;
-        self.epochs.truncate_start(self.leader.state().log_start_offset());
+        if self.epochs.truncate_start(self.leader.state().log_start_offset()) {
+            self.watch(self.log.keep_epochs(&self.epochs))?;
+        }
         Ok(())
+    }
+
+    /// Deletes segments that are too old or too many.
+    pub(crate) fn apply_retention(&mut self, now_ms: i64) -> Result<(), PlaneError> {
+        let state = self.leader.state();
+        let start = self.log.delete_old(&self.settings.log, state, now_ms);
+        let start = self.watch(start)?;
+        if start > self.leader.state().log_start_offset() { self.start_at(start) } else { Ok(()) }
     }
 
     /// The log ends at an offset, or with the batch before it.
@@ -176,28 +211,88 @@ impl Partition {
         now_ms: i64,
         validator: &mut Validator,
     ) -> Result<(), PlaneError> {
-        self.log.truncate(offset)?;
-        self.epochs.truncate_end(offset);
-        let sets = self.log.sets()?;
+        if offset >= self.leader.state().log_end_offset() {
+            return Ok(());
+        }
+        let truncated = self.log.truncate(offset);
+        let snapshot_offset = self.watch(truncated)?;
+        if self.epochs.truncate_end(offset) {
+            self.watch(self.log.keep_epochs(&self.epochs))?;
+        }
+        let snapshot = self.watch(self.read_snapshot(snapshot_offset))?;
+        let start = self.leader.state().log_start_offset();
+        let snapshot_offset = snapshot_offset.filter(|_| snapshot.is_some()).unwrap_or(start);
+        let sets = self.watch(self.log.sets_from(snapshot_offset))?;
         let sets: Vec<&[u8]> = sets.iter().map(Vec::as_slice).collect();
-        let snapshot_offset = self.leader.state().log_start_offset();
         let source = ReplaySource {
-            snapshot: None,
+            snapshot: snapshot.as_deref(),
             snapshot_offset,
             sets: &sets,
             replay: Replay::Load,
             now_ms,
         };
         self.leader.truncate(offset, &source, validator.codecs()).map_err(|error| {
+            self.is_offline.set(true);
             let message = error.to_string();
             PlaneError::Refused { error: ErrorCode::KafkaStorageError, message }
-        })
+        })?;
+        let taken = self.log.take_snapshot(self.leader.state());
+        Ok(self.watch(taken)?)
+    }
+
+    /// The snapshot of an offset.
+    fn read_snapshot(&self, offset: Option<i64>) -> io::Result<Option<Vec<u8>>> {
+        let path = self.log.disk().zip(offset).map(|(disk, offset)| disk.snapshot_path(offset));
+        path.map(fs::read).transpose()
+    }
+
+    /// Leaves the log as a clean stop does.
+    pub(crate) fn shut_down(&mut self) -> io::Result<()> {
+        let done = self.log.shut_down(self.leader.state());
+        self.watch(done)
     }
 
     /// What is in the log is replicated at once where nobody else is in sync.
     fn replicate(&mut self) {
         if self.settings.in_sync_replicas <= 1 {
             self.leader.advance_high_watermark(self.leader.state().log_end_offset());
+        }
+    }
+}
+
+/// Stores what the leader has accepted.
+fn store(
+    log: &mut PartitionLog,
+    epochs: &mut EpochStarts,
+    settings: &LogSettings,
+    stored: &Stored<'_>,
+    state: &PartitionState,
+    now_ms: i64,
+) -> io::Result<()> {
+    let mut write = |parts: &[&[u8]], batches: &[BatchInfo]| {
+        for batch in batches {
+            let leader_epoch = batch.partition_leader_epoch;
+            if epochs.latest() != Some(leader_epoch)
+                && epochs.assign(leader_epoch, batch.base_offset)
+            {
+                log.keep_epochs(epochs)?;
+            }
+        }
+        log.append(parts, batches, settings, state, now_ms)
+    };
+    let single = stored.header().map(|header| (header, BatchInfo::from_header(&header, 0)));
+    match (stored, single) {
+        (Stored::Patched { batch, .. }, Some((header, info))) => {
+            let records = batch.get(RECORD_BATCH_OVERHEAD..).unwrap_or_default();
+            write(&[&header.to_bytes(), records], &[info])
+        }
+        (_, Some((_, info))) if info.size == stored.len() as u64 => {
+            write(&[&stored.bytes()], &[info])
+        }
+        _ => {
+            let bytes = stored.bytes();
+            let batches: Vec<_> = Batches::new(&bytes, 0).flatten().collect();
+            write(&[&bytes], &batches)
         }
     }
 }

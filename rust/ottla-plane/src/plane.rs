@@ -1,10 +1,18 @@
 //! All partitions of a broker.
 
+use crate::error::{OpenError, PlaneError};
+use crate::log::directory::LogDirectory;
+use crate::log::open_files::OpenFiles;
+use crate::log::partition_log::PartitionLog;
 use crate::partition::{Partition, PartitionOffsets, PartitionSettings};
 use crate::sessions::Sessions;
 use crate::topics::{Handle, Topics};
 use crate::wire::TopicId;
 use ottla_leader::{Leader, LeaderSettings, Metrics, Profile};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The settings of a plane.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +47,15 @@ pub struct NewPartition<'a> {
     pub leader: LeaderSettings,
     /// Its other settings.
     pub settings: PartitionSettings,
+    /// Where its log is; `None` for memory.
+    pub place: Option<LogPlace<'a>>,
+}
+
+/// Where a log is, and what is known of it besides.
+#[derive(Clone, Copy, Debug)]
+pub struct LogPlace<'a> {
+    /// The partition's own directory.
+    pub directory: &'a Path,
 }
 
 /// The partitions of a broker, and its fetch sessions.
@@ -49,6 +66,9 @@ pub struct DataPlane {
     partitions: Vec<Option<Box<Partition>>>,
     pub(crate) sessions: Sessions,
     pub(crate) stored_bytes: u64,
+    open_files: Arc<OpenFiles>,
+    /// Partitions with a sealed segment that is not synced.
+    pub(crate) unflushed: BTreeSet<Handle>,
     /// What partitions counted that are closed.
     closed: Metrics,
 }
@@ -62,29 +82,89 @@ impl DataPlane {
             partitions: Vec::new(),
             sessions: Sessions::new(settings.session_seed),
             stored_bytes: 0,
+            open_files: Arc::default(),
+            unflushed: BTreeSet::new(),
             closed: Metrics::default(),
         }
     }
 
-    /// Opens a partition with an empty log. `None` where it is open already, or its topic has another
-    /// id, or the id another topic.
-    pub fn open(&mut self, new: NewPartition<'_>, now_ms: i64) -> Option<Handle> {
-        let handle = Handle::try_from(self.partitions.len()).ok()?;
-        let name = self.topics.add(new.topic, new.topic_id, new.index, handle)?;
-        let leader = Leader::new(new.leader, new.next_offset, new.next_offset);
-        let partition = Partition::new(name, new.index, leader, new.settings, now_ms);
-        self.partitions.push(Some(Box::new(partition)));
-        Some(handle)
+    /// Opens a partition with an empty log.
+    ///
+    /// # Errors
+    /// [`OpenError`], with nothing opened.
+    pub fn open(&mut self, new: NewPartition<'_>, now_ms: i64) -> Result<Handle, OpenError> {
+        let handle = Handle::try_from(self.partitions.len()).map_err(|_| OpenError::Taken)?;
+        let name = self.topics.add(new.topic, new.topic_id, new.index, handle);
+        let topic = name.ok_or(OpenError::Taken)?;
+        match self.load(&new, Arc::clone(&topic), now_ms) {
+            Ok(partition) => {
+                self.partitions.push(Some(Box::new(partition)));
+                Ok(handle)
+            }
+            Err(error) => {
+                self.topics.remove(&topic, new.index);
+                Err(error)
+            }
+        }
     }
 
-    /// Closes a partition, whose log is gone then. Returns whether it was open.
+    fn load(
+        &self,
+        new: &NewPartition<'_>,
+        topic: Arc<[u8]>,
+        now_ms: i64,
+    ) -> Result<Partition, OpenError> {
+        let leader = Leader::new(new.leader.clone(), new.next_offset, new.next_offset);
+        let log = match new.place {
+            None => Ok(PartitionLog::in_memory(new.next_offset, now_ms)),
+            Some(place) => self.create(&place, new, now_ms),
+        };
+        log.and_then(|log| Partition::new(topic, new.index, leader, log, new.settings))
+            .map_err(OpenError::Io)
+    }
+
+    /// Makes a log in a directory of its own.
+    fn create(
+        &self,
+        place: &LogPlace<'_>,
+        new: &NewPartition<'_>,
+        now_ms: i64,
+    ) -> io::Result<PartitionLog> {
+        let directory = LogDirectory::new(place.directory, &self.open_files);
+        if !directory.is_empty()? {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        directory.create(new.topic_id)?;
+        PartitionLog::in_directory(directory, new.next_offset, now_ms)
+    }
+
+    /// Closes a partition. Its log is gone then, unless it is in a directory, which is left as it is.
+    /// Returns whether it was open.
     pub fn close(&mut self, handle: Handle) -> bool {
+        self.take(handle).is_some()
+    }
+
+    /// Closes a partition, of which nothing is left, also no directory. Returns whether it was open.
+    ///
+    /// # Errors
+    /// What the operating system reports: the directory is there, or one that is to be deleted.
+    pub fn remove(&mut self, handle: Handle) -> Result<bool, PlaneError> {
+        let topic_id = self.place(handle).and_then(|(topic, _)| self.topics.id_of(topic));
+        let Some(partition) = self.take(handle) else { return Ok(false) };
+        let Partition { topic, index, log, .. } = *partition;
+        log.remove(&topic, index, topic_id.unwrap_or_default())?;
+        Ok(true)
+    }
+
+    fn take(&mut self, handle: Handle) -> Option<Box<Partition>> {
         let place = self.partitions.get_mut(handle as usize);
-        let Some(partition) = place.and_then(Option::take) else { return false };
+        let mut partition = place.and_then(Option::take)?;
         self.topics.remove(&partition.topic, partition.index);
         self.stored_bytes = self.stored_bytes.saturating_sub(partition.log.size());
         self.closed.add(partition.leader.metrics());
-        true
+        self.unflushed.remove(&handle);
+        partition.log.close();
+        Some(partition)
     }
 
     /// Has a partition decide by other settings. Returns whether it is open.
@@ -107,6 +187,11 @@ impl DataPlane {
 
     pub(crate) fn partition_mut(&mut self, handle: Handle) -> Option<&mut Partition> {
         self.partitions.get_mut(handle as usize)?.as_deref_mut()
+    }
+
+    /// All partitions that are open.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Partition> {
+        self.partitions.iter().filter_map(Option::as_deref)
     }
 
     /// All handles that are open, with their partitions.

@@ -208,7 +208,7 @@ impl DataPlane {
         let is_full =
             self.stored_bytes.saturating_add(records.len() as u64) > self.settings.max_stored_bytes;
         let Some(partition) =
-            self.partition_mut(handle).filter(|partition| !is_full && !partition.is_offline)
+            self.partition_mut(handle).filter(|partition| !is_full && !partition.is_offline())
         else {
             return Outcome::error(ErrorCode::KafkaStorageError, log_start_offset);
         };
@@ -240,6 +240,7 @@ impl DataPlane {
                 self.stored_bytes = self.stored_bytes.saturating_add(size);
                 if size > 0 {
                     work.moved.push(handle);
+                    self.note_rolled(handle);
                 }
             }
             Err(refusal) => message = message_of(refusal, self.settings.profile),
@@ -342,40 +343,13 @@ fn message_of(refusal: &Refusal, profile: Profile) -> Option<String> {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test panics to fail")]
 mod tests {
     use super::*;
-    use crate::log::partition_log::{LogSettings, PartitionLog};
-    use crate::log::segment::Segment;
+    use crate::log::failing::failing_log;
+    use crate::log::partition_log::LogSettings;
     use crate::partition::PartitionSettings;
     use crate::plane::{NewPartition, PlaneSettings};
-    use ottla_format::batch::BatchInfo;
     use ottla_format::builder::{BatchFields, NewRecord, build_batch};
     use ottla_leader::LeaderSettings;
     use std::io;
-    use std::ops::Range;
-
-    /// A place that takes no byte.
-    struct FullDisk;
-
-    impl Segment for FullDisk {
-        fn append(&mut self, _: &[&[u8]], _: &[BatchInfo]) -> io::Result<()> {
-            Err(io::ErrorKind::StorageFull.into())
-        }
-
-        fn read(&self, _: Range<u64>, _: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn truncate(&mut self, _: u64) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn seal(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn a_partition_whose_log_cannot_be_written_is_offline_from_then_on() {
@@ -383,6 +357,8 @@ mod tests {
         let log = LogSettings {
             segment_bytes: 1 << 20,
             segment_ms: 1,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 4096,
             is_deleted: true,
             retention_ms: -1,
             retention_bytes: -1,
@@ -401,10 +377,11 @@ mod tests {
             next_offset: 0,
             leader: LeaderSettings::default(),
             settings,
+            place: None,
         };
         let handle = plane.open(new, 0).unwrap();
         let partition = plane.partition_mut(handle).unwrap();
-        partition.log = PartitionLog::new(0, 0, || Box::new(FullDisk));
+        partition.log = failing_log(io::ErrorKind::Other, 0);
         let mut validator = Validator::default();
         let record = NewRecord::default();
         let batch = build_batch(&BatchFields::default(), &[record], validator.codecs()).unwrap();

@@ -39,6 +39,11 @@ impl Topics {
         }
     }
 
+    /// The id of a topic.
+    pub(crate) fn id_of(&self, name: &[u8]) -> Option<TopicId> {
+        self.by_name.get(name).map(|topic| topic.id)
+    }
+
     /// Adds a partition. Returns its topic's name, or `None` where it is here already, or the topic
     /// has another id.
     pub(crate) fn add(

@@ -6,7 +6,8 @@ use ottla_leader::Validator;
 use ottla_plane::DataPlane;
 use proptest::prelude::*;
 use support::{
-    FETCH_VERSION, PRODUCE_VERSION, batch, fetch, fetch_frame, plane, produce, produce_frame,
+    FETCH_VERSION, PRODUCE_VERSION, Scratch, batch, fetch, fetch_frame, plane_in, produce,
+    produce_frame,
 };
 
 #[derive(Clone, Debug)]
@@ -81,8 +82,10 @@ proptest! {
     fn a_log_holds_and_gives_what_a_list_of_batches_does(
         steps in proptest::collection::vec(step(), 1..60),
         segment_bytes in prop_oneof![Just(30_000), Just(1 << 30)],
+        is_in_files in any::<bool>(),
     ) {
-        let mut plane = plane(1, segment_bytes);
+        let scratch = is_in_files.then(Scratch::new);
+        let mut plane = plane_in(scratch.as_ref().map(Scratch::path), 1, segment_bytes);
         let mut twin = Twin::default();
         for step in steps {
             // Around what is there, its ends included.
@@ -114,7 +117,7 @@ proptest! {
                     prop_assert_eq!(plane.delete_records(0, offset), Ok(twin.start));
                 }
                 Step::Retain => {
-                    plane.apply_retention(0).expect("a log in memory");
+                    plane.apply_retention(0);
                 }
                 Step::Truncate { offset } => {
                     let offset = near(offset).clamp(twin.start, twin.end);
@@ -124,7 +127,7 @@ proptest! {
                     if end < twin.start {
                         continue;
                     }
-                    plane.truncate(0, end, 0, &mut Validator::default()).expect("a log in memory");
+                    plane.truncate(0, end, 0, &mut Validator::default()).expect("a sound log");
                     twin.batches.truncate(kept);
                     twin.end = end;
                 }

@@ -43,6 +43,16 @@ pub enum AppendOutcome {
     Duplicate(RememberedBatch),
 }
 
+/// What a set of batches does to the producers.
+enum Judged {
+    /// Nothing.
+    Plain,
+    /// It follows on the last batch of its producer.
+    Next(ProducerBatch),
+    Pending(Pending),
+    Duplicate(RememberedBatch),
+}
+
 /// The state of one partition.
 #[derive(Clone, Debug)]
 pub struct PartitionState {
@@ -125,63 +135,83 @@ impl PartitionState {
         aborted_between(&self.aborted, from, upper)
     }
 
-    /// Judges a set of batches that has its offsets, and appends it.
+    /// Judges a set of batches that has its offsets, and appends it. `keep` stores the set in between:
+    /// it sees the state before the set.
     ///
     /// # Errors
-    /// [`ProducerRefusal`], with nothing changed.
-    pub fn append(
+    /// What `keep` fails with, or a [`ProducerRefusal`]; either way nothing is changed.
+    pub fn append<E>(
         &mut self,
         stored: &Stored<'_>,
         log_end_offset: i64,
         by: &Appender<'_>,
         codecs: &mut Codecs,
-    ) -> Result<AppendOutcome, ProducerRefusal> {
+        keep: impl FnOnce(&Self) -> Result<(), E>,
+    ) -> Result<Result<AppendOutcome, ProducerRefusal>, E> {
+        let judged = match self.judge(stored, by, codecs) {
+            Ok(Judged::Duplicate(known)) => return Ok(Ok(AppendOutcome::Duplicate(known))),
+            Ok(judged) => judged,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        keep(self)?;
+        match judged {
+            Judged::Next(batch) => self.producers.append_next(&batch),
+            Judged::Pending(pending) => {
+                // Two transactions at one offset cannot come from an append, whose offsets increase.
+                if let Ok(aborted) = self.producers.commit(pending) {
+                    self.aborted.extend(aborted);
+                }
+            }
+            Judged::Plain | Judged::Duplicate(_) => {}
+        }
+        self.log_end_offset = log_end_offset;
+        self.producers.set_end_offset(log_end_offset);
+        self.high_watermark = self.high_watermark.min(log_end_offset);
+        Ok(Ok(AppendOutcome::Appended))
+    }
+
+    /// Judges a set of batches that has its offsets.
+    fn judge(
+        &self,
+        stored: &Stored<'_>,
+        by: &Appender<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<Judged, ProducerRefusal> {
         // Nearly every append is one batch of records, whose header says everything.
         let single = stored
             .header()
             .map(|header| BatchInfo::from_header(&header, 0))
             .filter(|info| !info.is_control() && info.size == stored.len() as u64)
             .map(|info| info.has_producer_id().then(|| ProducerBatch::of_records(&info)));
-        let known = match single {
-            Some(None) => None,
-            Some(Some(batch)) if self.producers.append_next(&batch, by.origin) => None,
-            Some(Some(batch)) => self.apply(std::iter::once(Ok(batch)), by)?,
+        match single {
+            Some(None) => Ok(Judged::Plain),
+            Some(Some(batch)) if self.producers.is_next(&batch, by.origin) => {
+                Ok(Judged::Next(batch))
+            }
+            Some(Some(batch)) => self.judge_each(std::iter::once(Ok(batch)), by),
             None => {
                 let whole = stored.bytes();
                 let read = |info: Result<BatchInfo, Error>| {
                     info.and_then(|info| ProducerBatch::read(&whole, &info, codecs)).transpose()
                 };
-                self.apply(Batches::new(&whole, 0).filter_map(read), by)?
+                self.judge_each(Batches::new(&whole, 0).filter_map(read), by)
             }
-        };
-        if let Some(known) = known {
-            return Ok(AppendOutcome::Duplicate(known));
         }
-        self.log_end_offset = log_end_offset;
-        self.producers.set_end_offset(log_end_offset);
-        self.high_watermark = self.high_watermark.min(log_end_offset);
-        Ok(AppendOutcome::Appended)
     }
 
-    /// Judges batches and applies what they do. Returns the batch in the log that one of them
-    /// repeats, and then applies nothing.
-    fn apply(
-        &mut self,
+    fn judge_each(
+        &self,
         batches: impl Iterator<Item = Result<ProducerBatch, Error>>,
         by: &Appender<'_>,
-    ) -> Result<Option<RememberedBatch>, ProducerRefusal> {
+    ) -> Result<Judged, ProducerRefusal> {
         let mut pending = Pending::default();
         for batch in batches {
             let batch = batch.map_err(ProducerRefusal::UnreadableMarker)?;
             if let Some(known) = self.producers.judge(&batch, by, &mut pending)? {
-                return Ok(Some(known));
+                return Ok(Judged::Duplicate(known));
             }
         }
-        // Two transactions at one offset cannot come from an append, whose offsets increase.
-        if let Ok(aborted) = self.producers.commit(pending) {
-            self.aborted.extend(aborted);
-        }
-        Ok(None)
+        Ok(Judged::Pending(pending))
     }
 
     /// Begins to verify a transaction with its coordinator (KIP-890).

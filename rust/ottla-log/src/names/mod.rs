@@ -26,5 +26,5 @@ pub use constants::*;
 pub use directory::DirectoryKind;
 pub use file::{FileKind, FileName, FileState};
 pub use offset::{OffsetError, file_name, lacks_offset, offset_of};
-pub use partition::{PartitionName, PartitionState, refuses_start};
+pub use partition::{PartitionName, PartitionState, delete_name, refuses_start};
 pub use segment::SegmentNames;

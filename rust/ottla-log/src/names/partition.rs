@@ -80,6 +80,26 @@ impl<'a> PartitionName<'a> {
     }
 }
 
+/// The most characters of a name.
+const MAX_NAME_CHARACTERS: usize = 255;
+
+/// The name that the directory of a partition gets before it is removed (`LocalLog.logDeleteDirName`).
+/// Kafka takes a random id; `id` is any that no other directory of this partition has.
+///
+/// # Examples
+/// ```
+/// use ottla_log::names::delete_name;
+///
+/// assert_eq!(delete_name(b"orders", 3, [0xab; 16]), *b"orders-3.abababababababababababababababab-delete");
+/// ```
+pub fn delete_name(topic: &[u8], partition: i32, id: [u8; 16]) -> Vec<u8> {
+    let id = u128::from_be_bytes(id);
+    let mut end = format!("-{partition}.{id:032x}").into_bytes();
+    end.extend_from_slice(PartitionState::Delete.suffix());
+    let kept = topic.len().min(MAX_NAME_CHARACTERS.saturating_sub(end.len()));
+    [topic.get(..kept).unwrap_or_default(), &end].concat()
+}
+
 /// Whether a broker does not start over a log directory that has a directory of this name: it takes
 /// every one for a partition's, but for the cache of tiered storage, and gives up at a name without
 /// a topic and a number (`LogManager.loadLogs`).

@@ -108,25 +108,28 @@ impl Producers {
         Judge { stored, verification, appender }.judge(batch, pending)
     }
 
-    /// Appends a client's batch that follows on its producer's last one outside of transactions,
-    /// as nearly every batch does: with the effect of [`judge`](Self::judge) and
-    /// [`commit`](Self::commit). Returns `false` for any other batch, with nothing changed.
-    pub fn append_next(&mut self, batch: &ProducerBatch, origin: Origin) -> bool {
+    /// Whether a client's batch follows on its producer's last one outside of transactions, as nearly
+    /// every batch does: then [`append_next`](Self::append_next) does what [`judge`](Self::judge)
+    /// and [`commit`](Self::commit) do.
+    pub fn is_next(&self, batch: &ProducerBatch, origin: Origin) -> bool {
         if origin != Origin::Client || batch.is_transactional || !self.verifications.is_empty() {
             return false;
         }
-        let Some(known) = self.entries.get_mut(&batch.producer_id) else { return false };
-        let entry = &mut known.entry;
-        let is_next = batch.content == Content::Data
-            && entry.producer_epoch == batch.producer_epoch
-            && entry.transaction_first_offset.is_none()
-            && !entry.batches().is_empty()
-            && increment_sequence(entry.last_sequence(), 1) == batch.base_sequence
-            && entry.repeated_by(batch).is_none();
-        if is_next {
-            entry.append(batch);
+        self.get(batch.producer_id).is_some_and(|entry| {
+            batch.content == Content::Data
+                && entry.producer_epoch == batch.producer_epoch
+                && entry.transaction_first_offset.is_none()
+                && !entry.batches().is_empty()
+                && increment_sequence(entry.last_sequence(), 1) == batch.base_sequence
+                && entry.repeated_by(batch).is_none()
+        })
+    }
+
+    /// Appends a batch for which [`is_next`](Self::is_next) holds, once it is in the log.
+    pub fn append_next(&mut self, batch: &ProducerBatch) {
+        if let Some(known) = self.entries.get_mut(&batch.producer_id) {
+            known.entry.append(batch);
         }
-        is_next
     }
 
     /// Adopts what was judged, once it is in the log. Returns the transactions that it aborts, as the
@@ -371,7 +374,8 @@ mod tests {
                     plain.commit(pending).unwrap();
                     (offset, last) = (batch.last_offset + 1, batch.last_sequence);
                 }
-                if ours.append_next(&batch, Origin::Client) {
+                if ours.is_next(&batch, Origin::Client) {
+                    ours.append_next(&batch);
                     assert_eq!(judged, Ok(None), "{batch:?}");
                     short_ways += 1;
                 } else {

@@ -1,22 +1,66 @@
-//! A segment with its sparse index: an entry for each 4 KiB or so of batches, from which one walks
-//! over headers.
+//! A segment and its sparse indexes, as Kafka fills them: an entry for each 4 KiB or so of batches, from
+//! which one walks over headers (`docs/kafka/log-dir.md` §3.1, §3.2).
 
-use super::segment::Segment;
+use super::segment::{Ends, Segment};
 use ottla_format::batch::BatchInfo;
 use ottla_format::header::{Envelope, Header, RECORD_BATCH_OVERHEAD};
+use ottla_log::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
+use ottla_log::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
+use ottla_log::sidefiles::transaction_index::AbortedTransaction;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-/// Kafka's `index.interval.bytes`.
-const INTERVAL_BYTES: u64 = 4 << 10;
-
-/// A batch that has an entry of its own.
+/// What the batches of a segment amount to.
 #[derive(Clone, Copy, Debug)]
-struct IndexEntry {
-    base_offset: i64,
-    position: u64,
-    /// The largest timestamp of the batches before it, −1 for none.
-    max_timestamp_before: i64,
+pub(super) struct Tally {
+    pub(super) size: u64,
+    /// The offset behind the last batch.
+    pub(super) next_offset: i64,
+    /// Timestamp of the first batch, by which the segment is rolled.
+    pub(super) first_timestamp: Option<i64>,
+    /// The largest timestamp, −1 for none.
+    pub(super) max_timestamp: i64,
+    /// Last offset of the first batch that has it.
+    max_timestamp_offset: i64,
+    /// The largest timestamp of the time index, −1 for none.
+    indexed_timestamp: i64,
+    /// Bytes from the batch of the last entry on.
+    unindexed: u64,
+}
+
+impl Tally {
+    fn empty(base_offset: i64) -> Self {
+        Self {
+            size: 0,
+            next_offset: base_offset,
+            first_timestamp: None,
+            max_timestamp: -1,
+            max_timestamp_offset: base_offset,
+            indexed_timestamp: -1,
+            unindexed: 0,
+        }
+    }
+
+    fn add(&mut self, batch: &BatchInfo) {
+        if batch.max_timestamp > self.max_timestamp {
+            (self.max_timestamp, self.max_timestamp_offset) =
+                (batch.max_timestamp, batch.last_offset);
+        }
+        self.first_timestamp.get_or_insert(batch.max_timestamp);
+        self.size = self.size.saturating_add(batch.size);
+        self.unindexed = self.unindexed.saturating_add(batch.size);
+        self.next_offset = batch.last_offset.saturating_add(1);
+    }
+}
+
+/// Batches that are added, with the entries of the indexes that come with them.
+struct Entries {
+    tally: Tally,
+    offsets: Vec<OffsetEntry>,
+    times: Vec<TimeEntry>,
 }
 
 /// A segment of a log.
@@ -24,84 +68,136 @@ pub(super) struct IndexedSegment {
     /// The offset that names it.
     pub(super) base_offset: i64,
     pub(super) created_ms: i64,
-    pub(super) size: u64,
-    /// The offset behind its last batch.
-    pub(super) next_offset: i64,
-    /// Timestamp of its first batch, by which it is rolled.
-    pub(super) first_timestamp: Option<i64>,
-    /// The largest timestamp, −1 for none.
-    pub(super) max_timestamp: i64,
-    /// The first batch that has it.
-    max_timestamp_position: u64,
     /// When a batch was added last.
     pub(super) appended_ms: i64,
-    index: Vec<IndexEntry>,
-    /// Bytes behind the batch of the last entry.
-    unindexed: u64,
+    pub(super) tally: Tally,
     data: Box<dyn Segment>,
 }
 
 impl IndexedSegment {
+    /// A segment without a batch.
     pub(super) fn new(base_offset: i64, now_ms: i64, data: Box<dyn Segment>) -> Self {
-        Self {
-            base_offset,
-            created_ms: now_ms,
-            size: 0,
-            next_offset: base_offset,
-            first_timestamp: None,
-            max_timestamp: -1,
-            max_timestamp_position: 0,
-            appended_ms: now_ms,
-            index: Vec::new(),
-            unindexed: 0,
-            data,
-        }
+        let tally = Tally::empty(base_offset);
+        Self { base_offset, created_ms: now_ms, appended_ms: now_ms, tally, data }
     }
 
-    /// Adds batches whose bytes are these parts.
+    /// A segment whose batches and entries are there: counted from the last entries on.
+    #[allow(dead_code, reason = "a loader begins with it")]
+    pub(super) fn resume(
+        base_offset: i64,
+        now_ms: i64,
+        data: Box<dyn Segment>,
+    ) -> io::Result<Self> {
+        let mut segment = Self::new(base_offset, now_ms, data);
+        segment.count()?;
+        Ok(segment)
+    }
+
+    /// Counts what the batches amount to, from the last entries on.
+    fn count(&mut self) -> io::Result<()> {
+        let Ends { size, offset_entries, time_entries } = self.data.ends();
+        self.tally = Tally { size, ..Tally::empty(self.base_offset) };
+        self.tally.first_timestamp = self.batch_at(0)?.map(|first| first.max_timestamp);
+        let timed = self.last_entry(time_entries, |number| self.data.time_entry(number))?;
+        let indexed = self.last_entry(offset_entries, |number| self.data.offset_entry(number))?;
+        if let Some(entry) = timed {
+            self.tally.indexed_timestamp = entry.timestamp;
+            self.tally.max_timestamp = entry.timestamp;
+            self.tally.max_timestamp_offset = entry.offset(self.base_offset);
+        }
+        let last = indexed.map_or(0, |entry| position_of(&entry));
+        // With every entry of the offset index the time index gets what is larger until then.
+        let mut position = if timed.is_some() { last } else { 0 };
+        while let Some(batch) = self.batch_at(position)? {
+            if batch.max_timestamp > self.tally.max_timestamp {
+                (self.tally.max_timestamp, self.tally.max_timestamp_offset) =
+                    (batch.max_timestamp, batch.last_offset);
+            }
+            self.tally.next_offset = batch.last_offset.saturating_add(1);
+            position = position.saturating_add(batch.size);
+        }
+        self.tally.unindexed = size.saturating_sub(last);
+        Ok(())
+    }
+
+    fn last_entry<T>(
+        &self,
+        count: usize,
+        entry: impl Fn(usize) -> io::Result<Option<T>>,
+    ) -> io::Result<Option<T>> {
+        count.checked_sub(1).map_or(Ok(None), entry)
+    }
+
+    /// Adds batches whose bytes are these parts, all of them or none.
     pub(super) fn append(
         &mut self,
         parts: &[&[u8]],
         batches: &[BatchInfo],
+        index_interval_bytes: u64,
         now_ms: i64,
     ) -> io::Result<()> {
-        self.data.append(parts, batches)?;
-        for batch in batches {
-            self.note(batch);
-        }
+        let Entries { tally, offsets, times } = self.entries_of(batches, index_interval_bytes);
+        self.data.append(parts, &offsets, &times)?;
+        self.tally = tally;
         self.appended_ms = now_ms;
         Ok(())
     }
 
-    /// Takes down a batch at the end of the segment.
-    fn note(&mut self, batch: &BatchInfo) {
-        let position = self.size;
-        if self.index.is_empty() || self.unindexed > INTERVAL_BYTES {
-            self.index.push(IndexEntry {
-                base_offset: batch.base_offset,
-                position,
-                max_timestamp_before: self.max_timestamp,
-            });
-            self.unindexed = 0;
+    /// The entries that batches at the end of the segment get. The first of a segment has none.
+    fn entries_of(&self, batches: &[BatchInfo], index_interval_bytes: u64) -> Entries {
+        let (mut offsets, mut times) = (Vec::new(), Vec::new());
+        let mut tally = self.tally;
+        for batch in batches {
+            let (position, is_due) = (tally.size, tally.unindexed > index_interval_bytes);
+            if is_due {
+                tally.unindexed = 0;
+            }
+            tally.add(batch);
+            if is_due {
+                let relative_offset = self.relative(batch.last_offset);
+                offsets.push(OffsetEntry { relative_offset, position: position as i32 });
+                times.extend(self.time_entry_of(&mut tally));
+            }
         }
-        if batch.max_timestamp > self.max_timestamp {
-            self.max_timestamp = batch.max_timestamp;
-            self.max_timestamp_position = position;
+        Entries { tally, offsets, times }
+    }
+
+    fn relative(&self, offset: i64) -> i32 {
+        offset.wrapping_sub(self.base_offset) as i32
+    }
+
+    /// The entry of the largest timestamp, where the time index lacks it.
+    fn time_entry_of(&self, tally: &mut Tally) -> Option<TimeEntry> {
+        if tally.max_timestamp <= tally.indexed_timestamp {
+            return None;
         }
-        self.first_timestamp.get_or_insert(batch.max_timestamp);
-        self.size = position.saturating_add(batch.size);
-        self.unindexed = self.unindexed.saturating_add(batch.size);
-        self.next_offset = batch.last_offset.saturating_add(1);
+        tally.indexed_timestamp = tally.max_timestamp;
+        let relative_offset = self.relative(tally.max_timestamp_offset);
+        Some(TimeEntry { timestamp: tally.max_timestamp, relative_offset })
+    }
+
+    /// Adds transactions whose markers are in it.
+    pub(super) fn add_aborted(&mut self, aborted: &[AbortedTransaction]) -> io::Result<()> {
+        self.data.add_aborted(aborted)
+    }
+
+    /// Whether its indexes have no room for another entry, of indexes of so many bytes.
+    pub(super) fn is_index_full(&self, segment_index_bytes: u64) -> bool {
+        let room = usize::try_from(segment_index_bytes).unwrap_or(usize::MAX);
+        let Ends { offset_entries, time_entries, .. } = self.data.ends();
+        // The last entry of the time index is left for the end of the segment.
+        offset_entries >= entries_in(room, OFFSET_ENTRY_BYTES)
+            || time_entries.saturating_add(1) >= entries_in(room, TIME_ENTRY_BYTES)
     }
 
     /// The header of the batch at a position, `None` at the end.
     fn batch_at(&self, position: u64) -> io::Result<Option<BatchInfo>> {
-        if position >= self.size {
+        if position >= self.tally.size {
             return Ok(None);
         }
         let mut head = [0; RECORD_BATCH_OVERHEAD];
         let mut filled = 0usize;
-        let end = position.saturating_add(RECORD_BATCH_OVERHEAD as u64).min(self.size);
+        let end = position.saturating_add(RECORD_BATCH_OVERHEAD as u64).min(self.tally.size);
         self.data.read(position..end, &mut |slice| {
             if let Some(to) = head.get_mut(filled..filled.saturating_add(slice.len())) {
                 to.copy_from_slice(slice);
@@ -121,7 +217,7 @@ impl IndexedSegment {
 
     /// The bytes of a range, copied.
     pub(super) fn bytes(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let size = range.end.min(self.size).saturating_sub(range.start);
+        let size = range.end.min(self.tally.size).saturating_sub(range.start);
         let mut bytes = Vec::with_capacity(size as usize);
         self.read(range, &mut |slice| bytes.extend_from_slice(slice))?;
         Ok(bytes)
@@ -147,18 +243,44 @@ impl IndexedSegment {
         Ok(None)
     }
 
-    /// Where the last entry for which `is_before` begins; the entries increase by it.
-    fn entry_before(&self, is_before: impl Fn(&IndexEntry) -> bool) -> u64 {
-        let behind = self.index.partition_point(is_before);
-        self.index.get(behind.saturating_sub(1)).map_or(0, |entry| entry.position)
+    /// How many entries are before the first for which not `is_before`; the entries increase by it.
+    fn entries_before<T>(
+        count: usize,
+        entry: impl Fn(usize) -> io::Result<Option<T>>,
+        is_before: impl Fn(&T) -> bool,
+    ) -> io::Result<usize> {
+        let (mut from, mut to) = (0usize, count);
+        while from < to {
+            let middle = from.midpoint(to);
+            if entry(middle)?.is_some_and(|entry| is_before(&entry)) {
+                from = middle.saturating_add(1);
+            } else {
+                to = middle;
+            }
+        }
+        Ok(from)
+    }
+
+    /// Where the last entry of the offset index for which `is_before` begins.
+    fn entry_before(&self, is_before: impl Fn(&OffsetEntry) -> bool) -> io::Result<u64> {
+        let entry = |number| self.data.offset_entry(number);
+        let count = self.data.ends().offset_entries;
+        let behind = Self::entries_before(count, entry, is_before)?;
+        let last = self.last_entry(behind, entry)?;
+        Ok(last.map_or(0, |entry| position_of(&entry)))
+    }
+
+    /// Where to begin to look for an offset.
+    fn position_before(&self, offset: i64) -> io::Result<u64> {
+        self.entry_before(|entry| entry.offset(self.base_offset) <= offset)
     }
 
     /// The batch that holds an offset, or the next one.
     pub(super) fn find_offset(&self, offset: i64) -> io::Result<Option<BatchInfo>> {
-        if offset >= self.next_offset {
+        if offset >= self.tally.next_offset {
             return Ok(None);
         }
-        let start = self.entry_before(|entry| entry.base_offset <= offset);
+        let start = self.position_before(offset)?;
         self.first_from(start, |batch| batch.last_offset >= offset)
     }
 
@@ -168,10 +290,16 @@ impl IndexedSegment {
         timestamp: i64,
         offset: i64,
     ) -> io::Result<Option<BatchInfo>> {
-        if self.max_timestamp < timestamp {
+        if self.tally.max_timestamp < timestamp {
             return Ok(None);
         }
-        let start = self.entry_before(|entry| entry.max_timestamp_before < timestamp);
+        // Up to the offset of an entry no timestamp is larger than the entry's.
+        let entry = |number| self.data.time_entry(number);
+        let count = self.data.ends().time_entries;
+        let behind = Self::entries_before(count, entry, |entry| entry.timestamp < timestamp)?;
+        let last = self.last_entry(behind, entry)?;
+        let known = last.map_or(self.base_offset, |entry| entry.offset(self.base_offset));
+        let start = self.position_before(known.max(offset))?;
         self.first_from(start, |batch| {
             batch.max_timestamp >= timestamp && batch.last_offset >= offset
         })
@@ -179,9 +307,8 @@ impl IndexedSegment {
 
     /// The first batch with the largest timestamp of those that reach an offset.
     pub(super) fn find_max_timestamp(&self, offset: i64) -> io::Result<Option<BatchInfo>> {
-        let largest = self.batch_at(self.max_timestamp_position)?;
-        if largest.is_none_or(|largest| largest.last_offset >= offset) {
-            return Ok(largest);
+        if self.tally.max_timestamp_offset >= offset {
+            return self.find_offset(self.tally.max_timestamp_offset);
         }
         let mut found: Option<BatchInfo> = None;
         let mut next = self.find_offset(offset)?;
@@ -203,12 +330,13 @@ impl IndexedSegment {
         max_bytes: u64,
     ) -> io::Result<(u64, i64)> {
         let end = first.position.saturating_add(max_bytes);
-        if end >= self.size && before_offset >= self.next_offset {
-            return Ok((self.size, self.next_offset));
+        if end >= self.tally.size && before_offset >= self.tally.next_offset {
+            return Ok((self.tally.size, self.tally.next_offset));
         }
-        let known = self
-            .entry_before(|entry| entry.position <= end && entry.base_offset < before_offset)
-            .max(first.position);
+        let is_before = |entry: &OffsetEntry| {
+            position_of(entry) <= end && entry.offset(self.base_offset) < before_offset
+        };
+        let known = self.entry_before(is_before)?.max(first.position);
         let (mut position, mut next_offset) = (known, first.base_offset);
         if known > first.position {
             next_offset = self.batch_at(known)?.map_or(next_offset, |batch| batch.base_offset);
@@ -225,34 +353,60 @@ impl IndexedSegment {
 
     /// Drops the batches that reach an offset.
     pub(super) fn truncate(&mut self, offset: i64) -> io::Result<()> {
-        let Some(first) = self.find_offset(offset)? else { return Ok(()) };
-        let mut kept = Vec::new();
-        let mut position = 0;
-        while position < first.position
-            && let Some(batch) = self.batch_at(position)?
-        {
-            position = position.saturating_add(batch.size);
-            kept.push(batch);
+        let first = self.find_offset(offset)?;
+        let Some(first) = first else { return Ok(()) };
+        let Ends { offset_entries, time_entries, .. } = self.data.ends();
+        let ends = Ends {
+            size: first.position,
+            offset_entries: Self::entries_before(
+                offset_entries,
+                |number| self.data.offset_entry(number),
+                |entry| position_of(entry) < first.position,
+            )?,
+            time_entries: Self::entries_before(
+                time_entries,
+                |number| self.data.time_entry(number),
+                |entry| entry.offset(self.base_offset) < first.base_offset,
+            )?,
+        };
+        self.data.truncate(ends, offset)?;
+        self.count()
+    }
+
+    /// Nothing is added from now on: the time index gets the largest timestamp.
+    pub(super) fn seal(&mut self) -> io::Result<()> {
+        let mut tally = self.tally;
+        if let Some(entry) = self.time_entry_of(&mut tally) {
+            self.data.append(&[], &[], &[entry])?;
         }
-        self.data.truncate(first.position)?;
-        (self.size, self.unindexed, self.next_offset) = (0, 0, self.base_offset);
-        (self.max_timestamp, self.max_timestamp_position) = (-1, 0);
-        self.first_timestamp = None;
-        self.index.clear();
-        for batch in kept {
-            self.note(&batch);
-        }
+        self.tally = tally;
+        self.data.seal();
         Ok(())
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.data.flush()
+    pub(super) fn file(&self) -> io::Result<Option<Arc<File>>> {
+        self.data.file()
     }
 
-    /// Nothing is added from now on.
-    pub(super) fn seal(&mut self) -> io::Result<()> {
-        self.index.shrink_to_fit();
-        self.data.flush()?;
-        self.data.seal()
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        self.data.paths()
     }
+
+    pub(super) fn close(&mut self) {
+        self.data.seal();
+    }
+
+    pub(super) fn delete(&mut self) -> io::Result<()> {
+        self.data.delete()
+    }
+}
+
+#[allow(clippy::arithmetic_side_effects, reason = "divides by the size of an entry")]
+fn entries_in(bytes: usize, size: usize) -> usize {
+    bytes / size
+}
+
+/// The position of an entry. Kafka writes none below zero.
+fn position_of(entry: &OffsetEntry) -> u64 {
+    u64::try_from(entry.position).unwrap_or(0)
 }

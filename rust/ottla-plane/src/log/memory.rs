@@ -1,10 +1,15 @@
 //! A segment in memory: buffers that never move, the first of 4 KiB, each four times the one before
 //! it, up to 1 MiB. So a partition with one record takes little, and a large one wastes little.
 
-use super::segment::Segment;
-use ottla_format::batch::BatchInfo;
+use super::segment::{Ends, Segment};
+use ottla_log::sidefiles::offset_index::OffsetEntry;
+use ottla_log::sidefiles::time_index::TimeEntry;
+use ottla_log::sidefiles::transaction_index::AbortedTransaction;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 const KIB: u64 = 1 << 10;
 /// Where the growing buffers begin, and the first of those of 1 MiB.
@@ -17,6 +22,9 @@ const MOST_BITS: u32 = 20;
 pub(crate) struct MemorySegment {
     /// All but the last are full.
     buffers: Vec<Vec<u8>>,
+    size: u64,
+    offsets: Vec<OffsetEntry>,
+    times: Vec<TimeEntry>,
 }
 
 /// Where a buffer begins and ends.
@@ -62,10 +70,22 @@ impl MemorySegment {
 }
 
 impl Segment for MemorySegment {
-    fn append(&mut self, parts: &[&[u8]], _: &[BatchInfo]) -> io::Result<()> {
+    fn append(
+        &mut self,
+        parts: &[&[u8]],
+        offsets: &[OffsetEntry],
+        times: &[TimeEntry],
+    ) -> io::Result<()> {
         for part in parts {
             self.add(part);
+            self.size = self.size.saturating_add(part.len() as u64);
         }
+        self.offsets.extend_from_slice(offsets);
+        self.times.extend_from_slice(times);
+        Ok(())
+    }
+
+    fn add_aborted(&mut self, _: &[AbortedTransaction]) -> io::Result<()> {
         Ok(())
     }
 
@@ -82,27 +102,52 @@ impl Segment for MemorySegment {
         Ok(())
     }
 
-    fn truncate(&mut self, size: u64) -> io::Result<()> {
-        let number = number_of(size);
+    fn ends(&self) -> Ends {
+        let (offset_entries, time_entries) = (self.offsets.len(), self.times.len());
+        Ends { size: self.size, offset_entries, time_entries }
+    }
+
+    fn offset_entry(&self, number: usize) -> io::Result<Option<OffsetEntry>> {
+        Ok(self.offsets.get(number).copied())
+    }
+
+    fn time_entry(&self, number: usize) -> io::Result<Option<TimeEntry>> {
+        Ok(self.times.get(number).copied())
+    }
+
+    fn truncate(&mut self, ends: Ends, _: i64) -> io::Result<()> {
+        let number = number_of(ends.size);
         self.buffers.truncate(number.saturating_add(1));
-        let left = size.saturating_sub(range_of(number).start) as usize;
+        let left = ends.size.saturating_sub(range_of(number).start) as usize;
         if let Some(last) = self.buffers.get_mut(number) {
             last.truncate(left);
         }
         if left == 0 {
             self.buffers.truncate(number);
         }
+        self.size = self.size.min(ends.size);
+        self.offsets.truncate(ends.offset_entries);
+        self.times.truncate(ends.time_entries);
         Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn seal(&mut self) -> io::Result<()> {
+    fn seal(&mut self) {
         if let Some(last) = self.buffers.last_mut() {
             last.shrink_to_fit();
         }
+        self.offsets.shrink_to_fit();
+        self.times.shrink_to_fit();
+    }
+
+    fn file(&self) -> io::Result<Option<Arc<File>>> {
+        Ok(None)
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn delete(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -119,7 +164,7 @@ mod tests {
         let mut rest = &bytes[..];
         for size in (1..).map(|step: usize| step * 997) {
             let (piece, behind) = rest.split_at(size.min(rest.len()));
-            segment.append(&[piece], &[]).unwrap();
+            segment.append(&[piece], &[], &[]).unwrap();
             rest = behind;
             if rest.is_empty() {
                 break;
@@ -134,8 +179,8 @@ mod tests {
             }
         }
         for size in edges.into_iter().rev() {
-            segment.truncate(size).unwrap();
-            segment.append(&[b"end"], &[]).unwrap();
+            segment.truncate(Ends { size, ..Ends::default() }, 0).unwrap();
+            segment.append(&[b"end"], &[], &[]).unwrap();
             let mut read = Vec::new();
             segment.read(0..size + 9, &mut |slice| read.extend_from_slice(slice)).unwrap();
             assert!(read[..size as usize] == bytes[..size as usize] && read.ends_with(b"end"));

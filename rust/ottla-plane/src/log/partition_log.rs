@@ -1,13 +1,20 @@
 //! Segments in a row: rolling, reading, searching, retention (`docs/kafka/log-dir.md` §2).
 
+use super::directory::LogDirectory;
+use super::epochs::EpochStarts;
+use super::file::FileSegment;
+use super::flush::FlushJob;
 use super::indexed::IndexedSegment;
-use super::segment::Segment;
-use ottla_format::attributes::TimestampType;
-use ottla_format::batch::{BatchInfo, Payload, RecordCursor, payload};
-use ottla_format::compression::Codecs;
-use ottla_format::limits::Limits;
+use super::memory::MemorySegment;
+use super::on_disk::OnDisk;
+use super::segment::{MakeSegment, Segment};
+use crate::wire::TopicId;
+use ottla_format::batch::BatchInfo;
+use ottla_leader::PartitionState;
+use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What of a topic's configuration concerns the log alone, under Kafka's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +23,10 @@ pub struct LogSettings {
     pub segment_bytes: i32,
     /// `segment.ms`.
     pub segment_ms: i64,
+    /// `segment.index.bytes`.
+    pub segment_index_bytes: u64,
+    /// `index.interval.bytes`.
+    pub index_interval_bytes: u64,
     /// Whether `cleanup.policy` contains `delete`, without which the other two mean nothing.
     pub is_deleted: bool,
     /// `retention.ms`, −1 for ever.
@@ -39,62 +50,116 @@ impl Span {
     }
 }
 
-/// A record that was found by its timestamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TimedOffset {
-    pub(crate) offset: i64,
-    pub(crate) timestamp: i64,
-}
-
 /// The log of a partition. Its last segment is the active one; there is always one.
 pub(crate) struct PartitionLog {
     segments: Vec<IndexedSegment>,
-    make: fn() -> Box<dyn Segment>,
+    make: MakeSegment,
+    /// `None` in memory.
+    disk: Option<OnDisk>,
 }
 
 impl PartitionLog {
-    /// An empty log that begins at an offset.
-    pub(crate) fn new(offset: i64, now_ms: i64, make: fn() -> Box<dyn Segment>) -> Self {
-        Self { segments: vec![IndexedSegment::new(offset, now_ms, make())], make }
+    /// An empty log in memory that begins at an offset.
+    pub(crate) fn in_memory(offset: i64, now_ms: i64) -> Self {
+        let active = IndexedSegment::new(offset, now_ms, Box::<MemorySegment>::default());
+        let make = Box::new(|_| Ok(Box::<MemorySegment>::default() as Box<dyn Segment>));
+        Self { segments: vec![active], make, disk: None }
+    }
+
+    /// An empty log that begins at an offset, in a directory without segments.
+    pub(crate) fn in_directory(
+        directory: LogDirectory,
+        offset: i64,
+        now_ms: i64,
+    ) -> io::Result<Self> {
+        let directory = Arc::new(directory);
+        let of = Arc::clone(&directory);
+        let make: MakeSegment = Box::new(move |base_offset| {
+            Ok(Box::new(FileSegment::create(&of, base_offset)?) as Box<dyn Segment>)
+        });
+        Self::new(offset, now_ms, make, Some(OnDisk::new(directory, offset)))
+    }
+
+    /// An empty log that begins at an offset, whose segments are made this way.
+    pub(crate) fn new(
+        offset: i64,
+        now_ms: i64,
+        make: MakeSegment,
+        disk: Option<OnDisk>,
+    ) -> io::Result<Self> {
+        let active = IndexedSegment::new(offset, now_ms, make(offset)?);
+        Ok(Self { segments: vec![active], make, disk })
     }
 
     /// Bytes of all batches.
     pub(crate) fn size(&self) -> u64 {
-        self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.size))
+        self.segments.iter().fold(0, |sum, segment| sum.saturating_add(segment.tally.size))
     }
 
     /// Base offsets of the segments.
     pub(crate) fn segments(&self) -> impl Iterator<Item = (i64, u64)> {
-        self.segments.iter().map(|segment| (segment.base_offset, segment.size))
+        self.segments.iter().map(|segment| (segment.base_offset, segment.tally.size))
     }
 
-    /// Adds batches whose bytes are these parts. Where the active segment has no room for them, or is
-    /// too old, a new one begins.
+    /// The segments from the one that holds an offset on.
+    pub(super) fn segments_from(&self, offset: i64) -> impl Iterator<Item = &IndexedSegment> {
+        self.segments.iter().skip(self.segment_of(offset))
+    }
+
+    /// Where it is, and how far it is synced; `None` in memory.
+    pub(crate) fn disk(&self) -> Option<&OnDisk> {
+        self.disk.as_ref()
+    }
+
+    /// Adds batches whose bytes are these parts, to the state that is known of the partition. Where
+    /// the active segment has no room for them, or is too old, a new one begins.
     pub(crate) fn append(
         &mut self,
         parts: &[&[u8]],
         batches: &[BatchInfo],
         settings: &LogSettings,
+        state: &PartitionState,
         now_ms: i64,
     ) -> io::Result<()> {
         let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
         if let Some(active) = self.segments.last()
             && must_roll(active, batches, last.last_offset, settings, now_ms)
         {
-            self.roll(first.base_offset.max(active.next_offset), now_ms)?;
+            self.roll(first.base_offset.max(active.tally.next_offset), state, now_ms)?;
         }
         match self.segments.last_mut() {
-            Some(active) => active.append(parts, batches, now_ms),
+            Some(active) => active.append(parts, batches, settings.index_interval_bytes, now_ms),
             None => Ok(()),
         }
     }
 
-    fn roll(&mut self, base_offset: i64, now_ms: i64) -> io::Result<()> {
-        if let Some(active) = self.segments.last_mut() {
-            active.seal()?;
+    /// Begins a segment, whose files say what is known of the producers.
+    fn roll(&mut self, base_offset: i64, state: &PartitionState, now_ms: i64) -> io::Result<()> {
+        let Some(active) = self.segments.last_mut() else { return Ok(()) };
+        active.seal()?;
+        let sealed = active.base_offset;
+        if let Some(disk) = &mut self.disk {
+            disk.take_snapshot(state, base_offset)?;
         }
-        self.segments.push(IndexedSegment::new(base_offset, now_ms, (self.make)()));
+        let data = (self.make)(base_offset)?;
+        self.segments.push(IndexedSegment::new(base_offset, now_ms, data));
+        if let Some(disk) = &mut self.disk {
+            disk.rolled(sealed);
+        }
         Ok(())
+    }
+
+    /// Adds transactions that markers have aborted which were appended last.
+    pub(crate) fn add_aborted(&mut self, aborted: &[AbortedTransaction]) -> io::Result<()> {
+        match self.segments.last_mut() {
+            Some(active) if !aborted.is_empty() => active.add_aborted(aborted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores where the leader epochs begin.
+    pub(crate) fn keep_epochs(&self, epochs: &EpochStarts) -> io::Result<()> {
+        self.disk.as_ref().map_or(Ok(()), |disk| disk.write_epochs(epochs))
     }
 
     /// The segment that holds an offset, by its number, or the one before it.
@@ -148,58 +213,9 @@ impl PartitionLog {
         }
     }
 
-    /// The bytes of each segment, for who reads the log again.
-    pub(crate) fn sets(&self) -> io::Result<Vec<Vec<u8>>> {
-        self.segments.iter().map(|segment| segment.bytes(0..segment.size)).collect()
-    }
-
-    /// The first record from an offset on that has a timestamp or a later one.
-    pub(crate) fn find_timestamp(
-        &self,
-        timestamp: i64,
-        offset: i64,
-        codecs: &mut Codecs,
-    ) -> io::Result<Option<TimedOffset>> {
-        for segment in self.segments.iter().skip(self.segment_of(offset)) {
-            let mut offset = offset;
-            while let Some(batch) = segment.find_timestamp(timestamp, offset)? {
-                let found = first_record(segment, &batch, codecs, |record| {
-                    record.timestamp >= timestamp && record.offset >= offset
-                })?;
-                if found.is_some() {
-                    return Ok(found);
-                }
-                // Its header promised more than its records have.
-                offset = batch.last_offset.saturating_add(1);
-            }
-        }
-        Ok(None)
-    }
-
-    /// The first record from an offset on that has the largest timestamp of all from there on.
-    pub(crate) fn find_max_timestamp(
-        &self,
-        offset: i64,
-        codecs: &mut Codecs,
-    ) -> io::Result<Option<TimedOffset>> {
-        let mut found: Option<(&IndexedSegment, BatchInfo)> = None;
-        for segment in self.segments.iter().skip(self.segment_of(offset)) {
-            let known = found.map_or(-1, |(_, batch)| batch.max_timestamp);
-            if segment.max_timestamp > known
-                && let Some(batch) = segment.find_max_timestamp(offset)?
-                && batch.max_timestamp > known
-            {
-                found = Some((segment, batch));
-            }
-        }
-        let Some((segment, batch)) = found else { return Ok(None) };
-        let timestamp = batch.max_timestamp;
-        let first = first_record(segment, &batch, codecs, |record| {
-            record.timestamp == timestamp && record.offset >= offset
-        })?;
-        // A header's timestamp that no record has, or none that is left, is that of the batch.
-        let of_batch = TimedOffset { offset: batch.base_offset.max(offset), timestamp };
-        Ok(first.or(Some(of_batch)))
+    /// The bytes of each segment from the one that holds an offset on, for who reads the log again.
+    pub(crate) fn sets_from(&self, offset: i64) -> io::Result<Vec<Vec<u8>>> {
+        self.segments_from(offset).map(|segment| segment.bytes(0..segment.tally.size)).collect()
     }
 
     /// Deletes the segments that `retention.ms`, `retention.bytes` or the log start allow, oldest
@@ -207,27 +223,27 @@ impl PartitionLog {
     pub(crate) fn delete_old(
         &mut self,
         settings: &LogSettings,
-        log_start_offset: i64,
-        high_watermark: i64,
+        state: &PartitionState,
         now_ms: i64,
     ) -> io::Result<i64> {
+        let (log_start_offset, high_watermark) = (state.log_start_offset(), state.high_watermark());
         let mut gone = 0usize;
         let mut size = self.size();
         for (number, segment) in self.segments.iter().enumerate() {
             let next = self.segments.get(number.saturating_add(1));
-            let end = next.map_or(segment.next_offset, |next| next.base_offset);
-            let is_empty_end = next.is_none() && segment.size == 0;
+            let end = next.map_or(segment.tally.next_offset, |next| next.base_offset);
+            let is_empty_end = next.is_none() && segment.tally.size == 0;
             if is_empty_end || high_watermark < end {
                 break;
             }
-            let last_ms = if segment.max_timestamp >= 0 {
-                segment.max_timestamp
+            let last_ms = if segment.tally.max_timestamp >= 0 {
+                segment.tally.max_timestamp
             } else {
                 segment.appended_ms
             };
             let age_ms = now_ms.saturating_sub(last_ms);
             let is_old = (0..age_ms).contains(&settings.retention_ms);
-            let left = size.saturating_sub(segment.size);
+            let left = size.saturating_sub(segment.tally.size);
             let is_too_much =
                 u64::try_from(settings.retention_bytes).is_ok_and(|limit| left >= limit);
             let is_below = next.is_some() && end <= log_start_offset;
@@ -240,23 +256,84 @@ impl PartitionLog {
         if gone == self.segments.len()
             && let Some(active) = self.segments.last()
         {
-            self.roll(active.next_offset, now_ms)?;
+            self.roll(active.tally.next_offset, state, now_ms)?;
         }
-        self.segments.drain(..gone);
+        let deleted: Vec<_> = self.segments.drain(..gone).collect();
+        self.delete(deleted)?;
         let first = self.segments.first().map_or(log_start_offset, |first| first.base_offset);
         Ok(if gone > 0 { first.max(log_start_offset) } else { log_start_offset })
     }
 
-    /// Drops the batches that reach an offset.
-    pub(crate) fn truncate(&mut self, offset: i64) -> io::Result<()> {
-        let kept = self.segment_of(offset).saturating_add(1);
-        self.segments.truncate(kept);
-        self.segments.last_mut().map_or(Ok(()), |active| active.truncate(offset))
+    /// Deletes the files of segments that are in the log no more.
+    fn delete(&mut self, segments: Vec<IndexedSegment>) -> io::Result<()> {
+        for mut segment in segments {
+            segment.delete()?;
+            if let Some(disk) = &mut self.disk {
+                disk.deleted(segment.base_offset)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Makes what was added survive a crash.
+    /// Drops the batches that reach an offset. Returns the offset of the newest snapshot that is left.
+    pub(crate) fn truncate(&mut self, offset: i64) -> io::Result<Option<i64>> {
+        let kept = self.segment_of(offset).saturating_add(1);
+        let deleted = self.segments.split_off(kept.min(self.segments.len()));
+        self.delete(deleted)?;
+        let Some(active) = self.segments.last_mut() else { return Ok(None) };
+        active.truncate(offset)?;
+        let base_offset = active.base_offset;
+        self.disk.as_mut().map_or(Ok(None), |disk| disk.truncated(offset, base_offset))
+    }
+
+    /// Stores what is known of the producers at the log end.
+    pub(crate) fn take_snapshot(&mut self, state: &PartitionState) -> io::Result<()> {
+        let offset = state.log_end_offset();
+        self.disk.as_mut().map_or(Ok(()), |disk| disk.take_snapshot(state, offset))
+    }
+
+    /// What makes it survive a crash as it is; `None` where nothing is to be done.
+    pub(crate) fn flush_job(&self) -> io::Result<Option<FlushJob>> {
+        let end = self.segments.last().map_or(0, |active| active.tally.next_offset);
+        self.disk.as_ref().map_or(Ok(None), |disk| disk.flush_job(&self.segments, end))
+    }
+
+    /// A job is done.
+    pub(crate) fn flushed(&mut self, job: &FlushJob) {
+        if let Some(disk) = &mut self.disk {
+            disk.flushed(job);
+        }
+    }
+
+    /// Makes it survive a crash as it is.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.segments.last_mut().map_or(Ok(()), IndexedSegment::flush)
+        if let Some(job) = self.flush_job()? {
+            job.run()?;
+            self.flushed(&job);
+        }
+        Ok(())
+    }
+
+    /// Closes its files.
+    pub(crate) fn close(&mut self) {
+        self.segments.iter_mut().for_each(IndexedSegment::close);
+    }
+
+    /// Removes its directory, where it has one.
+    pub(crate) fn remove(self, topic: &[u8], index: i32, topic_id: TopicId) -> io::Result<()> {
+        let disk = self.disk.as_ref();
+        disk.map_or(Ok(()), |disk| disk.directory().remove(topic, index, topic_id))
+    }
+
+    /// Leaves it as a clean stop does: a start has to read nothing of it.
+    pub(crate) fn shut_down(&mut self, state: &PartitionState) -> io::Result<()> {
+        self.take_snapshot(state)?;
+        let Some(disk) = &mut self.disk else { return Ok(()) };
+        if let Some(active) = self.segments.last_mut() {
+            active.seal()?;
+            disk.rolled(active.base_offset);
+        }
+        self.flush()
     }
 }
 
@@ -268,51 +345,21 @@ fn must_roll(
     settings: &LogSettings,
     now_ms: i64,
 ) -> bool {
-    if active.size == 0 {
+    if last_offset.saturating_sub(active.base_offset) > i64::from(i32::MAX) {
+        return true;
+    }
+    let tally = &active.tally;
+    if tally.size == 0 {
         return false;
     }
     let size = batches.iter().fold(0u64, |sum, batch| sum.saturating_add(batch.size));
     let is_full =
-        active.size.saturating_add(size) > u64::from(settings.segment_bytes.unsigned_abs());
+        tally.size.saturating_add(size) > u64::from(settings.segment_bytes.unsigned_abs());
     // By the records' own time, or by the clock where they have none.
     let max_timestamp = batches.iter().map(|batch| batch.max_timestamp).max().unwrap_or(-1);
-    let waited_ms = match active.first_timestamp.filter(|&first| first >= 0) {
+    let waited_ms = match tally.first_timestamp.filter(|&first| first >= 0) {
         Some(first) => max_timestamp.saturating_sub(first),
         None => now_ms.saturating_sub(active.created_ms),
     };
-    let is_too_far = last_offset.saturating_sub(active.base_offset) > i64::from(i32::MAX);
-    is_full || waited_ms > settings.segment_ms || is_too_far
-}
-
-/// The first record of a batch for which `is_wanted`; none of a batch that cannot be read.
-fn first_record(
-    segment: &IndexedSegment,
-    batch: &BatchInfo,
-    codecs: &mut Codecs,
-    is_wanted: impl Fn(TimedOffset) -> bool,
-) -> io::Result<Option<TimedOffset>> {
-    if batch.magic >= 2 && batch.timestamp_type() == TimestampType::LogAppendTime {
-        let first = TimedOffset { offset: batch.base_offset, timestamp: batch.max_timestamp };
-        if is_wanted(first) {
-            return Ok(Some(first));
-        }
-    }
-    let bytes = segment.bytes(batch.position..batch.position.saturating_add(batch.size))?;
-    let records = match payload(batch, &bytes) {
-        Ok(Payload::Plain { bytes, .. }) => bytes,
-        Ok(Payload::Compressed { codec, reading, bytes, .. }) => {
-            codecs.decompress(codec, reading, bytes).unwrap_or_default()
-        }
-        Err(_) => return Ok(None),
-    };
-    let Ok(mut cursor) = RecordCursor::start(batch, records, Limits::default()) else {
-        return Ok(None);
-    };
-    while let Ok(Some(record)) = cursor.next(records) {
-        let found = TimedOffset { offset: record.offset, timestamp: record.timestamp };
-        if is_wanted(found) {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
+    is_full || waited_ms > settings.segment_ms || active.is_index_full(settings.segment_index_bytes)
 }

@@ -1,13 +1,18 @@
 //! A plane of one partition, and requests of old versions, whose layout is plain.
 
+#![allow(dead_code, reason = "no test needs all of it")]
+
 use ottla_format::builder::{BatchFields, NewRecord, build_batch};
 use ottla_format::compression::Codecs;
 use ottla_format::limits::Limits;
 use ottla_leader::{LeaderSettings, TopicConfig, Validator};
 use ottla_plane::{
-    DataPlane, FetchCall, Fetched, LogSettings, MalformedFrame, NewPartition, PartitionSettings,
-    PlaneSettings, ProduceCall, Produced, Refused,
+    DataPlane, FetchCall, Fetched, LogPlace, LogSettings, MalformedFrame, NewPartition,
+    PartitionSettings, PlaneSettings, ProduceCall, Produced, Refused,
 };
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, process};
 
 /// The version of Produce that [`produce_frame`] writes.
 pub(crate) const PRODUCE_VERSION: i16 = 3;
@@ -25,14 +30,47 @@ pub(crate) fn batch(sizes: &[usize], timestamp: i64) -> Vec<u8> {
         .expect("a batch")
 }
 
-/// A plane whose partitions of topic `t` have segments of so many bytes.
+/// A directory that goes when it is dropped.
+pub(crate) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&path).expect("a directory for tests");
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A plane in memory whose partitions of topic `t` have segments of so many bytes.
 pub(crate) fn plane(partitions: i32, segment_bytes: i32) -> DataPlane {
+    plane_in(None, partitions, segment_bytes)
+}
+
+/// The same with its logs below a directory.
+pub(crate) fn plane_in(logs: Option<&Path>, partitions: i32, segment_bytes: i32) -> DataPlane {
     let mut plane = DataPlane::new(PlaneSettings::default());
     for index in 0..partitions {
+        let directory = logs.map(|logs| logs.join(format!("t-{index}")));
         let config = TopicConfig { segment_bytes, ..TopicConfig::default() };
         let log = LogSettings {
             segment_bytes,
             segment_ms: i64::MAX,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 4096,
             is_deleted: true,
             retention_ms: -1,
             retention_bytes: -1,
@@ -51,6 +89,7 @@ pub(crate) fn plane(partitions: i32, segment_bytes: i32) -> DataPlane {
             next_offset: 0,
             leader: LeaderSettings { config, ..LeaderSettings::default() },
             settings,
+            place: directory.as_deref().map(|directory| LogPlace { directory }),
         };
         plane.open(new, 0).expect("a new partition");
     }

@@ -1,0 +1,135 @@
+//! The directory of a partition, and what is in it beside the segments (`docs/kafka/log-dir.md` §1).
+
+use super::epochs::EpochStarts;
+use super::open_files::OpenFiles;
+use crate::wire::TopicId;
+use ottla_log::names::{
+    FileKind, FileName, FileState, LEADER_EPOCHS, PARTITION_METADATA, SNAPSHOT, delete_name,
+    file_name,
+};
+use ottla_log::sidefiles::checkpoint::write_leader_epochs;
+use ottla_log::sidefiles::metadata::write_partition_metadata;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The directory of a partition.
+#[derive(Debug)]
+pub(crate) struct LogDirectory {
+    path: PathBuf,
+    open_files: Arc<OpenFiles>,
+}
+
+impl LogDirectory {
+    /// A directory that is there.
+    pub(crate) fn new(path: &Path, open_files: &Arc<OpenFiles>) -> Self {
+        Self { path: path.to_owned(), open_files: Arc::clone(open_files) }
+    }
+
+    /// Whether nothing is in it, or it is not there.
+    pub(crate) fn is_empty(&self) -> io::Result<bool> {
+        match fs::read_dir(&self.path) {
+            Ok(mut entries) => Ok(entries.next().transpose()?.is_none()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes it, for a partition of a topic of this id, all zeros for none.
+    pub(crate) fn create(&self, topic_id: TopicId) -> io::Result<()> {
+        fs::create_dir_all(&self.path)?;
+        if topic_id != TopicId::default() {
+            self.replace(PARTITION_METADATA, &write_partition_metadata(topic_id))?;
+        }
+        self.path.parent().map_or(Ok(()), sync_directory)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn open_files(&self) -> &OpenFiles {
+        &self.open_files
+    }
+
+    /// The path of one of its files.
+    pub(crate) fn file(&self, name: &[u8]) -> PathBuf {
+        self.path.join(&*String::from_utf8_lossy(name))
+    }
+
+    /// Writes a file that is there whole, as it was or as it will be, whatever happens meanwhile.
+    fn replace(&self, name: &[u8], bytes: &[u8]) -> io::Result<()> {
+        let temporary = self.file(&[name, b".tmp"].concat());
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, self.file(name))?;
+        self.sync()
+    }
+
+    /// Writes `leader-epoch-checkpoint`.
+    pub(crate) fn write_epochs(&self, epochs: &EpochStarts) -> io::Result<()> {
+        self.replace(LEADER_EPOCHS, &write_leader_epochs(&epochs.entries()))
+    }
+
+    pub(crate) fn snapshot_path(&self, offset: i64) -> PathBuf {
+        self.file(&file_name(offset, SNAPSHOT))
+    }
+
+    /// Writes the producers of an offset. As in Kafka it is synced with the segment before it: its
+    /// checksum tells whether it is whole.
+    pub(crate) fn write_snapshot(&self, offset: i64, bytes: &[u8]) -> io::Result<()> {
+        let path = self.snapshot_path(offset);
+        fs::write(&path, bytes).inspect_err(|_| {
+            // No snapshot is better than half of one. The first error counts.
+            let _ = fs::remove_file(&path);
+        })
+    }
+
+    /// Deletes the snapshot of an offset, where there is one.
+    pub(crate) fn delete_snapshot(&self, offset: i64) -> io::Result<()> {
+        match fs::remove_file(self.snapshot_path(offset)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The offsets of all snapshots, in their order.
+    pub(crate) fn snapshots(&self) -> io::Result<Vec<i64>> {
+        let mut offsets = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let name = FileName::parse(entry?.file_name().as_encoded_bytes());
+            if name.kind == FileKind::ProducerSnapshot && name.state == FileState::Live {
+                offsets.extend(name.base_offset);
+            }
+        }
+        offsets.sort_unstable();
+        Ok(offsets)
+    }
+
+    /// Makes survive a crash which files there are.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        sync_directory(&self.path)
+    }
+
+    /// Removes it with all that is in it: first its name, so that no start takes what is left for a
+    /// partition.
+    pub(crate) fn remove(&self, topic: &[u8], index: i32, topic_id: TopicId) -> io::Result<()> {
+        let name = delete_name(topic, index, topic_id);
+        let renamed = self.path.with_file_name(&*String::from_utf8_lossy(&name));
+        // A removal of an earlier topic of that name and id may have been cut short.
+        match fs::remove_dir_all(&renamed) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::rename(&self.path, &renamed)?;
+        fs::remove_dir_all(&renamed)
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    // The parent of a relative path may have no name.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
+}
