@@ -1,5 +1,6 @@
 # Types only; the prose is in the extension and shown by help().
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
@@ -818,10 +819,22 @@ class DataPlane:
         in_sync_replicas: int = 1,
         partition_epoch: int = -1,
         segment_ms: int = 604800000,
+        segment_index_bytes: int = 10485760,
+        index_interval_bytes: int = 4096,
         retention_ms: int = 604800000,
         retention_bytes: int = -1,
+        directory: str | PathLike[str] | None = None,
     ) -> int: ...
     def close(self, handle: int) -> None: ...
+    def remove(self, handle: int) -> None: ...
+    def flush(self, handle: int) -> None: ...
+    def flush_job(self, handle: int) -> FlushJob | None: ...
+    def flushed(self, handle: int, job: FlushJob) -> None: ...
+    def unflushed(self) -> list[int]: ...
+    def shut_down(self, handle: int) -> None: ...
+    def checkpoints(self) -> list[tuple[str, int, int, int, int]]: ...
+    def is_offline(self, handle: int) -> bool: ...
+    def take_offline(self, handle: int) -> None: ...
     def configure(
         self,
         handle: int,
@@ -833,6 +846,8 @@ class DataPlane:
         in_sync_replicas: int = ...,
         partition_epoch: int = ...,
         segment_ms: int = ...,
+        segment_index_bytes: int = ...,
+        index_interval_bytes: int = ...,
         retention_ms: int = ...,
         retention_bytes: int = ...,
     ) -> None: ...
@@ -911,6 +926,10 @@ class DataPlane:
     @property
     def stored_bytes(self) -> int: ...
     def metrics(self) -> dict[str, int]: ...
+
+@final
+class FlushJob:
+    def run(self) -> None: ...
 
 @final
 class Produced:

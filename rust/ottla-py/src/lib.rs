@@ -34,6 +34,7 @@ mod place;
 mod plane;
 mod plane_answers;
 mod plane_options;
+mod plane_storage;
 mod producer_state;
 mod progress;
 mod readable_offsets;
@@ -110,6 +111,8 @@ mod _engine {
     use crate::plane::DataPlane;
     #[pymodule_export]
     use crate::plane_answers::{Fetched, Produced, Verification};
+    #[pymodule_export]
+    use crate::plane_storage::FlushJob;
     #[pymodule_export]
     use crate::producer_state::{
         AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,

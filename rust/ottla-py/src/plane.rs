@@ -6,6 +6,7 @@ use crate::leader::Leader;
 use crate::leader_options::Keywords;
 use crate::plane_answers::{Fetched, Parts, Produced, Verification};
 use crate::plane_options::{PartitionOptions, PlaneOptions, refused_of};
+use crate::plane_storage::{FlushJob, os_error};
 use crate::producer_state::{ProducerState, VerificationGuard};
 use crate::request_options::{Integer, OriginName};
 use crate::validator::with_validator;
@@ -13,13 +14,14 @@ use crate::verdict::Verdict;
 use ottla_leader::{AppendRequest, EndTransaction};
 use ottla_log::producers::Origin;
 use ottla_plane::{
-    DataPlane as Engine, FetchCall, Handle, MalformedFrame, NewPartition, OffsetQuery, PlaneError,
-    ProduceCall, Sink, TopicId,
+    Checkpoint, DataPlane as Engine, FetchCall, Handle, LogPlace, MalformedFrame, NewPartition,
+    OffsetQuery, OpenError, PlaneError, ProduceCall, Sink, TopicId,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::{MutexExt, PyOnceLock};
 use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyTuple, PyType};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Above this the interpreter's lock is let go of while a request is decided.
@@ -53,7 +55,7 @@ fn topic_id_of(id: &[u8]) -> PyResult<TopicId> {
     })
 }
 
-/// The partitions of a broker with their logs in memory: Produce and Fetch, from the bytes of a
+/// The partitions of a broker with their logs, in memory or in directories: Produce and Fetch, from the bytes of a
 /// request to the bytes of its answer.
 ///
 /// It has no clock: each call brings the time. Requests are frames without their size, and
@@ -96,7 +98,7 @@ impl DataPlane {
         Ok(Self { engine: Mutex::new(Engine::new(options.plane)), options })
     }
 
-    /// Opens a partition with an empty log, and returns its handle.
+    /// Opens a partition with an empty log, in memory or in a directory, and returns its handle.
     ///
     /// Args:
     ///     topic: the topic's name.
@@ -107,19 +109,23 @@ impl DataPlane {
     ///     leader_epoch: stored with every batch.
     ///     next_offset: the offset that the first record gets.
     ///     is_internal: whether clients may not write to it.
-    ///     min_insync_replicas, segment_ms, retention_ms, retention_bytes: as Kafka's settings of
-    ///         these names.
+    ///     min_insync_replicas, segment_ms, segment_index_bytes, index_interval_bytes, retention_ms,
+    ///         retention_bytes: as Kafka's settings of these names.
     ///     in_sync_replicas: with more than one, the high watermark moves by
     ///         :meth:`advance_high_watermark` alone.
     ///     partition_epoch: that of KIP-232; -1 for none.
+    ///     directory: the partition's own directory, made where it does not exist; ``None`` for a log
+    ///         in memory.
     ///
     /// Raises:
     ///     ValueError: it is open already, or its topic has another id, or the id another topic.
+    ///     OSError: the directory cannot be used.
     #[pyo3(signature = (topic, topic_id, partition, *, now_ms, settings=None, **options),
         text_signature = "($self, topic, topic_id, partition, *, now_ms, settings=None, \
         leader_epoch=0, next_offset=0, is_internal=False, min_insync_replicas=1, \
-        in_sync_replicas=1, partition_epoch=-1, segment_ms=604800000, retention_ms=604800000, \
-        retention_bytes=-1)")]
+        in_sync_replicas=1, partition_epoch=-1, segment_ms=604800000, \
+        segment_index_bytes=10485760, index_interval_bytes=4096, retention_ms=604800000, \
+        retention_bytes=-1, directory=None)")]
     #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
     fn open(
         &self,
@@ -133,6 +139,7 @@ impl DataPlane {
     ) -> PyResult<Handle> {
         let keywords = Keywords::new("DataPlane.open()", options);
         let next_offset: Integer = keywords.take("next_offset", Integer::Of(0))?;
+        let directory: Option<PathBuf> = keywords.take("directory", None)?;
         let found = PartitionOptions::take(py, &self.options, settings, &keywords, None)?;
         keywords.finish()?;
         if partition < 0 {
@@ -146,15 +153,19 @@ impl DataPlane {
             next_offset: next_offset.within("next_offset", 0, i64::MAX)?,
             leader: found.leader,
             settings: found.settings,
+            place: directory.as_deref().map(|directory| LogPlace { directory }),
         };
         let now_ms = now_ms.clock()?;
-        self.engine(py).open(new, now_ms).ok_or_else(|| {
-            let message = "is open already, or its topic has another id, or the id another topic";
-            PyValueError::new_err(format!("{topic}-{partition} {message}"))
+        let mut engine = self.engine(py);
+        let opened = attached(py, || engine.open(new, now_ms))?;
+        drop(engine);
+        opened.map_err(|error| match error {
+            OpenError::Io(error) => os_error(py, &error, directory.as_deref()),
+            other => PyValueError::new_err(format!("{topic}-{partition} {other}")),
         })
     }
 
-    /// Closes a partition, whose log is gone then.
+    /// Closes a partition. Its log is gone then, unless it is in a directory, which stays.
     ///
     /// Raises:
     ///     ValueError: no open partition has this handle; so do all methods that take one.
@@ -162,12 +173,86 @@ impl DataPlane {
         self.engine(py).close(handle).then_some(()).ok_or_else(|| closed(handle))
     }
 
+    /// Closes a partition whose log is to be gone, also from its directory.
+    ///
+    /// Raises:
+    ///     KafkaError: KAFKA_STORAGE_ERROR (56): the directory, or one whose name ends in
+    ///         ``-delete``, is there still.
+    fn remove(&self, py: Python<'_>, handle: Handle) -> PyResult<()> {
+        let removed = self.engine(py).remove(handle);
+        let is_open = removed.map_err(|error| refused(py, &error))?;
+        is_open.then_some(()).ok_or_else(|| closed(handle))
+    }
+
+    /// Makes a log survive a crash as it is; in memory nothing does.
+    ///
+    /// Raises:
+    ///     KafkaError: KAFKA_STORAGE_ERROR (56): the partition is offline.
+    fn flush(&self, py: Python<'_>, handle: Handle) -> PyResult<()> {
+        let mut engine = self.engine(py);
+        let held = &mut *engine;
+        let flushed = detached(py, || held.flush(handle))?;
+        drop(engine);
+        flushed.map_err(|error| refused(py, &error))
+    }
+
+    /// Returns what makes a log survive a crash as it is, for another thread to run; ``None`` where
+    /// nothing is to be done.
+    fn flush_job(&self, py: Python<'_>, handle: Handle) -> PyResult<Option<FlushJob>> {
+        let job = self.engine(py).flush_job(handle).map_err(|error| refused(py, &error))?;
+        Ok(job.map(|job| FlushJob { job }))
+    }
+
+    /// Takes back a job that has run: what it synced is not read by a start after a crash.
+    fn flushed(&self, py: Python<'_>, handle: Handle, job: &FlushJob) -> PyResult<()> {
+        self.engine(py).flushed(handle, &job.job).map_err(|error| refused(py, &error))
+    }
+
+    /// Returns the handles of partitions with a sealed segment for which no job was made.
+    fn unflushed(&self, py: Python<'_>) -> Vec<Handle> {
+        self.engine(py).unflushed().collect()
+    }
+
+    /// Leaves a log as a clean stop does, synced; nothing is appended to it any more.
+    ///
+    /// Raises:
+    ///     KafkaError: as :meth:`flush`.
+    fn shut_down(&self, py: Python<'_>, handle: Handle) -> PyResult<()> {
+        let mut engine = self.engine(py);
+        let held = &mut *engine;
+        let done = detached(py, || held.shut_down(handle))?;
+        drop(engine);
+        done.map_err(|error| refused(py, &error))
+    }
+
+    /// Returns what the checkpoint files of a log directory say of the logs in directories: topic,
+    /// partition, recovery point, log start offset, high watermark.
+    fn checkpoints(&self, py: Python<'_>) -> Vec<(String, i32, i64, i64, i64)> {
+        let checkpoints = self.engine(py).checkpoints();
+        let row = |found: Checkpoint| {
+            let topic = String::from_utf8_lossy(&found.topic).into_owned();
+            let Checkpoint { index, recovery_point, log_start_offset, high_watermark, .. } = found;
+            (topic, index, recovery_point, log_start_offset, high_watermark)
+        };
+        checkpoints.into_iter().map(row).collect()
+    }
+
+    /// Returns whether a partition is offline: its log could not be written or read.
+    fn is_offline(&self, py: Python<'_>, handle: Handle) -> PyResult<bool> {
+        self.engine(py).is_offline(handle).map_err(|error| refused(py, &error))
+    }
+
+    /// Takes a partition offline: all that is asked of it is answered with KAFKA_STORAGE_ERROR (56).
+    fn take_offline(&self, py: Python<'_>, handle: Handle) -> PyResult<()> {
+        self.engine(py).take_offline(handle).map_err(|error| refused(py, &error))
+    }
+
     /// Has a partition decide by other settings; those that are not given stay. A higher
     /// ``leader_epoch`` begins at the log end.
     #[pyo3(signature = (handle, *, settings=None, **options),
         text_signature = "($self, handle, *, settings=None, leader_epoch=..., is_internal=..., \
         min_insync_replicas=..., in_sync_replicas=..., partition_epoch=..., segment_ms=..., \
-        retention_ms=..., retention_bytes=...)")]
+        segment_index_bytes=..., index_interval_bytes=..., retention_ms=..., retention_bytes=...)")]
     fn configure(
         &self,
         py: Python<'_>,
@@ -507,8 +592,7 @@ impl DataPlane {
         now_ms: Integer,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let now_ms = now_ms.clock()?;
-        let moved = self.engine(py).apply_retention(now_ms);
-        PyTuple::new(py, moved.map_err(|error| refused(py, &error))?)
+        PyTuple::new(py, self.engine(py).apply_retention(now_ms))
     }
 
     /// Drops producers and verifications that have been idle for ``producer.id.expiration.ms``.

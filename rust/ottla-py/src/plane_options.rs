@@ -13,6 +13,10 @@ use pyo3::types::PyMapping;
 /// Kafka's default of `segment.ms` and `retention.ms`.
 const WEEK_MS: i64 = 604_800_000;
 
+/// Kafka's defaults of `segment.index.bytes` and `index.interval.bytes`.
+const SEGMENT_INDEX_BYTES: u64 = 10 << 20;
+const INDEX_INTERVAL_BYTES: u64 = 4 << 10;
+
 /// What all partitions of a plane have in common.
 pub(crate) struct PlaneOptions {
     pub(crate) plane: PlaneSettings,
@@ -65,6 +69,8 @@ impl PartitionOptions {
         let retention_ms = of.map_or(WEEK_MS, |of| of.log.retention_ms);
         let retention_bytes = of.map_or(-1, |of| of.log.retention_bytes);
         let segment_ms = of.map_or(WEEK_MS, |of| of.log.segment_ms);
+        let index_bytes = of.map_or(SEGMENT_INDEX_BYTES, |of| of.log.segment_index_bytes);
+        let interval = of.map_or(INDEX_INTERVAL_BYTES, |of| of.log.index_interval_bytes);
         let minimum = of.map_or(1, |of| of.min_insync_replicas);
         let in_sync = of.map_or(1, |of| of.in_sync_replicas);
         let partition_epoch = of.map_or(-1, |of| of.partition_epoch);
@@ -72,6 +78,8 @@ impl PartitionOptions {
         let log = LogSettings {
             segment_bytes: config.segment_bytes,
             segment_ms: keywords.take("segment_ms", segment_ms)?,
+            segment_index_bytes: keywords.take("segment_index_bytes", index_bytes)?,
+            index_interval_bytes: keywords.take("index_interval_bytes", interval)?,
             is_deleted: config.is_deleted,
             retention_ms: keywords.take("retention_ms", retention_ms)?,
             retention_bytes: keywords.take("retention_bytes", retention_bytes)?,
