@@ -16,7 +16,7 @@ use crate::reason::Reason;
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::state::bytes::StateBytesError;
-use crate::state::restore::{ReplaySource, RestoreError, StoredLog};
+use crate::state::restore::{LoadedLog, ReplaySource, RestoreError, StoredLog};
 use crate::state::{AppendOutcome, OffsetOutOfRange, PartitionState};
 use crate::stored::Stored;
 use crate::validator::Validator;
@@ -134,6 +134,20 @@ impl Leader {
     ) -> Result<Self, RestoreError> {
         let expiration_ms = settings.config.producer_id_expiration_ms;
         let state = PartitionState::restore(log, expiration_ms, codecs)?;
+        Ok(Self { settings, state, metrics: Metrics::default() })
+    }
+
+    /// The leader of a log that was loaded.
+    ///
+    /// # Errors
+    /// [`RestoreError::Offsets`].
+    pub fn resume(
+        settings: LeaderSettings,
+        log: LoadedLog,
+        now_ms: i64,
+    ) -> Result<Self, RestoreError> {
+        let expiration_ms = settings.config.producer_id_expiration_ms;
+        let state = PartitionState::resume(log, expiration_ms, now_ms)?;
         Ok(Self { settings, state, metrics: Metrics::default() })
     }
 

@@ -5,7 +5,7 @@ use ottla_format::batch::BatchInfo;
 use ottla_format::batches::Batches;
 use ottla_format::compression::Codecs;
 use ottla_format::error::Error;
-use ottla_log::producers::{Appender, Pending, ProducerBatch, ProducerRefusal};
+use ottla_log::producers::{Appender, Pending, ProducerBatch, ProducerRefusal, Producers};
 use ottla_log::sidefiles::snapshot::SnapshotError;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use std::fmt;
@@ -91,6 +91,17 @@ pub struct StoredLog<'a> {
     pub source: ReplaySource<'a>,
 }
 
+/// A log whose producers are known: those of a broker's start.
+#[derive(Clone, Debug)]
+pub struct LoadedLog {
+    /// Where it begins and ends.
+    pub offsets: LogOffsets,
+    /// What the transaction indexes hold.
+    pub aborted: Vec<AbortedTransaction>,
+    /// The producers at its end, with their open transactions.
+    pub producers: Producers,
+}
+
 impl PartitionState {
     /// Truncates the log to an offset and restores what its producers were there. An offset at or
     /// above the log end changes nothing.
@@ -142,30 +153,56 @@ impl PartitionState {
         codecs: &mut Codecs,
     ) -> Result<Self, RestoreError> {
         let StoredLog { offsets, aborted, source } = log;
-        let LogOffsets { log_start_offset, log_start_batch_offset, .. } = offsets;
+        let log_start_offset = offsets.log_start_offset;
         let mut state = Self::new(log_start_offset, i64::MAX, producer_id_expiration_ms);
         state.log_end_offset = offsets.log_end_offset.unwrap_or(i64::MAX);
         state.aborted = aborted;
         state.reload(&source, codecs)?;
-        state.aborted.retain(|entry| entry.last_offset >= log_start_offset);
-        state.log_end_offset = offsets.log_end_offset.unwrap_or(state.producers.end_offset());
-        state.producers.set_end_offset(state.log_end_offset);
+        state.settle(&offsets)?;
+        Ok(state)
+    }
+
+    /// The state of a log that was loaded, without the producers that are expired.
+    ///
+    /// # Errors
+    /// [`RestoreError::Offsets`].
+    pub fn resume(
+        log: LoadedLog,
+        producer_id_expiration_ms: i64,
+        now_ms: i64,
+    ) -> Result<Self, RestoreError> {
+        let LoadedLog { offsets, aborted, producers } = log;
+        let log_start_offset = offsets.log_start_offset;
+        let mut state = Self::new(log_start_offset, i64::MAX, producer_id_expiration_ms);
+        state.aborted = aborted;
+        state.producers = producers;
+        state.settle(&offsets)?;
+        state.expire_producers(now_ms);
+        Ok(state)
+    }
+
+    /// The log is read: its offsets are these.
+    fn settle(&mut self, offsets: &LogOffsets) -> Result<(), RestoreError> {
+        let LogOffsets { log_start_offset, log_start_batch_offset, .. } = *offsets;
+        self.aborted.retain(|entry| entry.last_offset >= log_start_offset);
+        self.log_end_offset = offsets.log_end_offset.unwrap_or(self.producers.end_offset());
+        self.producers.set_end_offset(self.log_end_offset);
         let within = |what, found, minimum| {
-            let maximum = state.log_end_offset;
+            let maximum = self.log_end_offset;
             if (minimum..=maximum).contains(&found) {
                 return Ok(());
             }
             Err(RestoreError::Offsets { what, found, minimum, maximum })
         };
-        within("log_end_offset", state.log_end_offset, 0)?;
+        within("log_end_offset", self.log_end_offset, 0)?;
         within("log_start_offset", log_start_offset, 0)?;
         within("high_watermark", offsets.high_watermark.unwrap_or(log_start_offset), 0)?;
-        state.log_start_batch_offset = log_start_batch_offset.unwrap_or(log_start_offset);
-        state.high_watermark = state.log_end_offset;
+        self.log_start_batch_offset = log_start_batch_offset.unwrap_or(log_start_offset);
+        self.high_watermark = self.log_end_offset;
         if let Some(high_watermark) = offsets.high_watermark {
-            state.set_high_watermark(high_watermark);
+            self.set_high_watermark(high_watermark);
         }
-        Ok(state)
+        Ok(())
     }
 
     /// Restores producers and transactions from a snapshot and the batches after it, up to the log

@@ -58,6 +58,25 @@ impl OpenIndex<'_> {
         }
     }
 
+    /// The last entry that is in use, by offset and position.
+    pub(super) fn last_used(&self) -> Result<Option<(i64, u64)>, LoadError> {
+        // Entries that are not in use follow all that are.
+        let (mut used, mut end) = (0, self.count());
+        while used < end {
+            let middle = used.midpoint(end);
+            let number = usize::try_from(middle).unwrap_or(usize::MAX);
+            if self.entry(middle)?.is_unused(number) {
+                end = middle;
+            } else {
+                used = middle.saturating_add(1);
+            }
+        }
+        let Some(last) = used.checked_sub(1) else { return Ok(None) };
+        let entry = self.entry(last)?;
+        let position = u64::try_from(entry.position).unwrap_or(u64::MAX);
+        Ok(Some((entry.offset(self.base_offset), position)))
+    }
+
     /// Position of the greatest entry at or below an offset, as Kafka's search finds it: over
     /// entries that do not increase that may be any.
     pub(super) fn lookup(&self, target: i64) -> Result<u64, LoadError> {

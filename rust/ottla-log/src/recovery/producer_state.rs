@@ -78,6 +78,11 @@ impl ProducerStateManager {
         Self { retained, snapshots, keeps_batches, ..Self::empty() }
     }
 
+    /// The offset of the newest snapshot, or where the log begins.
+    pub(super) fn last_snapshot_offset(&self) -> i64 {
+        self.last_snapshot_offset
+    }
+
     /// The producers, to go on with.
     pub(super) fn into_producers(self) -> Producers {
         self.producers

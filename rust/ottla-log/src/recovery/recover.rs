@@ -1,11 +1,12 @@
 //! One start of a broker over one partition, carried out.
 
 use super::directory_changes::{DirectoryChange, MutableDirectory, change_directory};
-use super::interruption::LoadError;
-use super::loader::load;
+use super::interruption::{Interruption, LoadError};
+use super::loader::{LogBounds, load};
 use super::open_file::Progress;
 use super::partition_log::PartitionLog;
 use super::restart::Restart;
+use crate::names::SegmentNames;
 use crate::producers::Producers;
 use crate::sidefiles::checkpoint::LeaderEpoch;
 
@@ -22,12 +23,46 @@ pub struct RecoveredLog {
     pub leader_epochs: Vec<LeaderEpoch>,
     /// The producers, with their open transactions. Of each as many batches are known as were read.
     pub producers: Producers,
+    /// The offset of the newest snapshot, or where the log begins.
+    pub last_snapshot_offset: i64,
+    /// Whether it was loaded as after a clean stop.
+    pub stopped_cleanly: bool,
     /// What was done to the files.
     pub changes: Vec<DirectoryChange>,
 }
 
+/// Plays through a start, of which everything is kept that was read.
+fn load_all<'d>(
+    directory: &'d dyn MutableDirectory,
+    partition: &str,
+    restart: &Restart,
+) -> Result<(PartitionLog<'d>, LogBounds), LoadError> {
+    let progress = Progress::new(&|_| true);
+    let mut log = PartitionLog::begin(directory, partition, restart, &progress)?;
+    log.keep_all();
+    let bounds = load(&mut log, restart)?;
+    Ok((log, bounds))
+}
+
+/// Whether a log ends with the last batch of its last segment.
+fn is_whole(
+    log: &mut PartitionLog<'_>,
+    last: &SegmentNames,
+    log_end_offset: i64,
+) -> Result<bool, LoadError> {
+    match log.reader.is_whole(last, log_end_offset) {
+        Err(Interruption::Failed(error)) => Err(error),
+        // What it does not read is no batch.
+        result => Ok(result.unwrap_or(false)),
+    }
+}
+
 /// Does to a partition's directory what the start of a broker does, `partition` by name: what
 /// [`predict_recovery`](super::predict_recovery) says of the same files.
+///
+/// With one exception. After a clean stop Kafka believes the last entry of an index, and leaves what is
+/// behind the last batch: where that would hide batches, or those to come, the last segment is recovered
+/// as after an unclean stop.
 ///
 /// It may be stopped at any moment; the next one makes the same log, if it is not told that the broker
 /// stopped cleanly.
@@ -40,17 +75,25 @@ pub fn recover(
     partition: &str,
     restart: &Restart,
 ) -> Result<RecoveredLog, LoadError> {
-    let progress = Progress::new(&|_| true);
-    let mut log = PartitionLog::begin(directory, partition, restart, &progress)?;
-    log.keep_all();
-    let bounds = load(&mut log, restart)?;
+    let mut restart = *restart;
+    let (mut log, mut bounds) = load_all(directory, partition, &restart)?;
+    let last = log.segments.last_key_value().map(|(_, names)| names.clone());
+    if let Some(last) = last.filter(|_| restart.stopped_cleanly)
+        && !is_whole(&mut log, &last, bounds.log_end_offset)?
+    {
+        restart.stopped_cleanly = false;
+        restart.recovery_point = last.base_offset;
+        (log, bounds) = load_all(directory, partition, &restart)?;
+    }
     let changes = change_directory(&mut log, directory)?;
     Ok(RecoveredLog {
         log_start_offset: bounds.log_start_offset,
         log_end_offset: bounds.log_end_offset,
         segments: log.segments.keys().copied().collect(),
         leader_epochs: log.epochs.entries(),
+        last_snapshot_offset: log.state.last_snapshot_offset(),
         producers: log.state.into_producers(),
+        stopped_cleanly: restart.stopped_cleanly,
         changes,
     })
 }

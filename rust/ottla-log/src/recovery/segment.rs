@@ -108,6 +108,31 @@ impl<'d> SegmentReader<'d> {
         self.log(&names.log)?.search(offset, position, &mut self.codecs)
     }
 
+    /// Whether a segment ends with a whole batch, the last before an offset, and its last index entry is
+    /// that of a batch.
+    pub(super) fn is_whole(
+        &mut self,
+        names: &SegmentNames,
+        end_offset: i64,
+    ) -> Result<bool, Interruption> {
+        let indexed = self.index(names)?.last_used()?;
+        let mut log = self.log(&names.log)?;
+        let (mut position, mut next_offset) = (0, names.base_offset);
+        if let Some((offset, indexed)) = indexed {
+            let Some(frame) = log.next(indexed, log.size())? else { return Ok(false) };
+            log.check(&frame)?;
+            if frame.offset > offset {
+                return Ok(false);
+            }
+            position = indexed;
+        }
+        while let Some(frame) = log.next(position, log.size())? {
+            next_offset = log.last_offset(&frame)?.wrapping_add(1);
+            position = frame.end();
+        }
+        Ok(position == log.size() && next_offset == end_offset)
+    }
+
     /// The offset that a record appended next would get.
     pub(super) fn next_offset(&mut self, names: &SegmentNames) -> Result<i64, Interruption> {
         let last_offset = self.index(names)?.last_offset()?;
