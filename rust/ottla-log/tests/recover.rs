@@ -245,6 +245,12 @@ fn check_start(before: &Files, restart: &Restart) {
         assert_eq!(files[&segment.file].len() as u64, segment.bytes);
     }
     assert_eq!(recovered.segments.len(), predicted.segments.len());
+    let last = recovered.segments.last().expect("a segment");
+    let size_of = |suffix| files[&name(last.base_offset, suffix)].len() as u64;
+    assert_eq!(
+        (size_of("log"), size_of("index"), size_of("timeindex")),
+        (last.size, 8 * last.offset_entries, 12 * last.time_entries)
+    );
     assert_eq!(
         (recovered.log_start_offset, recovered.log_end_offset),
         (predicted.log_start_offset, predicted.log_end_offset)

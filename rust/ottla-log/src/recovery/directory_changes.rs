@@ -16,14 +16,15 @@ use super::index_builder::{IndexBuilder, build_indexes};
 use super::interruption::{Interruption, LoadError};
 use super::partition_log::PartitionLog;
 use super::segment_file::SegmentFile;
+use super::sound_entries::RecoveredSegment;
 use crate::names::{
     CLEANED, FileKind, FileName, LEADER_EPOCHS, LOG, SWAP, SegmentNames, TEMPORARY, file_name,
     offset_of,
 };
 use crate::producers::Producers;
 use crate::sidefiles::checkpoint::write_leader_epochs;
-use crate::sidefiles::offset_index::OffsetEntry;
-use crate::sidefiles::time_index::TimeEntry;
+use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
+use crate::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -117,6 +118,20 @@ pub(super) fn change_directory(
     if !changes.done.is_empty() {
         changes.sync()?;
     }
+    Ok(changes.done)
+}
+
+/// Cuts the indexes of the last segment where what can be believed of them ends: what is added to them
+/// follows there.
+pub(super) fn trim_indexes(
+    last: &RecoveredSegment,
+    directory: &dyn MutableDirectory,
+) -> Result<Vec<DirectoryChange>, LoadError> {
+    let mut changes = Changes { directory, done: Vec::new() };
+    let names = SegmentNames::of(last.base_offset);
+    let bytes = |entries: u64, size: usize| entries.saturating_mul(size as u64);
+    changes.truncate(&names.index, bytes(last.offset_entries, OFFSET_ENTRY_BYTES))?;
+    changes.truncate(&names.time_index, bytes(last.time_entries, TIME_ENTRY_BYTES))?;
     Ok(changes.done)
 }
 

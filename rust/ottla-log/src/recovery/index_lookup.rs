@@ -30,7 +30,7 @@ impl OpenIndex<'_> {
         }
     }
 
-    fn entry(&self, number: u64) -> Result<OffsetEntry, LoadError> {
+    pub(super) fn entry(&self, number: u64) -> Result<OffsetEntry, LoadError> {
         let zeros = OffsetEntry { relative_offset: 0, position: 0 };
         Ok(match &self.entries {
             IndexEntries::Disk { file, .. } => {
@@ -58,8 +58,8 @@ impl OpenIndex<'_> {
         }
     }
 
-    /// The last entry that is in use, by offset and position.
-    pub(super) fn last_used(&self) -> Result<Option<(i64, u64)>, LoadError> {
+    /// The last entry that is in use, with its number.
+    pub(super) fn last_used(&self) -> Result<Option<(u64, OffsetEntry)>, LoadError> {
         // Entries that are not in use follow all that are.
         let (mut used, mut end) = (0, self.count());
         while used < end {
@@ -72,9 +72,7 @@ impl OpenIndex<'_> {
             }
         }
         let Some(last) = used.checked_sub(1) else { return Ok(None) };
-        let entry = self.entry(last)?;
-        let position = u64::try_from(entry.position).unwrap_or(u64::MAX);
-        Ok(Some((entry.offset(self.base_offset), position)))
+        Ok(Some((last, self.entry(last)?)))
     }
 
     /// Position of the greatest entry at or below an offset, as Kafka's search finds it: over

@@ -25,7 +25,7 @@
 //! | `partition_log` | the log as far as it is loaded |
 //! | `swaps`, `split`, `unflushed` | steps of their own |
 //! | `loader` | the steps in their order |
-//! | `recover`, `directory_changes` | one start carried out, and what it does to the files |
+//! | `recover`, `directory_changes`, `sound_entries` | one start carried out, what it does to the files, and what of indexes can be believed |
 //! | `exposed` | aborted transactions that consumers get all the same |
 //! | `prediction`, `starts` | one start, and the next ones with what to do before |
 //! | `rebuild` | what should stand beside a segment |
@@ -52,6 +52,7 @@ mod restart;
 mod segment;
 mod segment_file;
 mod segment_recovery;
+mod sound_entries;
 mod split;
 mod starts;
 mod swaps;
@@ -67,4 +68,5 @@ pub use prediction::{Recovery, SegmentOutcome, predict_recovery};
 pub use rebuild::{Rebuild, SideFiles, rebuild_side_files};
 pub use recover::{RecoveredLog, recover};
 pub use restart::Restart;
+pub use sound_entries::RecoveredSegment;
 pub use starts::{Start, StartOutcome, Starts, predict_starts};

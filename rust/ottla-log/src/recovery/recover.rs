@@ -1,11 +1,12 @@
 //! One start of a broker over one partition, carried out.
 
-use super::directory_changes::{DirectoryChange, MutableDirectory, change_directory};
+use super::directory_changes::{DirectoryChange, MutableDirectory, change_directory, trim_indexes};
 use super::interruption::{Interruption, LoadError};
 use super::loader::{LogBounds, load};
 use super::open_file::Progress;
 use super::partition_log::PartitionLog;
 use super::restart::Restart;
+use super::sound_entries::{RecoveredSegment, read_segment};
 use crate::names::SegmentNames;
 use crate::producers::Producers;
 use crate::sidefiles::checkpoint::LeaderEpoch;
@@ -17,8 +18,8 @@ pub struct RecoveredLog {
     pub log_start_offset: i64,
     /// The offset that the next record gets.
     pub log_end_offset: i64,
-    /// The base offsets of its segments, increasing; there is at least one.
-    pub segments: Vec<i64>,
+    /// Its segments in their order; there is at least one.
+    pub segments: Vec<RecoveredSegment>,
     /// The epochs of leaders.
     pub leader_epochs: Vec<LeaderEpoch>,
     /// The producers, with their open transactions. Of each as many batches are known as were read.
@@ -42,6 +43,19 @@ fn load_all<'d>(
     log.keep_all();
     let bounds = load(&mut log, restart)?;
     Ok((log, bounds))
+}
+
+/// The segments of a log as their files are.
+fn read_segments(
+    log: &PartitionLog<'_>,
+    log_end_offset: i64,
+) -> Result<Vec<RecoveredSegment>, LoadError> {
+    let ends = log.segments.keys().skip(1).map(|&next| (next, false));
+    let segments = log.segments.values().zip(ends.chain([(log_end_offset, true)]));
+    let read = |(names, (end_offset, is_last))| {
+        read_segment(&log.reader.files, names, end_offset, is_last)
+    };
+    segments.map(read).collect()
 }
 
 /// Whether a log ends with the last batch of its last segment.
@@ -85,11 +99,15 @@ pub fn recover(
         restart.recovery_point = last.base_offset;
         (log, bounds) = load_all(directory, partition, &restart)?;
     }
-    let changes = change_directory(&mut log, directory)?;
+    let mut changes = change_directory(&mut log, directory)?;
+    let segments = read_segments(&log, bounds.log_end_offset)?;
+    if let Some(last) = segments.last() {
+        changes.extend(trim_indexes(last, directory)?);
+    }
     Ok(RecoveredLog {
         log_start_offset: bounds.log_start_offset,
         log_end_offset: bounds.log_end_offset,
-        segments: log.segments.keys().copied().collect(),
+        segments,
         leader_epochs: log.epochs.entries(),
         last_snapshot_offset: log.state.last_snapshot_offset(),
         producers: log.state.into_producers(),

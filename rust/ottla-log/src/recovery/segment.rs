@@ -118,13 +118,13 @@ impl<'d> SegmentReader<'d> {
         let indexed = self.index(names)?.last_used()?;
         let mut log = self.log(&names.log)?;
         let (mut position, mut next_offset) = (0, names.base_offset);
-        if let Some((offset, indexed)) = indexed {
-            let Some(frame) = log.next(indexed, log.size())? else { return Ok(false) };
+        if let Some((_, entry)) = indexed {
+            position = u64::try_from(entry.position).unwrap_or(u64::MAX);
+            let Some(frame) = log.next(position, log.size())? else { return Ok(false) };
             log.check(&frame)?;
-            if frame.offset > offset {
+            if frame.offset > entry.offset(names.base_offset) {
                 return Ok(false);
             }
-            position = indexed;
         }
         while let Some(frame) = log.next(position, log.size())? {
             next_offset = log.last_offset(&frame)?.wrapping_add(1);
