@@ -10,10 +10,12 @@
 //! | `records` | a batch of magic 2 from records, at once or one by one |
 //! | `columns` | a batch of magic 2 from columns |
 //! | `control` | control batches |
+//! | `compacted` | what compaction leaves of a batch |
 //! | `legacy` | message sets of magic 0 and 1 |
 //! | `error` | why a batch cannot be built |
 
 mod columns;
+mod compacted;
 mod control;
 mod error;
 mod fields;
@@ -21,6 +23,7 @@ mod legacy;
 mod records;
 
 pub use columns::{ColumnsPlan, build_batch_from_columns};
+pub use compacted::{CompactedWriter, build_emptied};
 pub use control::{NewControlRecord, build_control_batch};
 pub use error::BuildError;
 pub use fields::BatchFields;

@@ -156,7 +156,7 @@ impl RecordsWriter {
 }
 
 #[allow(clippy::indexing_slicing, reason = "both writers begin with 61 bytes for the header")]
-fn records_section(batch: &[u8]) -> &[u8] {
+pub(super) fn records_section(batch: &[u8]) -> &[u8] {
     &batch[RECORD_BATCH_OVERHEAD..]
 }
 
@@ -202,7 +202,12 @@ fn body_size(record: &NewRecord<'_>, base_timestamp: i64, offset_delta: i32) -> 
 }
 
 /// Appends a record whose size has been checked.
-fn write_record(out: &mut Vec<u8>, record: &NewRecord<'_>, base_timestamp: i64, offset_delta: i32) {
+pub(super) fn write_record(
+    out: &mut Vec<u8>,
+    record: &NewRecord<'_>,
+    base_timestamp: i64,
+    offset_delta: i32,
+) {
     write_varint(out, body_size(record, base_timestamp, offset_delta) as i32);
     out.push(0);
     write_varlong(out, record.timestamp.wrapping_sub(base_timestamp));
