@@ -63,7 +63,7 @@ def test_settings_of_a_file_are_those_of_a_broker_and_of_the_command_line_win(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("# ours\nnum.partitions=5\nauto.create.topics.enable : false\nlog.dirs=/a\n")
+    file.write_text("# ours\nnum.partitions=5\nauto.create.topics.enable : false\nbackground.threads=4\n")
     with served("--config", str(file), "--set", "num.partitions=4", "--topic", "a") as (
         process,
         address,
@@ -71,7 +71,7 @@ def test_settings_of_a_file_are_those_of_a_broker_and_of_the_command_line_win(
         assert topics_at(address) == {"a": 4}
         process.send_signal(signal.SIGTERM)
         _, complaints = process.communicate(timeout=30)
-        assert complaints == "ottla: log.dirs has no effect here\n"
+        assert complaints == "ottla: background.threads has no effect here\n"
 
 
 @pytest.mark.parametrize(

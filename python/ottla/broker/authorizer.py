@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ottla.broker.keeper import Keeper
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -249,6 +250,7 @@ class Authorizer:
         super_users: principals that may do anything (``super.users``).
         allow_everyone: ``allow.everyone.if.no.acl.found``.
         rules: to begin with.
+        keeper: is told of changes.
     """
 
     def __init__(
@@ -258,7 +260,9 @@ class Authorizer:
         super_users: Iterable[str] = (),
         allow_everyone: bool = False,
         rules: Iterable[AccessRule] = (),
+        keeper: Keeper | None = None,
     ) -> None:
+        self._keeper = keeper or Keeper()
         self.is_enabled = is_enabled
         self.super_users = frozenset(super_users)
         self.allow_everyone = allow_everyone
@@ -342,6 +346,8 @@ class Authorizer:
             return ErrorCode.INVALID_REQUEST
         if rule not in self._rules and len(self._rules) >= MAX_RULES:
             return ErrorCode.POLICY_VIOLATION
+        if rule not in self._rules:
+            self._keeper.add_rule(rule)
         self._rules[rule] = None
         self._of_name(rule)[rule] = None
         return ErrorCode.NONE
@@ -350,6 +356,7 @@ class Authorizer:
         """Removes a rule, if it is there."""
         if rule not in self._rules:
             return
+        self._keeper.remove_rule(rule)
         del self._rules[rule]
         of_name = self._of_name(rule)
         del of_name[rule]

@@ -25,7 +25,7 @@ from ottla.broker.state import State
 from ottla.broker.topics import Topics
 from ottla.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from ottla.broker.waiting import Waiting
-from ottla.errors import MalformedFrameError
+from ottla.errors import KafkaError, MalformedFrameError
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.header import read_request_header, response_header
 
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from ottla.broker.faults import Fault
     from ottla.broker.groups.serving import BrokerGroups
     from ottla.broker.image import BrokerNode
+    from ottla.broker.keeper import Keeper
     from ottla.broker.plane import DataPlane
     from ottla.broker.quotas import ClientQuotas
     from ottla.broker.sasl.credentials import Credentials
     from ottla.broker.state import Random
+    from ottla.broker.storage import Storage
     from ottla.broker.transactions.service import BrokerTransactions
     from ottla.protocol.wire import Message
 
@@ -80,14 +82,15 @@ class Broker(State):
         random: where ids come from.
         cluster_id: as in ``meta.properties``.
         apis: what it serves; everything by default.
-        allocate_producer_ids: returns the first of the next `BLOCK_SIZE` producer ids, which nobody
-            has had; by default they are counted from 0.
+        storage: where logs of partitions are; in memory by default.
+        keeper: where everything else is kept; nowhere by default.
 
     Attributes:
         journal: the last requests.
         meters: what is counted of requests.
         topics: creates, changes and deletes them.
         connections: those that are open.
+        began_ms: when it began.
     """
 
     def __init__(
@@ -100,9 +103,22 @@ class Broker(State):
         cluster_id: str,
         now_ms: int,
         apis: Mapping[int, Api] | None = None,
-        allocate_producer_ids: Callable[[], int] | None = None,
+        storage: Storage | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
-        super().__init__(node, config, plane=plane, random=random, cluster_id=cluster_id)
+        super().__init__(
+            node,
+            config,
+            plane=plane,
+            random=random,
+            cluster_id=cluster_id,
+            storage=storage,
+            keeper=keeper,
+        )
+        changed = self.keeper.broker_settings()
+        if changed:
+            self.config = config.with_texts(changed)
+            self.changed_settings = frozenset(changed)
         self.apis = APIS if apis is None else apis
         self.journal = Journal()
         self.meters = Meters()
@@ -111,12 +127,15 @@ class Broker(State):
             is_enabled=bool(config.text("authorizer.class.name")),
             super_users=config.text("super.users").split(";"),
             allow_everyone=config.flag("allow.everyone.if.no.acl.found"),
+            rules=self.keeper.rules(),
+            keeper=self.keeper,
         )
-        self.producer_ids = ProducerIds(allocate_producer_ids or count(0, BLOCK_SIZE).__next__)
+        allocate = self.keeper.producer_id_allocator() or count(0, BLOCK_SIZE).__next__
+        self.producer_ids = ProducerIds(allocate)
         self.connections: dict[Connection, None] = {}
         self._handlers: dict[int, Any] = {}
         self._requests: dict[int, type[Message]] = {}
-        self._began_ms = now_ms
+        self.began_ms = now_ms
         self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
         check = "producer.id.expiration.check.interval.ms"
         self._repeat(check, now_ms, plane.expire_producers)
@@ -126,7 +145,7 @@ class Broker(State):
         """Groups and committed offsets, loaded when they are first asked for."""
         from ottla.broker.groups.serving import BrokerGroups  # noqa: PLC0415
 
-        return BrokerGroups(self, self.topics, self._began_ms)
+        return BrokerGroups(self, self.topics, self.began_ms)
 
     @cached_property
     def transactions(self) -> BrokerTransactions:
@@ -134,7 +153,7 @@ class Broker(State):
         from ottla.broker.transactions.service import BrokerTransactions  # noqa: PLC0415
 
         return BrokerTransactions(
-            self, self.topics, self.producer_ids, self._decide_offsets, self._began_ms
+            self, self.topics, self.producer_ids, self._decide_offsets, self.began_ms
         )
 
     def _decide_offsets(self, producer_id: int, partition: int, *, is_commit: bool) -> None:
@@ -146,14 +165,15 @@ class Broker(State):
         from ottla.broker.sasl.credentials import Credentials  # noqa: PLC0415
         from ottla.broker.sasl.jaas import users_of  # noqa: PLC0415
 
-        return Credentials(users_of(self.config.text("sasl.jaas.config")))
+        users = users_of(self.config.text("sasl.jaas.config"))
+        return Credentials(users, keeper=self.keeper)
 
     @cached_property
     def quotas(self) -> ClientQuotas:
         """Client quotas, which are kept and described."""
         from ottla.broker.quotas import ClientQuotas  # noqa: PLC0415
 
-        return ClientQuotas()
+        return ClientQuotas(self.keeper)
 
     # What a shell calls.
 
@@ -222,13 +242,19 @@ class Broker(State):
                     )
                 self._refuse_version(context)
                 return False
-            return self._dispatch(context, frame, position)
+            self.storage.begin()
+            waits = self._dispatch(context, frame, position)
         except MalformedFrameError as error:
             raise CloseConnectionError(f"a malformed request of {api.title}: {error}") from None
+        finally:
+            self.storage.end()
+        return waits or context.is_held
 
     def tick(self, now_ms: int) -> None:
         """Does what is due: after frames, and at `next_deadline_ms`."""
+        self.storage.begin()
         self.waiting.tick(now_ms)
+        self.storage.end()
 
     def next_deadline_ms(self) -> int | None:
         """Returns when `tick` has something to do; `None` for never."""
@@ -260,7 +286,16 @@ class Broker(State):
         context.is_answered = True
         header = response_header(context.api.key, context.version, context.correlation_id)
         self.remember(context, errors)
-        context.send([header, *parts])
+        answer = [header, *parts]
+
+        def release(may_leave: bool) -> None:
+            context.is_held = False
+            context.send(answer if may_leave else None)
+
+        if self.storage.holds(context.api.key, release):
+            context.is_held = True
+        else:
+            context.send(answer)
 
     def remember(self, context: Context, errors: tuple[int, ...]) -> None:
         """Counts a request, and enters it into the journal."""
@@ -325,7 +360,13 @@ class Broker(State):
         if context.api.takes_frame:
             outcome = handle(self, frame, position, context)
         else:
-            outcome = handle(self, self.decoded(context, frame, position), context)
+            request = self.decoded(context, frame, position)
+            try:
+                outcome = handle(self, request, context)
+            except KafkaError as error:
+                # What it changes cannot be kept.
+                refuse = self.handler(context.api).refuse
+                outcome = refuse(request, context, error.error_code, str(error))
         if isinstance(outcome, Later):
             return not context.is_answered
         if outcome is not None:

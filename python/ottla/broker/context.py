@@ -35,6 +35,7 @@ class Context:
         now_ms: the broker's clock when the request arrived.
         send: takes the parts of the answer, its header included; `None` closes the connection.
         is_answered: whether it was.
+        is_held: whether the answer waits until what it rests on is on the disk.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Context:
         "correlation_id",
         "image",
         "is_answered",
+        "is_held",
         "now_ms",
         "send",
         "version",
@@ -71,6 +73,7 @@ class Context:
         self.image = image
         self.now_ms = now_ms
         self.is_answered = False
+        self.is_held = False
         self.send = send
         self._answer = answer
 

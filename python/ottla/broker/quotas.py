@@ -8,12 +8,21 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ottla.broker.keeper import Keeper
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["MATCH_ANY", "MATCH_DEFAULT", "MATCH_EXACT", "MAX_ENTITIES", "ClientQuotas", "Component"]
+__all__ = [
+    "MATCH_ANY",
+    "MATCH_DEFAULT",
+    "MATCH_EXACT",
+    "MAX_ENTITIES",
+    "ClientQuotas",
+    "Component",
+    "Entity",
+]
 
 MAX_ENTITIES: Final = 100_000
 """Each takes some 500 bytes."""
@@ -69,10 +78,11 @@ class Component(NamedTuple):
 
 
 class ClientQuotas:
-    """Quotas by entity."""
+    """Quotas by entity: those that were kept, to begin with."""
 
-    def __init__(self) -> None:
-        self._values: dict[Entity, dict[str, float]] = {}
+    def __init__(self, keeper: Keeper | None = None) -> None:
+        self._keeper = keeper or Keeper()
+        self._values = {entity: {**values} for entity, values in self._keeper.quotas().items()}
 
     def describe(
         self, components: Sequence[Component], *, strict: bool
@@ -123,6 +133,7 @@ class ClientQuotas:
         return _DONE
 
     def _apply(self, entity: Entity, changes: Mapping[str, float | None]) -> None:
+        self._keeper.set_quotas(entity, changes)
         values = {**self._values.get(entity, {})}
         for name, value in changes.items():
             if value is None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 from ottla.broker.faults import Faults
 from ottla.broker.features import FEATURES
 from ottla.broker.image import Image
+from ottla.broker.keeper import Keeper
+from ottla.broker.storage import Storage
 from ottla.broker.waiting import WaitingList
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class State:
         config: its settings.
         changed_settings: those of them that a client has changed.
         plane: its partitions.
+        storage: where their logs are.
+        keeper: where everything else is kept that survives the broker.
         random: where ids come from.
         features: the levels that are in force.
         image: the cluster as of now; replaced whole.
@@ -47,18 +51,23 @@ class State:
         plane: DataPlane,
         random: Random,
         cluster_id: str,
+        storage: Storage | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self.node_id = node.node_id
         self.config = config
         self.changed_settings: frozenset[str] = frozenset()
         self.plane = plane
+        self.storage = storage or Storage(plane)
+        self.keeper = keeper or Keeper()
         self.random = random
-        self.features = FEATURES
+        self.features = self.keeper.features(FEATURES)
         self.image = Image.of_one(cluster_id, node)
         self.waiting = WaitingList()
         self.faults = Faults()
 
     def moved(self, handles: tuple[int, ...]) -> None:
         """Wakes whoever waits for partitions that have got records or lost some."""
+        self.storage.moved(handles)
         for handle in handles:
             self.waiting.wake(("partition", handle))

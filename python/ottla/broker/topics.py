@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
 from ottla.broker.image import Partition, Topic
+from ottla.broker.keeper import KeptPartition
 from ottla.broker.plane import TopicSettings
+from ottla.broker.uuids import random_uuid
+from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ottla.broker.keeper import KeptTopic
     from ottla.broker.state import State
 
 __all__ = [
@@ -50,9 +54,7 @@ _OF_VERDICTS = (
 )
 """What a leader's verdict depends on."""
 _MAX_NAME = 249
-_DASH = 62
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-_RESERVED_IDS = frozenset({bytes(16), bytes(15) + b"\1", bytes(15) + b"\2"})
 
 
 class TopicError(Exception):
@@ -227,16 +229,30 @@ class Topics:
         broker = self._broker
         made = []
         for name, partitions, configs in wanted:
-            topic_id = self._new_id()
-            opened = self._open(name, topic_id, range(partitions), configs, now_ms)
-            made.append(Topic(name, topic_id, opened, name in INTERNAL_TOPICS, dict(configs)))
-            self._collisions[name.replace(".", "_")] = name
-        broker.image = broker.image.with_topics(made)
-        for topic in made:
-            broker.waiting.wake(("topic", topic.name))
-            if topic.name in self._owners:
-                self._owners[topic.name].take_over(topic, now_ms)
+            topic_id = random_uuid(broker.random.getrandbits)
+            wanted_partitions = [KeptPartition(index, 0, 0) for index in range(partitions)]
+            opened = self._open(name, topic_id, wanted_partitions, configs, now_ms)
+            topic = Topic(name, topic_id, opened, name in INTERNAL_TOPICS, dict(configs))
+            self._keep(topic, 0)
+            made.append(topic)
+        self._show(made, now_ms)
         return made
+
+    def restore(self, kept: Iterable[KeptTopic], now_ms: int) -> None:
+        """Opens topics as they were kept, in one new image."""
+        self._show(
+            [
+                Topic(
+                    topic.name,
+                    topic.topic_id,
+                    self._open(topic.name, topic.topic_id, topic.partitions, topic.configs, now_ms),
+                    topic.name in INTERNAL_TOPICS,
+                    dict(topic.configs),
+                )
+                for topic in kept
+            ],
+            now_ms,
+        )
 
     def internal(self, name: str, now_ms: int) -> Topic:
         """Returns an internal topic, which is created when it is first needed."""
@@ -288,26 +304,33 @@ class Topics:
             TopicError: as `check_growth`.
         """
         self.check_growth(topic, count)
-        indexes = range(len(topic.partitions), count)
-        added = self._open(topic.name, topic.topic_id, indexes, topic.configs, now_ms)
-        return self._replace(topic._replace(partitions=topic.partitions + added))
+        before = len(topic.partitions)
+        wanted = [KeptPartition(index, 0, 0) for index in range(before, count)]
+        added = self._open(topic.name, topic.topic_id, wanted, topic.configs, now_ms)
+        grown = topic._replace(partitions=topic.partitions + added)
+        self._keep(grown, before)
+        return self._replace(grown)
 
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> Topic:
         """Replaces the settings of a topic, which are checked already; returns it."""
+        self._broker.keeper.set_topic_configs(topic, configs)
         options = self._options(configs)
         for partition in topic.partitions:
             self._broker.plane.configure(partition.handle, **options)
+            self._broker.storage.configure(topic.name, partition.handle, self.settings_of(configs))
         return self._replace(topic._replace(configs=dict(configs)))
 
     def delete(self, names: Sequence[str]) -> None:
         """Deletes topics."""
         broker = self._broker
         gone = [broker.image.topics[name] for name in names if name in broker.image.topics]
+        for topic in gone:
+            broker.keeper.remove_topic(topic)
         broker.image = broker.image.without_topics(topic.name for topic in gone)
         for topic in gone:
             self._collisions.pop(topic.name.replace(".", "_"), None)
             for partition in topic.partitions:
-                broker.plane.close(partition.handle)
+                broker.storage.remove(partition.handle)
                 # Whoever waits for its records finds that it is gone.
                 broker.waiting.wake(("partition", partition.handle))
             broker.waiting.wake(("topic", topic.name))
@@ -320,28 +343,59 @@ class Topics:
         self._broker.waiting.wake(("topic", topic.name))
         return topic
 
+    def _show(self, made: Sequence[Topic], now_ms: int) -> None:
+        """Makes topics part of the image."""
+        broker = self._broker
+        for topic in made:
+            self._collisions[topic.name.replace(".", "_")] = topic.name
+        broker.image = broker.image.with_topics(made)
+        for topic in made:
+            broker.waiting.wake(("topic", topic.name))
+            if topic.name in self._owners:
+                self._owners[topic.name].take_over(topic, now_ms)
+
+    def _keep(self, topic: Topic, first_index: int) -> None:
+        """Has a topic or its partitions from an index on kept, or takes them back."""
+        keeper, storage = self._broker.keeper, self._broker.storage
+        try:
+            if first_index:
+                keeper.add_partitions(topic, first_index)
+            else:
+                keeper.add_topic(topic)
+        except KafkaError:
+            for partition in topic.partitions[first_index:]:
+                storage.remove(partition.handle)
+            raise
+
     def _open(
         self,
         name: str,
         topic_id: bytes,
-        indexes: range,
+        partitions: Iterable[KeptPartition],
         configs: Mapping[str, str],
         now_ms: int,
     ) -> tuple[Partition, ...]:
         options = self._options(configs) | {"is_internal": name in INTERNAL_TOPICS}
-        plane, node_id = self._broker.plane, self._broker.node_id
-        return tuple(
-            Partition(
-                partition_index=index,
-                leader_id=node_id,
-                leader_epoch=0,
-                partition_epoch=0,
-                replicas=(node_id,),
-                isr=(node_id,),
-                handle=plane.open(name, topic_id, index, now_ms=now_ms, **options),
-            )
-            for index in indexes
-        )
+        texts = self.settings_of(configs)
+        storage, node_id = self._broker.storage, self._broker.node_id
+        opened: list[Partition] = []
+        try:
+            for index, leader_epoch, partition_epoch in partitions:
+                handle = storage.open(
+                    name, topic_id, index, now_ms=now_ms, leader_epoch=leader_epoch, **options
+                )
+                replicas = (node_id,)
+                opened.append(
+                    Partition(
+                        index, node_id, leader_epoch, partition_epoch, replicas, replicas, handle
+                    )
+                )
+                storage.configure(name, handle, texts)
+        except KafkaError:
+            for partition in opened:
+                storage.remove(partition.handle)
+            raise
+        return tuple(opened)
 
     def _options(self, configs: Mapping[str, str]) -> dict[str, Any]:
         """Returns what the data plane is told of a topic's settings."""
@@ -365,15 +419,3 @@ class Topics:
             "retention_ms": values["retention.ms"] if deletes else -1,
             "retention_bytes": values["retention.bytes"] if deletes else -1,
         }
-
-    def _new_id(self) -> bytes:
-        """Returns a random UUID (version 4) that is none of those with a meaning of their own."""
-        while True:
-            number = self._broker.random.getrandbits(128)
-            number = (number & ~(0xF << 76)) | (4 << 76)
-            number = (number & ~(3 << 62)) | (2 << 62)
-            topic_id = number.to_bytes(16, "big")
-            # Kafka writes ids as base64 and does not let them begin with a dash.
-            is_dashed = topic_id[0] >> 2 == _DASH
-            if topic_id not in _RESERVED_IDS and not is_dashed:
-                return topic_id

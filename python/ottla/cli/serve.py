@@ -49,6 +49,12 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
     help="One setting by Kafka's name, such as num.partitions=3. May be repeated.",
 )
 @click.option(
+    "--data",
+    metavar="DIR",
+    type=click.Path(),
+    help="Keep logs in this directory, a log directory as Kafka's; in memory by default.",
+)
+@click.option(
     "--topic",
     "topics",
     metavar="NAME[:PARTITIONS]",
@@ -65,23 +71,25 @@ def serve(
     host: str,
     config_file: str | None,
     settings: tuple[str, ...],
+    data: str | None,
     topics: tuple[str, ...],
     kafka_version: str | None,
 ) -> int:
     """Serve a Kafka broker until Ctrl-C or SIGTERM.
 
-    It speaks Kafka's protocol to any client, keeps records in memory, and forgets them when it
-    ends. One line on standard output says that it is ready, and where.
+    It speaks Kafka's protocol to any client. It keeps records in memory and forgets them when it
+    ends, or keeps everything in the directory of --data (or log.dirs), as Kafka does. One line on
+    standard output says that it is ready, and where.
 
     \b
     Exit status:
       0   stopped by Ctrl-C or SIGTERM
-      3   the port is taken, or the file of settings cannot be read
+      3   the port is taken, or a file or directory that was given cannot be used
       64  invalid command line, or a setting that is not allowed
     """  # noqa: D301 - click's mark of lines to keep
     from ottla.broker.configs.setting import InvalidConfigError
     from ottla.broker.topics import TopicError
-    from ottla.errors import ListenError
+    from ottla.errors import ListenError, LogDirectoryError
     from ottla.net.serving import broker_server
     from ottla.net.settings import ListenerSettings
 
@@ -93,10 +101,11 @@ def serve(
             listeners=(ListenerSettings(host=host, port=port),),
             kafka_version=kafka_version,
             log=complain,
+            data=data,
         )
     except InvalidConfigError as error:
         raise click.UsageError(str(error)) from None
-    except ListenError as error:
+    except (ListenError, LogDirectoryError) as error:
         complain(error)
         return 3
     except ValueError as error:
@@ -121,6 +130,10 @@ def _prepare(broker: Broker, topics: list[tuple[str, int]], now_ms: int) -> None
     for name in broker.config.ignored:
         complain(f"{name} has no effect here")
     for name, partitions in topics:
+        known = broker.image.topics.get(name)
+        if known is not None and partitions in {-1, len(known.partitions)}:
+            # It was kept.
+            continue
         count, configs = broker.topics.check(name, partitions, -1, {})
         broker.topics.create(name, count, configs, now_ms)
 

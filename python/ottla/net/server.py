@@ -52,6 +52,7 @@ class Server(Generic[Broker]):
         clock: the broker's time; by default real time.
         limits: bounds.
         log: takes a line, at most one a second, about peers and the system.
+        finish: called at the end with what was served, once, on the thread that owned it.
 
     Raises:
         ListenError: a listener cannot have its address; the others are closed again.
@@ -65,7 +66,9 @@ class Server(Generic[Broker]):
         clock: Clock | None = None,
         limits: Limits | None = None,
         log: Callable[[str], None] | None = None,
+        finish: Callable[[Broker], None] | None = None,
     ) -> None:
+        self._finish = finish
         self.clock = clock or Clock()
         self._process = os.getpid()
         self._jobs = Jobs()
@@ -306,6 +309,10 @@ class Server(Generic[Broker]):
         self._jobs.end(reason)
         self._hub.watches.end(reason)
         outcome_of(self._hub.close)
+        if self._finish is not None:
+            finished = outcome_of(partial(self._finish, self._served))
+            self._finish = None
+            self._failure = self._failure or finished.error
         self._jobs.close()
 
     def __enter__(self) -> Server[Broker]:

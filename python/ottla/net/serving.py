@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.broker.broker import Broker
 from ottla.broker.configs.broker import BrokerConfig
+from ottla.broker.configs.setting import InvalidConfigError
 from ottla.broker.image import BrokerNode
 from ottla.broker.plane import DataPlane
 from ottla.broker.releases import apis_of, parse_release
+from ottla.errors import ServerStoppedError
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
 from ottla.net.server import Server
@@ -17,6 +21,8 @@ from ottla.net.settings import ListenerSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ottla.broker.data.opened import OpenedData
+    from ottla.net.outcome import Outcome
     from ottla.net.served import Address
 
 __all__ = ["broker_server", "limits_of"]
@@ -37,6 +43,7 @@ def broker_server(
     cluster_id: str | None = None,
     seed: int | None = None,
     log: Callable[[str], None] | None = None,
+    data: str | None = None,
 ) -> Server[Broker]:
     """Returns a server of a new broker, which listens, and serves once it is started.
 
@@ -49,8 +56,10 @@ def broker_server(
         cluster_id: a random one by default.
         seed: of all random numbers.
         log: takes a line about peers and the system.
+        data: the directory of its logs; by default what ``log.dirs`` says, or memory.
 
     Raises:
+        LogDirectoryError: the directory cannot be had, or not be read.
         InvalidConfigError: a setting that is not known, or may not have this value.
         ListenError: a listener cannot have its address.
         ValueError: a release that cannot be imitated.
@@ -72,23 +81,93 @@ def broker_server(
         session_seed=random.getrandbits(32),
     )
 
+    path = data or _log_directory(settings)
+    kept: OpenedData | None = None
+    if path:
+        # A broker in memory loads none of it.
+        from ottla.broker.data.opened import OpenedData
+
+        kept = OpenedData(
+            path,
+            plane,
+            cluster_id=cluster_id,
+            node_id=settings.number("broker.id") if settings.is_set("broker.id") else None,
+            default_node_id=settings.number("broker.id"),
+            release=line,
+            random_bits=random.getrandbits,
+            clock=clock.now_ms,
+            say=log or _nobody,
+        )
+
     def make(addresses: Sequence[Address]) -> Broker:
         node = BrokerNode(
-            settings.number("broker.id"),
+            kept.directory.node_id if kept else settings.number("broker.id"),
             {address.listener: (address.host, address.port) for address in addresses},
             settings.text("broker.rack") or None,
         )
-        return Broker(
+        of_cluster = kept.directory.cluster_id if kept else cluster_id
+        broker = Broker(
             node,
             settings,
             plane=plane,
             random=random,
-            cluster_id=cluster_id or _cluster_id(random.getrandbits(128)),
+            cluster_id=of_cluster or _cluster_id(random.getrandbits(128)),
             now_ms=clock.now_ms(),
             apis=None if line is None else apis_of(line),
+            storage=kept.storage if kept else None,
+            keeper=kept.keeper if kept else None,
         )
+        if kept:
+            kept.restore(broker)
+        return broker
 
-    return Server(make, listeners, clock=clock, limits=limits_of(settings), log=log)
+    try:
+        server = Server(
+            make,
+            listeners,
+            clock=clock,
+            limits=limits_of(settings),
+            log=log,
+            finish=kept.close if kept else None,
+        )
+    except BaseException:
+        if kept:
+            kept.abandon()
+        raise
+    if kept:
+        kept.storage.flusher.submit = partial(_work, server)
+    return server
+
+
+def _log_directory(settings: BrokerConfig) -> str:
+    """Returns the directory that the settings name, or nothing.
+
+    Raises:
+        InvalidConfigError: they name more than one.
+    """
+    named = settings.names("log.dirs") or settings.names("log.dir")
+    if len(named) > 1:
+        raise InvalidConfigError(
+            f"log.dirs names {len(named)} directories ({', '.join(named)}): one is supported"
+        )
+    return named[0] if named else ""
+
+
+def _work(
+    server: Server[Broker],
+    job: Callable[[], None],
+    then: Callable[[BaseException | None], None],
+) -> None:
+    def take_back(_broker: Broker, outcome: Outcome[None]) -> None:
+        then(outcome.error)
+
+    # What is left at the stop is synced by it.
+    with suppress(ServerStoppedError):
+        server.work(job, take_back)
+
+
+def _nobody(_line: str) -> None:
+    """Hears nothing."""
 
 
 def limits_of(config: BrokerConfig) -> Limits:

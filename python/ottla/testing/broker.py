@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from ottla.net.operations import ALL_BYTES, text_of
@@ -29,7 +30,7 @@ __all__ = ["Broker"]
 
 
 class Broker:
-    """A Kafka broker on a port of 127.0.0.1, with its logs in memory.
+    """A Kafka broker on a port of 127.0.0.1, with its logs in memory or in a directory.
 
     It is ready as soon as it is entered, by ``with`` or ``async with``, and gone when it is left.
 
@@ -49,8 +50,11 @@ class Broker:
         users: passwords by name: clients have to log in, by PLAIN or SCRAM; see `client_config`.
         tls: whether it speaks TLS, with a certificate made for it.
         log: takes a line, at most one a second, about clients and the system.
+        data: the directory that its logs are in, as Kafka's; by default they are in memory. Topics
+            that are there already stay as they are.
 
     Raises:
+        LogDirectoryError: the directory cannot be used.
         InvalidConfigError: a setting that Kafka does not know, or may not have this value.
         ListenError: the port is taken.
         KafkaError: a topic that Kafka would not create.
@@ -71,6 +75,7 @@ class Broker:
         users: Mapping[str, str] | None = None,
         tls: bool = False,
         log: Callable[[str], None] | None = None,
+        data: str | os.PathLike[str] | None = None,
     ) -> None:
         named = topics.items() if hasattr(topics, "items") else ((name, 1) for name in topics)
         self._folders: list[TemporaryDirectory[str]] = []
@@ -86,6 +91,7 @@ class Broker:
             seed=seed,
             users=dict(users or {}),
             certificate=None if self._certificates is None else self._certificates.own,
+            data=None if data is None else os.fspath(data),
         )
         self._desk = InProcess(self._options, log)
         self.clock = BrokerClock(self._desk)

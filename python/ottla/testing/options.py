@@ -25,6 +25,7 @@ class Options(NamedTuple):
 
     Attributes:
         certificate: a file with the certificate and its key, where TLS is spoken.
+        data: the directory of its logs, where they are not in memory.
     """
 
     topics: Mapping[str, int]
@@ -37,6 +38,7 @@ class Options(NamedTuple):
     seed: int | None
     users: Mapping[str, str]
     certificate: str | None = None
+    data: str | None = None
 
     @property
     def security_protocol(self) -> str:
@@ -65,6 +67,7 @@ def server_of(options: Options, log: Callable[[str], None] | None = None) -> Ser
         profile=options.profile,
         seed=options.seed,
         log=log,
+        data=options.data,
     )
 
 
@@ -82,5 +85,7 @@ def prepare(options: Options, server: Server[Core], operations: Operations) -> N
 
     if options.users:
         server.run(add_users)
+    known = operations.topics() if options.data else {}
     for name, partitions in options.topics.items():
-        operations.create_topic(name, partitions)
+        if name not in known:
+            operations.create_topic(name, partitions)

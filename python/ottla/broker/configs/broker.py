@@ -182,6 +182,15 @@ _OWN = (
         documentation="Both limits of a timestamp in one, as releases before 3.6 had it.",
     ),
     Setting(
+        "log.dirs", STRING, "",
+        documentation="The directory in which logs are; empty to have them in memory.",
+    ),
+    Setting("log.dir", STRING, "", documentation="The same, where log.dirs is not given."),
+    Setting(
+        "log.flush.offset.checkpoint.interval.ms", INT, "60000", 0,
+        documentation="How often the place is written from which logs are recovered.",
+    ),
+    Setting(
         "log.cleaner.backoff.ms", LONG, "15000", 0,
         documentation="How often logs to compact are looked for.",
     ),
@@ -195,7 +204,7 @@ _OWN = (
 _UNSUPPORTED = (
     "process.roles", "node.id", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
     "controller.listener.names", "inter.broker.listener.name", "advertised.listeners", "listeners",
-    "listener.security.protocol.map", "log.dir", "log.dirs", "metadata.log.dir",
+    "listener.security.protocol.map", "metadata.log.dir",
     "num.network.threads", "num.io.threads", "num.replica.fetchers", "background.threads",
     "socket.send.buffer.bytes", "socket.receive.buffer.bytes", "queued.max.requests",
     "num.recovery.threads.per.data.dir", "offsets.topic.replication.factor",

@@ -189,6 +189,8 @@ def alter(
     except InvalidConfigError as error:
         raise TopicError(ErrorCode.INVALID_CONFIG, str(error)) from None
     if not validate_only:
+        before = {key: broker.config.text(key) for key in broker.changed_settings}
+        broker.keeper.set_broker_settings(before, {key: changed.text(key) for key in configs})
         broker.config = changed
         broker.changed_settings = frozenset(configs)
 

@@ -25,8 +25,8 @@ __all__ = ["BROKER", "TOPIC", "ClusterState", "PartitionState", "TopicState"]
 TOPIC: Final = 2
 BROKER: Final = 4
 
-_WITHOUT_EFFECT: Final = frozenset({0, 1, 7, 8, 17, 20, 21, 27, 28, 29})
-"""Types of records that a broker alone needs not know: who is registered, and no-operations."""
+_WITHOUT_EFFECT: Final = frozenset({1, 7, 8, 17, 20, 21, 27, 28, 29})
+"""Types of records that a broker alone needs not know: who is there, and no-operations."""
 _NO_CHANGE: Final = -2
 
 
@@ -64,6 +64,7 @@ class ClusterState:
         quotas: values by entity.
         features: levels by name.
         next_producer_id: the first that nobody has.
+        broker_epochs: of the last registration of each broker.
         passed_over: how many records there were of kinds that are not known here, by type.
         is_in_transaction: whether a transaction was begun and not ended.
     """
@@ -76,6 +77,7 @@ class ClusterState:
         self.quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        self.broker_epochs: dict[int, int] = {}
         self.passed_over: Counter[int] = Counter()
         self._pending: list[Message] | None = None
 
@@ -224,7 +226,12 @@ def _producer_ids(state: ClusterState, record: layouts.ProducerIdsRecord) -> Non
     state.next_producer_id = max(state.next_producer_id, record.next_producer_id)
 
 
+def _registration(state: ClusterState, record: layouts.RegisterBrokerRecord) -> None:
+    state.broker_epochs[record.broker_id] = record.broker_epoch
+
+
 _REPLAYS: dict[type[Message], Callable[[ClusterState, Any], None]] = {
+    layouts.RegisterBrokerRecord: _registration,
     layouts.TopicRecord: _topic_record,
     layouts.PartitionRecord: _partition_record,
     layouts.PartitionChangeRecord: _partition_change,

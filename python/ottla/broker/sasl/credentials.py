@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ottla.broker.keeper import Keeper
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -69,11 +70,17 @@ class Credentials:
 
     Args:
         passwords: of PLAIN, by user.
+        keeper: has the credentials to begin with, and is told of changes.
     """
 
-    def __init__(self, passwords: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, passwords: Mapping[str, str] | None = None, *, keeper: Keeper | None = None
+    ) -> None:
         self._passwords = dict(passwords or {})
+        self._keeper = keeper or Keeper()
         self._scram: dict[str, dict[int, ScramCredential]] = {}
+        for user, mechanism, credential in self._keeper.credentials():
+            self._scram.setdefault(user, {})[mechanism] = credential
 
     def has_password(self, user: str, password: str) -> bool:
         """Whether that is the user's password; takes as long for a wrong one of equal length."""
@@ -112,11 +119,14 @@ class Credentials:
 
     def set_scram(self, user: str, mechanism: int, credential: ScramCredential) -> None:
         """Sets or replaces a credential; sessions that began with the old one go on."""
+        self._keeper.set_credential(user, mechanism, credential)
         self._scram.setdefault(user, {})[mechanism] = credential
 
     def delete_scram(self, user: str, mechanism: int) -> bool:
         """Deletes a credential; returns whether there was one."""
         of_user = self._scram.get(user, {})
+        if mechanism in of_user:
+            self._keeper.remove_credential(user, mechanism)
         found = of_user.pop(mechanism, None)
         if found is not None and not of_user:
             del self._scram[user]

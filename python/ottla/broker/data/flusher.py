@@ -1,0 +1,157 @@
+"""What has to be on the disk before an answer leaves: which logs, and who waits for them.
+
+The plane makes a job of a log's files, a worker runs it, and the broker's thread takes it back. One
+round of jobs is on its way at a time, for all logs that need one; what comes meanwhile is in the
+next. So a sync is shared by all who wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.protocol.api_key import ApiKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ottla.broker.plane import DataPlane
+
+__all__ = ["Flusher"]
+
+_WRITERS = frozenset(
+    {
+        ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP,
+        ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.END_TXN, ApiKey.WRITE_TXN_MARKERS, ApiKey.TXN_OFFSET_COMMIT, ApiKey.DELETE_GROUPS,
+        ApiKey.OFFSET_DELETE, ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    }
+)  # fmt: skip
+"""APIs whose answers say what a coordinator's log must not forget."""
+
+
+class _Job(Protocol):
+    def run(self) -> None: ...
+
+
+class Flusher:
+    """Syncs logs, and holds answers until that is done.
+
+    Args:
+        plane: whose logs.
+        fail: called with the error of a sync that failed.
+
+    Attributes:
+        submit: has a sealed job done, and calls back with its error or `None`; by default at once.
+    """
+
+    def __init__(self, plane: DataPlane, fail: Callable[[OSError], None]) -> None:
+        self.submit: Callable[
+            [Callable[[], None], Callable[[BaseException | None], None]], None
+        ] = _at_once
+        self._plane: Any = plane
+        self._fail = fail
+        self._intervals: dict[int, int] = {}
+        self._synced: dict[int, int] = {}
+        self._due: dict[int, None] = {}
+        self._held: list[Callable[[bool], None]] = []
+        self._running: dict[int, tuple[int, _Job]] = {}
+        self._held_by_running: list[Callable[[bool], None]] = []
+        self._is_running = False
+        self._is_touched = False
+        self._has_failed = False
+
+    def set_interval(self, handle: int, messages: int) -> None:
+        """Has a log synced after so many records; what is not set is left to the system."""
+        self._intervals[handle] = messages
+        self._synced.setdefault(handle, self._plane.offsets(handle)[3])
+
+    def forget(self, handle: int) -> None:
+        """A log is closed."""
+        for known in (self._intervals, self._synced, self._due, self._running):
+            known.pop(handle, None)
+
+    def begin(self) -> None:
+        """A request, or what is due, is about to be served."""
+        self._is_touched = False
+
+    def moved(self, handles: Iterable[int]) -> None:
+        """Logs have got records."""
+        for handle in handles:
+            interval = self._intervals.get(handle)
+            if interval is None:
+                continue
+            if interval > 1 and self._plane.offsets(handle)[3] < self._synced[handle] + interval:
+                continue
+            self._due[handle] = None
+            self._is_touched = True
+
+    def must_wait(self, api_key: int) -> bool:
+        """Whether an answer that is ready has to wait for a sync."""
+        if self._has_failed:
+            return False
+        if api_key == ApiKey.PRODUCE:
+            return self._is_touched
+        return api_key in _WRITERS and (self._is_running or bool(self._due))
+
+    def hold(self, release: Callable[[bool], None]) -> None:
+        """Calls back once all that is due is synced, with whether that succeeded."""
+        (self._held if self._due else self._held_by_running).append(release)
+
+    def end(self) -> None:
+        """The request is served, or what was due: begins to sync what it has left."""
+        if self._is_running or self._has_failed or not self._due:
+            return
+        handles, self._due = tuple(self._due), {}
+        self._held_by_running, self._held = self._held, []
+        self._is_running = True
+        try:
+            for handle in handles:
+                end_offset = self._plane.offsets(handle)[3]
+                job = self._plane.flush_job(handle)
+                if job is not None:
+                    self._running[handle] = end_offset, job
+        except OSError as error:
+            self._take_back(error)
+            return
+        jobs = [job for _, job in self._running.values()]
+        self.submit(lambda: _run(jobs), self._take_back)
+
+    def sync_sealed(self) -> None:
+        """Syncs segments that are written no more."""
+        for handle in self._plane.unflushed():
+            self._due[handle] = None
+        self.end()
+
+    def _take_back(self, error: BaseException | None) -> None:
+        if error is not None and not isinstance(error, OSError):
+            raise error
+        done, self._running = self._running, {}
+        held, self._held_by_running = self._held_by_running, []
+        self._is_running = False
+        if error is None:
+            for handle, (end_offset, job) in done.items():
+                self._plane.flushed(handle, job)
+                if handle in self._synced:
+                    self._synced[handle] = end_offset
+        else:
+            self._has_failed = True
+            held += self._held
+            self._held, self._due = [], {}
+            self._fail(error)
+        for release in held:
+            release(error is None)
+        self.end()
+
+
+def _run(jobs: Iterable[_Job]) -> None:
+    for job in jobs:
+        job.run()
+
+
+def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
+    try:
+        job()
+    except OSError as error:
+        then(error)
+    else:
+        then(None)

@@ -1,0 +1,268 @@
+"""A broker's data from its start to its stop.
+
+Start: directory and lock, metadata, partitions in a leader epoch of their own, coordinators.
+Stop: logs as a clean stop leaves them, checkpoints, the mark of a clean stop, the lock.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ottla.broker.data.cluster_state import ClusterState
+from ottla.broker.data.directory import DataDirectory
+from ottla.broker.data.keeper import MetadataKeeper
+from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog, read_snapshot
+from ottla.broker.data.new_cluster import bootstrap_snapshot
+from ottla.broker.data.small_files import write_file
+from ottla.broker.data.storage import DirectoryStorage
+from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.uuids import base64_of
+from ottla.broker.waiting import Waiting
+from ottla.errors import KafkaError, LogDirectoryError
+from ottla.logs.checkpoints import read_offsets
+from ottla.logs.metadata import parse_partition_metadata
+from ottla.logs.names import (
+    BOOTSTRAP_CHECKPOINT,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    PARTITION_METADATA,
+    RECOVERY_POINTS,
+    parse_partition_name,
+)
+from ottla.logs.side_files import SideFileError
+from ottla.protocol.messages.cluster_metadata import AbortTransactionRecord
+from ottla.protocol.metadata_record import record_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ottla.broker.broker import Broker
+    from ottla.broker.plane import DataPlane
+
+__all__ = ["OpenedData"]
+
+_ROLLED_CHECK_MS: Final = 1000
+"""How often segments that are full are looked for, to be synced."""
+_HEX: Final = 32
+_MAX_METADATA_BYTES: Final = 1 << 16
+
+
+class OpenedData:
+    """A log directory that this process has.
+
+    Args:
+        path: of the directory.
+        plane: what serves its partitions.
+        cluster_id, node_id: whose it has to be; `None` takes those of the directory.
+        default_node_id: of a new directory.
+        release: of Kafka, which a new directory is for; `None` for the newest.
+        random_bits: where ids come from.
+        clock: the broker's time.
+        say: takes a line about what was found.
+
+    Attributes:
+        directory: whose it is.
+        keeper: what was kept, and what keeps changes.
+        storage: the logs.
+
+    Raises:
+        LogDirectoryError: it cannot be had, or not be read; the message says why.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        plane: DataPlane,
+        *,
+        cluster_id: str | None,
+        node_id: int | None,
+        default_node_id: int,
+        release: tuple[int, int] | None,
+        random_bits: Callable[[int], int],
+        clock: Callable[[], int],
+        say: Callable[[str], None],
+    ) -> None:
+        self._say = say
+        self._clock = clock
+        self.directory = DataDirectory(
+            path,
+            cluster_id=cluster_id,
+            node_id=node_id,
+            default_node_id=default_node_id,
+            random_bits=random_bits,
+        )
+        self._log = MetadataLog(os.path.join(path, METADATA_DIRECTORY), self.directory.node_id, say)
+        self._state = ClusterState()
+        self.storage = DirectoryStorage(plane, path, say)
+        try:
+            with _said(path):
+                self._load_metadata(release)
+                self.keeper = MetadataKeeper(
+                    self._log,
+                    self._state,
+                    node_id=self.directory.node_id,
+                    directory_id=self.directory.directory_id,
+                    random_bits=random_bits,
+                    clock=clock,
+                    say=say,
+                )
+                self.keeper.lead_all()
+                self.keeper.say_what_is_left_out()
+        except BaseException:
+            self.abandon()
+            raise
+
+    def restore(self, broker: Broker) -> None:
+        """Opens partitions and loads the coordinators of a broker that has just been made.
+
+        Raises:
+            LogDirectoryError: a partition cannot be opened.
+        """
+        now_ms = self._clock()
+        path, storage = self.directory.path, self.storage
+        with _said(path):
+            self._put_strays_aside()
+            storage.is_clean = self.directory.was_clean
+            directory = os.fsencode(path)
+            storage.recovery_points = read_offsets(directory, RECOVERY_POINTS)
+            storage.log_start_offsets = read_offsets(directory, LOG_START_OFFSETS)
+            self.directory.take_clean_mark()
+            broker.topics.restore(self.keeper.topics(), now_ms)
+            # What is created from here on has no past.
+            storage.recovery_points = storage.log_start_offsets = {}
+            self.checkpoint()
+        if CONSUMER_OFFSETS in broker.image.topics:
+            _ = broker.groups
+        if TRANSACTION_STATE in broker.image.topics:
+            broker.transactions.ensure_log(now_ms)
+        interval_ms = broker.config.number("log.flush.offset.checkpoint.interval.ms")
+        _repeat(broker, interval_ms, self._checkpoint_or_say)
+        _repeat(broker, _ROLLED_CHECK_MS, storage.flusher.sync_sealed)
+
+    def checkpoint(self) -> None:
+        """Writes where recovery begins, where logs begin, and what was committed.
+
+        Raises:
+            OSError: the system could not.
+        """
+        logs = self._logs()
+        write = self.directory.write_checkpoint
+        write(_text(RECOVERY_POINTS), [(topic, index, at) for topic, index, at, _, _ in logs])
+        write(_text(LOG_START_OFFSETS), [(t, index, at) for t, index, _, at, _ in logs if at])
+        write(_text(HIGH_WATERMARKS), [(topic, index, at) for topic, index, _, _, at in logs])
+
+    def close(self, _broker: Broker) -> None:
+        """Leaves everything as a clean stop does, and gives the directory back."""
+        try:
+            if self.storage.is_offline:
+                return
+            plane = self.storage.plane
+            for handle in self.storage.handles:
+                plane.shut_down(handle)
+            self.checkpoint()
+            for handle in self.storage.handles:
+                self.storage.forget(handle)
+                plane.close(handle)
+            epochs = self._state.broker_epochs
+            self.directory.leave_clean(epochs.get(self.directory.node_id, -1))
+        except OSError as error:
+            self._say(
+                f"{self.directory.path} is not left as a clean stop leaves it: "
+                f"{error.strerror or error}"
+            )
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Gives the directory back as it is."""
+        self._log.close()
+        self.directory.release()
+
+    def _load_metadata(self, release: tuple[int, int] | None) -> None:
+        self._state.replay_all(self._log.load())
+        is_new = self._log.is_empty
+        bootstrap = os.path.join(self.directory.path, _text(BOOTSTRAP_CHECKPOINT))
+        if is_new and not os.path.exists(bootstrap):
+            write_file(bootstrap, bootstrap_snapshot(release, self._clock()))
+        self._log.begin_term(self._clock())
+        if is_new:
+            self._log.append([*read_snapshot(bootstrap)], self._clock())
+            self._state.replay_all(read_snapshot(bootstrap))
+        elif self._state.is_in_transaction:
+            self._log.append([record_bytes(AbortTransactionRecord())], self._clock())
+            self._state.abort()
+
+    def _logs(self) -> list[tuple[str, int, int, int, int]]:
+        return sorted(self.storage.plane.checkpoints())
+
+    def _checkpoint_or_say(self) -> None:
+        if self.storage.is_offline:
+            return
+        try:
+            self.checkpoint()
+        except OSError as error:
+            self._say(f"checkpoints cannot be written: {error.strerror or error}")
+
+    def _put_strays_aside(self) -> None:
+        """Renames partitions of no topic, as a start of Kafka does; removes what was deleted."""
+        known = {
+            (topic.name, index): topic.topic_id
+            for topic in self._state.topics.values()
+            for index in topic.partitions
+        }
+        for name in sorted(os.listdir(self.directory.path)):
+            path = os.path.join(self.directory.path, name)
+            parsed = parse_partition_name(os.fsencode(name))
+            if parsed is None or name == METADATA_DIRECTORY or not os.path.isdir(path):
+                continue
+            topic, index, state = parsed
+            if state == "delete":
+                shutil.rmtree(path)
+            elif state == "live" and not _is_of(path, known.get((topic, index))):
+                aside = f"{name}.{os.urandom(_HEX // 2).hex()}-stray"
+                os.rename(path, os.path.join(self.directory.path, aside))
+                self._say(f"{path} is of no topic that the cluster has, and is now {aside}")
+
+
+def _is_of(path: str, topic_id: bytes | None) -> bool:
+    """Whether a partition's directory is that of a topic; one that was never opened is of any."""
+    if topic_id is None:
+        return False
+    try:
+        with open(os.path.join(path, _text(PARTITION_METADATA)), "rb") as file:
+            return parse_partition_metadata(file.read(_MAX_METADATA_BYTES)) == base64_of(topic_id)
+    except FileNotFoundError:
+        return not os.listdir(path)
+    except SideFileError as error:
+        raise LogDirectoryError(f"{path}/{_text(PARTITION_METADATA)}: {error}") from None
+
+
+def _text(name: bytes | str) -> str:
+    return os.fsdecode(name)
+
+
+@contextmanager
+def _said(path: str) -> Iterator[None]:
+    """Says what the system or the engine could not do as an error of the directory."""
+    try:
+        yield
+    except OSError as error:
+        raise LogDirectoryError(f"{error.filename or path}: {error.strerror or error}") from None
+    except KafkaError as error:
+        raise LogDirectoryError(f"{path}: {error}") from None
+
+
+def _repeat(broker: Broker, interval_ms: int, action: Callable[[], None]) -> None:
+    """Has something done at intervals of the broker's time."""
+
+    def attempt(is_due: bool, now_ms: int) -> bool:
+        if is_due:
+            action()
+            waiting.deadline_ms = now_ms + interval_ms
+        return False
+
+    waiting = Waiting(broker.began_ms + interval_ms, attempt)
+    broker.waiting.add(waiting)

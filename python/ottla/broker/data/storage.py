@@ -1,0 +1,140 @@
+"""Logs in a log directory: where each is, how it is opened, and when it is synced."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from ottla.broker.configs.setting import MAX_LONG
+from ottla.broker.data.flusher import Flusher
+from ottla.broker.storage import Storage
+from ottla.broker.topics import INTERNAL_TOPICS
+from ottla.errors import KafkaError
+from ottla.protocol.error_code import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ottla.broker.plane import DataPlane
+
+__all__ = ["DirectoryStorage"]
+
+_AT_ONCE: Final = 1
+"""Records after which a log is synced whose records nobody may lose: those of coordinators."""
+
+
+class DirectoryStorage(Storage):
+    """Logs below a directory.
+
+    Args:
+        plane: what opens them.
+        path: of the log directory.
+        say: takes a line about what cannot be read or written any more.
+
+    Attributes:
+        flusher: what is synced, and when.
+        is_clean: whether what is opened was left by a clean stop.
+        recovery_points, log_start_offsets: of what is opened, by topic and partition.
+        is_offline: whether a sync has failed: what is on the disk is not known any more.
+    """
+
+    def __init__(self, plane: DataPlane, path: str, say: Callable[[str], None]) -> None:
+        super().__init__(plane)
+        self.path = path
+        self.flusher = Flusher(plane, self._take_offline)
+        self.is_clean = False
+        self.is_offline = False
+        self.recovery_points: Mapping[tuple[str, int], int] = {}
+        self.log_start_offsets: Mapping[tuple[str, int], int] = {}
+        self._say = say
+        self._open: dict[int, None] = {}
+
+    @property
+    def handles(self) -> tuple[int, ...]:
+        """Of the logs that are open."""
+        return tuple(self._open)
+
+    def open(self, topic: str, topic_id: bytes, index: int, **options: Any) -> int:
+        """See `Storage`."""
+        if self.is_offline:
+            raise _storage_error(f"{self.path} is offline since it could not be synced")
+        found = topic, index
+        try:
+            handle = super().open(
+                topic,
+                topic_id,
+                index,
+                directory=os.path.join(self.path, f"{topic}-{index}"),
+                recovery_point=self.recovery_points.get(found, 0),
+                log_start_offset=self.log_start_offsets.get(found, 0),
+                is_clean=self.is_clean,
+                **options,
+            )
+        except OSError as error:
+            raise _storage_error(
+                f"partition {topic}-{index} cannot be opened: {error.strerror or error}"
+            ) from None
+        self._open[handle] = None
+        return handle
+
+    def configure(self, topic: str, handle: int, texts: Mapping[str, str]) -> None:
+        """See `Storage`."""
+        messages = int(texts["flush.messages"])
+        if topic in INTERNAL_TOPICS:
+            messages = _AT_ONCE
+        if messages < MAX_LONG:
+            self.flusher.set_interval(handle, messages)
+        else:
+            self.flusher.forget(handle)
+
+    def remove(self, handle: int) -> None:
+        """See `Storage`."""
+        self.forget(handle)
+        try:
+            self._plane.remove(handle)
+        except OSError as error:
+            # It is in no image any more, and the next start puts it aside.
+            self._say(f"a deleted partition cannot be removed: {error}")
+
+    def forget(self, handle: int) -> None:
+        """A log is closed by somebody else."""
+        self.flusher.forget(handle)
+        self._open.pop(handle, None)
+
+    @property
+    def _plane(self) -> Any:
+        return self.plane
+
+    # What must be on the disk.
+
+    def begin(self) -> None:
+        """See `Storage`."""
+        self.flusher.begin()
+
+    def moved(self, handles: tuple[int, ...]) -> None:
+        """See `Storage`."""
+        self.flusher.moved(handles)
+
+    def holds(self, api_key: int, release: Callable[[bool], None]) -> bool:
+        """See `Storage`."""
+        if not self.flusher.must_wait(api_key):
+            return False
+        self.flusher.hold(release)
+        return True
+
+    def end(self) -> None:
+        """See `Storage`."""
+        self.flusher.end()
+
+    def _take_offline(self, error: OSError) -> None:
+        self.is_offline = True
+        self._say(
+            f"{self.path} is offline: it cannot be synced ({error.strerror or error}), so what is "
+            f"on the disk is not known; every partition answers KAFKA_STORAGE_ERROR"
+        )
+        for handle in self._open:
+            self._plane.take_offline(handle)
+
+
+def _storage_error(message: str) -> KafkaError:
+    return KafkaError(message, ErrorCode.KAFKA_STORAGE_ERROR, "KAFKA_STORAGE_ERROR")

@@ -1,0 +1,53 @@
+"""Where the logs of partitions are: in memory, which is this class, or in a directory.
+
+One with a directory is `ottla.broker.data.storage.DirectoryStorage`, which also decides what has to
+be on the disk before an answer leaves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ottla.broker.plane import DataPlane
+
+__all__ = ["Storage"]
+
+
+class Storage:
+    """Logs in memory, on a data plane."""
+
+    def __init__(self, plane: DataPlane) -> None:
+        self.plane = plane
+
+    def open(self, topic: str, topic_id: bytes, index: int, **options: Any) -> int:
+        """Opens a partition; returns its handle.
+
+        Raises:
+            KafkaError: the system could not.
+        """
+        return self.plane.open(topic, topic_id, index, **options)
+
+    def configure(self, topic: str, handle: int, texts: Mapping[str, str]) -> None:
+        """Takes all settings of a partition's topic."""
+
+    def remove(self, handle: int) -> None:
+        """Closes a partition, and its log is gone."""
+        self.plane.close(handle)
+
+    # What must be on the disk.
+
+    def begin(self) -> None:
+        """A request, or what is due, is about to be served."""
+
+    def moved(self, handles: tuple[int, ...]) -> None:
+        """Logs have got records, or lost some."""
+
+    def holds(self, _api_key: int, _release: Callable[[bool], None]) -> bool:
+        """Whether an answer has to wait; `_release` is called then, with whether it may leave."""
+        return False
+
+    def end(self) -> None:
+        """The request is served, or what was due."""
