@@ -149,8 +149,8 @@ def idempotent_producer(model: Model, name: str, batches: int) -> Client:
     sequences = [0] * PARTITIONS
     for _ in range(batches):
         sent = model.new_sent(name)
-        request = _produce_request(sent, ids, sequences[sent.partition], None)
-        error = yield from _produce(sent, request, 9)
+        frame = _produce_request(sent, ids, sequences[sent.partition], None)
+        error = yield from _produce(sent, frame, 9)
         if error != ErrorCode.NONE:
             model.history.faults.append(f"{name}: error {error} for {sent}")
             return
