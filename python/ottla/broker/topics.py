@@ -416,6 +416,8 @@ class Topics:
             "settings": settings,
             "min_insync_replicas": values["min.insync.replicas"],
             "segment_ms": values["segment.ms"],
+            "segment_index_bytes": values["segment.index.bytes"],
+            "index_interval_bytes": values["index.interval.bytes"],
             "retention_ms": values["retention.ms"] if deletes else -1,
             "retention_bytes": values["retention.bytes"] if deletes else -1,
         }

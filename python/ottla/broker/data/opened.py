@@ -17,7 +17,7 @@ from ottla.broker.data.keeper import MetadataKeeper
 from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog, read_snapshot
 from ottla.broker.data.new_cluster import bootstrap_snapshot
 from ottla.broker.data.small_files import write_file
-from ottla.broker.data.storage import DirectoryStorage
+from ottla.broker.data.storage import DirectoryStorage, Past
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.uuids import base64_of
 from ottla.broker.waiting import Waiting
@@ -125,14 +125,15 @@ class OpenedData:
         path, storage = self.directory.path, self.storage
         with _said(path):
             self._put_strays_aside()
-            storage.is_clean = self.directory.was_clean
             directory = os.fsencode(path)
-            storage.recovery_points = read_offsets(directory, RECOVERY_POINTS)
-            storage.log_start_offsets = read_offsets(directory, LOG_START_OFFSETS)
+            storage.past = Past(
+                self.directory.was_clean,
+                read_offsets(directory, RECOVERY_POINTS),
+                read_offsets(directory, LOG_START_OFFSETS),
+            )
             self.directory.take_clean_mark()
             broker.topics.restore(self.keeper.topics(), now_ms)
-            # What is created from here on has no past.
-            storage.recovery_points = storage.log_start_offsets = {}
+            storage.past = None
             self.checkpoint()
         if CONSUMER_OFFSETS in broker.image.topics:
             _ = broker.groups

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.broker.configs.setting import MAX_LONG
 from ottla.broker.data.flusher import Flusher
@@ -17,10 +17,23 @@ if TYPE_CHECKING:
 
     from ottla.broker.plane import DataPlane
 
-__all__ = ["DirectoryStorage"]
+__all__ = ["DirectoryStorage", "Past"]
 
 _AT_ONCE: Final = 1
 """Records after which a log is synced whose records nobody may lose: those of coordinators."""
+
+
+class Past(NamedTuple):
+    """How logs were left.
+
+    Attributes:
+        is_clean: by a clean stop.
+        recovery_points, log_start_offsets: by topic and partition.
+    """
+
+    is_clean: bool
+    recovery_points: Mapping[tuple[str, int], int]
+    log_start_offsets: Mapping[tuple[str, int], int]
 
 
 class DirectoryStorage(Storage):
@@ -33,8 +46,7 @@ class DirectoryStorage(Storage):
 
     Attributes:
         flusher: what is synced, and when.
-        is_clean: whether what is opened was left by a clean stop.
-        recovery_points, log_start_offsets: of what is opened, by topic and partition.
+        past: how the logs were left that are opened; `None` for logs that are new.
         is_offline: whether a sync has failed: what is on the disk is not known any more.
     """
 
@@ -42,10 +54,8 @@ class DirectoryStorage(Storage):
         super().__init__(plane)
         self.path = path
         self.flusher = Flusher(plane, self._take_offline)
-        self.is_clean = False
+        self.past: Past | None = None
         self.is_offline = False
-        self.recovery_points: Mapping[tuple[str, int], int] = {}
-        self.log_start_offsets: Mapping[tuple[str, int], int] = {}
         self._say = say
         self._open: dict[int, None] = {}
 
@@ -58,16 +68,13 @@ class DirectoryStorage(Storage):
         """See `Storage`."""
         if self.is_offline:
             raise _storage_error(f"{self.path} is offline since it could not be synced")
-        found = topic, index
         try:
             handle = super().open(
                 topic,
                 topic_id,
                 index,
                 directory=os.path.join(self.path, f"{topic}-{index}"),
-                recovery_point=self.recovery_points.get(found, 0),
-                log_start_offset=self.log_start_offsets.get(found, 0),
-                is_clean=self.is_clean,
+                **self._past(topic, index),
                 **options,
             )
         except OSError as error:
@@ -91,7 +98,7 @@ class DirectoryStorage(Storage):
         """See `Storage`."""
         self.forget(handle)
         try:
-            self._plane.remove(handle)
+            self.plane.remove(handle)
         except OSError as error:
             # It is in no image any more, and the next start puts it aside.
             self._say(f"a deleted partition cannot be removed: {error}")
@@ -101,9 +108,15 @@ class DirectoryStorage(Storage):
         self.flusher.forget(handle)
         self._open.pop(handle, None)
 
-    @property
-    def _plane(self) -> Any:
-        return self.plane
+    def _past(self, topic: str, index: int) -> dict[str, Any]:
+        past = self.past
+        if past is None:
+            return {}
+        return {
+            "is_clean": past.is_clean,
+            "recovery_point": past.recovery_points.get((topic, index), 0),
+            "log_start_offset": past.log_start_offsets.get((topic, index), 0),
+        }
 
     # What must be on the disk.
 
@@ -133,7 +146,7 @@ class DirectoryStorage(Storage):
             f"on the disk is not known; every partition answers KAFKA_STORAGE_ERROR"
         )
         for handle in self._open:
-            self._plane.take_offline(handle)
+            self.plane.take_offline(handle)
 
 
 def _storage_error(message: str) -> KafkaError:
