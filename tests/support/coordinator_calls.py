@@ -53,7 +53,7 @@ from ottla.protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ottla.protocol.wire import Message
     from support.wire_client import Pending, WireClient
@@ -106,11 +106,9 @@ def versions(name: str) -> range:
     return range(api.min_version, api.max_version + 1)
 
 
-def each_version(*names: str) -> Iterator[tuple[str, int]]:
-    """Yields APIs with each of their versions."""
-    for name in names:
-        for version in versions(name):
-            yield name, version
+def each_version(*names: str) -> list[tuple[str, int]]:
+    """Returns APIs with each of their versions."""
+    return [(name, version) for name in names for version in versions(name)]
 
 
 def _find_group(version: int, said: Said) -> Message:
@@ -181,9 +179,7 @@ def _offset_fetch(version: int, said: Said) -> Message:
         topic_id=said.topic_id if by_id else NO_ID,
         partition_indexes=[0],
     )
-    return OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=said.group, topics=[topic])]
-    )
+    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=said.group, topics=[topic])])
 
 
 def _offset_delete(_version: int, said: Said) -> Message:

@@ -325,6 +325,8 @@ class TransactionCoordinator:
             name for name in self._known if self.partitions.of(name) == partition
         ]:
             self._forget(transactional_id)
+        if self._expiry is not None and not self._known:
+            self._waiting.cancel(self._expiry)
 
     # Changes.
 
