@@ -253,13 +253,17 @@ def _txn_offset_commit(version: int, said: Said) -> Message:
         topic_id=said.topic_id if by_id else NO_ID,
         partitions=[partition],
     )
-    return TxnOffsetCommitRequest(
+    request = TxnOffsetCommitRequest(
         transactional_id=said.transactional_id,
         group_id=said.group,
         producer_id=said.producer_id,
         producer_epoch=said.producer_epoch,
         topics=[topic],
     )
+    if version >= 3:
+        request.member_id = said.member_id
+        request.generation_id_or_member_epoch = said.generation
+    return request
 
 
 def _produce(version: int, said: Said) -> Message:
