@@ -74,7 +74,7 @@ def guarded(config: dict[str, str] | None = None) -> Broker:
 
 
 def stranger(broker: Broker) -> WireClient:
-    return WireClient(broker, peer=Peer(security_protocol="SASL_PLAINTEXT"))
+    return WireClient(broker, peer=Peer("127.0.0.1", "SASL_PLAINTEXT", "SASL_PLAINTEXT"))
 
 
 def login(broker: Broker, user: str, password: str) -> WireClient:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ottla.broker.image import BrokerNode
     from ottla.broker.keeper import Keeper
     from ottla.broker.plane import DataPlane
+    from ottla.broker.principals import PrincipalRules
     from ottla.broker.quotas import ClientQuotas
     from ottla.broker.sasl.credentials import Credentials
     from ottla.broker.state import Random
@@ -162,11 +163,16 @@ class Broker(State):
     @cached_property
     def credentials(self) -> Credentials:
         """Who can authenticate; loaded where somebody has to."""
-        from ottla.broker.sasl.credentials import Credentials  # noqa: PLC0415
-        from ottla.broker.sasl.jaas import users_of  # noqa: PLC0415
+        from ottla.broker.sasl.logins import credentials_of  # noqa: PLC0415
 
-        users = users_of(self.config.text("sasl.jaas.config"))
-        return Credentials(users, keeper=self.keeper)
+        return credentials_of(self.config.logins(), self.random, self.keeper)
+
+    @cached_property
+    def principals(self) -> PrincipalRules:
+        """How certificates name users; loaded where somebody shows one."""
+        from ottla.broker.principals import NAME, PrincipalRules  # noqa: PLC0415
+
+        return PrincipalRules(lambda listener: self.config.of_listener(listener).text(NAME))
 
     @cached_property
     def quotas(self) -> ClientQuotas:
@@ -178,8 +184,14 @@ class Broker(State):
     # What a shell calls.
 
     def connect(self, peer: Peer) -> Connection:
-        """Returns what is known of a client that has connected."""
+        """Returns what is known of a client that has connected.
+
+        Raises:
+            CloseConnectionError: no rule names a user for its certificate.
+        """
         subject = getattr(peer, "subject", "")
+        if subject:
+            subject = self.principals.name_of(peer.listener, subject)
         connection = Connection(
             peer.host,
             listener=peer.listener,

@@ -65,6 +65,9 @@ class Home(Protocol):
     """Real time."""
     unsent_bytes: int
     held_bytes: int
+    sent_bytes: int
+    """All that was sent, and received, since the beginning."""
+    received_bytes: int
     errors: deque[BaseException]
     """What the broker has raised and should not have."""
 
@@ -277,6 +280,7 @@ class Connection:
         except OSError as error:
             self.close(_reason(error))
             return 0
+        self._home.sent_bytes += sent
         self._progress_ms = self._active_ms = self._home.elapsed_ms
         return sent
 
@@ -301,6 +305,7 @@ class Connection:
             self._end()
             return
         self._active_ms = self._home.elapsed_ms
+        self._home.received_bytes += len(data)
         if self._tls is not None:
             data = self._open(self._tls, data)
         if data:

@@ -59,6 +59,8 @@ class Hub:
         self.now_ms = clock.now_ms()
         self.unsent_bytes = 0
         self.held_bytes = 0
+        self.sent_bytes = 0
+        self.received_bytes = 0
         self.errors: deque[BaseException] = deque(maxlen=MAX_ERRORS)
         self.connections: dict[Connection, None] = {}
         self.watches = Watches()

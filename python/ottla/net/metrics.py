@@ -8,13 +8,15 @@ from ottla.net.http import HttpRefusal, http_answer
 from ottla.net.site import Site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from ottla.broker.broker import Broker
     from ottla.broker.meters import Family
     from ottla.net.http import HttpRequest
-    from ottla.net.served import Send
+    from ottla.net.served import Send, Traffic
+    from ottla.net.server import Server
 
-__all__ = ["MetricsSite"]
+__all__ = ["MetricsSite", "broker_metrics"]
 
 _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 _METHODS = ("GET", "HEAD")
@@ -67,3 +69,32 @@ class MetricsSite(Site):
         wrong = dict(self._health())
         told = {"status": "unavailable" if wrong else "ready", "wrong": wrong}
         return 503 if wrong else 200, f"{json_text(told)}\n", "application/json"
+
+
+def broker_metrics(server: Server[Broker], health: Callable[[], Mapping[str, str]]) -> MetricsSite:
+    """Returns the site of a broker and the server that it is behind."""
+
+    def families() -> list[Family]:
+        from ottla.broker.measured import measured
+
+        return [*server.run(measured), *_sockets(server.traffic)]
+
+    return MetricsSite(families, health)
+
+
+def _sockets(traffic: Traffic) -> Iterator[Family]:
+    from ottla.broker.meters import COUNTER, GAUGE, Family, Sample
+
+    name = "kafka_server_socket_server_metrics"
+    for exported, kind, text, value in (
+        (f"{name}_incoming_byte_total", COUNTER, "Bytes received.", traffic.received_bytes),
+        (f"{name}_outgoing_byte_total", COUNTER, "Bytes sent.", traffic.sent_bytes),
+        (
+            "ottla_unsent_bytes",
+            GAUGE,
+            "Answers that clients do not take yet.",
+            traffic.unsent_bytes,
+        ),
+        ("ottla_unhandled_bytes", GAUGE, "Requests that wait.", traffic.held_bytes),
+    ):
+        yield Family(exported, kind, text, [Sample((), value)])

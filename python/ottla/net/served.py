@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Address", "Peer", "Send", "Served"]
+__all__ = ["Address", "Peer", "Send", "Served", "Traffic"]
 
 
 class Address(NamedTuple):
@@ -16,6 +16,15 @@ class Address(NamedTuple):
     listener: str
     host: str
     port: int
+
+
+class Traffic(NamedTuple):
+    """What has passed through a server's sockets, and what waits in it."""
+
+    received_bytes: int
+    sent_bytes: int
+    unsent_bytes: int
+    held_bytes: int
 
 
 class Peer(NamedTuple):

@@ -23,7 +23,7 @@ from ottla.net.jobs import Jobs
 from ottla.net.limits import MAX_STEPS_OF_TIME, Limits
 from ottla.net.listener import Listener
 from ottla.net.outcome import Outcome, outcome_of
-from ottla.net.served import Served
+from ottla.net.served import Served, Traffic
 from ottla.net.settings import ListenerSettings
 from ottla.net.watches import Watch
 from ottla.net.worker import Worker
@@ -272,6 +272,12 @@ class Server(Generic[Broker]):
     def connection_count(self) -> int:
         """How many connections are open."""
         return len(self._hub.connections)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed through its sockets, and what waits."""
+        hub = self._hub
+        return Traffic(hub.received_bytes, hub.sent_bytes, hub.unsent_bytes, hub.held_bytes)
 
     def abandon(self) -> None:
         """Closes the descriptors that a forked process has of this server."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import ListenError
+from ottla.net.settings import PemText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ottla.net.settings import TlsSettings
+    from ottla.net.settings import FileName, TlsSettings
 
 __all__ = ["TlsStream", "server_context"]
 
@@ -36,31 +39,124 @@ _SHORT_NAMES = {
 """Those that RFC 2253 has."""
 
 
+_STORES = {
+    b"\xfe\xed\xfe\xed": "a key store of Java (JKS)",
+    b"\xce\xce\xce\xce": "a key store of Java (JCEKS)",
+    b"\x30\x82": "a key store of PKCS12",
+    b"\x30\x80": "a key store of PKCS12",
+}
+"""By their first bytes."""
+
+_MAX_PEM_BYTES = 1 << 20
+"""Of a file: a thousand certificates."""
+
+
 def server_context(settings: TlsSettings) -> ssl.SSLContext:
     """Returns what the connections of a listener share.
 
     Raises:
         ListenError: a file cannot be read, or key and certificate do not match.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(settings.certificate, settings.key, settings.password)
-        if settings.authorities is not None:
-            context.load_verify_locations(settings.authorities)
-        context.verify_mode = _CLIENT_AUTH[settings.client_auth]
-    except KeyError:
+    if settings.client_auth not in _CLIENT_AUTH:
         known = ", ".join(_CLIENT_AUTH)
-        raise ListenError(
-            f"client_auth is {settings.client_auth!r}, expected one of {known}"
-        ) from None
-    except OSError as error:
-        files = [settings.certificate, settings.key, settings.authorities]
-        named = ", ".join(str(file) for file in files if file is not None)
-        raise ListenError(f"cannot use {named} for TLS: {error.strerror or error}") from error
-    if context.verify_mode != ssl.CERT_NONE and settings.authorities is None:
+        raise ListenError(f"client_auth is {settings.client_auth!r}, expected one of {known}")
+    if settings.client_auth != "none" and settings.authorities is None:
         raise ListenError(f"client_auth is {settings.client_auth!r} and no authorities are given")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    versions = sorted(ssl.TLSVersion[each.replace(".", "_")] for each in settings.versions)
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    certificate = _pem(settings.certificate, _TO_PEM)
+    key = None if settings.key is None else _pem(settings.key, _TO_PEM)
+    _load_chain(context, settings, certificate, key)
+    if settings.authorities is not None:
+        authorities = _pem(settings.authorities, _AUTHORITIES_TO_PEM)
+        try:
+            context.load_verify_locations(cadata=authorities.decode("ascii", "replace"))
+        except ssl.SSLError as error:
+            raise _unusable(settings.authorities, error.reason or error) from error
+    context.verify_mode = _CLIENT_AUTH[settings.client_auth]
     return context
+
+
+_TO_PEM = (
+    "keytool -importkeystore -srckeystore {0} -destkeystore {0}.p12 -deststoretype PKCS12 && "
+    "openssl pkcs12 -in {0}.p12 -nodes -out {0}.pem"
+)
+_AUTHORITIES_TO_PEM = "keytool -list -rfc -keystore {0} > {0}.pem"
+
+
+def _pem(source: FileName | PemText, conversion: str) -> bytes:
+    """Returns certificates or a key in PEM.
+
+    Args:
+        source: where they are.
+        conversion: the command that makes PEM of another format.
+    """
+    if isinstance(source, PemText):
+        # In a file of properties, and in an option, a line may end with a blank instead.
+        text = source.text.replace("\\n", "\n")
+        if "-----BEGIN" not in text:
+            raise ListenError(f"cannot use {source.source} for TLS: there is no PEM in it")
+        return text.encode()
+    try:
+        with Path(source).open("rb") as file:
+            data = file.read(_MAX_PEM_BYTES)
+    except OSError as error:
+        raise _unusable(source, error.strerror or error) from error
+    if b"-----BEGIN" in data:
+        return data
+    for magic, store in _STORES.items():
+        if data.startswith(magic):
+            command = conversion.format(source)
+            raise _unusable(
+                source, f"it is {store}, and PEM is read here; convert it by: {command}"
+            )
+    raise _unusable(source, "there is no PEM in it")
+
+
+def _unusable(source: FileName | PemText, why: object) -> ListenError:
+    name = source.source if isinstance(source, PemText) else source
+    return ListenError(f"cannot use {name} for TLS: {why}")
+
+
+def _load_chain(
+    context: ssl.SSLContext, settings: TlsSettings, certificate: bytes, key: bytes | None
+) -> None:
+    where = settings.certificate if settings.key is None else settings.key
+    asked: list[bool] = []
+
+    def password() -> str:
+        # Without it OpenSSL would ask on the terminal, and nobody may be there.
+        asked.append(True)
+        return settings.password or ""
+
+    # OpenSSL reads them from files alone.
+    with (
+        NamedTemporaryFile(prefix="ottla-") as file,
+        NamedTemporaryFile(prefix="ottla-") as key_file,
+    ):
+        for each, data in ((file, certificate), (key_file, key or certificate)):
+            each.write(data)
+            each.flush()
+        try:
+            context.load_cert_chain(file.name, key_file.name, password)
+        except ssl.SSLError as error:
+            if asked:
+                wrong = "is not its password" if settings.password else "is not set"
+                why = f"the key is encrypted, and ssl.key.password {wrong}"
+                raise _unusable(where, why) from error
+            reason = (error.reason or str(error)).replace("_", " ").lower()
+            if "mismatch" in reason:
+                pair = _named(settings.certificate, settings.key)
+                why = f"certificate and key do not belong together ({reason})"
+                raise ListenError(f"cannot use {pair} for TLS: {why}") from error
+            missing = "" if b"PRIVATE KEY" in certificate + (key or b"") else "; there is no key"
+            raise _unusable(where, f"{reason}{missing}") from error
+
+
+def _named(*sources: FileName | PemText | None) -> str:
+    names = [each.source if isinstance(each, PemText) else str(each) for each in sources if each]
+    return " and ".join(names)
 
 
 class TlsStream:

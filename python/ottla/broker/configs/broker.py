@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ottla.broker.configs.security import (
+    JAAS,
+    MECHANISMS,
+    OF_A_LISTENER,
+    SECURITY_SETTINGS,
+    UNSUPPORTED_SECURITY,
+    split_name,
+)
 from ottla.broker.configs.setting import (
     BOOLEAN,
     DOUBLE,
@@ -20,7 +28,7 @@ from ottla.broker.configs.setting import (
 from ottla.broker.configs.topic import TOPIC_SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["BROKER_SETTINGS", "BrokerConfig"]
 
@@ -162,19 +170,6 @@ _OWN = (
         "authorizer.class.name", STRING, "",
         documentation="Which authorizer decides; empty for none.",
     ),
-    Setting(
-        "sasl.enabled.mechanisms", LIST, "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-        choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
-        documentation="The SASL mechanisms that are offered.",
-    ),
-    Setting(
-        "sasl.jaas.config", STRING, "", is_sensitive=True,
-        documentation="A PlainLoginModule whose options user_NAME are the passwords of users.",
-    ),
-    Setting(
-        "connections.max.reauth.ms", LONG, "0",
-        documentation="When a client has to authenticate again; 0 for never.",
-    ),
     Setting("broker.id", INT, "1", 0, documentation="The id of this broker."),
     Setting("broker.rack", STRING, "", documentation="The rack of this broker."),
     Setting(
@@ -203,15 +198,14 @@ _OWN = (
 
 _UNSUPPORTED = (
     "process.roles", "node.id", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
-    "controller.listener.names", "inter.broker.listener.name", "advertised.listeners", "listeners",
-    "listener.security.protocol.map", "metadata.log.dir",
+    "metadata.log.dir",
     "num.network.threads", "num.io.threads", "num.replica.fetchers", "background.threads",
     "socket.send.buffer.bytes", "socket.receive.buffer.bytes", "queued.max.requests",
     "num.recovery.threads.per.data.dir", "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor", "transaction.state.log.min.isr",
     "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
     "zookeeper.connect", "metric.reporters", "remote.log.storage.system.enable",
-    "auto.leader.rebalance.enable", "compression.gzip.buffer",
+    "auto.leader.rebalance.enable", "compression.gzip.buffer", *UNSUPPORTED_SECURITY,
 )  # fmt: skip
 """Settings that a ``server.properties`` often has, and that have no effect here."""
 
@@ -228,7 +222,7 @@ def _synonyms() -> tuple[Setting, ...]:
 
 
 BROKER_SETTINGS: Final[dict[str, Setting]] = {
-    setting.name: setting for setting in (*_OWN, *_synonyms())
+    setting.name: setting for setting in (*_OWN, *SECURITY_SETTINGS, *_synonyms())
 }
 """By name."""
 
@@ -260,7 +254,9 @@ class BrokerConfig:
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        given = {_of_any_listener(name): text for name, text in (texts or {}).items()}
+        given = dict(texts or {})
+        self._views: dict[str, BrokerConfig] = {}
+        self._of_listeners = {name: given.pop(name) for name in [*given] if split_name(name)}
         self.ignored = tuple(sorted(name for name in given if name in _UNSUPPORTED))
         self._texts: dict[str, str] = {}
         for name, (finer, factor) in _COARSE.items():
@@ -270,16 +266,10 @@ class BrokerConfig:
                 given.setdefault(finer, str(int(text) * factor if int(text) >= 0 else -1))
         for name, text in given.items():
             if name not in _UNSUPPORTED:
-                self._set(name, text)
-
-    def _set(self, name: str, text: str) -> None:
-        setting = BROKER_SETTINGS.get(name)
-        if setting is None:
-            raise InvalidConfigError(_unknown(name))
-        parse(setting, text)
-        if name == _USERS:
-            _check_users(text)
-        self._texts[name] = text
+                _check(name, name, text)
+                self._texts[name] = text
+        for name, text in self._of_listeners.items():
+            _check_of_listener(name, text)
 
     def is_set(self, name: str) -> bool:
         """Whether a setting was given."""
@@ -305,6 +295,32 @@ class BrokerConfig:
         """Returns a setting that is a list."""
         return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
 
+    def of_listener(self, listener: str) -> BrokerConfig:
+        """Returns these settings, with those that a listener has for itself in their place."""
+        view = self._views.get(listener)
+        if view is None:
+            own = {
+                setting: text
+                for name, text in self._of_listeners.items()
+                for of, mechanism, setting in [split_name(name) or ("", "", "")]
+                if of == listener.lower() and not mechanism
+            }
+            view = BrokerConfig({**self._texts, **own}) if own else self
+            self._views[listener] = view
+        return view
+
+    def logins(self) -> dict[tuple[str, str], str]:
+        """Returns the login configurations, by listener in small letters, and by mechanism.
+
+        Both are empty where it is for all.
+        """
+        found = {("", ""): self.text(JAAS)} if self.is_set(JAAS) else {}
+        for name, text in self._of_listeners.items():
+            listener, mechanism, setting = split_name(name) or ("", "", "")
+            if setting == JAAS:
+                found[listener, mechanism] = text
+        return found
+
     def topic_text(self, name: str, configs: Mapping[str, str]) -> str:
         """Returns a topic's setting: its own, the broker's, or Kafka's default."""
         own = configs.get(name)
@@ -315,33 +331,53 @@ class BrokerConfig:
 
     def with_texts(self, texts: Mapping[str, str | None]) -> BrokerConfig:
         """Returns a configuration in which some settings are changed; `None` for the default."""
-        changed: dict[str, str | None] = {**self._texts, **texts}
+        changed: dict[str, str | None] = {**self._of_listeners, **self._texts, **texts}
         return BrokerConfig({name: text for name, text in changed.items() if text is not None})
 
 
-_USERS: Final = "sasl.jaas.config"
+def _check(name: str, given_name: str, text: str) -> None:
+    setting = BROKER_SETTINGS.get(name)
+    if setting is None:
+        raise InvalidConfigError(_unknown(given_name))
+    parse(setting._replace(name=given_name), text)
+    if name == JAAS:
+        from ottla.broker.sasl.jaas import InvalidLoginError, users_of  # noqa: PLC0415
+
+        try:
+            users_of(text)
+        except InvalidLoginError as error:
+            why = f"Invalid value for configuration {given_name}: {error}"
+            raise InvalidConfigError(why) from None
+    if name == "ssl.principal.mapping.rules":
+        from ottla.broker.principals import parse_rules  # noqa: PLC0415
+
+        parse_rules(text)
 
 
-def _of_any_listener(name: str) -> str:
-    """Returns the name of a setting; users of PLAIN are those of every listener."""
-    is_users = name.startswith("listener.name.") and name.endswith(f".plain.{_USERS}")
-    return _USERS if is_users else name
+def _check_of_listener(name: str, text: str) -> None:
+    _, mechanism, setting = split_name(name) or ("", "", "")
+    if mechanism and mechanism not in MECHANISMS:
+        known = ", ".join(MECHANISMS)
+        raise InvalidConfigError(
+            f"Configuration {name} is of the mechanism {mechanism}; there are {known}"
+        )
+    if setting not in OF_A_LISTENER:
+        if setting in BROKER_SETTINGS:
+            why = f"Configuration {setting} is for all listeners, and not for one as in {name}"
+            raise InvalidConfigError(why)
+        raise InvalidConfigError(_unknown(name, setting, OF_A_LISTENER))
+    _check(setting, name, text)
 
 
-def _check_users(text: str) -> None:
-    from ottla.broker.sasl.jaas import InvalidLoginError, users_of  # noqa: PLC0415
-
-    try:
-        users_of(text)
-    except InvalidLoginError as error:
-        raise InvalidConfigError(f"Invalid value for configuration {_USERS}: {error}") from None
-
-
-def _unknown(name: str) -> str:
+def _unknown(name: str, setting: str = "", known: Iterable[str] = ()) -> str:
+    """Returns what is said of a name, or of the setting in it, with the nearest one known."""
     # What an error alone needs is loaded for it.
     from difflib import get_close_matches  # noqa: PLC0415
 
-    known = (*BROKER_SETTINGS, *_COARSE, *_UNSUPPORTED)
-    near = get_close_matches(name, known, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    near = get_close_matches(
+        setting or name, [*(known or (*BROKER_SETTINGS, *_COARSE, *_UNSUPPORTED))], 1
+    )
+    hint = (
+        f"; did you mean {name.removesuffix(setting) if setting else ''}{near[0]}?" if near else ""
+    )
     return f"Unknown configuration {name}{hint}"

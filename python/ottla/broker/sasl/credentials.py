@@ -70,17 +70,31 @@ class Credentials:
 
     Args:
         passwords: of PLAIN, by user.
+        of_listeners: the same of listeners that have users of their own, by the listener's name in
+            small letters; those of `passwords` are none of theirs.
         keeper: has the credentials to begin with, and is told of changes.
     """
 
     def __init__(
-        self, passwords: Mapping[str, str] | None = None, *, keeper: Keeper | None = None
+        self,
+        passwords: Mapping[str, str] | None = None,
+        of_listeners: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        keeper: Keeper | None = None,
     ) -> None:
         self._passwords = dict(passwords or {})
         self._keeper = keeper or Keeper()
         self._scram: dict[str, dict[int, ScramCredential]] = {}
         for user, mechanism, credential in self._keeper.credentials():
             self._scram.setdefault(user, {})[mechanism] = credential
+        self._of_listeners: dict[str, Credentials] = {}
+        for listener, own in (of_listeners or {}).items():
+            view = self._of_listeners[listener] = Credentials(own, keeper=self._keeper)
+            view._scram = self._scram
+
+    def of_listener(self, listener: str) -> Credentials:
+        """Returns the users that a listener lets in."""
+        return self._of_listeners.get(listener.lower(), self)
 
     def has_password(self, user: str, password: str) -> bool:
         """Whether that is the user's password; takes as long for a wrong one of equal length."""

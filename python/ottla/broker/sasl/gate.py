@@ -39,12 +39,12 @@ def session_of(home: Home, connection: Connection) -> SaslSession:
     """Returns the authentication of a connection, which begins with its first frame."""
     session = connection.sasl
     if not isinstance(session, SaslSession):
-        random = home.random
+        random, config = home.random, home.config.of_listener(connection.listener)
         settings = SaslSettings(
-            home.credentials,
-            home.config.names("sasl.enabled.mechanisms"),
+            home.credentials.of_listener(connection.listener),
+            config.names("sasl.enabled.mechanisms"),
             lambda count: random.getrandbits(8 * count).to_bytes(count, "big"),
-            home.config.number("connections.max.reauth.ms"),
+            config.number("connections.max.reauth.ms"),
         )
         session = connection.sasl = SaslSession(settings)
     return session
