@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ottla.broker.plane import DataPlane
     from ottla.broker.principals import PrincipalRules
     from ottla.broker.quotas import ClientQuotas
+    from ottla.broker.request_log import RequestLog
     from ottla.broker.sasl.credentials import Credentials
     from ottla.broker.state import Random
     from ottla.broker.storage import Storage
@@ -89,6 +90,7 @@ class Broker(State):
     Attributes:
         journal: the last requests.
         meters: what is counted of requests.
+        request_log: has a line of every request, where it is set.
         topics: creates, changes and deletes them.
         connections: those that are open.
         began_ms: when it began.
@@ -123,6 +125,7 @@ class Broker(State):
         self.apis = APIS if apis is None else apis
         self.journal = Journal()
         self.meters = Meters()
+        self.request_log: RequestLog | None = None
         self.topics = Topics(self)
         self.authorizer = Authorizer(
             is_enabled=bool(config.text("authorizer.class.name")),
@@ -198,6 +201,7 @@ class Broker(State):
             security_protocol=peer.security_protocol,
             principal=f"User:{subject}" if subject else ANONYMOUS,
         )
+        connection.connection_id = getattr(peer, "connection_id", "")
         self.connections[connection] = None
         return connection
 
@@ -246,6 +250,8 @@ class Broker(State):
                 send=send,
                 answer=self.answer,
             )
+            if self.request_log is not None:
+                self.request_log.begin(context, frame, position)
             if not api.min_version <= version <= api.max_version:
                 if key != _API_VERSIONS:
                     raise CloseConnectionError(
@@ -260,6 +266,8 @@ class Broker(State):
             raise CloseConnectionError(f"a malformed request of {api.title}: {error}") from None
         finally:
             self.storage.end()
+        if waits and self.request_log is not None:
+            self.request_log.wait(context)
         return waits or context.is_held
 
     def tick(self, now_ms: int) -> None:
@@ -297,7 +305,7 @@ class Broker(State):
         """Sends the body of an answer behind its header, and remembers the request."""
         context.is_answered = True
         header = response_header(context.api.key, context.version, context.correlation_id)
-        self.remember(context, errors)
+        self.remember(context, errors, parts)
         answer = [header, *parts]
 
         def release(may_leave: bool) -> None:
@@ -309,10 +317,20 @@ class Broker(State):
         else:
             context.send(answer)
 
-    def remember(self, context: Context, errors: tuple[int, ...]) -> None:
-        """Counts a request, and enters it into the journal."""
+    def remember(
+        self, context: Context, errors: tuple[int, ...], parts: list[bytes] | None = None
+    ) -> None:
+        """Counts a request, and enters it into the journal and the log.
+
+        Args:
+            context: of the request.
+            errors: of its answer.
+            parts: of the answer's body; nothing where there is none.
+        """
         connection = context.connection
         self.meters.count_request(context.api, context.version, errors)
+        if self.request_log is not None:
+            self.request_log.end(context, parts)
         self.journal.add(
             RequestEntry(
                 time_ms=context.now_ms,

@@ -29,11 +29,13 @@ class Connection:
         host: address of the peer, without port.
         principal: who the peer is, ``User:ANONYMOUS`` until it has proved to be someone.
         software_name, software_version: what ApiVersions said (KIP-511), ``unknown`` until then.
+        connection_id: both ends of it, as logs of requests name connections.
         needs_authentication: whether requests other than those of SASL are refused.
         sasl: the state of an authentication, owned by `ottla.broker.sasl`.
     """
 
     __slots__ = (
+        "connection_id",
         "host",
         "listener",
         "needs_authentication",
@@ -56,6 +58,7 @@ class Connection:
         self.listener = listener
         self.security_protocol = security_protocol
         self.principal = principal
+        self.connection_id = ""
         self.software_name = UNKNOWN
         self.software_version = UNKNOWN
         self.needs_authentication = security_protocol.startswith("SASL")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ottla.broker.api import Api
     from ottla.broker.connection import Connection
     from ottla.broker.image import Image
+    from ottla.broker.trace import Trace
     from ottla.protocol.wire import Message
 
 __all__ = ["LATER", "Context", "Later"]
@@ -36,6 +37,7 @@ class Context:
         send: takes the parts of the answer, its header included; `None` closes the connection.
         is_answered: whether it was.
         is_held: whether the answer waits until what it rests on is on the disk.
+        trace: what the log of requests remembers of it until then.
     """
 
     __slots__ = (
@@ -49,6 +51,7 @@ class Context:
         "is_held",
         "now_ms",
         "send",
+        "trace",
         "version",
     )
 
@@ -74,6 +77,7 @@ class Context:
         self.now_ms = now_ms
         self.is_answered = False
         self.is_held = False
+        self.trace: Trace | None = None
         self.send = send
         self._answer = answer
 

@@ -68,6 +68,7 @@ class Hub:
         self._jobs = jobs
         self._log = LogLines(log)
         self._listeners = list(listeners)
+        self._accepted = 0
         self._hosts: dict[str, int] = {}
         self._again: deque[Connection] = deque()
         self._gone: deque[Connection] = deque()
@@ -172,7 +173,10 @@ class Hub:
                 return
             sock, host, port = accepted
             settings = listener.settings
-            peer = Peer(host, port, settings.name, settings.security_protocol)
+            here = listener.address
+            self._accepted += 1
+            ends = f"{here.host}:{here.port}-{host}:{port}-{self._accepted}"
+            peer = Peer(host, port, settings.name, settings.security_protocol, "", ends)
             refusal = self._refusal(listener, host)
             if refusal:
                 sock.close()

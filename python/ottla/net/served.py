@@ -43,6 +43,7 @@ class Peer(NamedTuple):
     listener: str
     security_protocol: str
     subject: str = ""
+    connection_id: str = ""
 
 
 class Send(Protocol):

@@ -1,0 +1,148 @@
+"""A line for each request that is answered, as Kafka's ``kafka.request.logger`` has it (KIP-511).
+
+In the text form a line ends with what the client says it is; the JSON form is Kafka's later one
+(KIP-673), an object a line. Both have every request; of its contents, what `loggable` shows.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from ottla.broker.loggable import loggable
+from ottla.broker.trace import Trace
+from ottla.errors import MalformedFrameError
+from ottla.protocol.codec import decode
+from ottla.text import json_text, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ottla.broker.context import Context
+    from ottla.protocol.wire import Message
+
+__all__ = ["JSON", "TEXT", "RequestLog"]
+
+TEXT: Final = "text"
+JSON: Final = "json"
+
+
+class RequestLog:
+    """Writes a line when a request is answered.
+
+    Args:
+        form: `TEXT` or `JSON`.
+        elapsed_us: real time, which a test does not advance.
+        write: takes a line, without its end.
+    """
+
+    def __init__(
+        self, form: str, *, elapsed_us: Callable[[], int], write: Callable[[str], None]
+    ) -> None:
+        self._line = _json_line if form == JSON else _text_line
+        self._elapsed_us = elapsed_us
+        self._write = write
+
+    def begin(self, context: Context, frame: bytes, position: int) -> None:
+        """A request has come, whose body begins at a position."""
+        context.trace = Trace(frame, position, self._elapsed_us())
+
+    def wait(self, context: Context) -> None:
+        """A request waits for its answer."""
+        if context.trace is not None:
+            context.trace.left_us = self._elapsed_us()
+
+    def end(self, context: Context, parts: list[bytes] | None) -> None:
+        """A request is answered, or has no answer."""
+        trace, context.trace = context.trace, None
+        if trace is None:
+            return
+        now_us = self._elapsed_us()
+        left_us = now_us if trace.left_us is None else trace.left_us
+        module = import_module(f"ottla.protocol.messages.{context.api.name}")
+        response = None
+        if parts is not None:
+            kind = getattr(module, f"{context.api.title}Response")
+            response = _shown(kind, context.version, b"".join(parts), 0)
+        kind = getattr(module, f"{context.api.title}Request")
+        request = _shown(kind, context.version, trace.frame, trace.position)
+        times = (
+            (now_us - trace.begun_us) / 1000,
+            (left_us - trace.begun_us) / 1000,
+            (now_us - left_us) / 1000,
+        )
+        self._write(self._line(context, request, response, times))
+
+
+def _shown(message: type[Message], version: int, frame: bytes, position: int) -> Any:
+    """Returns what is shown of a message."""
+    try:
+        return loggable(decode(message, version)(frame, position)[0], version)
+    except MalformedFrameError as error:
+        # A request that is refused unread; an answer is decoded in the version it was made in.
+        return str(error)
+
+
+def _json_line(
+    context: Context, request: Any, response: Any, times: tuple[float, float, float]
+) -> str:
+    total_ms, local_ms, remote_ms = times
+    connection = context.connection
+    return json_text(
+        {
+            "isForwarded": False,
+            "requestHeader": {
+                "requestApiKey": context.api.key,
+                "requestApiVersion": context.version,
+                "correlationId": context.correlation_id,
+                "clientId": context.client_id,
+                "requestApiKeyName": context.api.name.upper(),
+            },
+            "request": request,
+            "response": response,
+            "connection": connection.connection_id,
+            "totalTimeMs": total_ms,
+            "requestQueueTimeMs": 0.0,
+            "localTimeMs": local_ms,
+            "remoteTimeMs": remote_ms,
+            "throttleTimeMs": 0,
+            "responseQueueTimeMs": 0.0,
+            "sendTimeMs": 0.0,
+            "securityProtocol": connection.security_protocol,
+            "principal": connection.principal,
+            "listener": connection.listener,
+            "clientInformation": {
+                "softwareName": connection.software_name,
+                "softwareVersion": connection.software_version,
+            },
+        }
+    )
+
+
+def _text_line(
+    context: Context, request: Any, response: Any, times: tuple[float, float, float]
+) -> str:
+    total_ms, local_ms, remote_ms = times
+    connection = context.connection
+    return visible(
+        f"Completed request:RequestHeader(apiKey={context.api.name.upper()}, "
+        f"apiVersion={context.version}, clientId={context.client_id}, "
+        f"correlationId={context.correlation_id}) -- {_braced(request)},"
+        f"response:{_braced(response)} from connection {connection.connection_id};"
+        f"totalTime:{total_ms},requestQueueTime:0.0,localTime:{local_ms},remoteTime:{remote_ms},"
+        f"throttleTime:0,responseQueueTime:0.0,sendTime:0.0,"
+        f"securityProtocol:{connection.security_protocol},principal:{connection.principal},"
+        f"listener:{connection.listener},clientInformation:ClientInformation("
+        f"softwareName={connection.software_name}, softwareVersion={connection.software_version})"
+    )
+
+
+def _braced(value: Any) -> str:
+    """Returns a value as Kafka's structs write themselves."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{name}={_braced(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_braced, value))}]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
