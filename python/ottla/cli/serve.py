@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from ottla.cli.options import Verb
-from ottla.cli.terminal import complain, say
+from ottla.cli.terminal import complain, discard, say
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
+    from ottla.net.server import Server
 
 MAX_PORT = 65_535
 DEFAULT_PORT = 9092
+LOCAL = "127.0.0.1"
+FAILED = 3
 _MAX_DIGITS = 9
 _ENDS = (signal.SIGINT, signal.SIGTERM)
+_LOOK_EVERY_S = 1.0
+"""How often it is seen that the broker has ended by itself, which is a fault of it."""
+
+
+class _Place(NamedTuple):
+    """Where an endpoint listens."""
+
+    host: str
+    port: int
 
 
 @click.command(cls=Verb)
@@ -30,7 +43,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 )
 @click.option(
     "--host",
-    default="127.0.0.1",
+    default=LOCAL,
     show_default=True,
     help="Address to listen on, which clients are told to connect to.",
 )
@@ -66,7 +79,25 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
     metavar="RELEASE",
     help="A release to imitate, from 2.4 on: its versions of APIs and its verdicts.",
 )
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Where /metrics (for Prometheus) and /health are; of this host alone by default.",
+)
+@click.option(
+    "--request-log",
+    type=click.Choice(["text", "json"]),
+    help="Log every request, in one of Kafka's two forms.",
+)
+@click.option(
+    "--request-log-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="The file that this log is appended to; standard error by default.",
+)
+@click.pass_context
 def serve(
+    context: click.Context,
     port: int,
     host: str,
     config_file: str | None,
@@ -74,56 +105,150 @@ def serve(
     data: str | None,
     topics: tuple[str, ...],
     kafka_version: str | None,
+    metrics: str | None,
+    request_log: str | None,
+    request_log_file: str | None,
 ) -> int:
     """Serve a Kafka broker until Ctrl-C or SIGTERM.
 
     It speaks Kafka's protocol to any client. It keeps records in memory and forgets them when it
     ends, or keeps everything in the directory of --data (or log.dirs), as Kafka does. One line on
-    standard output says that it is ready, and where.
+    standard output says that it is ready, and where. A second Ctrl-C or SIGTERM ends it at once.
 
     \b
     Exit status:
-      0   stopped by Ctrl-C or SIGTERM
-      3   the port is taken, or a file or directory that was given cannot be used
-      64  invalid command line, or a setting that is not allowed
+      0    stopped by Ctrl-C or SIGTERM
+      3    a port is taken, a file or directory cannot be used, or the broker has failed
+      64   invalid command line, or a setting that is not allowed
+      130, 143  ended at once
     """  # noqa: D301 - click's mark of lines to keep
-    from ottla.broker.configs.setting import InvalidConfigError
-    from ottla.broker.topics import TopicError
     from ottla.errors import ListenError, LogDirectoryError
-    from ottla.net.serving import broker_server
-    from ottla.net.settings import ListenerSettings
 
     texts = _settings(config_file, settings)
+    if "listeners" in texts and _is_given(context, "port", "host"):
+        raise click.UsageError("listeners says where to listen: leave out --port and --host")
+    if request_log is None and request_log_file is not None:
+        raise click.UsageError("--request-log-file is for --request-log text or json")
     wanted = [_topic(text) for text in topics]
+    endpoint = None if metrics is None else _place(metrics, "--metrics")
     try:
-        server = broker_server(
-            texts,
-            listeners=(ListenerSettings(host=host, port=port),),
-            kafka_version=kafka_version,
-            log=complain,
-            data=data,
+        server = _server(texts, host, port, kafka_version, data)
+        try:
+            if request_log is not None:
+                _log_requests(server, request_log, request_log_file)
+            return _run(server, wanted, endpoint)
+        finally:
+            server.stop()
+    except (ListenError, LogDirectoryError) as error:
+        complain(error)
+        return FAILED
+
+
+def _is_given(context: click.Context, *names: str) -> bool:
+    given = click.core.ParameterSource.COMMANDLINE
+    return any(context.get_parameter_source(name) is given for name in names)
+
+
+def _server(
+    texts: dict[str, str], host: str, port: int, kafka_version: str | None, data: str | None
+) -> Server[Broker]:
+    from ottla.broker.configs.setting import InvalidConfigError
+    from ottla.net.serving import broker_server
+
+    try:
+        return broker_server(
+            texts, host=host, port=port, kafka_version=kafka_version, log=complain, data=data
         )
     except InvalidConfigError as error:
         raise click.UsageError(str(error)) from None
-    except (ListenError, LogDirectoryError) as error:
-        complain(error)
-        return 3
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--kafka-version") from None
+
+
+def _log_requests(server: Server[Broker], form: str, file: str | None) -> None:
+    from ottla.net.request_log import log_requests
+
+    if file is None:
+        descriptor = sys.stderr.fileno()
+    else:
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    log_requests(server, form, descriptor, complain)
+
+
+def _run(server: Server[Broker], topics: list[tuple[str, int]], metrics: _Place | None) -> int:
+    from ottla.broker.topics import TopicError
+
+    wrong = {"broker": "it is starting"}
+    ready = [_addresses(server)]
+    if metrics is not None:
+        from ottla.net.metrics import broker_metrics
+        from ottla.net.settings import ListenerSettings
+
+        site = broker_metrics(server, lambda: wrong)
+        place = server.add_site(site, ListenerSettings(metrics.host, metrics.port, "METRICS"))
+        ready.append(f"metrics=http://{_authority(place.host, place.port)}/metrics")
     # Threads inherit the mask: the signals that end it reach `sigwait` and nobody else.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    handlers = [(end, signal.getsignal(end)) for end in _ENDS]
     try:
         with server:
-            server.run(lambda broker: _prepare(broker, wanted, server.clock.now_ms()))
-            address = server.addresses[0]
-            say(f"ready: bootstrap.servers={address.host}:{address.port}")
-            sys.stdout.flush()
-            signal.sigwait(_ENDS)
+            server.run(lambda broker: _prepare(broker, topics, server.clock.now_ms()))
+            wrong.clear()
+            _tell(f"ready: {' '.join(ready)}")
+            has_failed = not _wait_for_the_end(server)
+            wrong["broker"] = "it is stopping"
     except TopicError as refusal:
         raise click.BadParameter(refusal.message, param_hint="--topic") from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return 0
+        for end, handler in handlers:
+            signal.signal(end, handler)
+    if has_failed:
+        complain(f"the broker has failed, please report it: {server.failure!r}")
+    return FAILED if has_failed else 0
+
+
+def _addresses(server: Server[Broker]) -> str:
+    """Returns where clients connect, by listener, as they are told."""
+    broker = server.served
+    (_, place), *others = broker.image.brokers[broker.node_id].endpoints.items()
+    told = [f"bootstrap.servers={_authority(*place)}"]
+    return " ".join([*told, *(f"{name}={_authority(*other)}" for name, other in others)])
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _tell(line: str) -> None:
+    """Prints the line that says it is ready. Who reads no output may still be a client."""
+    try:
+        say(line)
+        sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout)
+
+
+def _wait_for_the_end(server: Server[Broker]) -> bool:
+    """Waits for a signal; returns whether one came, and not the end of a broker that failed.
+
+    The next signal ends the process at once: nobody has to wait for a disk that hangs.
+    """
+    if hasattr(signal, "sigtimedwait"):
+        while signal.sigtimedwait(_ENDS, _LOOK_EVERY_S) is None:
+            if server.failure is not None:
+                return False
+    else:
+        signal.sigwait(_ENDS)
+    for end in _ENDS:
+        signal.signal(end, _end_at_once)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+    return True
+
+
+def _end_at_once(number: int, _frame: object) -> None:
+    complain("ended at once")
+    os._exit(128 + number)
 
 
 def _prepare(broker: Broker, topics: list[tuple[str, int]], now_ms: int) -> None:
@@ -165,3 +290,13 @@ def _topic(text: str) -> tuple[str, int]:
             f"{text!r}: {count!r} is no number of partitions", param_hint="--topic"
         )
     return name, int(count)
+
+
+def _place(text: str, option: str) -> _Place:
+    host, _, port = text.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and len(port) <= _MAX_DIGITS
+    if not is_port or int(port) > MAX_PORT:
+        raise click.BadParameter(
+            f"{text!r} is no port from 0 to {MAX_PORT}, nor a host and one", param_hint=option
+        )
+    return _Place(host.removeprefix("[").removesuffix("]") or LOCAL, int(port))

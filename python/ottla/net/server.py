@@ -97,6 +97,11 @@ class Server(Generic[Broker]):
         look_after(self)
 
     @property
+    def served(self) -> Broker:
+        """What is served; before `start` it is the caller's, and then the server's own thread's."""
+        return self._served
+
+    @property
     def failure(self) -> BaseException | None:
         """What has ended the server against everybody's will: a fault of what it serves."""
         return self._failure

@@ -16,7 +16,7 @@ from ottla.errors import ServerStoppedError
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
 from ottla.net.server import Server
-from ottla.net.settings import ListenerSettings
+from ottla.net.settings import listeners_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
     from ottla.broker.data.opened import OpenedData
     from ottla.net.outcome import Outcome
     from ottla.net.served import Address
+    from ottla.net.settings import ListenerSettings
 
-__all__ = ["broker_server", "limits_of"]
+__all__ = ["advertised_host", "broker_server", "limits_of"]
+
+LOCAL = "127.0.0.1"
+_EVERY_INTERFACE = ("", "0.0.0.0", "::")  # noqa: S104 - what is listened on, nobody can connect to
 
 _WITH_OWN_RULES = (4, 1)
 """The first release whose own rules the engine knows; older ones are judged by the newest."""
@@ -36,7 +40,9 @@ _REFUSES_UNKNOWN_PRODUCERS = (2, 4)
 def broker_server(
     config: Mapping[str, str] | None = None,
     *,
-    listeners: Sequence[ListenerSettings] = (ListenerSettings(),),
+    listeners: Sequence[ListenerSettings] | None = None,
+    host: str = LOCAL,
+    port: int = 0,
     clock: Clock | None = None,
     kafka_version: str | None = None,
     profile: str = "strict",
@@ -49,7 +55,8 @@ def broker_server(
 
     Args:
         config: settings by Kafka's names.
-        listeners: where to listen.
+        listeners: where to listen; by default where the settings say.
+        host, port: where to listen if these do not say; 0 for a free port.
         clock: the broker's time.
         kafka_version: the release to imitate; the newest by default.
         profile: ``"strict"``, or ``"kafka"`` for Kafka's own verdicts, oddities included.
@@ -69,6 +76,7 @@ def broker_server(
     clock = clock or Clock()
     random = SystemRandom() if seed is None else Random(seed)  # noqa: S311 - a test's own seed
     settings = BrokerConfig(config)
+    opened = listeners_of(settings, host=host, port=port) if listeners is None else listeners
     line = None if kafka_version is None else parse_release(kafka_version)
     is_of_old = line is not None and line < _WITH_OWN_RULES
     plane = DataPlane(
@@ -102,7 +110,10 @@ def broker_server(
     def make(addresses: Sequence[Address]) -> Broker:
         node = BrokerNode(
             kept.directory.node_id if kept else settings.number("broker.id"),
-            {address.listener: (address.host, address.port) for address in addresses},
+            {
+                address.listener: each.advertised or (advertised_host(address.host), address.port)
+                for each, address in zip(opened, addresses, strict=True)
+            },
             settings.text("broker.rack") or None,
         )
         of_cluster = kept.directory.cluster_id if kept else cluster_id
@@ -124,7 +135,7 @@ def broker_server(
     try:
         server = Server(
             make,
-            listeners,
+            opened,
             clock=clock,
             limits=limits_of(settings),
             log=log,
@@ -137,6 +148,11 @@ def broker_server(
     if kept:
         kept.storage.flusher.submit = partial(_work, server)
     return server
+
+
+def advertised_host(host: str) -> str:
+    """Returns what clients are told to connect to, where a listener is on a host."""
+    return "localhost" if host in _EVERY_INTERFACE else host
 
 
 def _log_directory(settings: BrokerConfig) -> str:
@@ -174,6 +190,7 @@ def limits_of(config: BrokerConfig) -> Limits:
     """Returns the bounds at the sockets that a broker's settings ask for."""
     limits = Limits(
         max_frame_bytes=config.number("socket.request.max.bytes"),
+        max_early_frame_bytes=config.number("sasl.server.max.receive.size"),
         max_idle_ms=config.number("connections.max.idle.ms"),
         max_connections_per_host=config.number("max.connections.per.ip"),
     )

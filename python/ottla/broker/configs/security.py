@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ottla.broker.configs.setting import LIST, LONG, STRING, Setting
+from ottla.broker.configs.setting import INT, LIST, LONG, STRING, Setting
 
 __all__ = ["OF_A_LISTENER", "SECURITY_SETTINGS", "UNSUPPORTED_SECURITY", "split_name"]
 
@@ -45,6 +45,10 @@ SECURITY_SETTINGS: Final = (
     Setting(
         "connections.max.reauth.ms", LONG, "0",
         documentation="When a client has to authenticate again; 0 for never.",
+    ),
+    Setting(
+        "sasl.server.max.receive.size", INT, "524288", 1, 524_288,
+        documentation="The largest request before its client is known.",
     ),
     Setting(
         "ssl.client.auth", STRING, "none", choices=("none", "requested", "required"),
@@ -96,8 +100,8 @@ SECURITY_SETTINGS: Final = (
 )  # fmt: skip
 
 OF_A_LISTENER: Final = frozenset(
-    setting.name for setting in SECURITY_SETTINGS if setting.name.startswith(("ssl.", "sasl."))
-) | {"connections.max.reauth.ms"}
+    setting.name for setting in SECURITY_SETTINGS if setting.name.startswith("ssl.")
+) | {JAAS, "sasl.enabled.mechanisms", "connections.max.reauth.ms"}
 """Settings that a listener may have for itself."""
 
 UNSUPPORTED_SECURITY: Final = (
