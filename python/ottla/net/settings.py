@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["ListenerSettings", "PemText", "TlsSettings", "listeners_of"]
 
 
+TO_PEM = (
+    "keytool -importkeystore -srckeystore {0} -destkeystore {0}.p12 -deststoretype PKCS12 && "
+    "openssl pkcs12 -in {0}.p12 -nodes -out {0}.pem"
+)
+"""The command that makes PEM of a key store of Java or of PKCS12."""
+
+AUTHORITIES_TO_PEM = "keytool -list -rfc -keystore {0} > {0}.pem"
+"""The same for a trust store."""
+
+
 class PemText(NamedTuple):
     """What would be in a file of PEM.
 
@@ -97,6 +107,13 @@ def _tls(config: BrokerConfig, listener: str) -> TlsSettings:
     from ottla.broker.configs.setting import InvalidConfigError
 
     own = config.of_listener(listener)
+    for store, conversion in (("keystore", TO_PEM), ("truststore", AUTHORITIES_TO_PEM)):
+        kind = own.text(f"ssl.{store}.type")
+        if kind not in {"", "PEM"}:
+            command = conversion.format(own.text(f"ssl.{store}.location"))
+            raise InvalidConfigError(
+                f"ssl.{store}.type is {kind}, and PEM is read here: convert it by: {command}"
+            )
     certificate = _pem(own, "ssl.keystore.location", "ssl.keystore.certificate.chain")
     if certificate is None:
         raise InvalidConfigError(

@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import ListenError
-from ottla.net.settings import PemText
+from ottla.net.settings import AUTHORITIES_TO_PEM, TO_PEM, PemText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,24 +65,17 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     versions = sorted(ssl.TLSVersion[each.replace(".", "_")] for each in settings.versions)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
-    certificate = _pem(settings.certificate, _TO_PEM)
-    key = None if settings.key is None else _pem(settings.key, _TO_PEM)
+    certificate = _pem(settings.certificate, TO_PEM)
+    key = None if settings.key is None else _pem(settings.key, TO_PEM)
     _load_chain(context, settings, certificate, key)
     if settings.authorities is not None:
-        authorities = _pem(settings.authorities, _AUTHORITIES_TO_PEM)
+        authorities = _pem(settings.authorities, AUTHORITIES_TO_PEM)
         try:
             context.load_verify_locations(cadata=authorities.decode("ascii", "replace"))
         except ssl.SSLError as error:
             raise _unusable(settings.authorities, error.reason or error) from error
     context.verify_mode = _CLIENT_AUTH[settings.client_auth]
     return context
-
-
-_TO_PEM = (
-    "keytool -importkeystore -srckeystore {0} -destkeystore {0}.p12 -deststoretype PKCS12 && "
-    "openssl pkcs12 -in {0}.p12 -nodes -out {0}.pem"
-)
-_AUTHORITIES_TO_PEM = "keytool -list -rfc -keystore {0} > {0}.pem"
 
 
 def _pem(source: FileName | PemText, conversion: str) -> bytes:
