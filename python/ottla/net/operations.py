@@ -54,6 +54,17 @@ class LogPart(NamedTuple):
     end_offset: int
 
 
+class LogRecord(NamedTuple):
+    """A record of a partition."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
 class FaultEntry(NamedTuple):
     """A fault that is set.
 
@@ -80,8 +91,14 @@ class FaultEntry(NamedTuple):
 class Operations:
     """All of it; each may be called on any thread, and is done on the server's."""
 
-    def __init__(self, server: Server[Broker]) -> None:
+    def __init__(self, server: Server[Broker], *, max_bytes: int = ALL_BYTES) -> None:
+        """Asks a server.
+
+        Args:
+            max_bytes: of a log, in one answer.
+        """
         self._server = server
+        self._max_bytes = max_bytes
         self._faults: dict[int, Fault] = {}
         self._numbers = count(1)
 
@@ -131,17 +148,50 @@ class Operations:
     def log(
         self, topic: str, partition: int | None = None, offset: int = 0, max_bytes: int = 1 << 20
     ) -> list[LogPart]:
-        """Returns batches of a partition, or of each, from an offset on; one batch at least.
+        """Returns batches of a partition, or of each, from an offset on, one at least if any.
+
+        What does not fit is behind the `next_offset` of its partition.
 
         Raises:
             KafkaError: there is no such topic or partition.
         """
 
         def log(broker: Broker) -> list[LogPart]:
-            wanted = _partitions(broker, topic, partition)
-            return [_log_part(broker, each, offset, max_bytes) for each in wanted]
+            parts, left_bytes = [], min(max_bytes, self._max_bytes)
+            for each in _partitions(broker, topic, partition):
+                parts.append(_log_part(broker, each, offset, left_bytes))
+                left_bytes -= len(parts[-1].data)
+            return parts
 
         return self._asking(log)
+
+    def records(
+        self, topic: str, partition: int | None = None, offset: int = 0, max_bytes: int = 1 << 20
+    ) -> dict[str, object]:
+        """Returns records of one partition, or of each, and how many offsets are behind them.
+
+        Raises:
+            KafkaError: there is no such topic or partition.
+        """
+        from ottla.records import read
+
+        parts = self.log(topic, partition, offset, max_bytes)
+        return {
+            "records": [
+                LogRecord(
+                    part.partition,
+                    record.offset,
+                    record.timestamp,
+                    record.key,
+                    record.value,
+                    tuple(record.headers),
+                )
+                for part in parts
+                for record in read(part.data)
+                if record.offset >= offset
+            ],
+            "left_out": sum(part.end_offset - part.next_offset for part in parts),
+        }
 
     def logs(self) -> list[tuple[str, int]]:
         """Returns every topic and partition that has a log here, internal ones included."""
@@ -171,7 +221,7 @@ class Operations:
 
         def requests(broker: Broker) -> tuple[RequestEntry, ...]:
             entries = broker.journal.entries()
-            return entries if last is None else entries[max(0, len(entries) - last) :]
+            return entries if last is None else entries[len(entries) - min(last, len(entries)) :]
 
         return self._server.run(requests)
 
@@ -485,14 +535,13 @@ def _log_part(broker: Broker, partition: Partition, offset: int, max_bytes: int)
     from ottla.records import read_batches
 
     start_offset, _, _, end_offset = broker.plane.offsets(partition.handle)
-    offset = max(offset, start_offset)
+    next_offset = max(offset, start_offset)
     data = b""
-    if offset < end_offset:
-        data = bytes(broker.plane.read(partition.handle, offset, max_bytes))
-    next_offset = end_offset
+    if next_offset < end_offset and max_bytes > 0:
+        data = bytes(broker.plane.read(partition.handle, next_offset, max_bytes))
     for batch in read_batches(data):
         next_offset = batch.last_offset + 1
-    return LogPart(partition.partition_index, data, next_offset, end_offset)
+    return LogPart(partition.partition_index, data, next_offset, max(next_offset, end_offset))
 
 
 def _record_count(broker: Broker, partition: Partition) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ottla.net.operations import LogPart
     from ottla.records import Columns, Record
     from ottla.testing.certificates import Certificates
+    from ottla.testing.desk import Desk
 
     Result = TypeVar("Result")
 
@@ -49,7 +50,9 @@ class Broker:
         seed: of its random numbers, so that ids are the same in each run.
         users: passwords by name: clients have to log in, by PLAIN or SCRAM; see `client_config`.
         tls: whether it speaks TLS, with a certificate made for it.
-        log: takes a line, at most one a second, about clients and the system.
+        process: whether it runs in a process of its own, which ends with this one.
+        log: takes a line, at most one a second, about clients and the system; one in a process of
+            its own writes them to standard error.
         data: the directory that its logs are in, as Kafka's; by default they are in memory. Topics
             that are there already stay as they are.
 
@@ -74,6 +77,7 @@ class Broker:
         seed: int | None = None,
         users: Mapping[str, str] | None = None,
         tls: bool = False,
+        process: bool = False,
         log: Callable[[str], None] | None = None,
         data: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -93,7 +97,7 @@ class Broker:
             certificate=None if self._certificates is None else self._certificates.own,
             data=None if data is None else os.fspath(data),
         )
-        self._desk = InProcess(self._options, log)
+        self._desk = _desk(self._options, log, has_own_process=process)
         self.clock = BrokerClock(self._desk)
 
     def _made_certificates(self, host: str) -> Certificates:
@@ -173,6 +177,9 @@ class Broker:
         """Runs ``job(broker)`` on the broker's own thread, and returns its result.
 
         It is the way to everything that has no name here; see `ottla.broker.broker.Broker`.
+
+        Raises:
+            ValueError: the broker is in another process.
         """
         return self._desk.server.run(job)
 
@@ -238,7 +245,7 @@ class Broker:
         logs = []
         for first in parts:
             part, data = first, [first.data]
-            while part.data and part.next_offset < part.end_offset:
+            while part.next_offset < part.end_offset:
                 (part,) = self._desk.call(
                     "log",
                     topic=topic,
@@ -246,6 +253,8 @@ class Broker:
                     offset=part.next_offset,
                     max_bytes=ALL_BYTES,
                 )
+                if not part.data:
+                    break
                 data.append(part.data)
             logs.append(b"".join(data))
         return logs
@@ -345,6 +354,7 @@ class Broker:
             topic, partition, group, transactional_id, client: what it is limited to.
             times: how often it strikes; for ever by default.
             when: called with the request, on the broker's thread; it strikes where that is true.
+                Not for a broker in a process of its own.
             after: the work is done, and the client gets the error, or no answer, instead of it.
             disconnect: closes the connection.
             delay: seconds of the broker's clock until the answer.
@@ -389,6 +399,7 @@ class Broker:
 
         Raises:
             TimeoutError: it does not.
+            ValueError: the broker is in another process.
         """
         if self._desk.server.wait(_looking(condition), timeout_s):
             raise TimeoutError(f"the condition did not hold within {timeout_s:g} s")
@@ -406,3 +417,13 @@ class Broker:
 
 def _looking(condition: Callable[[Core], bool]) -> Callable[[Core], str]:
     return lambda broker: "" if condition(broker) else "it does not hold"
+
+
+def _desk(options: Options, log: Callable[[str], None] | None, *, has_own_process: bool) -> Desk:
+    if not has_own_process:
+        return InProcess(options, log)
+    from ottla.testing.own_process import OwnProcess  # noqa: PLC0415 - for who asks for it
+
+    if log is not None:
+        raise ValueError("a broker in a process of its own logs to standard error: leave out log")
+    return OwnProcess(options)
