@@ -254,6 +254,8 @@ def test_all_operations_are_listed_with_their_arguments(endpoint: Endpoint) -> N
 
 def test_a_stop_is_answered_before_it_happens(endpoint: Endpoint) -> None:
     assert endpoint.ask("stop") == (200, None)
+    # Whatever its thread did for the request is done.
+    endpoint.result("topics")
     assert endpoint.stopped == [True]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import confluent_kafka
 import ottla
 import pytest
+from ottla.broker.configs.setting import InvalidConfigError
+from ottla.errors import ListenError
 from ottla.net.operations import Operations
 from ottla.testing import Broker
 
@@ -107,12 +109,12 @@ def test_errors_are_those_of_a_broker_in_this_process(broker: Broker) -> None:
 def test_what_cannot_begin_says_why_and_leaves_no_process() -> None:
     for options, kind, said in (
         ({"topics": ["no good"]}, ottla.KafkaError, "invalid"),
-        ({"config": {"num.partition": 3}}, ValueError, "did you mean num.partitions"),
+        ({"config": {"num.partition": 3}}, InvalidConfigError, "did you mean num.partitions"),
         ({"kafka_version": "1.0"}, ValueError, "the oldest is 2.4"),
     ):
         with pytest.raises(kind, match=said):
             Broker(process=True, **options).start()
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ottla.OttlaError):
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ListenError):
         Broker(process=True, port=taken.getsockname()[1]).start()
 
 

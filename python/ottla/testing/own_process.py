@@ -14,8 +14,13 @@ from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ottla import errors
-from ottla.errors import KafkaError, OttlaError, ServerError, ServerStoppedError
+from ottla.errors import (
+    KafkaError,
+    ListenError,
+    ServerBusyError,
+    ServerError,
+    ServerStoppedError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +58,7 @@ class OwnProcess:
         Raises:
             OttlaError: what a broker in this process would raise.
         """
-        home = str(Path(errors.__file__).parents[1])
+        home = str(Path(__file__).parents[2])
         program = _CHILD.format(path=[home, *(place for place in sys.path if place != home)])
         self._process = subprocess.Popen(  # noqa: S603 - this very Python
             [sys.executable, "-S", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -166,13 +171,12 @@ def _error_of(told: Mapping[str, Any], otherwise: str) -> Exception:
     for known in (ValueError, TimeoutError):
         if kind == known.__name__:
             return known(message)
-    found = getattr(errors, kind, ServerError)
-    if kind == "InvalidConfigError":
-        from ottla.broker.configs.setting import InvalidConfigError  # noqa: PLC0415 - an error's
+    from ottla.broker.configs.setting import InvalidConfigError  # noqa: PLC0415 - for an error
 
-        found = InvalidConfigError
-    is_ours = isinstance(found, type) and issubclass(found, OttlaError | ValueError)
-    return found(message) if is_ours else ServerError(message)
+    for raised in (InvalidConfigError, ListenError, ServerBusyError, ServerStoppedError):
+        if kind == raised.__name__:
+            return raised(message)
+    return ServerError(message)
 
 
 def _log(parts: list[dict[str, Any]]) -> Any:
