@@ -29,7 +29,7 @@ def served(*options: str) -> Iterator[tuple[subprocess.Popen[str], tuple[str, in
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            found = re.fullmatch(r"ready: bootstrap\.servers=(\S+):(\d+)\n", line)
+            found = re.fullmatch(r"ready: bootstrap\.servers=(\S+):(\d+)( .*)?\n", line)
             assert found is not None, line
             yield process, (found[1], int(found[2]))
         finally:

@@ -95,6 +95,17 @@ class _Place(NamedTuple):
     type=click.Path(),
     help="The file that this log is appended to; standard error by default.",
 )
+@click.option(
+    "--control",
+    metavar="[HOST:]PORT",
+    help="Serve faults, time and inspection by HTTP, for tests in any language; 0 for a free port.",
+)
+@click.option(
+    "--control-token-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="What clients of --control have to show; by default the ready line names a random one.",
+)
 @click.pass_context
 def serve(
     context: click.Context,
@@ -108,6 +119,8 @@ def serve(
     metrics: str | None,
     request_log: str | None,
     request_log_file: str | None,
+    control: str | None,
+    control_token_file: str | None,
 ) -> int:
     """Serve a Kafka broker until Ctrl-C or SIGTERM.
 
@@ -122,6 +135,7 @@ def serve(
       64   invalid command line, or a setting that is not allowed
       130, 143  ended at once
     """  # noqa: D301 - click's mark of lines to keep
+    from ottla.cli.serve_control import add_control
     from ottla.errors import ListenError, LogDirectoryError
 
     texts = _settings(config_file, settings)
@@ -136,7 +150,8 @@ def serve(
         try:
             if request_log is not None:
                 _log_requests(server, request_log, request_log_file)
-            return _run(server, wanted, endpoint)
+            controlled = add_control(server, control, control_token_file)
+            return _run(server, wanted, endpoint, controlled)
         finally:
             server.stop()
     except (ListenError, LogDirectoryError) as error:
@@ -175,7 +190,9 @@ def _log_requests(server: Server[Broker], form: str, file: str | None) -> None:
     log_requests(server, form, descriptor, complain)
 
 
-def _run(server: Server[Broker], topics: list[tuple[str, int]], metrics: _Place | None) -> int:
+def _run(
+    server: Server[Broker], topics: list[tuple[str, int]], metrics: _Place | None, controlled: str
+) -> int:
     from ottla.broker.topics import TopicError
 
     wrong = {"broker": "it is starting"}
@@ -194,7 +211,7 @@ def _run(server: Server[Broker], topics: list[tuple[str, int]], metrics: _Place 
         with server:
             server.run(lambda broker: _prepare(broker, topics, server.clock.now_ms()))
             wrong.clear()
-            _tell(f"ready: {' '.join(ready)}")
+            _tell(f"ready: {' '.join(ready)}{controlled}")
             has_failed = not _wait_for_the_end(server)
             wrong["broker"] = "it is stopping"
     except TopicError as refusal:
