@@ -4,12 +4,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROJECT = """
 import socket
 
 import pytest
 
 seen = []
+
+def ask(kafka, client=b"me"):
+    host, port = kafka.bootstrap_servers.split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        # ApiVersions 0.
+        connection.sendall(bytes.fromhex("0000000c 0012 0000 00000001 0002") + client)
+        assert connection.recv(4096)
 
 @pytest.mark.parametrize("number", range(3))
 def test_each_test_has_its_own_topic_on_one_broker(kafka, kafka_broker, number):
@@ -18,31 +27,77 @@ def test_each_test_has_its_own_topic_on_one_broker(kafka, kafka_broker, number):
     seen.append(topic)
     assert kafka_broker.topics == {topic: 2}
     kafka.fail("Metadata", error="INVALID_REQUEST")
+    ask(kafka, b"ab")
+    assert len(kafka.requests) == 1
+    assert kafka_broker.groups == {}
+
+def test_a_group_of_a_test_is_gone_behind_it(kafka):
+    import confluent_kafka
+    config = kafka.client_config(group_id=kafka.name("readers"), group_protocol="consumer")
+    client = confluent_kafka.Consumer(config)
+    client.subscribe([kafka.topic("orders")])
+    client.poll(0)
+    kafka.wait_for(group=kafka.name("readers"), state="Stable", members=1)
+    client.close()
 
 def test_what_is_wrong_is_shown_with_the_requests(kafka, kafka_broker):
-    host, port = kafka.bootstrap_servers.split(":")
-    with socket.create_connection((host, int(port))) as connection:
-        # ApiVersions 0.
-        connection.sendall(bytes.fromhex("0000000c 0012 0000 00000001 0002 6d65"))
-        assert connection.recv(4096)
-    assert not list(kafka_broker.run(lambda broker: broker.faults))
+    ask(kafka)
+    assert not list(kafka_broker._desk.call("faults"))
     assert False
 """
 
+OPTIONS = """
+import pytest
 
-def test_a_project_uses_the_fixtures_and_sees_the_requests_of_a_failed_test(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "conftest.py").write_text('pytest_plugins = ["ottla.testing.plugin"]\n')
-    (tmp_path / "test_project.py").write_text(PROJECT)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+@pytest.fixture(scope="session")
+def kafka_options():
+    return {"config": {"num.partitions": 7}, "process": True}
+"""
+
+
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(folder)],
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=tmp_path,
+        cwd=folder,
         check=False,
     )
-    assert "1 failed, 3 passed" in done.stdout, done.stdout + done.stderr
-    assert "requests to the Kafka broker" in done.stdout
-    assert "me ApiVersions 0 errors []" in done.stdout
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_a_project_uses_the_fixtures_and_sees_the_requests_of_a_failed_test(
+    tmp_path: Path, process: bool
+) -> None:
+    if process:
+        (tmp_path / "conftest.py").write_text(OPTIONS)
+    (tmp_path / "test_project.py").write_text(PROJECT)
+    done = run(tmp_path, "-p", "no:randomly")
+    assert "1 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+    shown = done.stdout.partition("requests to the Kafka broker")[2]
+    assert "me ApiVersions 0 errors []" in shown
+    # Those of the tests before it are not among them.
+    assert "ab ApiVersions" not in shown
+
+
+def test_a_session_that_uses_none_of_it_loads_none_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "test_project.py").write_text(
+        "import sys\n\n"
+        "def test_nothing_is_loaded():\n"
+        "    assert 'pytest_ottla' in sys.modules\n"
+        "    assert 'ottla' not in sys.modules\n"
+    )
+    done = run(tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_project_gives_the_broker_its_settings(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(OPTIONS)
+    (tmp_path / "test_project.py").write_text(
+        "def test_the_default_is_seven(kafka):\n"
+        "    topic = kafka.topic('orders', partitions=-1)\n"
+        "    assert kafka.broker.topics == {topic: 7}\n"
+    )
+    done = run(tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr

@@ -114,6 +114,7 @@ OPERATIONS: Mapping[str, Operation] = {
             "producers", {"topic": TEXT, "partition": WHOLE}, required=("topic", "partition")
         ),
         Operation("requests", {"last": WHOLE}),
+        Operation("request_count", {}),
         Operation("groups", {}),
         Operation("delete_group", {"group": TEXT}, required=("group",), changes=True),
         Operation("expire", {"group": TEXT}, required=("group",), changes=True),

@@ -225,6 +225,10 @@ class Operations:
 
         return self._server.run(requests)
 
+    def request_count(self) -> int:
+        """Returns how many requests there have been, those that are forgotten included."""
+        return self._server.run(lambda broker: len(broker.journal) + broker.journal.dropped)
+
     # Groups and transactions.
 
     def groups(self) -> dict[str, Group]:

@@ -299,9 +299,19 @@ class Broker:
 
     @property
     def requests(self) -> tuple[RequestEntry, ...]:
-        """The last requests that it has got, oldest first."""
-        requests: tuple[RequestEntry, ...] = self._desk.call("requests")
+        """The last requests that it has got, 10,000 at most, oldest first."""
+        return self.last_requests(None)
+
+    def last_requests(self, count: int | None) -> tuple[RequestEntry, ...]:
+        """Returns the last requests that it has got, so many at most, oldest first."""
+        requests: tuple[RequestEntry, ...] = self._desk.call("requests", last=count)
         return requests
+
+    @property
+    def request_count(self) -> int:
+        """How many requests it has got since it began."""
+        count: int = self._desk.call("request_count")
+        return count
 
     def expire(self, *, group: str) -> None:
         """Has the sessions of all members of a group end, as if they had been silent.

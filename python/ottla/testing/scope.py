@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from ottla.errors import KafkaError
+
 if TYPE_CHECKING:
+    from ottla.broker.journal import RequestEntry
     from ottla.records import Record
     from ottla.testing.broker import Broker
     from ottla.testing.fault import FaultHandle
@@ -18,23 +22,36 @@ _NUMBERS = count()
 class Scope:
     """Names that no other test has, on one broker; what it made is gone when it is left.
 
+    What is of the broker as a whole, such as its clock, is asked of the `broker` itself.
+
     Attributes:
         broker: which many tests share.
     """
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self._prefix = f"t{next(_NUMBERS)}"
+        self._prefix = f"t{next(_NUMBERS)}-"
+        self._has_groups = False
         self._faults: list[FaultHandle] = []
+        self._requests_before = broker.request_count
 
     @property
     def bootstrap_servers(self) -> str:
         """What clients connect to."""
         return self.broker.bootstrap_servers
 
+    def client_config(self, user: str | None = None, **settings: object) -> dict[str, Any]:
+        """Returns what a client of librdkafka needs, as `ottla.testing.Broker.client_config`."""
+        return self.broker.client_config(user, **settings)
+
+    def client_arguments(self, user: str | None = None) -> dict[str, Any]:
+        """Returns the arguments by which kafka-python and aiokafka connect."""
+        return self.broker.client_arguments(user)
+
     def name(self, name: str) -> str:
         """Returns a name that is this test's own: of a topic, a group or a transactional id."""
-        return f"{self._prefix}-{name}"
+        self._has_groups = True
+        return self._prefix + name
 
     def topic(self, name: str, partitions: int = 1, **configs: object) -> str:
         """Creates a topic, and returns its name, which is this test's own.
@@ -42,13 +59,22 @@ class Scope:
         Raises:
             KafkaError: Kafka would not create it.
         """
-        own = self.name(name)
+        own = self._prefix + name
         self.broker.create_topic(own, partitions, **configs)
         return own
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """Returns the records of a topic, as `ottla.testing.Broker.records` does."""
         return self.broker.records(topic, partition)
+
+    def wait_for(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+        """Returns once something is as wanted, as `ottla.testing.Broker.wait_for` does."""
+        self.broker.wait_for(timeout_s=timeout_s, **wanted)
+
+    @property
+    def requests(self) -> tuple[RequestEntry, ...]:
+        """The requests that the broker has got since the test began, oldest first."""
+        return self.broker.last_requests(self.broker.request_count - self._requests_before)
 
     def fail(self, api: str | int | None = None, **options: Any) -> FaultHandle:
         """Sets a fault, as `ottla.testing.Broker.fail` does; it is gone at the end of the test."""
@@ -62,6 +88,13 @@ class Scope:
     def __exit__(self, *_: object) -> None:
         for fault in self._faults:
             fault.remove()
-        for name in self.broker.topics:
-            if name.startswith(f"{self._prefix}-"):
-                self.broker.delete_topic(name)
+        for topic in self.broker.topics:
+            if topic.startswith(self._prefix):
+                self.broker.delete_topic(topic)
+        # A test that asked for no other name has no group of its own.
+        for group in self.broker.groups if self._has_groups else ():
+            if group.startswith(self._prefix):
+                # A client that is still there has its group for itself.
+                with suppress(KafkaError):
+                    self.broker.expire(group=group)
+                    self.broker.delete_group(group)
