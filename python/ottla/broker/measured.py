@@ -22,6 +22,8 @@ MAX_SOFTWARE: Final = 100
 """Names and versions of client software that are told apart, as Kafka's own bound (KIP-511)."""
 
 _TOPICS: Final = "kafka_server_brokertopicmetrics_"
+_TOPICS_OF_TEXT: Final = "kafka_server_brokertopicstats_"
+"""The group that the text of KIP-467 has its meters in; Kafka shipped them in the other."""
 
 _PLANE: Final = {
     "MessagesInPerSec": "Records of accepted record sets.",
@@ -38,6 +40,15 @@ _PLANE: Final = {
 }
 """Meters of the data plane, by Kafka's names."""
 
+_INVALID_RECORDS: Final = (
+    "NoKeyCompactedTopicRecordsPerSec",
+    "InvalidMagicNumberRecordsPerSec",
+    "InvalidMessageCrcRecordsPerSec",
+    "InvalidOffsetOrSequenceRecordsPerSec",
+    "NonIncreasingOffsetRecordsPerSec",
+)
+"""Those of them that count refused records by reason: in both groups."""
+
 NO_NETWORK_PROCESSOR: Final = "0"
 """Kafka has several, each with its own numbers; here is one thread."""
 
@@ -51,8 +62,11 @@ def measured(broker: Broker) -> Iterator[Family]:
 def _plane(broker: Broker) -> Iterator[Family]:
     counted = broker.plane.metrics()
     for name, text in _PLANE.items():
-        exported = f"{_TOPICS}{name.removesuffix('PerSec').lower()}_total"
-        yield Family(exported, COUNTER, text, [Sample((), counted[name])])
+        exported = f"{name.removesuffix('PerSec').lower()}_total"
+        sample = Sample((), counted[name])
+        yield Family(f"{_TOPICS}{exported}", COUNTER, text, [sample])
+        if name in _INVALID_RECORDS:
+            yield Family(f"{_TOPICS_OF_TEXT}{exported}", COUNTER, text, [sample])
 
 
 def _requests(broker: Broker) -> Iterator[Family]:
