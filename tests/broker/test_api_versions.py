@@ -12,7 +12,7 @@ from ottla.protocol.codec import decode
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.header import request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from support.wire_client import CLUSTER_ID, NOW_MS, WireClient, new_broker
+from support.wire_client import CLUSTER_ID, NOW_MS, Peer, WireClient, new_broker
 
 
 @pytest.fixture
@@ -75,6 +75,30 @@ def test_a_name_that_is_not_allowed_is_an_invalid_request_and_nothing_is_kept(
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert answer.api_keys == []
     assert client.connection.software_name == "good"
+
+
+@pytest.mark.parametrize("security_protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])
+def test_software_is_told_and_refused_before_authentication_as_after_it(
+    security_protocol: str,
+) -> None:
+    client = WireClient(new_broker(), peer=Peer(security_protocol=security_protocol))
+    refused = client.ask(request("-a"), 3)
+    assert (refused.error_code, refused.api_keys) == (ErrorCode.INVALID_REQUEST, [])
+    assert client.connection.software_name == "unknown"
+    # The refusal ends nothing: another request may follow.
+    answer = client.ask(request("kgo", "1.2"), 3)
+    assert {key.api_key for key in answer.api_keys} == set(APIS)
+    assert (client.connection.software_name, client.connection.software_version) == ("kgo", "1.2")
+    frames: list[bytes] = []
+    client.broker.handle(
+        client.connection,
+        request_header(18, 99, 7, "future"),
+        NOW_MS,
+        lambda parts: frames.append(b"".join(parts or ())),
+    )
+    newer, _ = decode(ApiVersionsResponse, 0)(frames[0], 4)
+    assert newer.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert [(k.api_key, k.min_version, k.max_version) for k in newer.api_keys] == [(18, 0, 5)]
 
 
 @given(st.text(max_size=6))
