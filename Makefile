@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -67,6 +67,10 @@ TABLES ?= tables
 test-tables: $(VENV)/.engine ## streams into Delta and Iceberg, killed: needs Java 17 and Maven
 	$(MAKE) $(VENV)-spark-$(TABLES_PYSPARK)/.done PYSPARK=$(TABLES_PYSPARK)
 	PYTHONPATH=python $(VENV)-spark-$(TABLES_PYSPARK)/bin/python -m pytest -q -m "$(TABLES)" tests/spark/tables --durations 10
+
+SEEDS ?= 10000
+simulate: $(VENV)/.engine $(VENV)/.dev ## a broker and its clients under many seeds, and mutants of it: SEEDS=10000
+	OTTLA_SIMULATIONS=$(SEEDS) $(BIN)/pytest -q -m "" tests/simulation
 
 vectors: $(VENV)/.engine $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
 	PYTHONPATH=tests $(BIN)/python -m support.vectors $(DIR)

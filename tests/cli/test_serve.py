@@ -63,7 +63,9 @@ def test_settings_of_a_file_are_those_of_a_broker_and_of_the_command_line_win(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("# ours\nnum.partitions=5\nauto.create.topics.enable : false\nbackground.threads=4\n")
+    file.write_text(
+        "# ours\nnum.partitions=5\nauto.create.topics.enable : false\nbackground.threads=4\n"
+    )
     with served("--config", str(file), "--set", "num.partitions=4", "--topic", "a") as (
         process,
         address,

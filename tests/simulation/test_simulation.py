@@ -6,15 +6,22 @@ from random import Random
 import ottla
 import pytest
 from ottla.broker.broker import Broker
-from support.simulation.checker import Logs, Stored, check
+from support.simulation.checker import (
+    Logs,
+    Stored,
+    check,
+    check_offsets_of_transactions,
+)
 from support.simulation.clients import (
     PARTITIONS,
     TOPIC,
     Model,
     committer,
+    hasty_producer,
     idempotent_producer,
     reader,
     transactional_producer,
+    vanishing_producer,
 )
 from support.simulation.history import History
 from support.simulation.world import World
@@ -67,10 +74,13 @@ def simulate(seed: int) -> tuple[History, World]:
     model = Model(Random(seed + 1), history, is_new=seed % 2 == 0)
     world.start(idempotent_producer(model, "first", 12))
     world.start(idempotent_producer(model, "second", 12))
-    world.start(transactional_producer(model, "payments", 8))
+    world.start(transactional_producer(model, "payments", 8, is_alone=True))
     # Two of one name: each start of one fences the other.
     world.start(transactional_producer(model, "shared", 3))
     world.start(transactional_producer(model, "shared", 3))
+    world.start(vanishing_producer(model, "gone"))
+    for number in range(6):
+        world.start(hasty_producer(model, f"hasty-{number}"))
     for partition in range(PARTITIONS):
         world.start(reader(model, partition, 5, is_committed=True))
         world.start(reader(model, partition, 2, is_committed=False))
@@ -83,7 +93,11 @@ def simulate(seed: int) -> tuple[History, World]:
 
 def hold(seed: int) -> None:
     history, world = simulate(seed)
-    check(history, logs_of(world.broker))
+    logs = logs_of(world.broker)
+    check(history, logs)
+    kept = world.broker.groups.store.offsets.get("of-payments", TOPIC, 0)
+    offset = None if kept is None else kept.offset
+    check_offsets_of_transactions(history, logs, "payments", offset)
     for index in range(PARTITIONS):
         partition = world.broker.image.partition(TOPIC, index)
         assert partition is not None

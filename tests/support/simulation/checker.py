@@ -112,6 +112,19 @@ def _check_transactions(history: History, logs: Logs) -> None:
             assert there in {0, len(values)}, what
 
 
+def check_offsets_of_transactions(
+    history: History, logs: Logs, producer: str, offset: int | None
+) -> None:
+    """A group has the offset that the last committed transaction with one gave it."""
+    visible = {value for log in logs.values() for _, value in committed(log)}
+    expected = None
+    for transaction in history.transactions:
+        is_committed = any(value in visible for sent in transaction.sent for value in sent.values)
+        if transaction.producer == producer and transaction.offsets and is_committed:
+            expected = transaction.offsets[0]
+    assert offset == expected, f"the group of {producer} is at {offset} instead of {expected}"
+
+
 def _check_readings(history: History, logs: Logs) -> None:
     """A reader gets what is in the log, all of it, in order."""
     for reading in history.readings:

@@ -45,7 +45,7 @@ from support.simulation.world import Ask, Client, Sleep
 from support.wire_client import NOW_MS
 
 TOPIC, PARTITIONS = "orders", 2
-TRANSACTION_TIMEOUT_MS = 10_000
+TRANSACTION_TIMEOUT_MS = 60_000
 GROUP, TRANSACTIONAL_ID = 0, 1
 
 # The coordinator is elsewhere, loads, or is busy with the end before: ask again.
@@ -55,6 +55,7 @@ AGAIN = {
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
 # Another producer has taken over, or the coordinator has ended the transaction.
@@ -64,9 +65,9 @@ TAKEN_OVER = {
     ErrorCode.INVALID_TXN_STATE,
     ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ErrorCode.TRANSACTION_ABORTABLE,
-    # A write that came late, between two transactions, has its sequence remembered as the lowest.
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
 }
+# A write that came late, between two transactions, has its sequence remembered as the lowest.
+LATE = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER}
 _PAUSE_MS = 50
 
 Steps = Generator[Ask | Sleep, Any, Any]
@@ -192,18 +193,7 @@ class Session:
         sent = self.model.new_sent(self.name)
         transaction.sent.append(sent)
         if not self.model.is_new:
-            topic = AddPartitionsToTxnTopic(name=TOPIC, partitions=[sent.partition])
-            request = AddPartitionsToTxnRequest(
-                v3_and_below_topics=[topic],
-                **{f"v3_and_below_{key}": value for key, value in self.identity.items()},
-            )
-            error, _ = yield from _until(
-                request,
-                3,
-                lambda answer: answer.results_by_topic_v3_and_below[0]
-                .results_by_partition[0]
-                .partition_error_code,
-            )
+            error = yield from self.join(sent)
             if error != ErrorCode.NONE:
                 sent.outcome = "refused"
                 return error
@@ -211,6 +201,22 @@ class Session:
         error = yield from _produce(sent, frame, 12 if self.model.is_new else 9)
         if error == ErrorCode.NONE:
             self.sequences[sent.partition] += len(sent.values)
+        return error
+
+    def join(self, sent: Sent) -> Steps:
+        """Add a partition to the transaction, as producers before version 2 do."""
+        topic = AddPartitionsToTxnTopic(name=TOPIC, partitions=[sent.partition])
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_topics=[topic],
+            **{f"v3_and_below_{key}": value for key, value in self.identity.items()},
+        )
+        error, _ = yield from _until(
+            request,
+            3,
+            lambda answer: (
+                answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            ),
+        )
         return error
 
     def commit_offsets(self, transaction: Transaction, group: str, offset: int) -> Steps:
@@ -252,30 +258,59 @@ class Session:
         return error
 
 
-def transactional_producer(model: Model, name: str, transactions: int) -> Client:
-    """Writes transactions, commits most of them, and stalls now and then until it is timed out."""
+def transactional_producer(
+    model: Model, name: str, transactions: int, *, is_alone: bool = False
+) -> Client:
+    """Writes transactions, commits most of them, and stalls now and then until it is timed out.
+
+    Whoever is alone and does not stall is never taken over.
+    """
     session, random = Session(model, name), model.random
     yield from session.begin()
     for number in range(transactions):
         transaction = Transaction(name, wants_commit=random.random() < 0.7)
         model.history.transactions.append(transaction)
-        error = ErrorCode.NONE
-        for _ in range(random.randrange(1, 4)):
+        error, stalls = ErrorCode.NONE, random.random() < 0.15
+        count = random.randrange(1, 4)
+        stalls_at = random.randrange(count) if stalls else -1
+        for position in range(count):
             error = yield from session.write(transaction)
             if error != ErrorCode.NONE:
                 break
-            yield Sleep(random.randrange(100))
+            is_long = position == stalls_at
+            yield Sleep(2 * TRANSACTION_TIMEOUT_MS if is_long else random.randrange(100))
         if error == ErrorCode.NONE and random.random() < 0.4:
             error = yield from session.commit_offsets(transaction, f"of-{name}", number)
-        if error == ErrorCode.NONE and random.random() < 0.1:
-            yield Sleep(2 * TRANSACTION_TIMEOUT_MS)
         if error == ErrorCode.NONE:
             error = yield from session.end(transaction)
         if error != ErrorCode.NONE:
-            if error not in TAKEN_OVER:
+            is_expected = error in TAKEN_OVER and (stalls or not is_alone)
+            if not is_expected and error not in LATE:
                 model.history.faults.append(f"{name}: error {error} in {transaction}")
                 return
             yield from session.begin()
+
+
+def vanishing_producer(model: Model, name: str) -> Client:
+    """Leaves a transaction open, and is never seen again."""
+    session, transaction = Session(model, name), Transaction(name)
+    model.history.transactions.append(transaction)
+    yield from session.begin()
+    yield from session.write(transaction)
+
+
+def hasty_producer(model: Model, name: str) -> Client:
+    """Waits for no answer: it writes, aborts and is gone before what it wrote has arrived."""
+    session, transaction = Session(model, name), Transaction(name)
+    model.history.transactions.append(transaction)
+    yield from session.begin()
+    sent = model.new_sent(name)
+    transaction.sent.append(sent)
+    if not model.is_new:
+        yield from session.join(sent)
+    frame = _produce_request(sent, session.ids, 0, name)
+    yield Ask(frame, 12 if model.is_new else 9, may_be_late=True)
+    yield from session.end(transaction)
 
 
 def reader(model: Model, partition: int, seconds: int, *, is_committed: bool) -> Client:
@@ -348,9 +383,7 @@ def committer(model: Model, group: str, commits: int) -> Client:
             history.faults.append(f"{group}: error {error} for offset {offset}")
             return
         asked = OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])
-        fetch = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=group, topics=[asked])]
-        )
+        fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=[asked])])
         sent_at = history.step()
         _, answer = yield from _until(fetch, 8, lambda answer: answer.groups[0].error_code)
         told = answer.groups[0].topics[0].partitions[0].committed_offset

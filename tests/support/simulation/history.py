@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass
 class Commit:
-    """Offsets that a group committed, or was told when it asked: by when it was sent and answered."""
+    """An offset that a group committed, or was told, and when it was asked and answered."""
 
     kind: Literal["commit", "fetch"]
     partition: int
