@@ -296,3 +296,146 @@ fn store(
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "a test panics to fail")]
+mod tests {
+    use super::*;
+    use crate::log::failing::failing_log;
+    use ottla_format::builder::{BatchFields, NewRecord, build_batch};
+    use ottla_log::producers::Origin;
+
+    const APPENDS: i64 = 12;
+
+    /// Small segments, and an entry in the indexes for every batch.
+    const SETTINGS: PartitionSettings = PartitionSettings {
+        log: LogSettings {
+            segment_bytes: 400,
+            segment_ms: i64::MAX,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 0,
+            is_deleted: true,
+            retention_ms: -1,
+            retention_bytes: -1,
+        },
+        is_internal: false,
+        min_insync_replicas: 1,
+        in_sync_replicas: 1,
+        partition_epoch: -1,
+    };
+
+    fn request(now_ms: i64) -> AppendRequest<'static> {
+        AppendRequest {
+            api_version: None,
+            has_transactional_id: true,
+            origin: Origin::Client,
+            guard: None,
+            transaction_version: 0,
+            now_ms,
+        }
+    }
+
+    /// A batch in the transaction of producer 7 with this sequence.
+    fn batch(sequence: i32, validator: &mut Validator) -> Vec<u8> {
+        let fields = BatchFields {
+            producer_id: 7,
+            producer_epoch: 0,
+            base_sequence: sequence,
+            is_transactional: true,
+            ..BatchFields::default()
+        };
+        let record = NewRecord { timestamp: i64::from(sequence), ..NewRecord::default() };
+        build_batch(&fields, &[record], validator.codecs()).unwrap()
+    }
+
+    fn abort(now_ms: i64) -> EndTransaction {
+        EndTransaction {
+            producer_id: 7,
+            producer_epoch: 0,
+            coordinator_epoch: 0,
+            commit: false,
+            transaction_version: 0,
+            now_ms,
+        }
+    }
+
+    /// Appends until it is done or fails, again where it may, and reads the batches that are there.
+    /// Returns how often it failed.
+    fn live(partition: &mut Partition) -> usize {
+        let mut validator = Validator::default();
+        let (mut sequence, mut failures, mut acknowledged) = (0, 0, Vec::new());
+        while sequence < APPENDS as i32 {
+            let end_offset = partition.offsets().log_end_offset;
+            let is_data = end_offset % 3 != 2;
+            let done = if is_data {
+                let batch = batch(sequence, &mut validator);
+                let verdict = partition.append(&batch, &request(end_offset), &mut validator);
+                verdict.map(|verdict| verdict.outcome.unwrap().base_offset)
+            } else {
+                let ended = partition.end_transaction(&abort(end_offset), &mut validator).unwrap();
+                ended.map(|verdict| verdict.outcome.unwrap().base_offset)
+            };
+            if let Ok(offset) = done {
+                acknowledged.push(offset);
+                sequence += i32::from(is_data);
+                continue;
+            }
+            failures += 1;
+            assert!(failures == 1, "one call fails");
+            if partition.is_offline() {
+                break;
+            }
+            assert_eq!(partition.offsets().log_end_offset, end_offset);
+        }
+        // Nothing is there twice, nothing is missing, and no state is ahead of the log.
+        let Ok(stored) = partition.log.sets_from(0).map(|sets| sets.concat()) else {
+            // It is the turn of this read.
+            return failures;
+        };
+        let offsets: Vec<_> =
+            Batches::new(&stored, 0).map(|found| found.unwrap().base_offset).collect();
+        assert!(offsets.starts_with(&acknowledged), "{offsets:?} {acknowledged:?}");
+        if !partition.is_offline() {
+            assert_eq!(offsets, acknowledged);
+            assert_eq!(partition.offsets().log_end_offset, offsets.len() as i64);
+        }
+        failures
+    }
+
+    /// The partition of a log whose call of this number fails.
+    fn failing(kind: io::ErrorKind, call: usize) -> Partition {
+        let settings = LeaderSettings { transaction_verification: false, ..Default::default() };
+        let leader = Leader::new(settings, 0, 0);
+        Partition::new(Arc::from(*b"t"), 0, leader, failing_log(kind, call), SETTINGS).unwrap()
+    }
+
+    #[test]
+    fn a_full_disk_costs_the_append_that_meets_it_and_nothing_else() {
+        let (mut call, mut survived) = (0, 0);
+        loop {
+            let mut partition = failing(io::ErrorKind::StorageFull, call);
+            if live(&mut partition) == 0 {
+                break;
+            }
+            survived += usize::from(!partition.is_offline());
+            call += 1;
+        }
+        // What each of the five markers has aborted is stored behind it, where the state would be
+        // ahead of the log.
+        assert!(survived > APPENDS as usize && survived + 5 == call, "{survived} of {call}");
+    }
+
+    #[test]
+    fn any_other_error_takes_the_partition_offline_with_all_that_was_acknowledged() {
+        let mut call = 0;
+        loop {
+            let mut partition = failing(io::ErrorKind::Other, call);
+            if live(&mut partition) == 0 {
+                break;
+            }
+            assert!(partition.is_offline());
+            call += 1;
+        }
+        assert!(call > 20, "{call}");
+    }
+}

@@ -92,11 +92,11 @@ impl DataPlane {
     ///
     /// # Errors
     /// [`OpenError`], with nothing opened.
-    pub fn open(&mut self, new: NewPartition<'_>, now_ms: i64) -> Result<Handle, OpenError> {
+    pub fn open(&mut self, new: &NewPartition<'_>, now_ms: i64) -> Result<Handle, OpenError> {
         let handle = Handle::try_from(self.partitions.len()).map_err(|_| OpenError::Taken)?;
         let name = self.topics.add(new.topic, new.topic_id, new.index, handle);
         let topic = name.ok_or(OpenError::Taken)?;
-        match self.load(&new, Arc::clone(&topic), now_ms) {
+        match self.load(new, Arc::clone(&topic), now_ms) {
             Ok(partition) => {
                 self.partitions.push(Some(Box::new(partition)));
                 Ok(handle)

@@ -379,7 +379,7 @@ mod tests {
             settings,
             place: None,
         };
-        let handle = plane.open(new, 0).unwrap();
+        let handle = plane.open(&new, 0).unwrap();
         let partition = plane.partition_mut(handle).unwrap();
         partition.log = failing_log(io::ErrorKind::Other, 0);
         let mut validator = Validator::default();

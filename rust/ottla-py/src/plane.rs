@@ -157,11 +157,11 @@ impl DataPlane {
         };
         let now_ms = now_ms.clock()?;
         let mut engine = self.engine(py);
-        let opened = attached(py, || engine.open(new, now_ms))?;
+        let opened = attached(py, || engine.open(&new, now_ms))?;
         drop(engine);
         opened.map_err(|error| match error {
             OpenError::Io(error) => os_error(py, &error, directory.as_deref()),
-            other => PyValueError::new_err(format!("{topic}-{partition} {other}")),
+            OpenError::Taken => PyValueError::new_err(format!("{topic}-{partition} {error}")),
         })
     }
 

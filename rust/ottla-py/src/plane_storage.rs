@@ -34,7 +34,7 @@ pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: Option<&Path>) -
     let said = error.to_string();
     let said = said.rsplit_once(" (os error").map_or(&*said, |(said, _)| said).to_owned();
     match path {
-        Some(path) => match path.into_pyobject(py) {
+        Some(path) => match path.as_os_str().into_pyobject(py) {
             Ok(path) => PyOSError::new_err((number, said, path.unbind())),
             Err(error) => error.into(),
         },

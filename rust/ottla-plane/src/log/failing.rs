@@ -1,5 +1,7 @@
 //! Segments for tests whose calls fail when it is their turn.
 
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, reason = "a test panics to fail")]
+
 use super::memory::MemorySegment;
 use super::partition_log::PartitionLog;
 use super::segment::{Ends, MakeSegment, Segment};

@@ -98,14 +98,14 @@ impl IndexedSegment {
         let Ends { size, offset_entries, time_entries } = self.data.ends();
         self.tally = Tally { size, ..Tally::empty(self.base_offset) };
         self.tally.first_timestamp = self.batch_at(0)?.map(|first| first.max_timestamp);
-        let timed = self.last_entry(time_entries, |number| self.data.time_entry(number))?;
-        let indexed = self.last_entry(offset_entries, |number| self.data.offset_entry(number))?;
+        let timed = last_entry(time_entries, |number| self.data.time_entry(number))?;
+        let indexed = last_entry(offset_entries, |number| self.data.offset_entry(number))?;
         if let Some(entry) = timed {
             self.tally.indexed_timestamp = entry.timestamp;
             self.tally.max_timestamp = entry.timestamp;
             self.tally.max_timestamp_offset = entry.offset(self.base_offset);
         }
-        let last = indexed.map_or(0, |entry| position_of(&entry));
+        let last = indexed.map_or(0, position_of);
         // With every entry of the offset index the time index gets what is larger until then.
         let mut position = if timed.is_some() { last } else { 0 };
         while let Some(batch) = self.batch_at(position)? {
@@ -118,14 +118,6 @@ impl IndexedSegment {
         }
         self.tally.unindexed = size.saturating_sub(last);
         Ok(())
-    }
-
-    fn last_entry<T>(
-        &self,
-        count: usize,
-        entry: impl Fn(usize) -> io::Result<Option<T>>,
-    ) -> io::Result<Option<T>> {
-        count.checked_sub(1).map_or(Ok(None), entry)
     }
 
     /// Adds batches whose bytes are these parts, all of them or none.
@@ -243,31 +235,13 @@ impl IndexedSegment {
         Ok(None)
     }
 
-    /// How many entries are before the first for which not `is_before`; the entries increase by it.
-    fn entries_before<T>(
-        count: usize,
-        entry: impl Fn(usize) -> io::Result<Option<T>>,
-        is_before: impl Fn(&T) -> bool,
-    ) -> io::Result<usize> {
-        let (mut from, mut to) = (0usize, count);
-        while from < to {
-            let middle = from.midpoint(to);
-            if entry(middle)?.is_some_and(|entry| is_before(&entry)) {
-                from = middle.saturating_add(1);
-            } else {
-                to = middle;
-            }
-        }
-        Ok(from)
-    }
-
     /// Where the last entry of the offset index for which `is_before` begins.
     fn entry_before(&self, is_before: impl Fn(&OffsetEntry) -> bool) -> io::Result<u64> {
         let entry = |number| self.data.offset_entry(number);
         let count = self.data.ends().offset_entries;
-        let behind = Self::entries_before(count, entry, is_before)?;
-        let last = self.last_entry(behind, entry)?;
-        Ok(last.map_or(0, |entry| position_of(&entry)))
+        let behind = entries_before(count, entry, is_before)?;
+        let last = last_entry(behind, entry)?;
+        Ok(last.map_or(0, position_of))
     }
 
     /// Where to begin to look for an offset.
@@ -296,8 +270,8 @@ impl IndexedSegment {
         // Up to the offset of an entry no timestamp is larger than the entry's.
         let entry = |number| self.data.time_entry(number);
         let count = self.data.ends().time_entries;
-        let behind = Self::entries_before(count, entry, |entry| entry.timestamp < timestamp)?;
-        let last = self.last_entry(behind, entry)?;
+        let behind = entries_before(count, entry, |entry| entry.timestamp < timestamp)?;
+        let last = last_entry(behind, entry)?;
         let known = last.map_or(self.base_offset, |entry| entry.offset(self.base_offset));
         let start = self.position_before(known.max(offset))?;
         self.first_from(start, |batch| {
@@ -334,7 +308,7 @@ impl IndexedSegment {
             return Ok((self.tally.size, self.tally.next_offset));
         }
         let is_before = |entry: &OffsetEntry| {
-            position_of(entry) <= end && entry.offset(self.base_offset) < before_offset
+            position_of(*entry) <= end && entry.offset(self.base_offset) < before_offset
         };
         let known = self.entry_before(is_before)?.max(first.position);
         let (mut position, mut next_offset) = (known, first.base_offset);
@@ -358,12 +332,12 @@ impl IndexedSegment {
         let Ends { offset_entries, time_entries, .. } = self.data.ends();
         let ends = Ends {
             size: first.position,
-            offset_entries: Self::entries_before(
+            offset_entries: entries_before(
                 offset_entries,
                 |number| self.data.offset_entry(number),
-                |entry| position_of(entry) < first.position,
+                |entry| position_of(*entry) < first.position,
             )?,
-            time_entries: Self::entries_before(
+            time_entries: entries_before(
                 time_entries,
                 |number| self.data.time_entry(number),
                 |entry| entry.offset(self.base_offset) < first.base_offset,
@@ -406,7 +380,33 @@ fn entries_in(bytes: usize, size: usize) -> usize {
     bytes / size
 }
 
+/// The last of so many entries.
+fn last_entry<T>(
+    count: usize,
+    entry: impl Fn(usize) -> io::Result<Option<T>>,
+) -> io::Result<Option<T>> {
+    count.checked_sub(1).map_or(Ok(None), entry)
+}
+
+/// How many entries are before the first for which not `is_before`; the entries increase by it.
+fn entries_before<T>(
+    count: usize,
+    entry: impl Fn(usize) -> io::Result<Option<T>>,
+    is_before: impl Fn(&T) -> bool,
+) -> io::Result<usize> {
+    let (mut from, mut to) = (0usize, count);
+    while from < to {
+        let middle = from.midpoint(to);
+        if entry(middle)?.is_some_and(|entry| is_before(&entry)) {
+            from = middle.saturating_add(1);
+        } else {
+            to = middle;
+        }
+    }
+    Ok(from)
+}
+
 /// The position of an entry. Kafka writes none below zero.
-fn position_of(entry: &OffsetEntry) -> u64 {
+fn position_of(entry: OffsetEntry) -> u64 {
     u64::try_from(entry.position).unwrap_or(0)
 }

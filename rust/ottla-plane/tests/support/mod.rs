@@ -91,7 +91,7 @@ pub(crate) fn plane_in(logs: Option<&Path>, partitions: i32, segment_bytes: i32)
             settings,
             place: directory.as_deref().map(|directory| LogPlace { directory }),
         };
-        plane.open(new, 0).expect("a new partition");
+        plane.open(&new, 0).expect("a new partition");
     }
     plane
 }
