@@ -167,8 +167,8 @@ def test_a_partition_begins_with_its_topic_id_its_epoch_and_an_empty_segment(
 def test_what_is_read_of_files_is_what_is_read_of_memory(tmp_path: Path) -> None:
     planes = plane_of(), plane_of()
     writers = [
-        Writer(plane, plane.open(settings=SMALL, **options), random.Random(5))
-        for plane, options in zip(planes, ({}, {"directory": tmp_path / "t-0"}), strict=True)
+        Writer(plane, plane.open(settings=SMALL, directory=directory), random.Random(5))
+        for plane, directory in zip(planes, (None, tmp_path / "t-0"), strict=True)
     ]
     for writer in writers:
         writer.write(120)

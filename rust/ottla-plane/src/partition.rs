@@ -406,7 +406,8 @@ mod tests {
     fn failing(kind: io::ErrorKind, call: usize) -> Partition {
         let settings = LeaderSettings { transaction_verification: false, ..Default::default() };
         let leader = Leader::new(settings, 0, 0);
-        Partition::new(Arc::from(*b"t"), 0, leader, failing_log(kind, call), SETTINGS).unwrap()
+        let log = failing_log(kind, call).unwrap();
+        Partition::new(Arc::from(*b"t"), 0, leader, log, SETTINGS).unwrap()
     }
 
     #[test]

@@ -381,7 +381,7 @@ mod tests {
         };
         let handle = plane.open(&new, 0).unwrap();
         let partition = plane.partition_mut(handle).unwrap();
-        partition.log = failing_log(io::ErrorKind::Other, 0);
+        partition.log = failing_log(io::ErrorKind::Other, 0).unwrap();
         let mut validator = Validator::default();
         let record = NewRecord::default();
         let batch = build_batch(&BatchFields::default(), &[record], validator.codecs()).unwrap();

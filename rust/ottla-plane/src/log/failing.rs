@@ -1,7 +1,5 @@
 //! Segments for tests whose calls fail when it is their turn.
 
-#![allow(clippy::arithmetic_side_effects, clippy::expect_used, reason = "a test panics to fail")]
-
 use super::memory::MemorySegment;
 use super::partition_log::PartitionLog;
 use super::segment::{Ends, MakeSegment, Segment};
@@ -23,16 +21,16 @@ struct FailingSegment {
 }
 
 /// A log whose call of this number, from 0 on, fails with an error of this kind.
-pub(crate) fn failing_log(kind: io::ErrorKind, call: usize) -> PartitionLog {
+pub(crate) fn failing_log(kind: io::ErrorKind, call: usize) -> io::Result<PartitionLog> {
     // Making the first segment is no call.
-    let left = Arc::new(AtomicUsize::new(call + 1));
+    let left = Arc::new(AtomicUsize::new(call.saturating_add(1)));
     let make: MakeSegment = Box::new(move |_| {
         let inner = MemorySegment::default();
         let segment = FailingSegment { inner, kind, left: Arc::clone(&left) };
         segment.call()?;
         Ok(Box::new(segment))
     });
-    PartitionLog::new(0, 0, make, None).expect("the first call succeeds")
+    PartitionLog::new(0, 0, make, None)
 }
 
 impl FailingSegment {
