@@ -1,6 +1,7 @@
 """A broker's data plane: what a partition of a Produce or a Fetch takes, alone and among many."""
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +20,15 @@ NAME = b"orders"
 TOPIC = bytes([len(NAME) + 1]) + NAME
 
 
-def plane_of(partitions: int) -> DataPlane:
-    """Return a plane with partitions of a topic."""
+MEMORY_AND_FILES = pytest.mark.parametrize("is_in_files", [False, True], ids=["memory", "files"])
+
+
+def plane_of(partitions: int, directory: Path | None = None) -> DataPlane:
+    """Return a plane with partitions of a topic, below a directory or in memory."""
     plane = DataPlane()
     for partition in range(partitions):
-        plane.open(NAME.decode(), bytes(16), partition, now_ms=NOW_MS)
+        own = directory and directory / f"{NAME.decode()}-{partition}"
+        plane.open(NAME.decode(), bytes(16), partition, now_ms=NOW_MS, directory=own)
     return plane
 
 
@@ -46,20 +51,24 @@ def produce_frame(partitions: int) -> bytes:
     return head + b"\2" + TOPIC + uvarint(partitions + 1) + sets + b"\0\0"
 
 
-def fetch_frame(partitions: int) -> bytes:
-    """Return a Fetch 12 of everything in each partition."""
+def fetch_frame(partitions: int, offset: int = 0) -> bytes:
+    """Return a Fetch 12 of what is in each partition from an offset on."""
     head = struct.pack(">iiiibii", -1, 500, 1, 1 << 30, 0, 0, -1)
     asked = b"".join(
-        struct.pack(">iiqiqib", partition, -1, 0, -1, -1, 1 << 20, 0)
+        struct.pack(">iiqiqib", partition, -1, offset, -1, -1, 1 << 20, 0)
         for partition in range(partitions)
     )
     # No topic is forgotten, and the client has no rack.
     return head + b"\2" + TOPIC + uvarint(partitions + 1) + asked + b"\0" + b"\1\1\0"
 
 
+@MEMORY_AND_FILES
 @pytest.mark.parametrize("partitions", [1, 1000])
-def test_a_record_is_produced_to_each_partition(benchmark: Any, partitions: int) -> None:
-    plane, frame = plane_of(partitions), produce_frame(partitions)
+def test_a_record_is_produced_to_each_partition(
+    benchmark: Any, tmp_path: Path, partitions: int, is_in_files: bool
+) -> None:
+    plane = plane_of(partitions, tmp_path if is_in_files else None)
+    frame = produce_frame(partitions)
     produced = benchmark.pedantic(
         lambda: plane.produce(frame, 0, 9, now_ms=NOW_MS), rounds=ROUNDS, warmup_rounds=1
     )
@@ -67,12 +76,29 @@ def test_a_record_is_produced_to_each_partition(benchmark: Any, partitions: int)
     assert not produced.failed
 
 
+@MEMORY_AND_FILES
 @pytest.mark.parametrize("partitions", [1, 1000])
-def test_a_record_is_fetched_of_each_partition(benchmark: Any, partitions: int) -> None:
-    plane, frame = plane_of(partitions), fetch_frame(partitions)
+def test_a_record_is_fetched_of_each_partition(
+    benchmark: Any, tmp_path: Path, partitions: int, is_in_files: bool
+) -> None:
+    plane = plane_of(partitions, tmp_path if is_in_files else None)
+    frame = fetch_frame(partitions)
     plane.produce(produce_frame(partitions), 0, 9, now_ms=NOW_MS)
     fetched = benchmark(lambda: plane.fetch(frame, 0, 12, now_ms=NOW_MS, must_answer=False))
     assert sum(map(len, fetched.answer)) > partitions * ONE_RECORD.value_size
+
+
+@MEMORY_AND_FILES
+def test_a_mebibyte_is_fetched_of_the_middle_of_a_log(
+    benchmark: Any, tmp_path: Path, is_in_files: bool
+) -> None:
+    """Of small batches, so that both ends are looked for between the entries of the index."""
+    plane, frame = plane_of(1, tmp_path if is_in_files else None), produce_frame(1)
+    for _ in range(20_000):
+        plane.produce(frame, 0, 9, now_ms=NOW_MS)
+    fetch = fetch_frame(1, 5000)
+    fetched = benchmark(lambda: plane.fetch(fetch, 0, 12, now_ms=NOW_MS, must_answer=False))
+    assert sum(map(len, fetched.answer)) > 1_000_000
 
 
 def test_a_leader_alone_decides_on_a_record(benchmark: Any) -> None:

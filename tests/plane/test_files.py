@@ -1,7 +1,11 @@
 """Logs of a data plane in directories: what is on disk is what Kafka would have there."""
 
+import os
 import random
 import struct
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +16,13 @@ import pytest
 from ottla import NewRecord, TopicConfig, build_batch
 from ottla._engine import DataPlane
 from ottla.logs.names import LEADER_EPOCHS, PARTITION_METADATA
-from support.plane_frames import CODE, NOW_MS, TOPIC_ID, Plane, batch, values
+from support.plane_frames import CODE, NOW_MS, TOPIC_ID, Asked, Plane, batch, values
 
 UUID_OF_U = UUID(int=TOPIC_ID.int + 1)
 SMALL = TopicConfig(segment_bytes=40_000)
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="Linux alone tells files and memory so"
+)
 
 
 def plane_of() -> Plane:
@@ -351,3 +358,98 @@ def test_a_directory_that_cannot_be_made_is_an_error_with_its_name(tmp_path: Pat
         plane.open(directory=tmp_path / "file" / "t-0")
     assert raised.value.filename == str(tmp_path / "file" / "t-0")
     plane.open(directory=tmp_path / "t-0")
+
+
+@needs_proc
+def test_two_thousand_segments_take_few_descriptors_and_little_memory(tmp_path: Path) -> None:
+    plane = Plane()
+    handle = plane.open(
+        directory=tmp_path / "t-0", settings=TopicConfig(segment_bytes=100), index_interval_bytes=0
+    )
+    first = resident_bytes()
+    for number in range(2000):
+        plane.append(batch(timestamp_ms=NOW_MS + number))
+    # Reading goes through all of them.
+    for offset in range(2000):
+        assert plane.read(Asked(offset, max_bytes=1)).error_code == 0
+    assert len(plane.engine.segments(handle)) == 2000
+    ours = [path for path in open_paths() if path.startswith(str(tmp_path))]
+    assert len(ours) <= 256
+    assert resident_bytes() - first < 2000 * 2500
+    plane.engine.close(handle)
+    assert [path for path in open_paths() if path.startswith(str(tmp_path))] == []
+
+
+def open_paths() -> list[str]:
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        # That of the listing itself is gone.
+        with suppress(FileNotFoundError):
+            found.append(str(descriptor.readlink()))
+    return found
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from support.plane_frames import Asked, CODE, NOW_MS, Plane, batch, values
+
+plane = Plane()
+handle = plane.open(directory=sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+written = []
+for number in range(40):
+    value = number.to_bytes(2, "big") * 2000
+    code = plane.append(batch(value)).error_code
+    if code == 0:
+        written.append(value)
+    else:
+        assert code == CODE.KAFKA_STORAGE_ERROR, code
+assert 20 < len(written) < 30, len(written)
+assert not plane.engine.is_offline(handle)
+# What does not fit costs only itself, and what fits is taken.
+last = b"small"
+assert plane.append(batch(last)).error_code == 0
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+more = b"more" * 2000
+assert plane.append(batch(more)).error_code == 0
+assert values(plane.read(0).records) == [*written, last, more]
+assert plane.engine.offsets(handle)[3] == len(written) + 2
+plane.engine.shut_down(handle)
+"""
+
+
+def test_a_disk_that_is_full_costs_the_append_that_meets_it_and_no_other(tmp_path: Path) -> None:
+    # A limit of the process stands for a disk; it ends a write in the middle just so.
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, tmp_path / "t-0"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert_sound(tmp_path)
+
+
+@needs_proc
+@pytest.mark.measures
+def test_three_hundred_megabytes_in_files_take_no_memory(tmp_path: Path) -> None:
+    plane = Plane()
+    handle = plane.open(directory=tmp_path / "t-0", settings=TopicConfig(segment_bytes=64 << 20))
+    records = batch(*[random.Random(0).randbytes(1000)] * 1000)
+    plane.append(records)
+    first = resident_bytes()
+    for _ in range(300):
+        plane.append(records)
+    for offset in range(0, 301_000, 1000):
+        plane.read(Asked(offset, max_bytes=1 << 20))
+    assert plane.engine.stored_bytes > 300_000_000
+    assert resident_bytes() - first < 30 << 20
+    plane.engine.close(handle)

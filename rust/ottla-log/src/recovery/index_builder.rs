@@ -2,6 +2,7 @@
 
 use super::interruption::Interruption;
 use super::segment_file::SegmentFile;
+use crate::sidefiles::fill::IndexFill;
 use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
 use crate::sidefiles::transaction_index::AbortedTransaction;
@@ -41,12 +42,9 @@ pub(super) struct IndexBuilder {
     pub(super) index: Vec<OffsetEntry>,
     pub(super) time_index: Vec<TimeEntry>,
     pub(super) aborted: Vec<AbortedTransaction>,
-    /// Greatest timestamp, and the last offset of the batch that reached it first.
-    pub(super) max_timestamp: (i64, i64),
+    fill: IndexFill,
     /// Bytes of the batches that were added.
     pub(super) valid_bytes: u64,
-    /// Where the batches end after which the last entries were made.
-    last_entry: u64,
     last_indexed: i64,
 }
 
@@ -57,9 +55,8 @@ impl IndexBuilder {
             index: Vec::new(),
             time_index: Vec::new(),
             aborted: Vec::new(),
-            max_timestamp: (-1, base_offset),
+            fill: IndexFill::new(base_offset),
             valid_bytes: 0,
-            last_entry: 0,
             last_indexed: base_offset,
         }
     }
@@ -75,15 +72,17 @@ impl IndexBuilder {
         max_timestamp: i64,
         config: &IndexConfig,
     ) -> Result<(), Interruption> {
-        if max_timestamp > self.max_timestamp.0 {
-            self.max_timestamp = (max_timestamp, last_offset);
-        }
-        if self.valid_bytes.saturating_sub(self.last_entry) > config.index_interval_bytes {
+        let interval = config.index_interval_bytes;
+        if self.fill.add(self.valid_bytes, last_offset, max_timestamp, interval) {
             self.add_offset(last_offset, config)?;
             self.add_timestamp(Some(config))?;
-            self.last_entry = self.valid_bytes;
         }
         Ok(())
+    }
+
+    /// The greatest timestamp, −1 for none.
+    pub(super) fn max_timestamp(&self) -> i64 {
+        self.fill.max_timestamp
     }
 
     fn add_offset(&mut self, last_offset: i64, config: &IndexConfig) -> Result<(), Interruption> {
@@ -113,7 +112,7 @@ impl IndexBuilder {
             let message = format!("Attempt to append to a full time index (size = {count}).");
             return Err(Interruption::illegal_argument(message));
         }
-        let (timestamp, offset) = self.max_timestamp;
+        let offset = self.fill.max_timestamp_offset;
         let last = self.time_index.last();
         if let Some(last) = last.map(|entry| entry.offset(self.base_offset))
             && offset < last
@@ -123,10 +122,7 @@ impl IndexBuilder {
                  offset appended ({last})"
             )));
         }
-        if timestamp > last.map_or(-1, |entry| entry.timestamp) {
-            let relative_offset = self.relative(offset);
-            self.time_index.push(TimeEntry { timestamp, relative_offset });
-        }
+        self.time_index.extend(self.fill.time_entry());
         Ok(())
     }
 

@@ -151,7 +151,7 @@ impl<'d> PartitionLog<'d> {
             time_entries: built.time_index.len() as u64,
             aborted_count: built.aborted.len() as u64,
             aborted: Vec::new(),
-            max_timestamp: built.max_timestamp.0,
+            max_timestamp: built.max_timestamp(),
             fault,
         };
         self.aborted_count = self.aborted_count.saturating_add(built.aborted.len());

@@ -8,6 +8,7 @@
 //! | [`offset_index`] | `.index`: offsets and where their batches are |
 //! | [`time_index`] | `.timeindex`: timestamps and the offsets that reached them |
 //! | [`transaction_index`] | `.txnindex`: aborted transactions |
+//! | [`fill`] | when batches get entries in the first two |
 //! | [`snapshot`] | `.snapshot`: producers |
 //! | [`checkpoint`] | the offset checkpoints of a log directory, `leader-epoch-checkpoint` |
 //! | [`metadata`] | `partition.metadata` |
@@ -15,6 +16,7 @@
 //! | [`text`] | what keeps a text file from being read |
 
 pub mod checkpoint;
+pub mod fill;
 pub mod meta_properties;
 pub mod metadata;
 pub mod offset_index;

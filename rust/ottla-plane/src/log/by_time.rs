@@ -48,7 +48,7 @@ impl PartitionLog {
         let mut found: Option<(&IndexedSegment, BatchInfo)> = None;
         for segment in self.segments_from(offset) {
             let known = found.map_or(-1, |(_, batch)| batch.max_timestamp);
-            if segment.tally.max_timestamp > known
+            if segment.tally.max_timestamp() > known
                 && let Some(batch) = segment.find_max_timestamp(offset)?
                 && batch.max_timestamp > known
             {

@@ -4,6 +4,7 @@
 use super::segment::{Ends, Segment};
 use ottla_format::batch::BatchInfo;
 use ottla_format::header::{Envelope, Header, RECORD_BATCH_OVERHEAD};
+use ottla_log::sidefiles::fill::IndexFill;
 use ottla_log::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
@@ -21,38 +22,18 @@ pub(super) struct Tally {
     pub(super) next_offset: i64,
     /// Timestamp of the first batch, by which the segment is rolled.
     pub(super) first_timestamp: Option<i64>,
-    /// The largest timestamp, −1 for none.
-    pub(super) max_timestamp: i64,
-    /// Last offset of the first batch that has it.
-    max_timestamp_offset: i64,
-    /// The largest timestamp of the time index, −1 for none.
-    indexed_timestamp: i64,
-    /// Bytes from the batch of the last entry on.
-    unindexed: u64,
+    fill: IndexFill,
 }
 
 impl Tally {
     fn empty(base_offset: i64) -> Self {
-        Self {
-            size: 0,
-            next_offset: base_offset,
-            first_timestamp: None,
-            max_timestamp: -1,
-            max_timestamp_offset: base_offset,
-            indexed_timestamp: -1,
-            unindexed: 0,
-        }
+        let fill = IndexFill::new(base_offset);
+        Self { size: 0, next_offset: base_offset, first_timestamp: None, fill }
     }
 
-    fn add(&mut self, batch: &BatchInfo) {
-        if batch.max_timestamp > self.max_timestamp {
-            (self.max_timestamp, self.max_timestamp_offset) =
-                (batch.max_timestamp, batch.last_offset);
-        }
-        self.first_timestamp.get_or_insert(batch.max_timestamp);
-        self.size = self.size.saturating_add(batch.size);
-        self.unindexed = self.unindexed.saturating_add(batch.size);
-        self.next_offset = batch.last_offset.saturating_add(1);
+    /// The largest timestamp, −1 for none.
+    pub(super) fn max_timestamp(&self) -> i64 {
+        self.fill.max_timestamp
     }
 }
 
@@ -100,23 +81,19 @@ impl IndexedSegment {
         self.tally.first_timestamp = self.batch_at(0)?.map(|first| first.max_timestamp);
         let timed = last_entry(time_entries, |number| self.data.time_entry(number))?;
         let indexed = last_entry(offset_entries, |number| self.data.offset_entry(number))?;
+        let fill = &mut self.tally.fill;
         if let Some(entry) = timed {
-            self.tally.indexed_timestamp = entry.timestamp;
-            self.tally.max_timestamp = entry.timestamp;
-            self.tally.max_timestamp_offset = entry.offset(self.base_offset);
+            fill.count(entry.offset(self.base_offset), entry.timestamp);
+            fill.indexed_timestamp = entry.timestamp;
         }
-        let last = indexed.map_or(0, position_of);
+        fill.last_entry = indexed.map_or(0, position_of);
         // With every entry of the offset index the time index gets what is larger until then.
-        let mut position = if timed.is_some() { last } else { 0 };
+        let mut position = if timed.is_some() { fill.last_entry } else { 0 };
         while let Some(batch) = self.batch_at(position)? {
-            if batch.max_timestamp > self.tally.max_timestamp {
-                (self.tally.max_timestamp, self.tally.max_timestamp_offset) =
-                    (batch.max_timestamp, batch.last_offset);
-            }
+            self.tally.fill.count(batch.last_offset, batch.max_timestamp);
             self.tally.next_offset = batch.last_offset.saturating_add(1);
             position = position.saturating_add(batch.size);
         }
-        self.tally.unindexed = size.saturating_sub(last);
         Ok(())
     }
 
@@ -140,32 +117,17 @@ impl IndexedSegment {
         let (mut offsets, mut times) = (Vec::new(), Vec::new());
         let mut tally = self.tally;
         for batch in batches {
-            let (position, is_due) = (tally.size, tally.unindexed > index_interval_bytes);
-            if is_due {
-                tally.unindexed = 0;
-            }
-            tally.add(batch);
-            if is_due {
-                let relative_offset = self.relative(batch.last_offset);
+            let (position, last_offset) = (tally.size, batch.last_offset);
+            if tally.fill.add(position, last_offset, batch.max_timestamp, index_interval_bytes) {
+                let relative_offset = last_offset.wrapping_sub(self.base_offset) as i32;
                 offsets.push(OffsetEntry { relative_offset, position: position as i32 });
-                times.extend(self.time_entry_of(&mut tally));
+                times.extend(tally.fill.time_entry());
             }
+            tally.first_timestamp.get_or_insert(batch.max_timestamp);
+            tally.size = position.saturating_add(batch.size);
+            tally.next_offset = last_offset.saturating_add(1);
         }
         Entries { tally, offsets, times }
-    }
-
-    fn relative(&self, offset: i64) -> i32 {
-        offset.wrapping_sub(self.base_offset) as i32
-    }
-
-    /// The entry of the largest timestamp, where the time index lacks it.
-    fn time_entry_of(&self, tally: &mut Tally) -> Option<TimeEntry> {
-        if tally.max_timestamp <= tally.indexed_timestamp {
-            return None;
-        }
-        tally.indexed_timestamp = tally.max_timestamp;
-        let relative_offset = self.relative(tally.max_timestamp_offset);
-        Some(TimeEntry { timestamp: tally.max_timestamp, relative_offset })
     }
 
     /// Adds transactions whose markers are in it.
@@ -264,7 +226,7 @@ impl IndexedSegment {
         timestamp: i64,
         offset: i64,
     ) -> io::Result<Option<BatchInfo>> {
-        if self.tally.max_timestamp < timestamp {
+        if self.tally.max_timestamp() < timestamp {
             return Ok(None);
         }
         // Up to the offset of an entry no timestamp is larger than the entry's.
@@ -281,8 +243,8 @@ impl IndexedSegment {
 
     /// The first batch with the largest timestamp of those that reach an offset.
     pub(super) fn find_max_timestamp(&self, offset: i64) -> io::Result<Option<BatchInfo>> {
-        if self.tally.max_timestamp_offset >= offset {
-            return self.find_offset(self.tally.max_timestamp_offset);
+        if self.tally.fill.max_timestamp_offset >= offset {
+            return self.find_offset(self.tally.fill.max_timestamp_offset);
         }
         let mut found: Option<BatchInfo> = None;
         let mut next = self.find_offset(offset)?;
@@ -350,7 +312,7 @@ impl IndexedSegment {
     /// Nothing is added from now on: the time index gets the largest timestamp.
     pub(super) fn seal(&mut self) -> io::Result<()> {
         let mut tally = self.tally;
-        if let Some(entry) = self.time_entry_of(&mut tally) {
+        if let Some(entry) = tally.fill.time_entry() {
             self.data.append(&[], &[], &[entry])?;
         }
         self.tally = tally;

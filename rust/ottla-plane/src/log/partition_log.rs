@@ -236,8 +236,8 @@ impl PartitionLog {
             if is_empty_end || high_watermark < end {
                 break;
             }
-            let last_ms = if segment.tally.max_timestamp >= 0 {
-                segment.tally.max_timestamp
+            let last_ms = if segment.tally.max_timestamp() >= 0 {
+                segment.tally.max_timestamp()
             } else {
                 segment.appended_ms
             };
