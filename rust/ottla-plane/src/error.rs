@@ -1,5 +1,6 @@
 //! Why something is not done to a partition.
 
+use crate::log::load::LoadFailure;
 use crate::topics::Handle;
 use ottla_format::builder::BuildError;
 use ottla_format::error_code::ErrorCode;
@@ -33,6 +34,8 @@ pub enum OpenError {
     Taken,
     /// Its directory cannot be used.
     Io(io::Error),
+    /// Its directory cannot be loaded.
+    Load(LoadFailure),
 }
 
 impl fmt::Display for OpenError {
@@ -42,11 +45,18 @@ impl fmt::Display for OpenError {
                 f.write_str("is open already, or its topic has another id, or the id another topic")
             }
             Self::Io(error) => error.fmt(f),
+            Self::Load(failure) => failure.fmt(f),
         }
     }
 }
 
 impl std::error::Error for OpenError {}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
 
 impl fmt::Display for PlaneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

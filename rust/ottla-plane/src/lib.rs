@@ -46,6 +46,7 @@ mod wire;
 pub use error::{OpenError, PlaneError};
 pub use fetch::{FetchCall, Fetched};
 pub use log::flush::FlushJob;
+pub use log::load::LoadFailure;
 pub use log::partition_log::LogSettings;
 pub use offsets::{FoundOffset, OffsetQuery};
 pub use partition::{PartitionOffsets, PartitionSettings};

@@ -14,6 +14,7 @@ use ottla_leader::{
     AppendRequest, EndTransaction, Leader, LeaderSettings, PartitionState, Replay, ReplaySource,
     Stored, Validator, Verdict,
 };
+use ottla_log::recovery::DirectoryChange;
 use std::cell::Cell;
 use std::fs;
 use std::io;
@@ -54,6 +55,8 @@ pub(crate) struct Partition {
     pub(crate) settings: PartitionSettings,
     /// Its log could not be written or read: nothing more is done to it.
     is_offline: Cell<bool>,
+    /// What was done to the files of its log when it was loaded.
+    pub(crate) changes: Vec<DirectoryChange>,
 }
 
 impl Partition {
@@ -73,8 +76,28 @@ impl Partition {
             epochs: EpochStarts::default(),
             settings,
             is_offline: Cell::new(false),
+            changes: Vec::new(),
         };
         partition.begin_epoch(partition.leader.settings().leader_epoch)?;
+        Ok(partition)
+    }
+
+    /// A partition whose log was there.
+    pub(crate) fn resume(
+        topic: Arc<[u8]>,
+        index: i32,
+        leader: Leader,
+        (log, epochs): (PartitionLog, EpochStarts),
+        settings: PartitionSettings,
+    ) -> io::Result<Self> {
+        let (is_offline, changes) = (Cell::new(false), Vec::new());
+        let mut partition =
+            Self { topic, index, leader, log, epochs, settings, is_offline, changes };
+        let leader_epoch = partition.leader.settings().leader_epoch;
+        // An epoch below those that are known has not begun.
+        if partition.epochs.latest().is_none_or(|latest| latest < leader_epoch) {
+            partition.begin_epoch(leader_epoch)?;
+        }
         Ok(partition)
     }
 

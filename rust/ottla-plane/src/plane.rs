@@ -2,15 +2,16 @@
 
 use crate::error::{OpenError, PlaneError};
 use crate::log::directory::LogDirectory;
+use crate::log::load::{LoadFailure, Loaded, load};
 use crate::log::open_files::OpenFiles;
-use crate::log::partition_log::PartitionLog;
+use crate::log::partition_log::{LogSettings, PartitionLog};
 use crate::partition::{Partition, PartitionOffsets, PartitionSettings};
 use crate::sessions::Sessions;
 use crate::topics::{Handle, Topics};
 use crate::wire::TopicId;
 use ottla_leader::{Leader, LeaderSettings, Metrics, Profile};
+use ottla_log::recovery::{IndexConfig, Restart};
 use std::collections::BTreeSet;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +57,12 @@ pub struct NewPartition<'a> {
 pub struct LogPlace<'a> {
     /// The partition's own directory.
     pub directory: &'a Path,
+    /// The first offset that is not known to be synced.
+    pub recovery_point: i64,
+    /// Where the log begins.
+    pub log_start_offset: i64,
+    /// Whether it was left by a clean stop.
+    pub is_clean: bool,
 }
 
 /// The partitions of a broker, and its fetch sessions.
@@ -88,7 +95,7 @@ impl DataPlane {
         }
     }
 
-    /// Opens a partition with an empty log.
+    /// Opens a partition: with an empty log, or with the one that is in its directory.
     ///
     /// # Errors
     /// [`OpenError`], with nothing opened.
@@ -98,6 +105,7 @@ impl DataPlane {
         let topic = name.ok_or(OpenError::Taken)?;
         match self.load(new, Arc::clone(&topic), now_ms) {
             Ok(partition) => {
+                self.stored_bytes = self.stored_bytes.saturating_add(partition.log.size());
                 self.partitions.push(Some(Box::new(partition)));
                 Ok(handle)
             }
@@ -114,28 +122,19 @@ impl DataPlane {
         topic: Arc<[u8]>,
         now_ms: i64,
     ) -> Result<Partition, OpenError> {
-        let leader = Leader::new(new.leader.clone(), new.next_offset, new.next_offset);
-        let log = match new.place {
-            None => Ok(PartitionLog::in_memory(new.next_offset, now_ms)),
-            Some(place) => self.create(&place, new, now_ms),
+        let log = match &new.place {
+            None => PartitionLog::in_memory(new.next_offset, now_ms),
+            Some(place) => {
+                let directory = LogDirectory::new(place.directory, &self.open_files);
+                if !directory.is_empty()? {
+                    return resume(directory, place, new, topic, now_ms);
+                }
+                directory.create(new.topic_id)?;
+                PartitionLog::in_directory(directory, new.next_offset, now_ms)?
+            }
         };
-        log.and_then(|log| Partition::new(topic, new.index, leader, log, new.settings))
-            .map_err(OpenError::Io)
-    }
-
-    /// Makes a log in a directory of its own.
-    fn create(
-        &self,
-        place: &LogPlace<'_>,
-        new: &NewPartition<'_>,
-        now_ms: i64,
-    ) -> io::Result<PartitionLog> {
-        let directory = LogDirectory::new(place.directory, &self.open_files);
-        if !directory.is_empty()? {
-            return Err(io::ErrorKind::DirectoryNotEmpty.into());
-        }
-        directory.create(new.topic_id)?;
-        PartitionLog::in_directory(directory, new.next_offset, now_ms)
+        let leader = Leader::new(new.leader.clone(), new.next_offset, new.next_offset);
+        Ok(Partition::new(topic, new.index, leader, log, new.settings)?)
     }
 
     /// Closes a partition. Its log is gone then, unless it is in a directory, which is left as it is.
@@ -238,4 +237,34 @@ impl DataPlane {
         }
         sum
     }
+}
+
+/// A partition whose log is there, with what is set of it.
+fn resume(
+    directory: LogDirectory,
+    place: &LogPlace<'_>,
+    new: &NewPartition<'_>,
+    topic: Arc<[u8]>,
+    now_ms: i64,
+) -> Result<Partition, OpenError> {
+    let LogSettings { index_interval_bytes, segment_index_bytes, .. } = new.settings.log;
+    let restart = Restart {
+        stopped_cleanly: place.is_clean,
+        recovery_point: place.recovery_point,
+        log_start_offset: place.log_start_offset,
+        config: IndexConfig { index_interval_bytes, segment_index_bytes },
+    };
+    let path = directory.path().to_owned();
+    let Loaded { log, epochs, mut state, changes } =
+        load(directory, new.topic_id, &restart).map_err(OpenError::Load)?;
+    if new.settings.in_sync_replicas > 1 {
+        // What others have of it is not known yet.
+        state.offsets.high_watermark = Some(state.offsets.log_start_offset);
+    }
+    let leader = Leader::resume(new.leader.clone(), state, now_ms).map_err(|error| {
+        OpenError::Load(LoadFailure::Refused { path, reason: error.to_string() })
+    })?;
+    let mut partition = Partition::resume(topic, new.index, leader, (log, epochs), new.settings)?;
+    partition.changes = changes;
+    Ok(partition)
 }

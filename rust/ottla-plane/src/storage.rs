@@ -5,6 +5,7 @@ use crate::log::flush::FlushJob;
 use crate::partition::Partition;
 use crate::plane::DataPlane;
 use crate::topics::Handle;
+use ottla_log::recovery::DirectoryChange;
 
 /// What the checkpoint files of a log directory say of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +71,14 @@ impl DataPlane {
     /// [`PlaneError`]: the partition is offline then.
     pub fn shut_down(&mut self, handle: Handle) -> Result<(), PlaneError> {
         Ok(self.known_mut(handle)?.shut_down()?)
+    }
+
+    /// What was done to the files of a log when it was loaded.
+    ///
+    /// # Errors
+    /// [`PlaneError`].
+    pub fn changes(&self, handle: Handle) -> Result<&[DirectoryChange], PlaneError> {
+        Ok(&self.known(handle)?.changes)
     }
 
     /// What the checkpoint files say of all logs in directories.

@@ -6,7 +6,7 @@ use crate::leader::Leader;
 use crate::leader_options::Keywords;
 use crate::plane_answers::{Fetched, Parts, Produced, Verification};
 use crate::plane_options::{PartitionOptions, PlaneOptions, refused_of};
-use crate::plane_storage::{FlushJob, os_error};
+use crate::plane_storage::{FlushJob, os_error, unloadable};
 use crate::producer_state::{ProducerState, VerificationGuard};
 use crate::request_options::{Integer, OriginName};
 use crate::validator::with_validator;
@@ -14,8 +14,8 @@ use crate::verdict::Verdict;
 use ottla_leader::{AppendRequest, EndTransaction};
 use ottla_log::producers::Origin;
 use ottla_plane::{
-    Checkpoint, DataPlane as Engine, FetchCall, Handle, LogPlace, MalformedFrame, NewPartition,
-    OffsetQuery, OpenError, PlaneError, ProduceCall, Sink, TopicId,
+    Checkpoint, DataPlane as Engine, FetchCall, Handle, LoadFailure, LogPlace, MalformedFrame,
+    NewPartition, OffsetQuery, OpenError, PlaneError, ProduceCall, Sink, TopicId,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -98,7 +98,8 @@ impl DataPlane {
         Ok(Self { engine: Mutex::new(Engine::new(options.plane)), options })
     }
 
-    /// Opens a partition with an empty log, in memory or in a directory, and returns its handle.
+    /// Opens a partition, and returns its handle: with an empty log, in memory or in a directory, or
+    /// with the log that is in its directory, which is left as the start of a broker leaves it.
     ///
     /// Args:
     ///     topic: the topic's name.
@@ -116,16 +117,22 @@ impl DataPlane {
     ///     partition_epoch: that of KIP-232; -1 for none.
     ///     directory: the partition's own directory, made where it does not exist; ``None`` for a log
     ///         in memory.
+    ///     recovery_point, log_start_offset: of a log that is there, its entries in the checkpoints;
+    ///         ``next_offset`` is of no interest then.
+    ///     is_clean: whether a clean stop has left it.
     ///
     /// Raises:
     ///     ValueError: it is open already, or its topic has another id, or the id another topic.
     ///     OSError: the directory cannot be used.
+    ///     LogDirectoryError: it is another topic's, or the start of a broker would refuse it; nothing
+    ///         is changed.
     #[pyo3(signature = (topic, topic_id, partition, *, now_ms, settings=None, **options),
         text_signature = "($self, topic, topic_id, partition, *, now_ms, settings=None, \
         leader_epoch=0, next_offset=0, is_internal=False, min_insync_replicas=1, \
         in_sync_replicas=1, partition_epoch=-1, segment_ms=604800000, \
         segment_index_bytes=10485760, index_interval_bytes=4096, retention_ms=604800000, \
-        retention_bytes=-1, directory=None)")]
+        retention_bytes=-1, directory=None, \
+        recovery_point=0, log_start_offset=0, is_clean=False)")]
     #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
     fn open(
         &self,
@@ -140,6 +147,13 @@ impl DataPlane {
         let keywords = Keywords::new("DataPlane.open()", options);
         let next_offset: Integer = keywords.take("next_offset", Integer::Of(0))?;
         let directory: Option<PathBuf> = keywords.take("directory", None)?;
+        let recovery_point: Integer = keywords.take("recovery_point", Integer::Of(0))?;
+        let log_start_offset: Integer = keywords.take("log_start_offset", Integer::Of(0))?;
+        let is_clean: bool = keywords.take("is_clean", false)?;
+        let (recovery_point, log_start_offset) = (
+            recovery_point.within("recovery_point", 0, i64::MAX)?,
+            log_start_offset.within("log_start_offset", 0, i64::MAX)?,
+        );
         let found = PartitionOptions::take(py, &self.options, settings, &keywords, None)?;
         keywords.finish()?;
         if partition < 0 {
@@ -153,15 +167,26 @@ impl DataPlane {
             next_offset: next_offset.within("next_offset", 0, i64::MAX)?,
             leader: found.leader,
             settings: found.settings,
-            place: directory.as_deref().map(|directory| LogPlace { directory }),
+            place: directory.as_deref().map(|directory| LogPlace {
+                directory,
+                recovery_point,
+                log_start_offset,
+                is_clean,
+            }),
         };
         let now_ms = now_ms.clock()?;
         let mut engine = self.engine(py);
-        let opened = attached(py, || engine.open(&new, now_ms))?;
+        let held = &mut *engine;
+        let opened = match &directory {
+            None => attached(py, || held.open(&new, now_ms)),
+            Some(_) => detached(py, || held.open(&new, now_ms)),
+        }?;
         drop(engine);
         opened.map_err(|error| match error {
             OpenError::Io(error) => os_error(py, &error, directory.as_deref()),
-            OpenError::Taken => PyValueError::new_err(format!("{topic}-{partition} {error}")),
+            OpenError::Load(LoadFailure::Io { path, error }) => os_error(py, &error, Some(&path)),
+            OpenError::Load(failure) => unloadable(py, &failure),
+            other => PyValueError::new_err(format!("{topic}-{partition} {other}")),
         })
     }
 
@@ -235,6 +260,13 @@ impl DataPlane {
             (topic, index, recovery_point, log_start_offset, high_watermark)
         };
         checkpoints.into_iter().map(row).collect()
+    }
+
+    /// Returns what was done to the files of a log when it was loaded, a sentence each.
+    fn changes(&self, py: Python<'_>, handle: Handle) -> PyResult<Vec<String>> {
+        let engine = self.engine(py);
+        let changes = engine.changes(handle).map_err(|error| refused(py, &error))?;
+        Ok(changes.iter().map(ToString::to_string).collect())
     }
 
     /// Returns whether a partition is offline: its log could not be written or read.

@@ -1,9 +1,11 @@
 //! What logs of a `DataPlane` in directories need: jobs for other threads, errors of the system.
 
 use crate::calls::detached;
-use ottla_plane::FlushJob as Job;
+use ottla_plane::{FlushJob as Job, LoadFailure};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 use std::io;
 use std::path::Path;
 
@@ -39,5 +41,14 @@ pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: Option<&Path>) -
             Err(error) => error.into(),
         },
         None => PyOSError::new_err((number, said)),
+    }
+}
+
+/// The exception for a directory that cannot be loaded.
+pub(crate) fn unloadable(py: Python<'_>, failure: &LoadFailure) -> PyErr {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match CLASS.import(py, "ottla.errors", "LogDirectoryError") {
+        Ok(class) => PyErr::from_type(class.clone(), (failure.to_string(),)),
+        Err(error) => error,
     }
 }

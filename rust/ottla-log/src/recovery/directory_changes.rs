@@ -27,6 +27,7 @@ use crate::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use crate::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
 use crate::sidefiles::transaction_index::AbortedTransaction;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io;
 use std::ops::Range;
 
@@ -78,6 +79,28 @@ pub enum DirectoryChange {
     Truncated { name: Vec<u8>, from: u64, to: u64 },
     Copied { from: Vec<u8>, range: Range<u64>, to: Vec<u8> },
     Written { name: Vec<u8> },
+}
+
+impl fmt::Display for DirectoryChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = String::from_utf8_lossy;
+        match self {
+            Self::Removed { name } => write!(f, "removed {}", shown(name)),
+            Self::Renamed { from, to } => write!(f, "renamed {} to {}", shown(from), shown(to)),
+            Self::Truncated { name, from, to } => {
+                write!(f, "cut {} from {from} to {to} bytes", shown(name))
+            }
+            Self::Copied { from, range, to } => write!(
+                f,
+                "copied bytes {} to {} of {} to {}",
+                range.start,
+                range.end,
+                shown(from),
+                shown(to)
+            ),
+            Self::Written { name } => write!(f, "wrote {}", shown(name)),
+        }
+    }
 }
 
 /// A segment's batches, from a part of a file that was there.

@@ -9,8 +9,10 @@ use ottla_log::names::{
 };
 use ottla_log::sidefiles::checkpoint::write_leader_epochs;
 use ottla_log::sidefiles::metadata::write_partition_metadata;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,17 +57,27 @@ impl LogDirectory {
 
     /// The path of one of its files.
     pub(crate) fn file(&self, name: &[u8]) -> PathBuf {
-        self.path.join(&*String::from_utf8_lossy(name))
+        self.path.join(OsStr::from_bytes(name))
+    }
+
+    /// Its own name, as messages have it.
+    pub(crate) fn partition(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// As [`put`](Self::put), after a crash too.
+    pub(crate) fn replace(&self, name: &[u8], bytes: &[u8]) -> io::Result<()> {
+        self.put(name, bytes)?;
+        self.sync()
     }
 
     /// Writes a file that is there whole, as it was or as it will be, whatever happens meanwhile.
-    fn replace(&self, name: &[u8], bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn put(&self, name: &[u8], bytes: &[u8]) -> io::Result<()> {
         let temporary = self.file(&[name, b".tmp"].concat());
         let mut file = File::create(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&temporary, self.file(name))?;
-        self.sync()
+        fs::rename(&temporary, self.file(name))
     }
 
     /// Writes `leader-epoch-checkpoint`.

@@ -16,6 +16,7 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What every segment has.
 const ALWAYS: [&[u8]; 3] = [LOG, INDEX, TIME_INDEX];
@@ -54,6 +55,13 @@ impl FileSegment {
     pub(crate) fn of(directory: &Arc<LogDirectory>, base_offset: i64, ends: Ends) -> Self {
         let number = directory.open_files().number();
         Self { directory: Arc::clone(directory), base_offset, number, ends }
+    }
+
+    /// When a batch was added last.
+    pub(super) fn modified_ms(&self) -> io::Result<i64> {
+        let modified = fs::metadata(self.path(LOG))?.modified()?;
+        let since = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
     fn path(&self, kind: &[u8]) -> PathBuf {

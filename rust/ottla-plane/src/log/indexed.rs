@@ -3,7 +3,7 @@
 
 use super::segment::{Ends, Segment};
 use ottla_format::batch::BatchInfo;
-use ottla_format::header::{Envelope, Header, RECORD_BATCH_OVERHEAD};
+use ottla_format::header::{Envelope, Header, MIN_SIZE, RECORD_BATCH_OVERHEAD};
 use ottla_log::sidefiles::fill::IndexFill;
 use ottla_log::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
@@ -159,12 +159,17 @@ impl IndexedSegment {
             filled = filled.saturating_add(slice.len());
         })?;
         let Some(envelope) = Envelope::read(&head, 0) else { return Ok(None) };
+        // What follows damage in a file that was there is not read.
+        let total = envelope.total() as u64;
+        if envelope.size < MIN_SIZE || position.saturating_add(total) > self.tally.size {
+            return Ok(None);
+        }
         if envelope.magic >= 2 {
             return Ok(
                 Header::read(&head, 0).map(|header| BatchInfo::from_header(&header, position))
             );
         }
-        let whole = self.bytes(position..position.saturating_add(envelope.total() as u64))?;
+        let whole = self.bytes(position..position.saturating_add(total))?;
         let info = BatchInfo::read(&whole, 0, &envelope).ok();
         Ok(info.map(|info| BatchInfo { position, ..info }))
     }

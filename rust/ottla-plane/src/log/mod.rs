@@ -13,6 +13,7 @@
 //! | `partition_log` | segments in a row: rolling, reading, retention, truncation |
 //! | `by_time` | records by their timestamps |
 //! | `directory`, `on_disk` | what a log in a directory keeps beside its segments |
+//! | `load` | a log from a directory that is there |
 //! | `flush` | syncing a log apart from it |
 //! | `open_files` | the files that are open, of which there are only so many |
 
@@ -24,6 +25,7 @@ pub(crate) mod failing;
 mod file;
 pub(crate) mod flush;
 mod indexed;
+pub(crate) mod load;
 mod memory;
 pub(crate) mod on_disk;
 pub(crate) mod open_files;

@@ -7,10 +7,11 @@ use super::flush::FlushJob;
 use super::indexed::IndexedSegment;
 use super::memory::MemorySegment;
 use super::on_disk::OnDisk;
-use super::segment::{MakeSegment, Segment};
+use super::segment::{Ends, MakeSegment, Segment};
 use crate::wire::TopicId;
 use ottla_format::batch::BatchInfo;
 use ottla_leader::PartitionState;
+use ottla_log::recovery::RecoveredLog;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use std::io;
 use std::ops::Range;
@@ -73,11 +74,48 @@ impl PartitionLog {
         now_ms: i64,
     ) -> io::Result<Self> {
         let directory = Arc::new(directory);
-        let of = Arc::clone(&directory);
-        let make: MakeSegment = Box::new(move |base_offset| {
-            Ok(Box::new(FileSegment::create(&of, base_offset)?) as Box<dyn Segment>)
-        });
+        let make = Self::make_files(&directory);
         Self::new(offset, now_ms, make, Some(OnDisk::new(directory, offset)))
+    }
+
+    fn make_files(directory: &Arc<LogDirectory>) -> MakeSegment {
+        let of = Arc::clone(directory);
+        Box::new(move |base_offset| {
+            Ok(Box::new(FileSegment::create(&of, base_offset)?) as Box<dyn Segment>)
+        })
+    }
+
+    /// A log that was recovered in its directory, and is synced up to an offset.
+    pub(super) fn resume(
+        directory: LogDirectory,
+        recovered: &RecoveredLog,
+        recovery_point: i64,
+    ) -> io::Result<Self> {
+        let directory = Arc::new(directory);
+        let last_snapshot_offset = recovered.last_snapshot_offset;
+        let mut disk = OnDisk::resume(Arc::clone(&directory), recovery_point, last_snapshot_offset);
+        let mut segments: Vec<IndexedSegment> = Vec::with_capacity(recovered.segments.len());
+        for segment in &recovered.segments {
+            if let Some(before) = segments.last().filter(|_| segment.base_offset > recovery_point) {
+                disk.rolled(before.base_offset);
+            }
+            let data = FileSegment::of(
+                &directory,
+                segment.base_offset,
+                Ends {
+                    size: segment.size,
+                    offset_entries: usize::try_from(segment.offset_entries).unwrap_or(0),
+                    time_entries: usize::try_from(segment.time_entries).unwrap_or(0),
+                },
+            );
+            let modified_ms = data.modified_ms()?;
+            segments.push(IndexedSegment::resume(
+                segment.base_offset,
+                modified_ms,
+                Box::new(data),
+            )?);
+        }
+        Ok(Self { segments, make: Self::make_files(&directory), disk: Some(disk) })
     }
 
     /// An empty log that begins at an offset, whose segments are made this way.

@@ -89,7 +89,12 @@ pub(crate) fn plane_in(logs: Option<&Path>, partitions: i32, segment_bytes: i32)
             next_offset: 0,
             leader: LeaderSettings { config, ..LeaderSettings::default() },
             settings,
-            place: directory.as_deref().map(|directory| LogPlace { directory }),
+            place: directory.as_deref().map(|directory| LogPlace {
+                directory,
+                recovery_point: 0,
+                log_start_offset: 0,
+                is_clean: false,
+            }),
         };
         plane.open(&new, 0).expect("a new partition");
     }
