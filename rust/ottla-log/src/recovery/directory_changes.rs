@@ -114,6 +114,7 @@ struct Part {
 pub(super) fn change_directory(
     log: &mut PartitionLog<'_>,
     directory: &dyn MutableDirectory,
+    log_end_offset: i64,
 ) -> Result<Vec<DirectoryChange>, LoadError> {
     let mut changes = Changes { directory, done: Vec::new() };
     let parts = parts_by_origin(&log.reader.files);
@@ -137,7 +138,9 @@ pub(super) fn change_directory(
         changes.write_indexes(log, names)?;
     }
     changes.write_snapshots(&log.reader.files)?;
-    changes.write(LEADER_EPOCHS, &write_leader_epochs(&log.epochs.entries()))?;
+    if !log.has_epochs_on_disk(log_end_offset)? {
+        changes.write(LEADER_EPOCHS, &write_leader_epochs(&log.epochs.entries()))?;
+    }
     if !changes.done.is_empty() {
         changes.sync()?;
     }

@@ -1,9 +1,9 @@
 //! The steps of a start, one after the other (`LogLoader`, and what `UnifiedLog` adds;
 //! `docs/kafka/log-dir.md` §5).
 
-use super::epochs::LeaderEpochs;
 use super::files::{FileContent, OPENING_BYTES};
 use super::interruption::Interruption;
+use super::open_file::MAX_TEXT_BYTES;
 use super::partition_log::PartitionLog;
 use super::restart::Restart;
 use super::split::split_segment;
@@ -15,9 +15,6 @@ use crate::names::{
 };
 use crate::sidefiles::metadata::read_partition_metadata;
 use crate::sidefiles::transaction_index::AbortedTransaction;
-
-/// Bytes of a text file that is read.
-const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// Segments that are split before the prediction is given up.
 const MAX_SPLITS: usize = 1000;
@@ -40,7 +37,10 @@ pub(super) fn load(
     log: &mut PartitionLog<'_>,
     restart: &Restart,
 ) -> Result<LogBounds, Interruption> {
-    read_epochs(log)?;
+    match log.reader.read_epochs()? {
+        Some(epochs) => log.epochs = epochs,
+        None => log.reader.files.put(LEADER_EPOCHS, FileContent::Other),
+    }
     log.state = log.new_state()?;
     finish_swaps(&mut log.reader)?;
     let mut splits_left = MAX_SPLITS;
@@ -76,17 +76,6 @@ pub(super) fn load(
 /// Whether a directory of this name waits to be deleted.
 fn is_deleted(partition: &str) -> bool {
     partition.as_bytes().ends_with(PartitionState::Delete.suffix())
-}
-
-fn read_epochs(log: &mut PartitionLog<'_>) -> Result<(), Interruption> {
-    match log.reader.files.get(LEADER_EPOCHS) {
-        Some(FileContent::Disk(origin)) => {
-            let data = log.reader.files.read(origin, MAX_TEXT_BYTES)?;
-            log.epochs = LeaderEpochs::read(&data, &log.reader.path(LEADER_EPOCHS))?;
-        }
-        _ => log.reader.files.put(LEADER_EPOCHS, FileContent::Other),
-    }
-    Ok(())
 }
 
 /// Splits a segment, as long as not too many were split.

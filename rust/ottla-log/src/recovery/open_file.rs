@@ -5,6 +5,9 @@ use crate::source::{Source, fill};
 use std::cell::Cell;
 use std::rc::Rc;
 
+/// Bytes of a text file that is read.
+pub(super) const MAX_TEXT_BYTES: u64 = 16 << 20;
+
 /// Reports how many bytes were read, and asks whether to go on.
 pub(super) struct Progress<'p> {
     report: &'p dyn Fn(u64) -> bool,

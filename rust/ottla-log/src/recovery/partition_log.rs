@@ -96,6 +96,13 @@ impl<'d> PartitionLog<'d> {
         ProducerStateManager::new(&self.reader.files, self.is_for_use)
     }
 
+    /// Whether the file of the leader epochs says the same of a log that ends at an offset.
+    pub(super) fn has_epochs_on_disk(&self, end_offset: i64) -> Result<bool, LoadError> {
+        let Some(mut stored) = self.reader.read_epochs()? else { return Ok(false) };
+        stored.truncate_from_end(end_offset);
+        Ok(stored.entries() == self.epochs.entries())
+    }
+
     /// The segments from the one that holds an offset on.
     pub(super) fn segments_from(&self, offset: i64) -> Vec<SegmentNames> {
         let first = self.segments.range(..=offset).next_back().map_or(offset, |(&base, _)| base);

@@ -99,7 +99,7 @@ pub fn recover(
         restart.recovery_point = last.base_offset;
         (log, bounds) = load_all(directory, partition, &restart)?;
     }
-    let mut changes = change_directory(&mut log, directory)?;
+    let mut changes = change_directory(&mut log, directory, bounds.log_end_offset)?;
     let segments = read_segments(&log, bounds.log_end_offset)?;
     if let Some(last) = segments.last() {
         changes.extend(trim_indexes(last, directory)?);

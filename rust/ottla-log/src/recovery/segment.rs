@@ -1,11 +1,13 @@
 //! One segment as the loader opens it: its batches, its offset index, and how the two find an offset.
 
+use super::epochs::LeaderEpochs;
 use super::files::{Extent, FileContent, Files, NewIndex};
 use super::index_builder::{IndexConfig, build_offset_index};
 use super::index_lookup::{IndexEntries, OpenIndex};
 use super::interruption::{Interruption, LoadError};
+use super::open_file::MAX_TEXT_BYTES;
 use super::segment_file::SegmentFile;
-use crate::names::SegmentNames;
+use crate::names::{LEADER_EPOCHS, SegmentNames};
 use crate::sidefiles::offset_index::whole_entries;
 use ottla_format::compression::Codecs;
 use std::rc::Rc;
@@ -26,6 +28,15 @@ impl<'d> SegmentReader<'d> {
     /// The path of a file as Kafka's messages show it.
     pub(super) fn path(&self, name: &[u8]) -> String {
         format!("{}/{}", self.partition, String::from_utf8_lossy(name))
+    }
+
+    /// The epochs in the directory's file, `None` without one.
+    pub(super) fn read_epochs(&self) -> Result<Option<LeaderEpochs>, Interruption> {
+        let Some(FileContent::Disk(origin)) = self.files.get(LEADER_EPOCHS) else {
+            return Ok(None);
+        };
+        let data = self.files.read(origin, MAX_TEXT_BYTES)?;
+        LeaderEpochs::read(&data, &self.path(LEADER_EPOCHS)).map(Some)
     }
 
     /// Where the batches of a file are, without a limit to their bytes.

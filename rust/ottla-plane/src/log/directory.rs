@@ -80,9 +80,13 @@ impl LogDirectory {
         fs::rename(&temporary, self.file(name))
     }
 
-    /// Writes `leader-epoch-checkpoint`.
+    /// Writes `leader-epoch-checkpoint`, unless it is as it should be.
     pub(crate) fn write_epochs(&self, epochs: &EpochStarts) -> io::Result<()> {
-        self.replace(LEADER_EPOCHS, &write_leader_epochs(&epochs.entries()))
+        let bytes = write_leader_epochs(&epochs.entries());
+        if fs::read(self.file(LEADER_EPOCHS)).is_ok_and(|found| found == bytes) {
+            return Ok(());
+        }
+        self.replace(LEADER_EPOCHS, &bytes)
     }
 
     pub(crate) fn snapshot_path(&self, offset: i64) -> PathBuf {
