@@ -43,12 +43,14 @@ def check_load(directory: Path, copy: Path, log_start_offset: int, *, clean: boo
     assert found == expected
     plane.close(handle)
 
-    left = list(files_under(copy))
+    left = dict(files_under(copy))
     again, handle = loading.load(copy, **start)
-    if how == "as predicted":
-        assert again.changes(handle) == []
-        assert list(files_under(copy)) == left
     assert loading.loaded(copy, again, handle).log_end_offset == found.log_end_offset
+    if again.changes(handle):
+        # Kafka has deleted the snapshot by which it knew what was before the log start.
+        changed = {name for name, data in files_under(copy) if left[name] != data}
+        assert how != "as predicted" or {Path(name).suffix for name in changed} <= {".txnindex"}
+        how += ", and changed again"
     return how
 
 

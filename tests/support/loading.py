@@ -64,7 +64,6 @@ def loaded(directory: Path, plane: DataPlane, handle: int) -> Log:
                 producer.producer_epoch,
                 producer.last_sequence,
                 producer.batches[-1].last_offset if producer.batches else -1,
-                producer.last_timestamp,
                 producer.coordinator_epoch,
                 producer.transaction_first_offset,
             )
@@ -91,7 +90,6 @@ def predicted(directory: Path, after: RecoveryPrediction) -> Log:
                 p.producer_epoch,
                 p.last_sequence,
                 p.last_offset,
-                p.last_timestamp,
                 p.coordinator_epoch,
                 p.transaction_first_offset,
             )

@@ -98,6 +98,7 @@ impl Partition {
         if partition.epochs.latest().is_none_or(|latest| latest < leader_epoch) {
             partition.begin_epoch(leader_epoch)?;
         }
+        partition.log.keep_epochs(&partition.epochs)?;
         Ok(partition)
     }
 

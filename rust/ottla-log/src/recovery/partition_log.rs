@@ -96,11 +96,13 @@ impl<'d> PartitionLog<'d> {
         ProducerStateManager::new(&self.reader.files, self.is_for_use)
     }
 
-    /// Whether the file of the leader epochs says the same of a log that ends at an offset.
+    /// Whether the file of the leader epochs says the same of a log that ends at an offset, or has one
+    /// more that would begin there: such as that of a leader which has written nothing yet.
     pub(super) fn has_epochs_on_disk(&self, end_offset: i64) -> Result<bool, LoadError> {
-        let Some(mut stored) = self.reader.read_epochs()? else { return Ok(false) };
-        stored.truncate_from_end(end_offset);
-        Ok(stored.entries() == self.epochs.entries())
+        let Some(stored) = self.reader.read_epochs()? else { return Ok(false) };
+        let mut stored = stored.entries();
+        stored.pop_if(|last| last.start_offset == end_offset);
+        Ok(stored == self.epochs.entries())
     }
 
     /// The segments from the one that holds an offset on.
