@@ -25,6 +25,7 @@ use ottla_format::builder::{BatchFields, BuildError, NewControlRecord, build_con
 use ottla_format::compression::Codecs;
 use ottla_log::kafka_version::{KafkaVersion, ReleaseDifference};
 use ottla_log::producers::{Appender, Guard, Origin, ProducerRefusal, UnknownSequence};
+use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use std::convert::Infallible;
 
 /// What a leader does with a producer that it does not know, and whose sequence is not 0.
@@ -401,6 +402,12 @@ impl Leader {
     /// Moves the high watermark, within the log.
     pub fn advance_high_watermark(&mut self, offset: i64) {
         self.state.set_high_watermark(offset);
+    }
+
+    /// The log below an offset was compacted: of the aborted transactions that end there, readers need
+    /// to know of these alone, in the order of their markers.
+    pub fn forget_aborted(&mut self, below: i64, left: &[AbortedTransaction]) {
+        self.state.forget_aborted(below, left);
     }
 
     /// Drops producers that have been idle for `producer.id.expiration.ms`.

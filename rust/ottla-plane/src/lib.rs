@@ -16,6 +16,7 @@
 //! | `fetch`, `sessions` | Fetch, and its sessions (KIP-227) |
 //! | `offsets` | offsets by time and by leader epoch, deletion, retention |
 //! | `storage` | syncing, checkpoints, partitions offline: what logs in directories need |
+//! | `compaction` | compaction of partitions, as jobs |
 //! | `partition` | one partition: its leader and its log |
 //! | `log` | segments of stored batches |
 //! | `wire` | requests and answers as bytes |
@@ -29,6 +30,7 @@
     clippy::arithmetic_side_effects
 )]
 
+mod compaction;
 mod error;
 mod fetch;
 pub mod limits;
@@ -43,8 +45,11 @@ mod topics;
 mod verification;
 mod wire;
 
+pub use compaction::{CompactError, CompactJob, Compaction};
 pub use error::{OpenError, PlaneError};
 pub use fetch::{FetchCall, Fetched};
+pub use log::compaction::filter::RecordCounts;
+pub use log::compaction::{CompactionError, CompactionFault, CompactionSettings};
 pub use log::flush::FlushJob;
 pub use log::load::LoadFailure;
 pub use log::partition_log::LogSettings;

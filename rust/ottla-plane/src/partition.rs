@@ -57,6 +57,8 @@ pub(crate) struct Partition {
     is_offline: Cell<bool>,
     /// What was done to the files of its log when it was loaded.
     pub(crate) changes: Vec<DirectoryChange>,
+    /// Where its last compaction ended.
+    pub(crate) cleaned_to: Option<i64>,
 }
 
 impl Partition {
@@ -77,6 +79,7 @@ impl Partition {
             settings,
             is_offline: Cell::new(false),
             changes: Vec::new(),
+            cleaned_to: None,
         };
         partition.begin_epoch(partition.leader.settings().leader_epoch)?;
         Ok(partition)
@@ -90,9 +93,17 @@ impl Partition {
         (log, epochs): (PartitionLog, EpochStarts),
         settings: PartitionSettings,
     ) -> io::Result<Self> {
-        let (is_offline, changes) = (Cell::new(false), Vec::new());
-        let mut partition =
-            Self { topic, index, leader, log, epochs, settings, is_offline, changes };
+        let mut partition = Self {
+            topic,
+            index,
+            leader,
+            log,
+            epochs,
+            settings,
+            is_offline: Cell::new(false),
+            changes: Vec::new(),
+            cleaned_to: None,
+        };
         let leader_epoch = partition.leader.settings().leader_epoch;
         // An epoch below those that are known has not begun.
         if partition.epochs.latest().is_none_or(|latest| latest < leader_epoch) {
@@ -238,6 +249,7 @@ impl Partition {
         if offset >= self.leader.state().log_end_offset() {
             return Ok(());
         }
+        self.cleaned_to = self.cleaned_to.map(|cleaned_to| cleaned_to.min(offset));
         let truncated = self.log.truncate(offset);
         let snapshot_offset = self.watch(truncated)?;
         if self.epochs.truncate_end(offset) {

@@ -276,6 +276,16 @@ impl PartitionState {
         Ok(())
     }
 
+    /// The log below an offset was compacted: of the aborted transactions that end there, readers need
+    /// to know of these alone, in the order of their markers. Where batches and marker of one are
+    /// gone, a reader who is told of it would take the next transaction of its producer for aborted.
+    pub fn forget_aborted(&mut self, below: i64, left: &[AbortedTransaction]) {
+        let is_left = |entry: &AbortedTransaction| {
+            left.binary_search_by_key(&entry.last_offset, |left| left.last_offset).is_ok()
+        };
+        self.aborted.retain(|entry| entry.last_offset >= below || is_left(entry));
+    }
+
     /// The bytes of a `.snapshot` file of this state.
     pub fn snapshot(&self) -> Vec<u8> {
         self.producers.snapshot()

@@ -2,7 +2,7 @@
 
 use super::memory::MemorySegment;
 use super::partition_log::PartitionLog;
-use super::segment::{Ends, MakeSegment, Segment};
+use super::segment::{Ends, MakeSegment, Segment, SegmentReader};
 use ottla_log::sidefiles::offset_index::OffsetEntry;
 use ottla_log::sidefiles::time_index::TimeEntry;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
@@ -90,6 +90,14 @@ impl Segment for FailingSegment {
     }
 
     fn delete(&mut self) -> io::Result<()> {
+        self.call()
+    }
+
+    fn reader(&self) -> Box<dyn SegmentReader> {
+        self.inner.reader()
+    }
+
+    fn rename(&mut self, _: &'static [u8]) -> io::Result<()> {
         self.call()
     }
 }

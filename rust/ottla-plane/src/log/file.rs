@@ -4,9 +4,9 @@
 //! takes both.
 
 use super::directory::LogDirectory;
-use super::segment::{Ends, Segment};
+use super::segment::{Ends, Segment, SegmentReader};
 use crate::limits::MAX_READ_BYTES;
-use ottla_log::names::{DELETED, INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name};
+use ottla_log::names::{CLEANED, DELETED, INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name};
 use ottla_log::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
 use ottla_log::sidefiles::transaction_index::{ABORTED_TRANSACTION_BYTES, AbortedTransaction};
@@ -21,6 +21,9 @@ use std::time::SystemTime;
 /// What every segment has.
 const ALWAYS: [&[u8]; 3] = [LOG, INDEX, TIME_INDEX];
 const ALL: [&[u8]; 4] = [LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX];
+/// In the order of a rename. Where it is cut short, a start finds no offset index, and makes all three
+/// of them anew from the batches.
+const RENAMED: [&[u8]; 4] = [LOG, TRANSACTION_INDEX, TIME_INDEX, INDEX];
 
 /// A read of so many bytes, such as the header of a batch, takes no memory of its own.
 const SHORT_READ: usize = 128;
@@ -30,6 +33,8 @@ const SHORT_READ: usize = 128;
 pub(crate) struct FileSegment {
     directory: Arc<LogDirectory>,
     base_offset: i64,
+    /// Of its files while it is no part of the log.
+    suffix: &'static [u8],
     /// Under which its files are found that are open.
     number: u64,
     ends: Ends,
@@ -38,7 +43,20 @@ pub(crate) struct FileSegment {
 impl FileSegment {
     /// The files of a segment, without anything in them.
     pub(crate) fn create(directory: &Arc<LogDirectory>, base_offset: i64) -> io::Result<Self> {
-        let mut segment = Self::of(directory, base_offset, Ends::default());
+        Self::of(directory, base_offset, Ends::default()).emptied()
+    }
+
+    /// The same of one that is no part of the log yet: a start removes what is left of it.
+    pub(crate) fn create_cleaned(
+        directory: &Arc<LogDirectory>,
+        base_offset: i64,
+    ) -> io::Result<Self> {
+        let segment = Self::of(directory, base_offset, Ends::default());
+        Self { suffix: CLEANED, ..segment }.emptied()
+    }
+
+    fn emptied(self) -> io::Result<Self> {
+        let mut segment = self;
         // An earlier attempt may have left some of them.
         let made = ALWAYS.into_iter().try_for_each(|kind| segment.open(kind)?.set_len(0));
         match made.and_then(|()| remove_if_there(segment.path(TRANSACTION_INDEX))) {
@@ -54,7 +72,7 @@ impl FileSegment {
     /// A segment whose files are there and end here.
     pub(crate) fn of(directory: &Arc<LogDirectory>, base_offset: i64, ends: Ends) -> Self {
         let number = directory.open_files().number();
-        Self { directory: Arc::clone(directory), base_offset, number, ends }
+        Self { directory: Arc::clone(directory), base_offset, suffix: b"", number, ends }
     }
 
     /// When a batch was added last.
@@ -65,7 +83,11 @@ impl FileSegment {
     }
 
     fn path(&self, kind: &[u8]) -> PathBuf {
-        self.directory.file(&file_name(self.base_offset, kind))
+        self.path_with(kind, self.suffix)
+    }
+
+    fn path_with(&self, kind: &[u8], suffix: &[u8]) -> PathBuf {
+        self.directory.file(&file_name(self.base_offset, &[kind, suffix].concat()))
     }
 
     fn open(&self, kind: &'static [u8]) -> io::Result<Arc<File>> {
@@ -141,26 +163,7 @@ impl Segment for FileSegment {
     }
 
     fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        let end = range.end.min(self.ends.size);
-        let file = self.open(LOG)?;
-        let (mut short, mut long);
-        let wanted = end.saturating_sub(range.start).min(MAX_READ_BYTES as u64) as usize;
-        let buffer: &mut [u8] = if wanted <= SHORT_READ {
-            short = [0; SHORT_READ];
-            &mut short
-        } else {
-            long = vec![0; wanted];
-            &mut long
-        };
-        let mut position = range.start;
-        while position < end {
-            let wanted = end.saturating_sub(position).min(buffer.len() as u64) as usize;
-            let Some(piece) = buffer.get_mut(..wanted) else { break };
-            read_exactly(&file, position, piece)?;
-            each(piece);
-            position = position.saturating_add(wanted as u64);
-        }
-        Ok(())
+        read_pieces(&*self.open(LOG)?, range.start..range.end.min(self.ends.size), each)
     }
 
     fn ends(&self) -> Ends {
@@ -217,7 +220,7 @@ impl Segment for FileSegment {
         let mut renamed = Vec::new();
         for kind in ALL {
             let path = self.path(kind);
-            let to = self.path(&[kind, DELETED].concat());
+            let to = self.path_with(kind, DELETED);
             match fs::rename(path, &to) {
                 Ok(()) => renamed.push(to),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -226,6 +229,56 @@ impl Segment for FileSegment {
         }
         renamed.into_iter().try_for_each(remove_if_there)
     }
+
+    fn reader(&self) -> Box<dyn SegmentReader> {
+        Box::new(FileReader { path: self.path(LOG), size: self.ends.size })
+    }
+
+    fn rename(&mut self, suffix: &'static [u8]) -> io::Result<()> {
+        self.directory.open_files().close(self.number);
+        for kind in RENAMED {
+            match fs::rename(self.path(kind), self.path_with(kind, suffix)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.suffix = suffix;
+        Ok(())
+    }
+}
+
+/// A sealed segment. A job reads it in large pieces, and holds none of its files open.
+struct FileReader {
+    path: PathBuf,
+    size: u64,
+}
+
+impl SegmentReader for FileReader {
+    fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        read_pieces(&File::open(&self.path)?, range.start..range.end.min(self.size), each)
+    }
+}
+
+/// Gives a range of a file to `each`, in pieces of a bounded size.
+fn read_pieces(file: &File, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let (mut short, mut long);
+    let wanted = range.end.saturating_sub(range.start).min(MAX_READ_BYTES as u64) as usize;
+    let buffer: &mut [u8] = if wanted <= SHORT_READ {
+        short = [0; SHORT_READ];
+        &mut short
+    } else {
+        long = vec![0; wanted];
+        &mut long
+    };
+    let mut position = range.start;
+    while position < range.end {
+        let wanted = range.end.saturating_sub(position).min(buffer.len() as u64) as usize;
+        let Some(piece) = buffer.get_mut(..wanted) else { break };
+        read_exactly(file, position, piece)?;
+        each(piece);
+        position = position.saturating_add(wanted as u64);
+    }
+    Ok(())
 }
 
 fn bytes_of(entries: usize, size: usize) -> u64 {

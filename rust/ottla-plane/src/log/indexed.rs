@@ -1,7 +1,7 @@
 //! A segment and its sparse indexes, as Kafka fills them: an entry for each 4 KiB or so of batches, from
 //! which one walks over headers (`docs/kafka/log-dir.md` §3.1, §3.2).
 
-use super::segment::{Ends, Segment};
+use super::segment::{Ends, Segment, SegmentReader};
 use ottla_format::batch::BatchInfo;
 use ottla_format::header::{Envelope, Header, MIN_SIZE, RECORD_BATCH_OVERHEAD};
 use ottla_log::sidefiles::fill::IndexFill;
@@ -335,6 +335,31 @@ impl IndexedSegment {
 
     pub(super) fn close(&mut self) {
         self.data.seal();
+    }
+
+    /// How many bytes it has, and how many entries its indexes.
+    pub(super) fn ends(&self) -> Ends {
+        self.data.ends()
+    }
+
+    pub(super) fn reader(&self) -> Box<dyn SegmentReader> {
+        self.data.reader()
+    }
+
+    /// Makes a sealed segment survive a crash.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        for path in self.paths() {
+            match File::open(path) {
+                Ok(file) => file.sync_data()?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, suffix: &'static [u8]) -> io::Result<()> {
+        self.data.rename(suffix)
     }
 
     pub(super) fn delete(&mut self) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! A segment in memory: buffers that never move, the first of 4 KiB, each four times the one before
 //! it, up to 1 MiB. So a partition with one record takes little, and a large one wastes little.
 
-use super::segment::{Ends, Segment};
+use super::segment::{Ends, Segment, SegmentReader};
 use ottla_log::sidefiles::offset_index::OffsetEntry;
 use ottla_log::sidefiles::time_index::TimeEntry;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
@@ -20,12 +20,15 @@ const MOST_BITS: u32 = 20;
 /// A segment in memory.
 #[derive(Debug, Default)]
 pub(crate) struct MemorySegment {
-    /// All but the last are full.
-    buffers: Vec<Vec<u8>>,
+    buffers: Arc<Buffers>,
     size: u64,
     offsets: Vec<OffsetEntry>,
     times: Vec<TimeEntry>,
 }
+
+/// All but the last are full. Those of a sealed segment have readers on other threads.
+#[derive(Clone, Debug, Default)]
+struct Buffers(Vec<Vec<u8>>);
 
 /// Where a buffer begins and ends.
 fn range_of(number: usize) -> Range<u64> {
@@ -48,20 +51,21 @@ fn number_of(position: u64) -> usize {
 
 impl MemorySegment {
     fn add(&mut self, mut bytes: &[u8]) {
+        let Buffers(buffers) = Arc::make_mut(&mut self.buffers);
         while !bytes.is_empty() {
-            let last = self.buffers.len().saturating_sub(1);
+            let last = buffers.len().saturating_sub(1);
             let range = range_of(last);
             let size = range.end.saturating_sub(range.start) as usize;
-            let used = self.buffers.last().map_or(size, Vec::len);
+            let used = buffers.last().map_or(size, Vec::len);
             let room = size.saturating_sub(used);
             if room == 0 {
-                let range = range_of(self.buffers.len());
+                let range = range_of(buffers.len());
                 let size = range.end.saturating_sub(range.start) as usize;
-                self.buffers.push(Vec::with_capacity(size));
+                buffers.push(Vec::with_capacity(size));
                 continue;
             }
             let (added, rest) = bytes.split_at(room.min(bytes.len()));
-            if let Some(buffer) = self.buffers.last_mut() {
+            if let Some(buffer) = buffers.last_mut() {
                 buffer.extend_from_slice(added);
             }
             bytes = rest;
@@ -90,15 +94,7 @@ impl Segment for MemorySegment {
     }
 
     fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-        let mut position = range.start;
-        for (number, buffer) in self.buffers.iter().enumerate().skip(number_of(range.start)) {
-            let start = range_of(number).start;
-            let from = position.saturating_sub(start) as usize;
-            let to = (range.end.saturating_sub(start)).min(buffer.len() as u64) as usize;
-            let Some(slice) = buffer.get(from..to).filter(|slice| !slice.is_empty()) else { break };
-            each(slice);
-            position = position.saturating_add(slice.len() as u64);
-        }
+        self.buffers.give(range, each);
         Ok(())
     }
 
@@ -116,14 +112,15 @@ impl Segment for MemorySegment {
     }
 
     fn truncate(&mut self, ends: Ends, _: i64) -> io::Result<()> {
+        let Buffers(buffers) = Arc::make_mut(&mut self.buffers);
         let number = number_of(ends.size);
-        self.buffers.truncate(number.saturating_add(1));
+        buffers.truncate(number.saturating_add(1));
         let left = ends.size.saturating_sub(range_of(number).start) as usize;
-        if let Some(last) = self.buffers.get_mut(number) {
+        if let Some(last) = buffers.get_mut(number) {
             last.truncate(left);
         }
         if left == 0 {
-            self.buffers.truncate(number);
+            buffers.truncate(number);
         }
         self.size = self.size.min(ends.size);
         self.offsets.truncate(ends.offset_entries);
@@ -132,7 +129,8 @@ impl Segment for MemorySegment {
     }
 
     fn seal(&mut self) {
-        if let Some(last) = self.buffers.last_mut() {
+        let Buffers(buffers) = Arc::make_mut(&mut self.buffers);
+        if let Some(last) = buffers.last_mut() {
             last.shrink_to_fit();
         }
         self.offsets.shrink_to_fit();
@@ -148,6 +146,35 @@ impl Segment for MemorySegment {
     }
 
     fn delete(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reader(&self) -> Box<dyn SegmentReader> {
+        Box::new(Arc::clone(&self.buffers))
+    }
+
+    fn rename(&mut self, _: &'static [u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Buffers {
+    fn give(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) {
+        let mut position = range.start;
+        for (number, buffer) in self.0.iter().enumerate().skip(number_of(range.start)) {
+            let start = range_of(number).start;
+            let from = position.saturating_sub(start) as usize;
+            let to = (range.end.saturating_sub(start)).min(buffer.len() as u64) as usize;
+            let Some(slice) = buffer.get(from..to).filter(|slice| !slice.is_empty()) else { break };
+            each(slice);
+            position = position.saturating_add(slice.len() as u64);
+        }
+    }
+}
+
+impl SegmentReader for Arc<Buffers> {
+    fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        self.give(range, each);
         Ok(())
     }
 }

@@ -11,6 +11,7 @@
 //! | `indexed` | a segment, and the rule by which its sparse indexes are filled |
 //! | `epochs` | where each leader epoch begins |
 //! | `partition_log` | segments in a row: rolling, reading, retention, truncation |
+//! | `compaction` | the newest record of each key |
 //! | `by_time` | records by their timestamps |
 //! | `directory`, `on_disk` | what a log in a directory keeps beside its segments |
 //! | `load` | a log from a directory that is there |
@@ -18,6 +19,7 @@
 //! | `open_files` | the files that are open, of which there are only so many |
 
 mod by_time;
+pub(crate) mod compaction;
 pub(crate) mod directory;
 pub(crate) mod epochs;
 #[cfg(test)]

@@ -100,6 +100,14 @@ impl OnDisk {
         self.directory.delete_snapshot(base_offset)
     }
 
+    /// Segments took the place of others, of which those that begin at these offsets are gone.
+    pub(crate) fn replaced(&mut self, gone: &[i64]) -> io::Result<()> {
+        for &base_offset in gone {
+            self.deleted(base_offset)?;
+        }
+        self.directory.sync()
+    }
+
     /// The log ends at an offset, in the segment of a base offset. Returns the offset of the newest
     /// snapshot at or below it.
     pub(crate) fn truncated(&mut self, offset: i64, active: i64) -> io::Result<Option<i64>> {

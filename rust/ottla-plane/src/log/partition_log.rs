@@ -53,10 +53,13 @@ impl Span {
 
 /// The log of a partition. Its last segment is the active one; there is always one.
 pub(crate) struct PartitionLog {
-    segments: Vec<IndexedSegment>,
+    pub(super) segments: Vec<IndexedSegment>,
     make: MakeSegment,
     /// `None` in memory.
-    disk: Option<OnDisk>,
+    pub(super) disk: Option<OnDisk>,
+    /// Changes where segments are deleted, truncated or replaced: what was made of those before is of
+    /// no use then.
+    pub(super) generation: u64,
 }
 
 impl PartitionLog {
@@ -64,7 +67,7 @@ impl PartitionLog {
     pub(crate) fn in_memory(offset: i64, now_ms: i64) -> Self {
         let active = IndexedSegment::new(offset, now_ms, Box::<MemorySegment>::default());
         let make = Box::new(|_| Ok(Box::<MemorySegment>::default() as Box<dyn Segment>));
-        Self { segments: vec![active], make, disk: None }
+        Self { segments: vec![active], make, disk: None, generation: 0 }
     }
 
     /// An empty log that begins at an offset, in a directory without segments.
@@ -115,7 +118,7 @@ impl PartitionLog {
                 Box::new(data),
             )?);
         }
-        Ok(Self { segments, make: Self::make_files(&directory), disk: Some(disk) })
+        Ok(Self { segments, make: Self::make_files(&directory), disk: Some(disk), generation: 0 })
     }
 
     /// An empty log that begins at an offset, whose segments are made this way.
@@ -126,7 +129,7 @@ impl PartitionLog {
         disk: Option<OnDisk>,
     ) -> io::Result<Self> {
         let active = IndexedSegment::new(offset, now_ms, make(offset)?);
-        Ok(Self { segments: vec![active], make, disk })
+        Ok(Self { segments: vec![active], make, disk, generation: 0 })
     }
 
     /// Bytes of all batches.
@@ -172,7 +175,12 @@ impl PartitionLog {
     }
 
     /// Begins a segment, whose files say what is known of the producers.
-    fn roll(&mut self, base_offset: i64, state: &PartitionState, now_ms: i64) -> io::Result<()> {
+    pub(super) fn roll(
+        &mut self,
+        base_offset: i64,
+        state: &PartitionState,
+        now_ms: i64,
+    ) -> io::Result<()> {
         let Some(active) = self.segments.last_mut() else { return Ok(()) };
         active.seal()?;
         let sealed = active.base_offset;
@@ -305,6 +313,7 @@ impl PartitionLog {
     /// Deletes the files of segments that are in the log no more.
     fn delete(&mut self, segments: Vec<IndexedSegment>) -> io::Result<()> {
         for mut segment in segments {
+            self.generation = self.generation.saturating_add(1);
             segment.delete()?;
             if let Some(disk) = &mut self.disk {
                 disk.deleted(segment.base_offset)?;
@@ -315,6 +324,7 @@ impl PartitionLog {
 
     /// Drops the batches that reach an offset. Returns the offset of the newest snapshot that is left.
     pub(crate) fn truncate(&mut self, offset: i64) -> io::Result<Option<i64>> {
+        self.generation = self.generation.saturating_add(1);
         let kept = self.segment_of(offset).saturating_add(1);
         let deleted = self.segments.split_off(kept.min(self.segments.len()));
         self.delete(deleted)?;

@@ -51,6 +51,19 @@ pub(crate) trait Segment: Send {
 
     /// Makes it go away.
     fn delete(&mut self) -> io::Result<()>;
+
+    /// Its batches for another thread, as they are now; it is sealed.
+    fn reader(&self) -> Box<dyn SegmentReader>;
+
+    /// Its files get this suffix behind their names: [`SWAP`](ottla_log::names::SWAP), and then none,
+    /// where it takes the place of others.
+    fn rename(&mut self, suffix: &'static [u8]) -> io::Result<()>;
+}
+
+/// The batches of a segment that is sealed.
+pub(crate) trait SegmentReader: Send {
+    /// Gives the bytes of a range to `each`, in order, in as few slices as there are.
+    fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()>;
 }
 
 /// Where a segment and its indexes end.
