@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.api import APIS, Api
 from ottla.broker.authorizer import Authorizer
+from ottla.broker.compaction import Cleaner
 from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
 from ottla.broker.journal import Journal, RequestEntry
@@ -92,6 +93,7 @@ class Broker(State):
         meters: what is counted of requests.
         request_log: has a line of every request, where it is set.
         topics: creates, changes and deletes them.
+        cleaner: compacts their logs.
         connections: those that are open.
         began_ms: when it began.
     """
@@ -127,6 +129,7 @@ class Broker(State):
         self.meters = Meters()
         self.request_log: RequestLog | None = None
         self.topics = Topics(self)
+        self.cleaner = Cleaner(self, self.topics)
         self.authorizer = Authorizer(
             is_enabled=bool(config.text("authorizer.class.name")),
             super_users=config.text("super.users").split(";"),
@@ -141,6 +144,7 @@ class Broker(State):
         self._requests: dict[int, type[Message]] = {}
         self.began_ms = now_ms
         self._repeat("log.retention.check.interval.ms", now_ms, self._apply_retention)
+        self._repeat("log.cleaner.backoff.ms", now_ms, self._look_for_compaction)
         check = "producer.id.expiration.check.interval.ms"
         self._repeat(check, now_ms, plane.expire_producers)
 
@@ -281,8 +285,12 @@ class Broker(State):
         return self.waiting.next_deadline_ms()
 
     def expire(self, now_ms: int) -> None:
-        """Does at once what is done from time to time: retention, and forgetting producers."""
+        """Does at once what is done from time to time.
+
+        That is retention, compaction, and forgetting producers.
+        """
         self._apply_retention(now_ms)
+        self._look_for_compaction(now_ms)
         self.plane.expire_producers(now_ms)
         self.waiting.settle(now_ms)
 
@@ -363,13 +371,17 @@ class Broker(State):
     def _apply_retention(self, now_ms: int) -> None:
         self.moved(self.plane.apply_retention(now_ms))
 
+    def _look_for_compaction(self, now_ms: int) -> None:
+        if self.config.flag("log.cleaner.enable"):
+            self.cleaner.look(now_ms)
+
     def _repeat(self, setting: str, now_ms: int, action: Callable[[int], None]) -> None:
         """Has something done as often as a setting says."""
 
         def attempt(is_due: bool, now_ms: int) -> bool:
             if is_due:
                 action(now_ms)
-                waiting.deadline_ms = now_ms + self.config.number(setting)
+                waiting.deadline_ms = now_ms + max(1, self.config.number(setting))
             return False
 
         waiting = Waiting(now_ms + self.config.number(setting), attempt)

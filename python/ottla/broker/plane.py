@@ -7,6 +7,8 @@ Produce or Fetch, but where a fault is set.
 from __future__ import annotations
 
 from ottla._engine import (
+    Compaction,
+    CompactJob,
     DataPlane,
     Fetched,
     Produced,
@@ -16,6 +18,8 @@ from ottla._engine import (
 )
 
 __all__ = [
+    "CompactJob",
+    "Compaction",
     "DataPlane",
     "Fetched",
     "Produced",

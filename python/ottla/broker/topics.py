@@ -412,10 +412,14 @@ class Topics:
         )
         # What is only compacted is not deleted by its age.
         deletes = "delete" in texts["cleanup.policy"]
+        segment_ms = values["segment.ms"]
+        if "compact" in texts["cleanup.policy"]:
+            # The active segment is not compacted, and so must not be it for longer (KIP-354).
+            segment_ms = min(segment_ms, values["max.compaction.lag.ms"])
         return {
             "settings": settings,
             "min_insync_replicas": values["min.insync.replicas"],
-            "segment_ms": values["segment.ms"],
+            "segment_ms": segment_ms,
             "segment_index_bytes": values["segment.index.bytes"],
             "index_interval_bytes": values["index.interval.bytes"],
             "retention_ms": values["retention.ms"] if deletes else -1,

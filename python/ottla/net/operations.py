@@ -131,6 +131,20 @@ class Operations:
 
         self._asking(create)
 
+    def compact(self, topic: str | None = None) -> None:
+        """Compacts the logs of a topic, or of all, as they are now.
+
+        Raises:
+            KafkaError: there is no such topic.
+        """
+
+        def compact(broker: Broker) -> None:
+            known = broker.image.topics
+            topics = known.values() if topic is None else [_topic(broker, topic)]
+            broker.cleaner.compact(topics, self.now_ms())
+
+        self._asking(compact)
+
     def delete_topic(self, name: str) -> None:
         """Deletes a topic.
 

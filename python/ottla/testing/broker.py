@@ -216,6 +216,22 @@ class Broker:
         """
         self._desk.call("delete_topic", name=name)
 
+    def compact(self, topic: str | None = None) -> None:
+        """Compacts the logs of a topic, or of all, as they are now.
+
+        Kafka's cleaner waits until there is enough to do, and leaves the active segment alone; here
+        it begins a new one first. Only topics whose ``cleanup.policy`` says so are compacted, and
+        what ``min.compaction.lag.ms`` and open transactions keep is kept.
+
+            >>> with Broker() as broker:
+            ...     broker.create_topic("prices", cleanup_policy="compact")
+            ...     broker.compact("prices")
+
+        Raises:
+            KafkaError: there is no such topic.
+        """
+        self._desk.call("compact", topic=topic)
+
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """Returns the records of a topic, by partition and offset, without control records.
 

@@ -33,6 +33,8 @@ mod partition;
 mod place;
 mod plane;
 mod plane_answers;
+mod plane_compaction;
+mod plane_errors;
 mod plane_options;
 mod plane_storage;
 mod producer_state;
@@ -111,6 +113,8 @@ mod _engine {
     use crate::plane::DataPlane;
     #[pymodule_export]
     use crate::plane_answers::{Fetched, Produced, Verification};
+    #[pymodule_export]
+    use crate::plane_compaction::{CompactJob, Compaction};
     #[pymodule_export]
     use crate::plane_storage::FlushJob;
     #[pymodule_export]

@@ -5,6 +5,8 @@ use crate::calls::{attached, detached};
 use crate::leader::Leader;
 use crate::leader_options::Keywords;
 use crate::plane_answers::{Fetched, Parts, Produced, Verification};
+use crate::plane_compaction::{CompactJob, Compaction, settings_of, uncleanable};
+use crate::plane_errors::{closed, malformed, refused, topic_id_of};
 use crate::plane_options::{PartitionOptions, PlaneOptions, refused_of};
 use crate::plane_storage::{FlushJob, os_error, unloadable};
 use crate::producer_state::{ProducerState, VerificationGuard};
@@ -14,46 +16,18 @@ use crate::verdict::Verdict;
 use ottla_leader::{AppendRequest, EndTransaction};
 use ottla_log::producers::Origin;
 use ottla_plane::{
-    Checkpoint, DataPlane as Engine, FetchCall, Handle, LoadFailure, LogPlace, MalformedFrame,
-    NewPartition, OffsetQuery, OpenError, PlaneError, ProduceCall, Sink, TopicId,
+    Checkpoint, CompactError, DataPlane as Engine, FetchCall, Handle, LoadFailure, LogPlace,
+    NewPartition, OffsetQuery, OpenError, ProduceCall, Sink,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::{MutexExt, PyOnceLock};
-use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyTuple, PyType};
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Above this the interpreter's lock is let go of while a request is decided.
 const DETACH_BYTES: usize = 16 << 10;
-
-fn malformed(py: Python<'_>, error: &MalformedFrame) -> PyErr {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    match CLASS.import(py, "ottla.errors", "MalformedFrameError") {
-        Ok(class) => PyErr::from_type(class.clone(), (error.position, error.kind.to_string())),
-        Err(error) => error,
-    }
-}
-
-fn refused(py: Python<'_>, error: &PlaneError) -> PyErr {
-    match error {
-        PlaneError::Refused { error: code, message } => {
-            crate::leader::kafka_error(py, *code, message.clone())
-        }
-        other => PyValueError::new_err(other.to_string()),
-    }
-}
-
-fn closed(handle: Handle) -> PyErr {
-    PyValueError::new_err(PlaneError::Closed { handle }.to_string())
-}
-
-fn topic_id_of(id: &[u8]) -> PyResult<TopicId> {
-    TopicId::try_from(id).map_err(|_| {
-        let found = id.len();
-        PyValueError::new_err(format!("topic_id has {found} bytes, expected 16"))
-    })
-}
 
 /// The partitions of a broker with their logs, in memory or in directories: Produce and Fetch, from the bytes of a
 /// request to the bytes of its answer.
@@ -267,6 +241,57 @@ impl DataPlane {
         let engine = self.engine(py);
         let changes = engine.changes(handle).map_err(|error| refused(py, &error))?;
         Ok(changes.iter().map(ToString::to_string).collect())
+    }
+
+    /// Returns a job that compacts a log, for another thread to run; ``None`` where nothing is to be
+    /// done, or its topic is not compacted. With ``is_forced`` the active segment is sealed first,
+    /// and how much there is to do plays no part. The others are Kafka's settings.
+    #[pyo3(signature = (handle, *, now_ms, is_forced=false, **options),
+        text_signature = "($self, handle, *, now_ms, is_forced=False, \
+        min_cleanable_dirty_ratio=0.5, min_compaction_lag_ms=0, \
+        max_compaction_lag_ms=9223372036854775807, delete_retention_ms=86400000, \
+        dedupe_buffer_size=134217728)")]
+    fn compact_job(
+        &self,
+        py: Python<'_>,
+        handle: Handle,
+        now_ms: Integer,
+        is_forced: bool,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<CompactJob>> {
+        let keywords = Keywords::new("DataPlane.compact_job()", options);
+        let (settings, now_ms) = (settings_of(&keywords)?, now_ms.clock()?);
+        keywords.finish()?;
+        let job = self.engine(py).compact_job(handle, &settings, is_forced, now_ms);
+        Ok(job.map_err(|error| refused(py, &error))?.map(CompactJob::new))
+    }
+
+    /// Takes back a job that has run; ``None`` where its log has lost segments meanwhile.
+    ///
+    /// Raises:
+    ///     KafkaError: CORRUPT_MESSAGE (2) of a log that cannot be read, and stays as it is.
+    fn compacted(&self, py: Python<'_>, job: &CompactJob) -> PyResult<Option<Compaction>> {
+        let Some(job) = job.take(py)? else { return Ok(None) };
+        let done = self.engine(py).compacted(job).map_err(|error| match error {
+            CompactError::Failed(error) => uncleanable(py, &error),
+            CompactError::Plane(error) => refused(py, &error),
+        });
+        Ok(done?.map(Compaction::new))
+    }
+
+    /// Returns what ``cleaner-offset-checkpoint`` says: topic, partition, first offset to compact.
+    fn cleaner_offsets(&self, py: Python<'_>) -> Vec<(String, i32, i64)> {
+        let engine = self.engine(py);
+        let offsets = engine.cleaner_offsets().into_iter();
+        offsets
+            .map(|(topic, index, at)| (String::from_utf8_lossy(topic).into(), index, at))
+            .collect()
+    }
+
+    /// Says up to which offset a log was compacted before it was opened.
+    fn set_cleaner_offset(&self, py: Python<'_>, handle: Handle, offset: i64) -> PyResult<()> {
+        let set = self.engine(py).set_cleaned_to(handle, offset);
+        set.map_err(|error| refused(py, &error))
     }
 
     /// Returns whether a partition is offline: its log could not be written or read.

@@ -189,6 +189,10 @@ _OWN = (
         "log.cleaner.backoff.ms", LONG, "15000", 0,
         documentation="How often logs to compact are looked for.",
     ),
+    Setting(
+        "log.cleaner.dedupe.buffer.size", LONG, "134217728", 1,
+        documentation="Bytes for the keys of one compaction; what is past it is left to the next.",
+    ),
     Setting("log.cleaner.enable", BOOLEAN, "true", documentation="Whether logs are compacted."),
     Setting(
         "log.cleaner.io.max.bytes.per.second", DOUBLE, "1.7976931348623157E308",

@@ -1,0 +1,162 @@
+"""Compaction of topics: which logs, and when (KIP-58, KIP-354).
+
+The plane makes a job of a log's sealed segments, `submit` has it run, and the broker's thread takes
+it back. One job is on its way at a time, as with one thread of Kafka's cleaner.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ottla.broker.configs.setting import parse
+from ottla.broker.configs.topic import TOPIC_SETTINGS
+from ottla.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ottla.broker.configs.broker import BrokerConfig
+    from ottla.broker.image import Topic
+    from ottla.broker.plane import Compaction, CompactJob
+    from ottla.broker.state import State
+
+__all__ = ["Cleaner"]
+
+_SETTINGS = (
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "max.compaction.lag.ms",
+    "delete.retention.ms",
+)
+
+
+class _Topics(Protocol):
+    def settings_of(self, configs: Mapping[str, str]) -> dict[str, str]: ...
+
+
+class _Due(NamedTuple):
+    topic: str
+    partition_index: int
+    now_ms: int
+    is_forced: bool
+
+
+class Cleaner:
+    """Compacts the logs of topics whose ``cleanup.policy`` says so.
+
+    Args:
+        broker: whose logs.
+        topics: what knows their settings.
+
+    Attributes:
+        submit: has a job run, and calls back when that is done; by default at once.
+        uncleanable: why a log cannot be compacted, by topic and partition. As with Kafka it is left
+            alone from then on.
+        done: how many compactions were done.
+    """
+
+    def __init__(self, broker: State, topics: _Topics) -> None:
+        self.submit: Callable[
+            [Callable[[], None], Callable[[BaseException | None], None]], None
+        ] = _at_once
+        self.uncleanable: dict[tuple[str, int], str] = {}
+        self.done = 0
+        self._broker = broker
+        self._topics = topics
+        self._options: dict[str, tuple[Mapping[str, str], BrokerConfig, dict[str, Any]]] = {}
+        self._due: deque[_Due] = deque()
+        self._is_running = False
+        self._is_beginning = False
+
+    def look(self, now_ms: int) -> None:
+        """Compacts what its settings say is due, unless the last look is not done with yet."""
+        if not self._due and not self._is_running:
+            self._compact(self._broker.image.topics.values(), now_ms, is_forced=False)
+
+    def compact(self, topics: Iterable[Topic], now_ms: int) -> None:
+        """Compacts topics with all that they hold, however little it is."""
+        self._compact(topics, now_ms, is_forced=True)
+
+    def _compact(self, topics: Iterable[Topic], now_ms: int, *, is_forced: bool) -> None:
+        for topic in topics:
+            if self._options_of(topic) is not None:
+                indexes = (partition.partition_index for partition in topic.partitions)
+                self._due.extend(_Due(topic.name, index, now_ms, is_forced) for index in indexes)
+        self._begin()
+
+    def _options_of(self, topic: Topic) -> dict[str, Any] | None:
+        """Returns what a topic's settings say of its compaction, `None` for no compaction."""
+        config = self._broker.config
+        known = self._options.get(topic.name)
+        if known is None or known[0] is not topic.configs or known[1] is not config:
+            texts = self._topics.settings_of(topic.configs)
+            options: dict[str, Any] = {}
+            if "compact" in texts["cleanup.policy"]:
+                buffer_size = config.number("log.cleaner.dedupe.buffer.size")
+                options = {
+                    name.replace(".", "_"): parse(TOPIC_SETTINGS[name], texts[name])
+                    for name in _SETTINGS
+                }
+                options["dedupe_buffer_size"] = buffer_size
+            known = self._options[topic.name] = topic.configs, config, options
+        return known[2] or None
+
+    def _begin(self) -> None:
+        """Begins the next job, and with jobs that are done at once all of them."""
+        if self._is_beginning:
+            return
+        self._is_beginning = True
+        try:
+            while self._due and not self._is_running:
+                due = self._due.popleft()
+                job = self._job(due)
+                if job is not None:
+                    self._is_running = True
+                    self.submit(job.run, self._taker(due, job))
+        finally:
+            self._is_beginning = False
+
+    def _job(self, due: _Due) -> CompactJob | None:
+        # The topic may be gone, or have other settings, since it was found.
+        topic = self._broker.image.topics.get(due.topic)
+        partition = topic and topic.partition(due.partition_index)
+        if topic is None or not partition or (due.topic, due.partition_index) in self.uncleanable:
+            return None
+        options = self._options_of(topic)
+        if options is None:
+            return None
+        try:
+            return self._broker.plane.compact_job(
+                partition.handle,
+                now_ms=due.now_ms,
+                is_forced=due.is_forced,
+                **options,
+            )
+        except KafkaError:
+            # It is offline.
+            return None
+
+    def _taker(self, due: _Due, job: CompactJob) -> Callable[[BaseException | None], None]:
+        def take_back(error: BaseException | None) -> None:
+            self._is_running = False
+            if error is not None:
+                self._due.clear()
+                raise error
+            if self._compacted(due, job) is not None:
+                self.done += 1
+            self._begin()
+
+        return take_back
+
+    def _compacted(self, due: _Due, job: CompactJob) -> Compaction | None:
+        try:
+            return self._broker.plane.compacted(job)
+        except KafkaError as error:
+            self.uncleanable[due.topic, due.partition_index] = str(error)
+            return None
+
+
+def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
+    job()
+    then(None)

@@ -1,0 +1,114 @@
+//! Compaction of logs of a `DataPlane`: jobs for other threads, and what they did.
+
+use crate::calls::{attached, detached};
+use crate::leader::kafka_error;
+use crate::leader_options::Keywords;
+use crate::validator::with_validator;
+use ottla_format::error_code::ErrorCode;
+use ottla_plane::{CompactJob as Job, Compaction as Done, CompactionError, CompactionSettings};
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// The settings of a compaction, by Kafka's names.
+pub(crate) fn settings_of(keywords: &Keywords<'_>) -> PyResult<CompactionSettings> {
+    let default = CompactionSettings::default();
+    let ratio = default.min_cleanable_dirty_ratio;
+    Ok(CompactionSettings {
+        min_cleanable_dirty_ratio: keywords.take("min_cleanable_dirty_ratio", ratio)?,
+        min_compaction_lag_ms: keywords
+            .take("min_compaction_lag_ms", default.min_compaction_lag_ms)?,
+        max_compaction_lag_ms: keywords
+            .take("max_compaction_lag_ms", default.max_compaction_lag_ms)?,
+        delete_retention_ms: keywords.take("delete_retention_ms", default.delete_retention_ms)?,
+        dedupe_buffer_size: keywords.take("dedupe_buffer_size", default.dedupe_buffer_size)?,
+    })
+}
+
+/// The exception for a log that cannot be compacted.
+pub(crate) fn uncleanable(py: Python<'_>, error: &CompactionError) -> PyErr {
+    kafka_error(py, ErrorCode::CorruptMessage, error.to_string())
+}
+
+/// A compaction of a log as it was when this was made.
+///
+/// It holds nothing of the plane: run it on any thread, then hand it to
+/// :meth:`DataPlane.compacted`.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct CompactJob {
+    job: Mutex<Option<Job>>,
+}
+
+impl CompactJob {
+    pub(crate) fn new(job: Job) -> Self {
+        Self { job: Mutex::new(Some(job)) }
+    }
+
+    /// The job, once.
+    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Option<Job>> {
+        attached(py, || self.job.lock().unwrap_or_else(PoisonError::into_inner).take())
+    }
+}
+
+#[pymethods]
+impl CompactJob {
+    /// Compacts, without the interpreter's lock.
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || {
+            let mut job = self.job.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(job) = job.as_mut() {
+                with_validator(|validator| job.run(validator.codecs()));
+            }
+        })
+    }
+}
+
+/// What a compaction did.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct Compaction {
+    done: Done,
+}
+
+impl Compaction {
+    pub(crate) fn new(done: Done) -> Self {
+        Self { done }
+    }
+}
+
+#[pymethods]
+impl Compaction {
+    /// Bytes of all segments before.
+    #[getter]
+    fn bytes_before(&self) -> u64 {
+        self.done.bytes_before
+    }
+
+    /// Bytes of all segments behind it.
+    #[getter]
+    fn bytes_after(&self) -> u64 {
+        self.done.bytes_after
+    }
+
+    /// Records that were looked at, markers included.
+    #[getter]
+    fn records_read(&self) -> u64 {
+        self.done.records.read
+    }
+
+    /// Those of them that stay.
+    #[getter]
+    fn records_kept(&self) -> u64 {
+        self.done.records.kept
+    }
+
+    /// Those without a key, which are gone.
+    #[getter]
+    fn records_without_key(&self) -> u64 {
+        self.done.records.without_key
+    }
+
+    /// Where the next compaction begins.
+    #[getter]
+    fn first_dirty_offset(&self) -> i64 {
+        self.done.first_dirty_offset
+    }
+}
