@@ -299,3 +299,43 @@ def test_groups_are_described_listed_and_deleted(broker: Broker) -> None:
     reader.close()
     done(admin.delete_consumer_groups(["team"]))
     assert admin.list_consumer_groups().result(PATIENCE_S).valid == []
+
+
+def test_a_consumer_of_a_compacted_topic_gets_the_newest_value_of_each_key() -> None:
+    with Broker() as broker:
+        broker.create_topic("prices", cleanup_policy="compact", delete_retention_ms=60_000)
+        client = producer(broker, enable_idempotence=True)
+        for number in range(100):
+            client.produce("prices", b"%d" % number, key=b"key-%d" % (number % 10))
+            if number % 7 == 0:
+                client.flush(PATIENCE_S)
+        client.produce("prices", None, key=b"key-3")
+        client.flush(PATIENCE_S)
+        broker.compact("prices")
+
+        reader = consumer(broker)
+        reader.subscribe(["prices"])
+        expected = {b"key-%d" % key: b"%d" % (90 + key) for key in range(10)} | {b"key-3": None}
+        found = collect(reader, 10)
+        assert {message.key(): message.value() for message in found} == expected
+        assert [message.offset() for message in found] == [90, 91, 92, *range(94, 101)]
+        reader.close()
+
+        # From the middle of what is gone, the next record that is there.
+        reader = consumer(broker, "others")
+        reader.assign([confluent_kafka.TopicPartition("prices", 0, 50)])
+        assert collect(reader, 1)[0].offset() == 90
+        partition = confluent_kafka.TopicPartition("prices", 0)
+        assert reader.get_watermark_offsets(partition) == (0, 101)
+        first = confluent_kafka.TopicPartition("prices", 0, found[0].timestamp()[1])
+        assert reader.offsets_for_times([first], timeout=PATIENCE_S)[0].offset == 90
+        reader.close()
+
+        # The producer goes on in sequence, and the tombstone goes with the clock.
+        client.produce("prices", b"last", key=b"key-0")
+        assert client.flush(PATIENCE_S) == 0
+        broker.clock.advance(seconds=61)
+        broker.compact("prices")
+        left = {record.key: record.value for record in broker.records("prices")}
+        del expected[b"key-3"]
+        assert left == expected | {b"key-0": b"last"}
