@@ -168,7 +168,7 @@ impl World {
             place: directory.map(|directory| LogPlace { directory }),
         };
         let mut plane = DataPlane::new(PlaneSettings::default());
-        let handle = plane.open(new, 1).unwrap();
+        let handle = plane.open(&new, 1).unwrap();
         Self {
             plane,
             handle,
