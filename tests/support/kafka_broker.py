@@ -24,16 +24,16 @@ STARTS_WITHIN_S = 240
 STOPS_WITHIN_S = 60
 
 
-def broker_jars() -> Path:
-    """The directory of the broker's jars.
+def broker_jars(version: str = KAFKA_VERSION) -> Path:
+    """The directory of the jars of a broker.
 
     Raises:
         MissingError: no Java or Maven, or Maven reaches no repository.
     """
     return fetched(
-        f"kafka/broker-{KAFKA_VERSION}",
+        f"kafka/broker-{version}",
         [
-            Jar("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+            Jar("org.apache.kafka", "kafka_2.13", version),
             Jar("org.slf4j", "slf4j-nop", "1.7.36"),
         ],
     )
@@ -89,13 +89,19 @@ class Broker:
 
 
 @contextlib.contextmanager
-def broker(home: Path, **settings: str) -> Iterator[Broker]:
+def broker(
+    home: Path, *, version: str = KAFKA_VERSION, is_formatted: bool = False, **settings: str
+) -> Iterator[Broker]:
     """Runs a broker with its files under a directory; `settings` have `_` for each dot.
+
+    Args:
+        version: the release.
+        is_formatted: whether there are logs already, below `logs`.
 
     Raises:
         MissingError: what it takes is not here.
     """
-    jars = broker_jars()
+    jars = broker_jars(version)
     port, controller = _free_ports(2)
     properties = {
         "process.roles": "broker,controller",
@@ -120,15 +126,16 @@ def broker(home: Path, **settings: str) -> Iterator[Broker]:
     config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     java = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
     with (home / "broker.txt").open("w+b") as output:
-        cluster = "AAAAAAAAAAAAAAAAAAAAAQ"
-        subprocess.run(
-            [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", config],
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            timeout=STARTS_WITHIN_S,
-        )
+        if not is_formatted:
+            cluster = "AAAAAAAAAAAAAAAAAAAAAQ"
+            subprocess.run(
+                [*java, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", config],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                timeout=STARTS_WITHIN_S,
+            )
         process = subprocess.Popen(
             [*java, "kafka.Kafka", config],
             stdin=subprocess.DEVNULL,

@@ -209,6 +209,7 @@ class MetadataLog:
         position = 0
         try:
             for batch in read_batches(data):
+                batch.verify()
                 self._note_epoch(batch.partition_leader_epoch, batch.base_offset)
                 if batch.base_offset < start_offset:
                     position = batch.position + batch.size
@@ -223,16 +224,19 @@ class MetadataLog:
                 position = batch.position + batch.size
                 self.end_offset = batch.last_offset + 1
                 yield from (value for value in values if value is not None)
+            # What is too short for a batch ends it without a word.
+            fault = f"{len(data) - position} bytes are left" if position < len(data) else ""
         except RecordBatchError as error:
-            if not is_last:
-                raise LogDirectoryError(
-                    f"{path} is damaged, and a segment follows it: {error}"
-                ) from None
-            self._say(
-                f"{path}: {len(data) - position} bytes behind position {position} are no whole "
-                f"batch, as a crash leaves them, and are cut off"
-            )
-            os.truncate(path, position)
+            fault = str(error)
+        if not fault:
+            return
+        if not is_last:
+            raise LogDirectoryError(f"{path} is damaged, and a segment follows it: {fault}")
+        self._say(
+            f"{path}: {len(data) - position} bytes behind position {position} are no whole batch, "
+            f"as a crash leaves them, and are cut off"
+        )
+        os.truncate(path, position)
 
     def _note_epoch(self, epoch: int, base_offset: int) -> None:
         if not self._known_epochs or epoch > self._known_epochs[-1][0]:
@@ -245,6 +249,10 @@ class MetadataLog:
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._size = os.fstat(self._file).st_size
         if is_new:
+            # No index is ever made of it, and every start of Kafka makes its own.
+            for suffix in (".index", ".timeindex"):
+                with open(path.removesuffix(".log") + suffix, "ab"):
+                    pass
             sync_directory(self._path)
 
     def _write(self, batch: bytes, count: int) -> None:
@@ -280,6 +288,7 @@ def read_snapshot(path: str) -> Iterator[bytes]:
     is_whole = False
     try:
         for batch in read_batches(_read(path)):
+            batch.verify()
             if batch.is_control:
                 kinds = {record.control for record in batch.records()}
                 is_whole = is_whole or "SNAPSHOT_FOOTER" in kinds
