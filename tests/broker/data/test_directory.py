@@ -1,6 +1,5 @@
 """Whose a directory is, and what makes it none that a broker may have."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path

@@ -113,8 +113,15 @@ class Flusher:
         except OSError as error:
             self._take_back(error)
             return
-        jobs = [job for _, job in self._running.values()]
-        self.submit(lambda: _run(jobs), self._take_back)
+        jobs = [(handle, job) for handle, (_, job) in self._running.items()]
+        failed: list[tuple[int, OSError]] = []
+
+        def take_back(error: BaseException | None) -> None:
+            # A log that was deleted meanwhile has no files.
+            errors = (fault for handle, fault in failed if handle in self._running)
+            self._take_back(error or next(errors, None))
+
+        self.submit(lambda: _run(jobs, failed), take_back)
 
     def sync_sealed(self) -> None:
         """Syncs segments that are written no more."""
@@ -143,9 +150,12 @@ class Flusher:
         self.end()
 
 
-def _run(jobs: Iterable[_Job]) -> None:
-    for job in jobs:
-        job.run()
+def _run(jobs: Iterable[tuple[int, _Job]], failed: list[tuple[int, OSError]]) -> None:
+    for handle, job in jobs:
+        try:
+            job.run()
+        except OSError as error:
+            failed.append((handle, error))
 
 
 def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:

@@ -1,0 +1,200 @@
+"""Answers that wait for the disk, and those that do not."""
+
+import errno
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import ottla
+import pytest
+from ottla.broker.broker import Broker
+from ottla.broker.data.storage import DirectoryStorage
+from ottla.protocol.error_code import ErrorCode
+from ottla.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from support.kept_broker import kept_broker
+from support.wire_client import NOW_MS, Pending, WireClient
+
+Job = tuple[Callable[[], None], Callable[[BaseException | None], None]]
+
+
+class Worker:
+    """What a worker was given and has not done yet."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    def submit(self, job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
+        self.jobs.append((job, then))
+
+    def do(self, error: OSError | None = None) -> None:
+        job, then = self.jobs.pop(0)
+        if error is None:
+            job()
+        then(error)
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def broker(tmp_path: Path, lines: list[str]) -> Iterator[Broker]:
+    with kept_broker(tmp_path / "data", lines=lines) as made:
+        for name, configs in (
+            ("cached", {}),
+            ("synced", {"flush.messages": "1"}),
+            ("third", {"flush.messages": "3"}),
+        ):
+            made.topics.create(name, 2, configs, NOW_MS)
+        yield made
+
+
+@pytest.fixture
+def worker(broker: Broker) -> Worker:
+    made = Worker()
+    storage = broker.storage
+    assert isinstance(storage, DirectoryStorage)
+    storage.flusher.submit = made.submit
+    return made
+
+
+def produce(client: WireClient, topic: str, partition: int = 0, records: int = 1) -> Pending:
+    batch = ottla.build_batch(
+        [ottla.NewRecord(value=b"x", timestamp=NOW_MS) for _ in range(records)]
+    )
+    data = PartitionProduceData(index=partition, records=batch)
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+    )
+    return client.send(request, 9)
+
+
+def error_of(pending: Pending) -> int:
+    code: int = pending.answer().responses[0].partition_responses[0].error_code
+    return code
+
+
+def commit(client: WireClient) -> Pending:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topic = OffsetCommitRequestTopic(name="cached", partitions=[partition])
+    request = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+    )
+    return client.send(request, 8)
+
+
+def test_records_of_an_ordinary_topic_are_left_to_the_page_cache(
+    broker: Broker, worker: Worker
+) -> None:
+    assert error_of(produce(WireClient(broker), "cached")) == 0
+    assert worker.jobs == []
+
+
+def test_an_answer_waits_until_its_records_are_synced(broker: Broker, worker: Worker) -> None:
+    pending = produce(WireClient(broker), "synced")
+    assert (pending.waits, pending.is_answered) == (True, False)
+    worker.do()
+    assert error_of(pending) == 0
+    assert worker.jobs == []
+
+
+def test_all_that_come_during_a_sync_share_the_next_one(broker: Broker, worker: Worker) -> None:
+    first = produce(WireClient(broker), "synced")
+    later = [produce(WireClient(broker), "synced", index % 2) for index in range(20)]
+    assert len(worker.jobs) == 1
+    worker.do()
+    assert first.is_answered
+    assert not any(pending.is_answered for pending in later)
+    assert len(worker.jobs) == 1
+    worker.do()
+    assert [error_of(pending) for pending in later] == [0] * 20
+
+
+def test_those_who_write_elsewhere_or_read_do_not_wait(broker: Broker, worker: Worker) -> None:
+    produce(WireClient(broker), "synced")
+    assert error_of(produce(WireClient(broker), "cached")) == 0
+    assert WireClient(broker).send(MetadataRequest(topics=None), 9).is_answered
+    worker.do()
+
+
+def test_a_committed_offset_is_synced_before_its_answer(broker: Broker, worker: Worker) -> None:
+    pending = commit(WireClient(broker))
+    assert (pending.waits, pending.is_answered) == (True, False)
+    worker.do()
+    assert pending.answer().topics[0].partitions[0].error_code == 0
+
+
+def test_a_topic_may_be_synced_once_in_a_number_of_records(broker: Broker, worker: Worker) -> None:
+    client = WireClient(broker)
+    assert error_of(produce(client, "third", records=2)) == 0
+    pending = produce(client, "third", records=1)
+    assert not pending.is_answered
+    worker.do()
+    assert error_of(pending) == 0
+    assert error_of(produce(client, "third", records=2)) == 0
+
+
+def test_a_setting_of_the_broker_is_that_of_its_topics(tmp_path: Path) -> None:
+    config = {"log.flush.interval.messages": "1"}
+    with kept_broker(tmp_path / "data", config) as broker:
+        broker.topics.create("a", 1, {}, NOW_MS)
+        worker, storage = Worker(), broker.storage
+        assert isinstance(storage, DirectoryStorage)
+        storage.flusher.submit = worker.submit
+        pending = produce(WireClient(broker), "a")
+        assert not pending.is_answered
+        worker.do()
+        assert error_of(pending) == 0
+
+
+def test_a_topic_that_is_deleted_during_a_sync_is_no_fault(broker: Broker, worker: Worker) -> None:
+    pending = produce(WireClient(broker), "synced")
+    broker.topics.delete(["synced"])
+    worker.do()
+    assert pending.is_answered
+
+
+def test_a_sync_that_fails_takes_every_partition_offline_and_is_told_in_a_line(
+    broker: Broker, worker: Worker, lines: list[str]
+) -> None:
+    clients = [WireClient(broker) for _ in range(4)]
+    first, second = produce(clients[0], "synced"), produce(clients[1], "synced", 1)
+    worker.do(OSError(errno.EIO, "Input/output error"))
+    # Nobody knows what is on the disk: neither is acknowledged.
+    assert [first.frames, second.frames] == [[None], [None]]
+    for topic in ("cached", "synced", "third"):
+        assert error_of(produce(clients[2], topic)) == ErrorCode.KAFKA_STORAGE_ERROR
+    request = CreateTopicsRequest(
+        topics=[
+            CreatableTopic(
+                name="more",
+                num_partitions=1,
+                replication_factor=1,
+                configs=[CreatableTopicConfig(name="flush.messages", value="1")],
+            )
+        ],
+        timeout_ms=1000,
+    )
+    created = clients[3].ask(request, 5)
+    assert created.topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert clients[3].send(MetadataRequest(topics=None), 9).is_answered
+    assert len(lines) == 1
+    assert "is offline: it cannot be synced (Input/output error)" in lines[0]
+    assert worker.jobs == []
