@@ -1,5 +1,7 @@
 """Whose a directory is, and what makes it none that a broker may have."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +103,24 @@ def test_a_directory_that_this_process_has_is_refused_until_it_is_given_back(
     (tmp_path / "again").symlink_to(tmp_path)
     assert "a broker of this process has locked it" in refusal(tmp_path / "again")
     taken.release()
+    had(tmp_path).release()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_directory_that_the_system_does_not_let_write_is_refused_with_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    opened = os.open
+
+    def refusing(path: str, flags: int, *mode: int, **options: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(number, os.strerror(number), path)
+        return opened(path, flags, *mode, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refusing)
+        said = refusal(tmp_path)
+    assert said == f"{tmp_path / '.lock'}: {os.strerror(number)}"
     had(tmp_path).release()
 
 
