@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ottla.errors import KafkaError
 from ottla.protocol.api_key import ApiKey
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Flusher:
         submit: has a sealed job done, and calls back with its error or `None`; by default at once.
     """
 
-    def __init__(self, plane: DataPlane, fail: Callable[[OSError], None]) -> None:
+    def __init__(self, plane: DataPlane, fail: Callable[[BaseException], None]) -> None:
         self.submit: Callable[
             [Callable[[], None], Callable[[BaseException | None], None]], None
         ] = _at_once
@@ -110,7 +111,7 @@ class Flusher:
                 job = self._plane.flush_job(handle)
                 if job is not None:
                     self._running[handle] = end_offset, job
-        except OSError as error:
+        except (OSError, KafkaError) as error:
             self._take_back(error)
             return
         jobs = [(handle, job) for handle, (_, job) in self._running.items()]
@@ -130,7 +131,7 @@ class Flusher:
         self.end()
 
     def _take_back(self, error: BaseException | None) -> None:
-        if error is not None and not isinstance(error, OSError):
+        if error is not None and not isinstance(error, OSError | KafkaError):
             raise error
         done, self._running = self._running, {}
         held, self._held_by_running = self._held_by_running, []

@@ -169,11 +169,8 @@ class OpenedData:
                 plane.close(handle)
             epochs = self._state.broker_epochs
             self.directory.leave_clean(epochs.get(self.directory.node_id, -1))
-        except OSError as error:
-            self._say(
-                f"{self.directory.path} is not left as a clean stop leaves it: "
-                f"{error.strerror or error}"
-            )
+        except (OSError, KafkaError) as error:
+            self._say(f"{self.directory.path} is not left as a clean stop leaves it: {error}")
         finally:
             self.abandon()
 

@@ -78,8 +78,10 @@ class DirectoryStorage(Storage):
                 **options,
             )
         except OSError as error:
+            # What cannot be loaded is an error of the directory, which a start tells as it is.
             raise _storage_error(
-                f"partition {topic}-{index} cannot be opened: {error.strerror or error}"
+                f"{error.filename or f'partition {topic}-{index}'} cannot be opened: "
+                f"{error.strerror or error}"
             ) from None
         self._open[handle] = None
         return handle
@@ -99,7 +101,7 @@ class DirectoryStorage(Storage):
         self.forget(handle)
         try:
             self.plane.remove(handle)
-        except OSError as error:
+        except KafkaError as error:
             # It is in no image any more, and the next start puts it aside.
             self._say(f"a deleted partition cannot be removed: {error}")
 
@@ -139,11 +141,12 @@ class DirectoryStorage(Storage):
         """See `Storage`."""
         self.flusher.end()
 
-    def _take_offline(self, error: OSError) -> None:
+    def _take_offline(self, error: BaseException) -> None:
         self.is_offline = True
+        why = (isinstance(error, OSError) and error.strerror) or error
         self._say(
-            f"{self.path} is offline: it cannot be synced ({error.strerror or error}), so what is "
-            f"on the disk is not known; every partition answers KAFKA_STORAGE_ERROR"
+            f"{self.path} is offline: it cannot be synced ({why}), so what is on the disk is not "
+            f"known; every partition answers KAFKA_STORAGE_ERROR"
         )
         for handle in self._open:
             self.plane.take_offline(handle)

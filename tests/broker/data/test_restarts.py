@@ -1,0 +1,248 @@
+"""What a broker knows again after it was stopped, or killed."""
+
+from pathlib import Path
+from typing import Any
+
+import ottla
+import pytest
+from ottla.broker.authorizer import (
+    AccessRule,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    RuleFilter,
+)
+from ottla.broker.broker import Broker
+from ottla.broker.configs import resources
+from ottla.broker.sasl.credentials import SCRAM_SHA_256, SCRAM_SHA_512
+from ottla.errors import LogDirectoryError
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from ottla.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from support.kept_broker import kept_broker
+from support.wire_client import NOW_MS, WireClient
+
+RULE = AccessRule(
+    ResourceType.TOPIC,
+    "orders",
+    PatternType.PREFIXED,
+    "User:alice",
+    "*",
+    Operation.READ,
+    Permission.ALLOW,
+)
+ALL_RULES = RuleFilter(1, None, 1, None, None, 1, 1)
+ENTITY = (("client-id", None), ("user", "alice"))
+SALT = bytes(range(16))
+
+killed_or_stopped = pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
+
+
+def produce(broker: Broker, topic: str, values: list[bytes], partition: int = 0) -> int:
+    batch = ottla.build_batch([ottla.NewRecord(value=v, timestamp=NOW_MS) for v in values])
+    data = PartitionProduceData(index=partition, records=batch)
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+    )
+    answer: Any = WireClient(broker).ask(request, 9).responses[0].partition_responses[0]
+    assert answer.error_code == 0
+    offset: int = answer.base_offset
+    return offset
+
+
+def values_of(broker: Broker, topic: str, partition: int = 0) -> list[bytes | None]:
+    handle = broker.image.topics[topic].partitions[partition].handle
+    start = broker.plane.offsets(handle)[0]
+    return [record.value for record in ottla.read(broker.plane.read(handle, start, 1 << 30))]
+
+
+def producer_id(broker: Broker, transactional_id: str | None = None) -> tuple[int, int]:
+    request = InitProducerIdRequest(
+        transactional_id=transactional_id, transaction_timeout_ms=60_000
+    )
+    if transactional_id is not None:
+        broker.transactions.ensure_log(NOW_MS)
+    answer = WireClient(broker).ask(request, 4)
+    assert answer.error_code == 0
+    return answer.producer_id, answer.producer_epoch
+
+
+@killed_or_stopped
+def test_records_are_there_again_and_the_next_one_follows(tmp_path: Path, is_killed: bool) -> None:
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        broker.topics.create("orders", 2, {}, NOW_MS)
+        produce(broker, "orders", [b"a", b"b"])
+        produce(broker, "orders", [b"c"], partition=1)
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        assert values_of(broker, "orders") == [b"a", b"b"]
+        assert values_of(broker, "orders", 1) == [b"c"]
+        assert produce(broker, "orders", [b"d"]) == 2
+    with kept_broker(tmp_path / "data") as broker:
+        assert values_of(broker, "orders") == [b"a", b"b", b"d"]
+    result = ottla.audit(tmp_path / "data")
+    assert [dict(finding) for finding in result.findings] == []
+
+
+@killed_or_stopped
+def test_topics_keep_ids_partitions_and_settings(tmp_path: Path, is_killed: bool) -> None:
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        topic = broker.topics.create("a.b", 1, {"retention.ms": "5", "segment.ms": "6"}, NOW_MS)
+        broker.topics.create("gone", 1, {}, NOW_MS)
+        topic = broker.topics.grow(topic, 3, NOW_MS)
+        topic = broker.topics.configure(topic, {"retention.ms": "7", "flush.messages": "1"})
+        broker.topics.delete(["gone"])
+    with kept_broker(tmp_path / "data") as broker:
+        assert [*broker.image.topics] == ["a.b"]
+        again = broker.image.topics["a.b"]
+        assert (again.topic_id, again.configs) == (topic.topic_id, topic.configs)
+        assert [partition.leader_epoch for partition in again.partitions] == [1, 1, 1]
+    names = {path.name for path in (tmp_path / "data").iterdir() if path.is_dir()}
+    assert names == {"__cluster_metadata-0", "a.b-0", "a.b-1", "a.b-2"}
+
+
+@killed_or_stopped
+def test_rules_credentials_quotas_and_settings_of_the_broker_are_kept(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    denied = RULE._replace(permission=Permission.DENY)
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        broker.authorizer.add(RULE)
+        broker.authorizer.add(RULE)
+        broker.authorizer.add(denied)
+        broker.authorizer.remove(denied)
+        broker.credentials.add_user("alice", "secret", random_bytes=SALT)
+        broker.credentials.delete_scram("alice", SCRAM_SHA_512)
+        kept = broker.credentials.scram("alice", SCRAM_SHA_256)
+        changes = {"producer_byte_rate": 1024.0, "request_percentage": 12.5}
+        broker.quotas.alter(ENTITY, changes, validate_only=False)
+        broker.quotas.alter(ENTITY, {"request_percentage": None}, validate_only=False)
+        settings = {"num.partitions": "4", "log.retention.ms": "9"}
+        resources.alter(broker, resources.BROKER, "", settings, validate_only=False)
+        less = {"num.partitions": "4"}
+        resources.alter(broker, resources.BROKER, "", less, validate_only=False)
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        assert broker.authorizer.rules(ALL_RULES) == [RULE]
+        assert broker.credentials.scram_users() == ["alice"]
+        assert broker.credentials.scram("alice", SCRAM_SHA_256) == kept
+        assert broker.credentials.scram("alice", SCRAM_SHA_512) is None
+        (_, described) = broker.quotas.describe([], strict=False)
+        assert described == [(ENTITY, {"producer_byte_rate": 1024.0})]
+        assert broker.config.text("num.partitions") == "4"
+        assert broker.changed_settings == {"num.partitions"}
+        broker.authorizer.remove(RULE)
+    with kept_broker(tmp_path / "data") as broker:
+        assert broker.authorizer.rules(ALL_RULES) == []
+
+
+@killed_or_stopped
+def test_no_producer_id_is_given_out_twice(tmp_path: Path, is_killed: bool) -> None:
+    given = []
+    for _ in range(4):
+        with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+            given += [producer_id(broker)[0] for _ in range(3)]
+    assert len(set(given)) == len(given)
+
+
+@killed_or_stopped
+def test_a_transactional_id_goes_on_with_its_producer_in_a_later_epoch(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        first = producer_id(broker, "t")
+    with kept_broker(tmp_path / "data") as broker:
+        second = producer_id(broker, "t")
+    assert second == (first[0], first[1] + 1)
+
+
+@killed_or_stopped
+def test_committed_offsets_are_kept(tmp_path: Path, is_killed: bool) -> None:
+    with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=42)
+        topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+        request = OffsetCommitRequest(
+            group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+        )
+        WireClient(broker).ask(request, 8)
+    with kept_broker(tmp_path / "data") as broker:
+        wanted = OffsetFetchRequestTopics(name="orders", partition_indexes=[0])
+        fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=[wanted])])
+        answer = WireClient(broker).ask(fetch, 8)
+        assert answer.groups[0].topics[0].partitions[0].committed_offset == 42
+
+
+def test_each_start_is_a_leader_epoch(tmp_path: Path) -> None:
+    with kept_broker(tmp_path / "data") as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+        produce(broker, "orders", [b"a"])
+    for epoch in (1, 2):
+        with kept_broker(tmp_path / "data") as broker:
+            produce(broker, "orders", [b"b"])
+            partition = broker.image.topics["orders"].partitions[0]
+            data = broker.plane.read(partition.handle, 0, 1 << 20)
+            assert partition.leader_epoch == epoch
+            epochs = [batch.partition_leader_epoch for batch in ottla.read_batches(data)]
+            assert epochs == [*range(epoch + 1)]
+
+
+def test_a_directory_of_no_topic_is_put_aside_and_told(tmp_path: Path) -> None:
+    with kept_broker(tmp_path / "data") as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+        produce(broker, "orders", [b"a"])
+    path = tmp_path / "data"
+    (path / "strange-0").mkdir()
+    (path / "strange-0" / "partition.metadata").write_text(
+        "version: 0\ntopic_id: 0oxwDUXU7rJV88pEP6rAlQ"
+    )
+    deleted = path / f"old-0.{'0' * 32}-delete"
+    deleted.mkdir()
+    lines: list[str] = []
+    with kept_broker(path, lines=lines) as broker:
+        assert values_of(broker, "orders") == [b"a"]
+    (line,) = lines
+    (aside,) = path.glob("strange-0.*-stray")
+    assert aside.name in line
+    assert not deleted.exists()
+
+
+def test_partitions_of_another_topic_of_that_name_are_put_aside(tmp_path: Path) -> None:
+    with kept_broker(tmp_path / "data") as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+    file = tmp_path / "data" / "orders-0" / "partition.metadata"
+    file.write_text("version: 0\ntopic_id: 0oxwDUXU7rJV88pEP6rAlQ")
+    lines: list[str] = []
+    with kept_broker(tmp_path / "data", lines=lines) as broker:
+        assert values_of(broker, "orders") == []
+    assert len(lines) == 1
+    assert len([*(tmp_path / "data").glob("orders-0.*-stray")]) == 1
+
+
+def test_a_partition_of_another_broker_is_refused_before_anything_is_opened(
+    tmp_path: Path,
+) -> None:
+    with kept_broker(tmp_path / "data") as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+    meta = tmp_path / "data" / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=1", "node.id=2"))
+    (tmp_path / "data" / "__cluster_metadata-0" / "quorum-state").unlink()
+    with (
+        pytest.raises(LogDirectoryError, match="partition orders-0 is on the brokers 1"),
+        kept_broker(tmp_path / "data"),
+    ):
+        pass
