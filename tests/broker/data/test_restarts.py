@@ -96,7 +96,9 @@ def test_records_are_there_again_and_the_next_one_follows(tmp_path: Path, is_kil
     with kept_broker(tmp_path / "data") as broker:
         assert values_of(broker, "orders") == [b"a", b"b", b"d"]
     result = ottla.audit(tmp_path / "data")
-    assert [dict(finding) for finding in result.findings] == []
+    # The clock of these tests is ahead of the machine's.
+    names = {finding["name"] for finding in result.findings}
+    assert names <= {"timestamp-suspect"}
 
 
 @killed_or_stopped
