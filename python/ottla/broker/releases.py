@@ -47,6 +47,7 @@ _HIGHEST: dict[tuple[int, int], dict[int, int]] = {
         ApiKey.ADD_PARTITIONS_TO_TXN: 2, ApiKey.ADD_OFFSETS_TO_TXN: 2, ApiKey.CREATE_TOPICS: 6,
         ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3, ApiKey.ALTER_CONFIGS: 2,
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: 0, ApiKey.ALTER_USER_SCRAM_CREDENTIALS: 0,
+        ApiKey.UPDATE_FEATURES: 0,
     },
     (2, 8): {
         ApiKey.PRODUCE: 9, ApiKey.METADATA: 11, ApiKey.LIST_OFFSETS: 6, ApiKey.CREATE_TOPICS: 7,
@@ -66,7 +67,7 @@ _HIGHEST: dict[tuple[int, int], dict[int, int]] = {
     },
     (3, 3): {
         ApiKey.DESCRIBE_LOG_DIRS: 4, ApiKey.DESCRIBE_ACLS: 3, ApiKey.CREATE_ACLS: 3,
-        ApiKey.DELETE_ACLS: 3,
+        ApiKey.DELETE_ACLS: 3, ApiKey.DESCRIBE_QUORUM: 1, ApiKey.UPDATE_FEATURES: 1,
     },
     (3, 4): {},
     (3, 5): {ApiKey.FETCH: 15, ApiKey.LIST_OFFSETS: 8},
@@ -84,22 +85,23 @@ _HIGHEST: dict[tuple[int, int], dict[int, int]] = {
     },
     (3, 9): {
         ApiKey.FETCH: 17, ApiKey.LIST_OFFSETS: 9, ApiKey.FIND_COORDINATOR: 6,
-        ApiKey.API_VERSIONS: 4,
+        ApiKey.API_VERSIONS: 4, ApiKey.DESCRIBE_QUORUM: 2,
     },
     (4, 0): {
         ApiKey.PRODUCE: 12, ApiKey.LIST_OFFSETS: 10, ApiKey.METADATA: 13, ApiKey.END_TXN: 5,
         ApiKey.DESCRIBE_GROUPS: 6, ApiKey.TXN_OFFSET_COMMIT: 5, ApiKey.DESCRIBE_CLUSTER: 2,
         ApiKey.CONSUMER_GROUP_HEARTBEAT: 1, ApiKey.CONSUMER_GROUP_DESCRIBE: 1,
+        ApiKey.UPDATE_FEATURES: 2,
     },
     (4, 1): {
         ApiKey.PRODUCE: 13, ApiKey.FETCH: 18, ApiKey.LIST_TRANSACTIONS: 2,
-        ApiKey.LIST_CONFIG_RESOURCES: 1,
+        ApiKey.LIST_CONFIG_RESOURCES: 1, ApiKey.ALTER_PARTITION_REASSIGNMENTS: 1,
     },
     (4, 2): {
         ApiKey.LIST_OFFSETS: 11, ApiKey.OFFSET_COMMIT: 10, ApiKey.OFFSET_FETCH: 10,
         ApiKey.WRITE_TXN_MARKERS: 2,
     },
-    (4, 3): {},
+    (4, 3): {ApiKey.DESCRIBE_LOG_DIRS: 5},
 }  # fmt: skip
 """What each release raised. From 4.4 on everything is served."""
 

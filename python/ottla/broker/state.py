@@ -33,6 +33,7 @@ class State:
         node_id: of this broker.
         config: its settings.
         changed_settings: those of them that a client has changed.
+        group_settings: what was set for single groups, by Kafka's names.
         plane: its partitions.
         storage: where their logs are.
         keeper: where everything else is kept that survives the broker.
@@ -57,6 +58,7 @@ class State:
         self.node_id = node.node_id
         self.config = config
         self.changed_settings: frozenset[str] = frozenset()
+        self.group_settings: dict[str, dict[str, str]] = {}
         self.plane = plane
         self.storage = storage or Storage(plane)
         self.keeper = keeper or Keeper()

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "APPEND",
     "BROKER",
+    "BROKER_LOGGER",
+    "CLIENT_METRICS",
     "DELETE",
+    "GROUP",
     "SET",
     "SUBTRACT",
     "TOPIC",
@@ -32,6 +35,9 @@ __all__ = [
 
 TOPIC: Final = 2
 BROKER: Final = 4
+BROKER_LOGGER: Final = 8
+CLIENT_METRICS: Final = 16
+GROUP: Final = 32
 SET: Final = 0
 DELETE: Final = 1
 APPEND: Final = 2

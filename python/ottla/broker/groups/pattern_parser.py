@@ -78,13 +78,13 @@ class Repeat(NamedTuple):
 Node = Take | Hold | Sequence | Choice | Repeat
 
 
-def parse(pattern: str) -> Node:
-    """Returns what a pattern says.
+def parse(pattern: str, alphabet: frozenset[str] = ALPHABET) -> Node:
+    """Returns what a pattern says of texts over an alphabet.
 
     Raises:
         PatternError: it is none.
     """
-    parser = _Parser(pattern)
+    parser = _Parser(pattern, alphabet)
     node = parser.choice(depth=0)
     if not parser.is_done:
         raise PatternError("unexpected )")
@@ -92,8 +92,9 @@ def parse(pattern: str) -> Node:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, alphabet: frozenset[str]) -> None:
         self._text = text
+        self._alphabet = alphabet
         self._position = 0
         # Flag i, which ends with the group it is in.
         self._ignores_case = False
@@ -140,7 +141,7 @@ class _Parser:
         if character == "[":
             return Take(self._class())
         if character == ".":
-            return Take(ALPHABET)
+            return Take(self._alphabet)
         if character in "^$":
             return Hold(Place.BEGIN if character == "^" else Place.END)
         if character == "\\":
@@ -155,7 +156,7 @@ class _Parser:
     def _folded(self, characters: "set[str] | frozenset[str]") -> frozenset[str]:
         if self._ignores_case:
             characters = characters | {each.swapcase() for each in characters}
-        return ALPHABET & characters
+        return self._alphabet & characters
 
     def _group(self, depth: int) -> Node:
         ignored_case = self._ignores_case
@@ -199,7 +200,7 @@ class _Parser:
     def _escaped_class(self, character: str) -> frozenset[str] | None:
         known = _CLASSES.get(character.lower())
         if known is not None and character.isupper():
-            return ALPHABET - known
+            return self._alphabet - known
         return known
 
     def _escaped(self, character: str) -> str:
@@ -248,8 +249,8 @@ class _Parser:
                     high = self._escaped(self._next())
             if high < low:
                 raise PatternError(f"range {low}-{high} goes down")
-            found |= {each for each in ALPHABET | {low} if low <= each <= high}
-        return ALPHABET - self._folded(found) if is_negated else self._folded(found)
+            found |= {each for each in self._alphabet | {low} if low <= each <= high}
+        return self._alphabet - self._folded(found) if is_negated else self._folded(found)
 
     def _posix(self) -> frozenset[str]:
         name, closed, _ = self._text[self._position :].partition(":]")
@@ -257,7 +258,7 @@ class _Parser:
         if not closed or known is None:
             raise PatternError(f"unknown class [:{name}:]")
         self._position += len(name) + len(closed)
-        return ALPHABET - known if name.startswith("^") else known
+        return self._alphabet - known if name.startswith("^") else known
 
     def _repeated(self, node: Node) -> Node:
         """Reads what repeats a part; one repetition of another is none, as in RE2."""

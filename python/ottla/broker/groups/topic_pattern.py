@@ -17,6 +17,7 @@ from ottla.broker.groups.limits import (
     MAX_PATTERN_STATES,
 )
 from ottla.broker.groups.pattern_parser import (
+    ALPHABET,
     Choice,
     Hold,
     Node,
@@ -28,24 +29,42 @@ from ottla.broker.groups.pattern_parser import (
     parse,
 )
 
+OTHER = "\U0010ffff"
+"""Stands for the characters that an alphabet does not name; it is no character itself."""
+
 _ACCEPT = 0
+
+
+def text_pattern(pattern: str) -> "TopicPattern":
+    """Returns a pattern over texts of any characters, such as transactional ids.
+
+    Raises:
+        PatternError: the text is no pattern, or one that is too large.
+    """
+    ascii_characters = map(chr, range(128))
+    return TopicPattern(pattern, frozenset({*ascii_characters, *pattern, OTHER}))
 
 
 class TopicPattern:
     """A compiled pattern.
 
+    Args:
+        pattern: a regular expression.
+        alphabet: the characters there are; any other one is the same as `OTHER`.
+
     Raises:
         PatternError: the text is no pattern, or one that is too large.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, alphabet: frozenset[str] = ALPHABET) -> None:
         if len(pattern) > MAX_PATTERN_LENGTH:
             raise PatternError(f"{len(pattern)} characters, more than {MAX_PATTERN_LENGTH}")
         # A state takes one of some characters, or holds at a place, or leads on; to which states.
         self._tests: list[frozenset[str] | Place | None] = [None]
         self._next: list[tuple[int, ...]] = [()]
         self._steps = 0
-        start = self._compile(parse(pattern), _ACCEPT)
+        self._alphabet = alphabet
+        start = self._compile(parse(pattern, alphabet), _ACCEPT)
         self._sets: dict[frozenset[int], dict[str, frozenset[int]]] = {}
         self._moves = 0
         self._start = self._closure({start}, {Place.BEGIN})
@@ -56,7 +75,8 @@ class TopicPattern:
         if not name:
             return self._takes_nothing
         states = self._start
-        for character in name:
+        for each in name:
+            character = each if each in self._alphabet else OTHER
             known = self._sets.get(states, {}).get(character)
             states = self._move(states, character) if known is None else known
             if not states:

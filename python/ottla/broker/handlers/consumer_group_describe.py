@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.groups.error import GroupError
+from ottla.broker.handlers.group_calls import speaks_of_consumer_groups
 from ottla.broker.handlers.permission import group_error, group_operations
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeResponse,
@@ -34,6 +36,8 @@ def handle(
     broker: Broker, request: ConsumerGroupDescribeRequest, context: Context
 ) -> ConsumerGroupDescribeResponse:
     """Answers for each group."""
+    if not speaks_of_consumer_groups(broker):
+        return refuse(request, context, ErrorCode.UNSUPPORTED_VERSION, None)
     found = []
     for group_id in request.group_ids:
         error = group_error(broker, context, Operation.DESCRIBE, group_id)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.handlers.group_calls import caller
+from ottla.broker.handlers.group_calls import caller, speaks_of_consumer_groups
 from ottla.broker.handlers.permission import group_error
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def handle(
     broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Context
 ) -> ConsumerGroupHeartbeatResponse:
     """Takes the member one step towards what it is to have."""
+    if not speaks_of_consumer_groups(broker):
+        return refuse(request, context, ErrorCode.UNSUPPORTED_VERSION, None)
     error = group_error(broker, context, Operation.READ, request.group_id)
     if error:
         return refuse(request, context, error, None)

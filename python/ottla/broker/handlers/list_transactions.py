@@ -1,6 +1,7 @@
-"""ListTransactions (key 66), versions 0 and 1: the ids that this broker coordinates (KIP-664).
+"""ListTransactions (key 66), versions 0 to 2: the ids that this broker coordinates (KIP-664).
 
-Version 1 filters by how long a transaction takes already (KIP-994).
+Version 1 filters by how long a transaction takes already (KIP-994), 2 by a regular expression that
+an id has to match as a whole (KIP-1152).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import transactional_id_error
 from ottla.broker.transactions.metadata import STATE_NAMES
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
@@ -28,6 +30,16 @@ def handle(
     broker: Broker, request: ListTransactionsRequest, context: Context
 ) -> ListTransactionsResponse:
     """Answers with the ids that all filters take, and with names of states that there are not."""
+    pattern = None
+    if request.transactional_id_pattern:
+        # Only clients that filter by one pay for it.
+        from ottla.broker.groups.pattern_parser import PatternError  # noqa: PLC0415
+        from ottla.broker.groups.topic_pattern import text_pattern  # noqa: PLC0415
+
+        try:
+            pattern = text_pattern(request.transactional_id_pattern)
+        except PatternError:
+            return refuse(request, context, ErrorCode.INVALID_REGULAR_EXPRESSION, None)
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in STATE_NAMES],
         transaction_states=[
@@ -38,6 +50,7 @@ def handle(
             )
             for known in broker.transactions.transactions()
             if _is_taken(known, request, context.now_ms)
+            and (pattern is None or pattern.matches(known.transactional_id))
             and not transactional_id_error(
                 broker, context, known.transactional_id, Operation.DESCRIBE
             )

@@ -12,9 +12,16 @@ if TYPE_CHECKING:
     from ottla.broker.context import Context
     from ottla.broker.image import Partition
 
-__all__ = ["NO_LEADER_EPOCH", "find_partition"]
+__all__ = ["NO_LEADER_EPOCH", "find_partition", "partition_fault"]
 
 NO_LEADER_EPOCH = -1
+
+
+def partition_fault(broker: Broker, context: Context, topic: str, index: int) -> int:
+    """Returns the error that is set for a partition whose topic needs no permission, 0 for none."""
+    if not broker.faults:
+        return ErrorCode.NONE
+    return broker.faults.error(context, topic=topic, partition=index)
 
 
 def find_partition(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ottla.broker.features import level_of
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.transactions.coordinator import TransactionCoordinator
 from ottla.broker.transactions.settings import TransactionSettings
@@ -55,6 +56,10 @@ class BrokerTransactions(TransactionCoordinator):
         self._topics = topics
         self._decide_offsets = decide_offsets
         topics.own(TRANSACTION_STATE, self, now_ms)
+
+    def follow_settings(self) -> None:
+        """Goes by the settings and features that the broker has by now."""
+        self.settings = _settings(self._state)
 
     def ensure_log(self, now_ms: int) -> None:
         """Leads ``__transaction_state``, which is created if need be."""
@@ -136,12 +141,9 @@ class BrokerTransactions(TransactionCoordinator):
 
 def _settings(state: State) -> TransactionSettings:
     number = state.config.number
-    level = next(
-        feature.level for feature in state.features if feature.name == "transaction.version"
-    )
     return TransactionSettings(
         max_timeout_ms=number("transaction.max.timeout.ms"),
         id_expiration_ms=number("transactional.id.expiration.ms"),
         partition_count=number("transaction.state.log.num.partitions"),
-        transaction_version=level,
+        transaction_version=level_of(state.features, "transaction.version"),
     )
