@@ -73,7 +73,7 @@ class World:
         """Starts a coordinator, which loads the log."""
         self.waiting = WaitingList()
         self.groups = GroupCoordinator(
-            self.config,
+            lambda: self.config,
             waiting=self.waiting,
             image=lambda: self.image,
             random_bits=self.bits,

@@ -121,6 +121,22 @@ _OWN = (
         documentation="When a silent member of a consumer group is removed.",
     ),
     Setting(
+        "group.consumer.min.session.timeout.ms", INT, "45000", 1,
+        documentation="The shortest session time-out that may be set for a consumer group.",
+    ),
+    Setting(
+        "group.consumer.max.session.timeout.ms", INT, "60000", 1,
+        documentation="The longest session time-out that may be set for a consumer group.",
+    ),
+    Setting(
+        "group.consumer.min.heartbeat.interval.ms", INT, "5000", 1,
+        documentation="The shortest time between heartbeats that may be set for a consumer group.",
+    ),
+    Setting(
+        "group.consumer.max.heartbeat.interval.ms", INT, "15000", 1,
+        documentation="The longest time between heartbeats that may be set for a consumer group.",
+    ),
+    Setting(
         "group.consumer.max.size", INT, "2147483647", 1,
         documentation="The most members of a consumer group.",
     ),

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.broker.configs.broker import BROKER_SETTINGS
+from ottla.broker.configs.group import (
+    GROUP_SETTINGS,
+    check_group,
+    check_group_configs,
+    set_of_group,
+)
 from ottla.broker.configs.setting import LIST, InvalidConfigError
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
 from ottla.broker.topics import TopicError, check_name
@@ -47,6 +53,7 @@ _TOPIC_SOURCE = 1
 _BROKER_SOURCE = 2
 _STATIC_SOURCE = 4
 _DEFAULT_SOURCE = 5
+_GROUP_SOURCE = 8
 
 
 class Described(NamedTuple):
@@ -66,7 +73,7 @@ class Described(NamedTuple):
 
 
 def describe(broker: Broker, resource_type: int, name: str) -> list[Described]:
-    """Returns all settings of a topic or a broker.
+    """Returns all settings of a topic, a group or a broker.
 
     Raises:
         TopicError: there is no such resource.
@@ -74,6 +81,9 @@ def describe(broker: Broker, resource_type: int, name: str) -> list[Described]:
     if resource_type == TOPIC:
         topic = _topic(broker, name)
         return [_of_topic(broker, topic, setting) for setting in TOPIC_SETTINGS.values()]
+    if resource_type == GROUP:
+        check_group(name)
+        return [_of_group(broker, name, setting) for setting in GROUP_SETTINGS.values()]
     _check_broker(broker, resource_type, name)
     return [_of_broker(broker, setting) for setting in BROKER_SETTINGS.values()]
 
@@ -121,6 +131,15 @@ def _of_broker(broker: Broker, setting: Setting) -> Described:
     return Described(setting, value, source, tuple(synonyms))
 
 
+def _of_group(broker: Broker, group: str, setting: Setting) -> Described:
+    synonyms = [*_of_broker(broker, BROKER_SETTINGS[setting.synonym]).synonyms]
+    own = broker.group_settings.get(group, {}).get(setting.name)
+    if own is not None:
+        synonyms.insert(0, (setting.name, own, _GROUP_SOURCE))
+    _, value, source = synonyms[0]
+    return Described(setting, value, source, tuple(synonyms))
+
+
 def incremented(
     broker: Broker, resource_type: int, name: str, changes: Sequence[tuple[str, int, str | None]]
 ) -> dict[str, str | None]:
@@ -132,6 +151,9 @@ def incremented(
     if resource_type == TOPIC:
         configs: dict[str, str | None] = dict(_topic(broker, name).configs)
         known: Mapping[str, Setting] = TOPIC_SETTINGS
+    elif resource_type == GROUP:
+        check_group(name)
+        configs, known = dict(broker.group_settings.get(name, {})), GROUP_SETTINGS
     else:
         _check_broker(broker, resource_type, name)
         configs = {key: broker.config.text(key) for key in broker.changed_settings}
@@ -177,7 +199,7 @@ def alter(
     *,
     validate_only: bool,
 ) -> None:
-    """Replaces the settings of a topic or those of the broker that were changed.
+    """Replaces the settings of a topic or a group, or those of the broker that were changed.
 
     Raises:
         TopicError: there is no such resource, or a value is not allowed.
@@ -188,6 +210,12 @@ def alter(
             checked = check_topic_configs(configs)
             if not validate_only:
                 broker.topics.configure(topic, checked)
+            return
+        if resource_type == GROUP:
+            check_group(name)
+            own = check_group_configs(configs, broker.config)
+            if not validate_only:
+                set_of_group(broker, name, own)
             return
         _check_broker(broker, resource_type, name)
         dropped = dict.fromkeys(set(broker.changed_settings) - set(configs))

@@ -72,7 +72,6 @@ class ClassicGroups:
 
     def __init__(self, store: GroupStore, new_id: Callable[[], str]) -> None:
         self._store = store
-        self._config = store.config
         self._timers = store.timers
         self._new_id = new_id
         self._answers: list[tuple[Reply, Any]] = []
@@ -211,7 +210,7 @@ class ClassicGroups:
 
     def _accept(self, group: ClassicGroup, member_id: str) -> None:
         """Refuses a member beyond `group.max.size`; those who join again have their place."""
-        size = min(self._config.group_max_size, MAX_MEMBERS)
+        size = min(self._store.config.group_max_size, MAX_MEMBERS)
         member = group.members.get(member_id)
         is_accepted = True
         if group.state == PREPARING_REBALANCE:
@@ -275,7 +274,9 @@ class ClassicGroups:
             group.new_member_added = True
         group.add(member, request.protocol_type)
         # It cannot send heartbeats while it waits, and may be gone; so it does not wait for ever.
-        self._watch(group, member_id, join.now_ms + self._config.group_new_member_join_timeout_ms)
+        self._watch(
+            group, member_id, join.now_ms + self._store.config.group_new_member_join_timeout_ms
+        )
         self._rebalance_or_complete(group, join.now_ms)
 
     def _update(self, member: Member, join: "_Join") -> None:
@@ -356,7 +357,7 @@ class ClassicGroups:
         self._timers.stop(("sync", group.group_id))
         is_first = group.state == EMPTY
         group.transition(PREPARING_REBALANCE, now_ms)
-        delay_ms = self._config.group_initial_rebalance_delay_ms
+        delay_ms = self._store.config.group_initial_rebalance_delay_ms
         if is_first and delay_ms:
             group.new_member_added = False
             remaining_ms = max(group.rebalance_timeout_ms() - delay_ms, 0)
@@ -372,7 +373,9 @@ class ClassicGroups:
         def go_on(now_ms: int) -> None:
             if group.new_member_added and remaining_ms:
                 group.new_member_added = False
-                next_delay_ms = min(self._config.group_initial_rebalance_delay_ms, remaining_ms)
+                next_delay_ms = min(
+                    self._store.config.group_initial_rebalance_delay_ms, remaining_ms
+                )
                 self._delay(group, next_delay_ms, max(remaining_ms - delay_ms, 0), now_ms)
             else:
                 self._complete(group, now_ms)

@@ -1,6 +1,11 @@
 """Settings of the group coordinator, by Kafka's names and with its defaults."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _MINUTE_MS = 60_000
 
@@ -25,3 +30,18 @@ class GroupConfig(NamedTuple):
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 10 * _MINUTE_MS
     offsets_topic_num_partitions: int = 50
+
+    def of_group(self, settings: Mapping[str, str]) -> GroupConfig:
+        """Returns what holds for a group that has settings of its own."""
+        if not settings:
+            return self
+        session_ms = settings.get("consumer.session.timeout.ms")
+        interval_ms = settings.get("consumer.heartbeat.interval.ms")
+        return self._replace(
+            group_consumer_session_timeout_ms=int(
+                session_ms or self.group_consumer_session_timeout_ms
+            ),
+            group_consumer_heartbeat_interval_ms=int(
+                interval_ms or self.group_consumer_heartbeat_interval_ms
+            ),
+        )

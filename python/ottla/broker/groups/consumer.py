@@ -78,7 +78,6 @@ class ConsumerGroups:
     ) -> None:
         self._on_removal = on_removal
         self._store = store
-        self._config = store.config
         self._timers = store.timers
         self._new_id = new_id
         self._targets = GroupTargets(store)
@@ -109,7 +108,9 @@ class ConsumerGroups:
         return ConsumerGroupHeartbeatResponse(
             member_id=member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._config.group_consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=self._store.config_of(
+                group.group_id
+            ).group_consumer_heartbeat_interval_ms,
             assignment=_assignment(member.current.assigned)
             if is_changed or _is_full(request)
             else None,
@@ -164,7 +165,7 @@ class ConsumerGroups:
     # Members
 
     def _require_place(self, group: ConsumerGroup, entry: Entry) -> None:
-        size = min(self._config.group_consumer_max_size, MAX_MEMBERS)
+        size = min(self._store.config.group_consumer_max_size, MAX_MEMBERS)
         if entry.member_id not in group.members and len(group.members) >= size:
             raise GroupError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
@@ -260,7 +261,7 @@ class ConsumerGroups:
         """Lets a member be silent for its session time-out from now on."""
         classic = member.subscription.classic
         session_ms = (
-            self._config.group_consumer_session_timeout_ms
+            self._store.config_of(group.group_id).group_consumer_session_timeout_ms
             if classic is None
             else classic.session_timeout_ms
         )

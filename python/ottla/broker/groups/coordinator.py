@@ -8,7 +8,7 @@ Groups are those of the partitions of `__consumer_offsets` that it leads. For th
 all of them once that topic is deleted, NOT_COORDINATOR has clients look for the coordinator.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from ottla.broker.groups.classic import Caller, ClassicGroups, refused_join
 from ottla.broker.groups.classic_group import EMPTY, STABLE, ClassicGroup, Reply
@@ -48,11 +48,14 @@ Group = ClassicGroup | ConsumerGroup
 _CLEANUP = ("cleanup",)
 
 
+def _nothing(_group_id: str) -> Mapping[str, str]:
+    return {}
+
+
 class GroupCoordinator:
     """Groups and their offsets.
 
     Attributes:
-        config: its settings.
         commits: requests about offsets.
         partitions: of `__consumer_offsets`: which are led, and what belongs to which.
         store: groups and offsets as they are, for inspection.
@@ -60,36 +63,44 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        config: GroupConfig,
+        config: Callable[[], GroupConfig],
         *,
         waiting: WaitingList,
         image: Callable[[], Image],
         random_bits: Callable[[int], int],
         append: Append,
+        settings_of: Callable[[str], Mapping[str, str]] = _nothing,
     ) -> None:
         """Starts without groups.
 
         Args:
+            config: returns the settings as of now.
             waiting: the broker's list of what waits.
             image: returns the cluster as of now.
             random_bits: returns an integer of so many random bits, for member ids.
             append: appends a batch to a partition of `__consumer_offsets`.
+            settings_of: returns what is set for a single group, by Kafka's names.
         """
         self._random_bits = random_bits
         self._timers = Timers(waiting)
-        self.config = config
-        self.partitions = LogPartitions(config.offsets_topic_num_partitions)
+        self.partitions = LogPartitions(config().offsets_topic_num_partitions)
         self.store = GroupStore(
             config,
             self._timers,
             image,
             partitions=self.partitions,
             write=OffsetsLog(append, self.partitions.of).write,
+            settings_of=settings_of,
         )
         self._classic = ClassicGroups(self.store, self._new_id)
         self._consumer = ConsumerGroups(self.store, self._new_id, self._downgrade)
         self._mixed = ClassicMembers(self.store, self._consumer)
         self.commits = Commits(self.store, self._classic)
+
+    @property
+    def config(self) -> GroupConfig:
+        """Its settings as of now."""
+        return self.store.config
 
     # Classic groups
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ottla.broker.groups.config import GroupConfig
@@ -11,6 +12,8 @@ from ottla.errors import KafkaError, OttlaError
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.image import Partition, Topic
     from ottla.broker.state import State
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BrokerGroups", "group_config"]
 
 _READ_BYTES = 1 << 20
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:
@@ -48,16 +52,32 @@ def group_config(config: BrokerConfig) -> GroupConfig:
     )
 
 
+class _Settings:
+    """The settings of groups, read from those of a broker when these have changed."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._read: BrokerConfig | None = None
+        self._config = GroupConfig()
+
+    def __call__(self) -> GroupConfig:
+        if self._read is not self._state.config:
+            self._read = self._state.config
+            self._config = group_config(self._read)
+        return self._config
+
+
 class BrokerGroups(GroupCoordinator):
     """The coordinator of a broker: it leads what there is of `__consumer_offsets`."""
 
     def __init__(self, state: State, topics: Topics, now_ms: int) -> None:
         super().__init__(
-            group_config(state.config),
+            _Settings(state),
             waiting=state.waiting,
             image=lambda: state.image,
             random_bits=state.random.getrandbits,
             append=self._append_batch,
+            settings_of=lambda group_id: state.group_settings.get(group_id, _NO_SETTINGS),
         )
         self._state = state
         self._topics = topics

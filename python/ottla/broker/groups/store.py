@@ -7,7 +7,7 @@ promised a place) is lost in a restart, as its clients expect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.coordinator_errors import error_of_log
@@ -50,20 +50,31 @@ class GroupStore:
 
     def __init__(
         self,
-        config: GroupConfig,
+        config: Callable[[], GroupConfig],
         timers: Timers,
         image: Callable[[], Image],
         *,
         partitions: LogPartitions,
         write: Write,
+        settings_of: Callable[[str], Mapping[str, str]],
     ) -> None:
-        self.config = config
+        self._config = config
+        self._settings_of = settings_of
         self.partitions = partitions
         self.timers = timers
         self.groups: dict[str, ClassicGroup | ConsumerGroup] = {}
         self.offsets = Offsets()
         self._image = image
         self._write = write
+
+    @property
+    def config(self) -> GroupConfig:
+        """The settings of groups as of now."""
+        return self._config()
+
+    def config_of(self, group_id: str) -> GroupConfig:
+        """Returns the settings of one group as of now."""
+        return self.config.of_group(self._settings_of(group_id))
 
     @property
     def image(self) -> Image:

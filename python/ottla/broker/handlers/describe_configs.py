@@ -53,7 +53,7 @@ def handle(
             continue
         keys = resource.configuration_keys
         configs = [
-            _described(each, request) for each in found if keys is None or each.setting.name in keys
+            _described(each, request) for each in found if not keys or each.setting.name in keys
         ]
         results.append(
             DescribeConfigsResult(

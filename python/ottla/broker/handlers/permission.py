@@ -28,8 +28,8 @@ __all__ = [
     "transactional_id_error",
 ]
 
-_TOPIC_RESOURCE = 2
-"""The number of a topic among the resources that have settings."""
+_TOPIC_RESOURCE, _GROUP_RESOURCE = 2, 32
+"""Numbers among the resources that have settings."""
 
 
 def _error(broker: Broker, context: Context, operation: int, resource_type: int, name: str) -> int:
@@ -95,9 +95,11 @@ def creation_error(broker: Broker, context: Context, topic: str) -> int:
 def config_error(
     broker: Broker, context: Context, operation: int, resource_type: int, name: str
 ) -> int:
-    """Returns an error of a topic's or a broker's settings, or 0 if the client may do that."""
+    """Returns an error of the settings of something, or 0 if the client may do that to them."""
     if resource_type == _TOPIC_RESOURCE:
         return topic_error(broker, context, operation, name)
+    if resource_type == _GROUP_RESOURCE:
+        return group_error(broker, context, operation, name)
     fault = broker.faults.error(context) if broker.faults else ErrorCode.NONE
     return cluster_error(broker, context, operation) or fault
 
