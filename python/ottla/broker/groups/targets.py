@@ -106,8 +106,8 @@ class GroupTargets:
     def _hash(self, group: ConsumerGroup) -> int:
         """Returns a hash of the topics that are read, with their ids and partitions (KIP-1101).
 
-        It is not Kafka's XXH3. No broker compares it with another's, and one that takes the log
-        over sees a change of topics: one more epoch.
+        It is not Kafka's XXH3. No answer has it, no broker compares it with another's, and one that
+        takes the log over sees a change of topics: one more epoch.
         """
         topics = self._store.image.topics
         names: set[str] = set()
