@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
 
-__all__ = ["Random", "State"]
+__all__ = ["MEMORY", "Random", "State"]
+
+MEMORY = "memory"
+"""Stands for the directory of logs that are in no file; Kafka's own have absolute paths."""
 
 
 class Random(Protocol):
@@ -42,6 +45,7 @@ class State:
         image: the cluster as of now; replaced whole.
         waiting: everything that waits.
         faults: under a test's control.
+        log_dir: the directory that its logs are in, as clients are told.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class State:
         self.image = Image.of_one(cluster_id, node)
         self.waiting = WaitingList()
         self.faults = Faults()
+        self.log_dir = MEMORY
 
     def moved(self, handles: tuple[int, ...]) -> None:
         """Wakes whoever waits for partitions that have got records or lost some."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import partition_fault
 from ottla.broker.handlers.permission import cluster_error
-from ottla.broker.log_dirs import log_dirs_of
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -40,7 +39,7 @@ def handle(
         fault = partition_fault(broker, context, topic, index)
         if fault:
             return fault
-        if path not in log_dirs_of(broker):
+        if path != broker.log_dir:
             return ErrorCode.LOG_DIR_NOT_FOUND
         if context.image.partition(topic, index) is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,7 +1,7 @@
-"""DescribeLogDirs (key 35), versions 1 to 5: log directories and the size of what is in them.
+"""DescribeLogDirs (key 35), versions 1 to 5: the log directory and the size of what is in it.
 
 Version 2 is flexible, 3 has an error of the whole answer, 4 the room of a directory (KIP-827), 5
-whether it takes new logs (KIP-1066). How much room there is, is not told of logs in memory.
+whether it takes new logs (KIP-1066). How much room there is, is not told.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import partition_fault
 from ottla.broker.handlers.permission import cluster_error
-from ottla.broker.log_dirs import log_dirs_of, log_size
 from ottla.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsResponse,
@@ -54,16 +53,16 @@ def handle(
         sizes = [
             DescribeLogDirsPartition(
                 partition_index=partition.partition_index,
-                partition_size=log_size(broker, partition),
+                partition_size=sum(size for _, size in broker.plane.segments(partition.handle)),
             )
             for partition in found
             if partition is not None and partition.leader_id == broker.node_id
         ]
         if sizes:
             topics.append(DescribeLogDirsTopic(name=name, partitions=sizes))
-    # Logs are in one directory.
-    (log_dir,) = log_dirs_of(broker)
-    return DescribeLogDirsResponse(results=[DescribeLogDirsResult(log_dir=log_dir, topics=topics)])
+    return DescribeLogDirsResponse(
+        results=[DescribeLogDirsResult(log_dir=broker.log_dir, topics=topics)]
+    )
 
 
 def _asked(request: DescribeLogDirsRequest, context: Context) -> dict[str, list[int]]:
