@@ -76,6 +76,7 @@ def test_of_all_that_waits_to_be_sent_the_peer_that_stalls_longest_gives_way() -
             reader.send(b"big %d" % (16 * MIB))
             time.sleep(0.002)
             assert client.ask(b"echo") == b"echo"
+        wait_for(server, lambda broker: broker.handled == 20)
         assert 1 <= server.connection_count - 1 <= 4
         wait_for(server, lambda broker: len(broker.gone) == 11 - server.connection_count)
         # The newest is among those that are left.
@@ -159,6 +160,25 @@ def test_a_stranger_has_smaller_frames_and_less_time() -> None:
         assert slow.is_closed()
         assert known.ask(b"echo") == b"echo"
     assert lines_with(log, "where 100 are the most")
+
+
+def test_of_too_many_strangers_the_oldest_has_to_go_and_nobody_who_is_known() -> None:
+    log: list[str] = []
+    broker = FakeBroker(needs_authentication=True)
+    limits = Limits(max_early_connections=3)
+    with serving(broker=broker, limits=limits, log=log) as server, ExitStack() as stack:
+        known = stack.enter_context(connect(server))
+        assert known.ask(b"enter") == b"enter"
+        strangers = [stack.enter_context(connect(server)) for _ in range(4)]
+        assert strangers[0].is_closed()
+        assert [stranger.ask(b"echo") for stranger in strangers[1:]] == [b"echo"] * 3
+        assert strangers[3].ask(b"enter") == b"enter"
+        late = stack.enter_context(connect(server))
+        assert late.ask(b"enter") == b"enter"
+        assert strangers[1].ask(b"echo") == b"echo"
+        assert known.ask(b"echo") == b"echo"
+        assert server.run(lambda _: len(server._hub._early)) == 2
+    assert lines_with(log, "more than 3 have not said who they are")
 
 
 def test_more_connections_than_allowed_are_closed_at_once_and_the_others_served() -> None:

@@ -80,6 +80,9 @@ class Home(Protocol):
     def has_closed(self, connection: Connection, reason: str) -> None:
         """Forgets a connection, and tells the broker when that is in no call."""
 
+    def is_known(self, connection: Connection) -> None:
+        """Takes a connection out of those that have not said who they are."""
+
     def look_at(self, deadline_ms: int) -> None:
         """Looks at every connection's `deadline_ms` then, or before."""
 
@@ -381,7 +384,10 @@ class Connection:
 
     def _look_who_it_is(self) -> None:
         self._is_early = getattr(self.served, "needs_authentication", False)
-        if not self._is_early and self.listener.site is None:
+        if self._is_early:
+            return
+        self._home.is_known(self)
+        if self.listener.site is None:
             self._frames.max_bytes = self._home.limits.max_frame_bytes
 
     def deadline_ms(self) -> int:

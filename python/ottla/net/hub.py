@@ -70,6 +70,7 @@ class Hub:
         self._listeners = list(listeners)
         self._accepted = 0
         self._hosts: dict[str, int] = {}
+        self._early: dict[Connection, None] = {}
         self._again: deque[Connection] = deque()
         self._gone: deque[Connection] = deque()
         self._sweep_ms: int | None = None
@@ -186,6 +187,12 @@ class Hub:
             self.connections[connection] = None
             listener.connection_count += 1
             self._hosts[host] = self._hosts.get(host, 0) + 1
+            self._early[connection] = None
+            if len(self._early) > self.limits.max_early_connections:
+                next(iter(self._early)).close(
+                    f"more than {self.limits.max_early_connections:,} have not said who they are, "
+                    "and it has been silent for longest"
+                )
             connection.begin()
 
     def _refusal(self, listener: Listener, host: str) -> str:
@@ -224,6 +231,7 @@ class Hub:
     def has_closed(self, connection: Connection, reason: str) -> None:
         """Forgets a connection, and tells the broker when that is in no call."""
         del self.connections[connection]
+        self._early.pop(connection, None)
         connection.listener.connection_count -= 1
         host = connection.peer.host
         left = self._hosts[host] - 1
@@ -235,6 +243,10 @@ class Hub:
         if reason:
             peer = connection.peer
             self._log.say(f"{peer.host}:{peer.port}: {reason}", self.elapsed_ms)
+
+    def is_known(self, connection: Connection) -> None:
+        """Takes a connection out of those that have not said who they are."""
+        self._early.pop(connection, None)
 
     def look_at(self, deadline_ms: int) -> None:
         """Looks at every connection's `deadline_ms` then, or before."""

@@ -66,6 +66,8 @@ class Limits(NamedTuple):
         max_early_frame_bytes: the same until the peer has said who it is.
         max_connections: of all listeners; a further one is closed as soon as it is accepted.
         max_connections_per_host: of one address.
+        max_early_connections: that have not said who they are: the oldest of more is closed, so
+            that a crowd of strangers keeps out nobody who is quick.
         max_early_ms: until the TLS handshake and the authentication are done.
         max_idle_ms: without a request.
         max_stalled_ms: in which a peer takes no byte of an answer, or goes on with no frame.
@@ -82,6 +84,7 @@ class Limits(NamedTuple):
     max_early_frame_bytes: int = 524_288  # sasl.server.max.receive.size
     max_connections: int = 20_000  # max.connections; each takes some 3 KiB here, and a descriptor
     max_connections_per_host: int = 2_147_483_647  # max.connections.per.ip
+    max_early_connections: int = 1_000
     max_early_ms: int = 30_000
     max_idle_ms: int = 600_000  # connections.max.idle.ms
     max_stalled_ms: int = 30_000  # as long as a client waits for an answer (request.timeout.ms)
