@@ -1,10 +1,12 @@
 """What a broker counts: true, under Kafka's names, and never more than a bound."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from ottla.broker import measured as measured_module
-from ottla.broker.measured import MAX_SOFTWARE, measured
+from ottla.broker.measured import MAX_SOFTWARE, STORAGE, measured
 from ottla.broker.meters import COUNTER, GAUGE, Family, Sample, exposition
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -86,6 +88,14 @@ def test_the_lag_of_a_group_is_what_it_has_not_read_yet() -> None:
     assert values(broker, name) == {(): 1}
 
 
+def test_a_log_directory_that_is_offline_is_counted() -> None:
+    broker = new_broker()
+    name = "kafka_log_logmanager_offlinelogdirectorycount"
+    assert values(broker, name) == {(): 0}
+    broker.wrong[STORAGE] = "/data is offline"
+    assert values(broker, name) == {(): 1}
+
+
 def named(client: WireClient, name: str, version: str) -> None:
     request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
     client.ask(request, 3)
@@ -161,3 +171,15 @@ def test_what_a_page_leaves_out_of_a_family_it_counts() -> None:
     page = exposition([Family("numbers", GAUGE, "Some.", samples)], max_samples=10)
     assert page.count("\nnumbers{") == 10
     assert page.endswith('ottla_samples_left_out{name="numbers"} 2\n')
+
+
+def test_a_broker_that_nobody_watches_loads_nothing_for_it() -> None:
+    program = (
+        "import sys; from ottla.testing import Broker; Broker().start().stop(); "
+        "watching = {'json', 'ottla.text', 'ottla.broker.measured', 'ottla.broker.request_log', "
+        "'ottla.broker.loggable', 'ottla.broker.principals', 'ottla.net.http', 'ottla.net.site', "
+        "'ottla.net.metrics', 'ottla.net.tls', 'ssl'}; print(watching & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "set()\n"

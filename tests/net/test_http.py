@@ -74,6 +74,35 @@ def test_requests_are_the_same_however_the_stream_is_cut(cuts: list[int]) -> Non
     ]
 
 
+WORDS = [
+    b"GET / HTTP/1.1\r\n",
+    b"Host: a\r\n",
+    b"Content-Length: ",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Connection: close\r\n",
+    b"\r\n",
+    b"7",
+    b":",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.binary(max_size=20), max_size=60))
+def test_whatever_is_received_is_requests_or_one_refusal_and_little_is_held(
+    chunks: list[bytes],
+) -> None:
+    requests = HttpRequests(100)
+    found: list[HttpRequest | HttpRefusal] = []
+    for chunk in chunks:
+        requests.feed(chunk)
+        while (request := requests.take()) is not None:
+            found.append(request)
+        assert requests.held_bytes < MAX_HEAD_BYTES + 100 + len(chunk)
+    assert all(isinstance(each, HttpRequest) for each in found[:-1])
+    assert sum(len(each.body) for each in found if isinstance(each, HttpRequest)) <= sum(
+        map(len, chunks)
+    )
+
+
 @pytest.mark.parametrize(
     ("first", "headers", "is_last"),
     [

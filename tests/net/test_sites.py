@@ -11,9 +11,10 @@ from ottla.broker.meters import GAUGE, Family, Sample
 from ottla.errors import ServerError
 from ottla.net.http import HttpRefusal, HttpRequest, http_answer
 from ottla.net.limits import MAX_HTTP_CONNECTIONS, Limits
-from ottla.net.metrics import MetricsSite
+from ottla.net.metrics import MetricsSite, broker_metrics
 from ottla.net.served import Address, Send
 from ottla.net.server import Server
+from ottla.net.serving import broker_server
 from ottla.net.settings import ListenerSettings
 from ottla.net.site import Site
 from support.fake_broker import WITHIN_S, FakeBroker, connect, wait_for
@@ -133,6 +134,20 @@ def test_a_crowd_at_an_endpoint_is_bounded_and_takes_no_place_of_the_brokers_cli
 def test_a_site_is_added_before_the_server_starts() -> None:
     with endpoint(Echo()) as (server, _), pytest.raises(ServerError, match="before the server"):
         server.add_site(Echo(), ListenerSettings())
+
+
+def test_what_a_broker_says_is_wrong_with_it_is_in_its_health() -> None:
+    server = broker_server()
+    address = server.add_site(broker_metrics(server, dict), ListenerSettings(name="HTTP"))
+    with server, client_of(address) as client:
+        assert asked(client, "GET", "/health")[0] == 200
+        server.run(lambda broker: broker.wrong.update(storage="/data is offline"))
+        assert asked(client, "GET", "/health") == (
+            503,
+            b'{"status": "unavailable", "wrong": {"storage": "/data is offline"}}\n',
+        )
+        page = asked(client, "GET", "/metrics")[1]
+        assert b"\nkafka_server_socket_server_metrics_incoming_byte_total " in page
 
 
 def test_numbers_and_health_are_told_as_machines_expect_them() -> None:

@@ -92,6 +92,7 @@ class Broker(State):
         journal: the last requests.
         meters: what is counted of requests.
         request_log: has a line of every request, where it is set.
+        wrong: why it cannot be used, in words, by subject; whoever finds out says so here.
         topics: creates, changes and deletes them.
         cleaner: compacts their logs.
         connections: those that are open.
@@ -128,6 +129,7 @@ class Broker(State):
         self.journal = Journal()
         self.meters = Meters()
         self.request_log: RequestLog | None = None
+        self.wrong: dict[str, str] = {}
         self.topics = Topics(self)
         self.cleaner = Cleaner(self, self.topics)
         self.authorizer = Authorizer(

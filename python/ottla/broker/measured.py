@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.groups.coordinator import GroupCoordinator
 
-__all__ = ["MAX_SOFTWARE", "measured"]
+__all__ = ["MAX_SOFTWARE", "STORAGE", "measured"]
 
 MAX_SOFTWARE: Final = 100
 """Names and versions of client software that are told apart, as Kafka's own bound (KIP-511)."""
@@ -48,6 +48,9 @@ _INVALID_RECORDS: Final = (
     "NonIncreasingOffsetRecordsPerSec",
 )
 """Those of them that count refused records by reason: in both groups."""
+
+STORAGE: Final = "storage"
+"""What is wrong where a log directory is offline (`Broker.wrong`)."""
 
 NO_NETWORK_PROCESSOR: Final = "0"
 """Kafka has several, each with its own numbers; here is one thread."""
@@ -144,7 +147,13 @@ def _clients(broker: Broker) -> Iterator[Family]:
 def _logs(broker: Broker) -> Iterator[Family]:
     topics = broker.image.topics.values()
     partitions = sum(len(topic.partitions) for topic in topics)
+    offline = int(STORAGE in broker.wrong)
     numbers = (
+        (
+            "kafka_log_logmanager_offlinelogdirectorycount",
+            "Log directories that cannot be used any more.",
+            offline,
+        ),
         ("kafka_server_kafkaserver_brokerstate", "The broker's state: 3 is running.", 3),
         ("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", len(topics)),
         ("kafka_controller_kafkacontroller_globalpartitioncount", "Partitions.", partitions),

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ottla.text import visible
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -119,5 +117,9 @@ def _write(family: Family, lines: list[str], max_samples: int) -> None:
 
 
 def _escaped(value: str) -> str:
-    # Clients choose their groups' names: no terminal shall obey one.
-    return visible(value).replace("\\", "\\\\").replace('"', '\\"')
+    if not value.isprintable():
+        # Clients choose their groups' names: no terminal shall obey one. Few have such a name.
+        from ottla.text import visible  # noqa: PLC0415
+
+        value = visible(value)
+    return value.replace("\\", "\\\\").replace('"', '\\"')

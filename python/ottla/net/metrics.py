@@ -72,14 +72,19 @@ class MetricsSite(Site):
 
 
 def broker_metrics(server: Server[Broker], health: Callable[[], Mapping[str, str]]) -> MetricsSite:
-    """Returns the site of a broker and the server that it is behind."""
+    """Returns the site of a broker and the server that it is behind.
+
+    Args:
+        server: of the broker.
+        health: returns what is wrong beside what the broker knows of itself.
+    """
 
     def families() -> list[Family]:
         from ottla.broker.measured import measured
 
         return [*server.run(measured), *_sockets(server.traffic)]
 
-    return MetricsSite(families, health)
+    return MetricsSite(families, lambda: {**server.served.wrong, **health()})
 
 
 def _sockets(traffic: Traffic) -> Iterator[Family]:
