@@ -276,3 +276,39 @@ def test_noise_hurts_nobody(endpoint: Endpoint) -> None:
             while client.recv(1 << 16):
                 pass
     assert endpoint.result("topics") == {}
+
+
+def any_value(types: tuple[type, ...], chance: random.Random) -> object:
+    """A value of one of some types, at its bounds as often as not."""
+    kind = chance.choice(types)
+    if kind is str:
+        return chance.choice(["", "a", "Stable", "Produce", "x" * 300, "\u0000\ud800", "__proto__"])
+    if kind is int:
+        return chance.choice([0, 1, -1, 3, 1 << 31, (1 << 53) - 1, 1 - (1 << 53)])
+    if kind is float:
+        return chance.choice([0.0, 0.5, -0.5, 1e-9, 1e9, 1e300])
+    if kind is dict:
+        return chance.choice([{}, {"a": 1}, {"retention.ms": []}, {"retention_ms": {"a": None}}])
+    return chance.choice([True, False])
+
+
+def test_arguments_of_the_right_types_show_no_fault_whatever_they_are(endpoint: Endpoint) -> None:
+    chance = random.Random(15)
+    names = [name for name in OPERATIONS if name != "stop"]
+    statuses = set()
+    for number in range(400):
+        operation = OPERATIONS[chance.choice(names)]
+        given = {
+            name: any_value(types, chance)
+            for name, types in operation.arguments.items()
+            if name in operation.required or chance.random() < 0.5
+        }
+        if operation.waits:
+            given["timeout_s"] = chance.choice([0, 0.001, -1])
+        status, _ = endpoint.ask(operation.name, **given)
+        assert status in {200, 400, 409}, (operation.name, given)
+        statuses.add(status)
+        if number % 100 == 0:
+            endpoint.ask("create_topic", name="a", partitions=2)
+    assert statuses == {200, 400, 409}
+    assert endpoint.server.errors == ()
