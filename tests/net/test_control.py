@@ -312,3 +312,24 @@ def test_arguments_of_the_right_types_show_no_fault_whatever_they_are(endpoint: 
             endpoint.ask("create_topic", name="a", partitions=2)
     assert statuses == {200, 400, 409}
     assert endpoint.server.errors == ()
+
+
+def test_records_that_inflate_are_left_out_beyond_a_bound(endpoint: Endpoint) -> None:
+    endpoint.result("create_topic", name="orders")
+    records = [ottla.NewRecord(value=bytes(300_000), timestamp=5) for _ in range(30)]
+    batch = ottla.build_batch(records, compression="gzip")
+    assert len(batch) < 100_000
+
+    def job(broker: Broker) -> None:
+        handle = broker.image.topics["orders"].partitions[0].handle
+        assert broker.plane.append(handle, batch, now_ms=endpoint.server.clock.now_ms()).accepted
+
+    endpoint.server.run(job)
+    found = endpoint.result("records", topic="orders", max_bytes=1_000_000)
+    assert [each["offset"] for each in found["records"]] == [0, 1, 2, 3]
+    assert found["left_out"] == 26
+    found = endpoint.result("records", topic="orders", offset=26)
+    assert ([each["offset"] for each in found["records"]], found["left_out"]) == (
+        [26, 27, 28, 29],
+        0,
+    )

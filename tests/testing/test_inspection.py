@@ -218,3 +218,19 @@ def test_a_fault_that_was_removed_still_tells_what_it_has_struck(broker: Broker)
         assert client.list_topics(timeout=PATIENCE_S).topics.keys() == {"orders"}
         fault.wait()
     assert fault.hits >= 1
+
+
+def test_records_that_were_deleted_do_not_count(broker: Broker) -> None:
+    producer = confluent_kafka.Producer(broker.client_config(linger_ms=0, batch_num_messages=1))
+    for value in (b"1", b"2", b"3"):
+        producer.produce("orders", value, partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    wanted = broker._desk.call("wait_for", topic="orders", records=3)
+    assert wanted.look() == ""
+    broker.run(lambda core: core.plane.delete_records(handle_of(core), 2))
+    assert wanted.look() == "it has 1 record"
+
+
+def handle_of(core: Any) -> int:
+    handle: int = core.image.topics["orders"].partitions[0].handle
+    return handle

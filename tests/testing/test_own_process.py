@@ -168,6 +168,6 @@ def test_it_ends_with_the_process_of_the_test_however_that_ends(
 def test_what_a_broker_can_be_asked_can_be_asked_of_one_in_another_process() -> None:
     from ottla.net.control_operations import OPERATIONS  # noqa: PLC0415 - beside what it is held to
 
-    public = {name for name in vars(Operations) if not name.startswith("_")}
+    public = {name for name in dir(Operations) if not name.startswith("_")}
     assert OPERATIONS.keys() - public == {"operations", "bootstrap_servers", "stop"}
     assert public - OPERATIONS.keys() == set()

@@ -191,7 +191,10 @@ def _log_requests(server: Server[Broker], form: str, file: str | None) -> None:
 
 
 def _run(
-    server: Server[Broker], topics: list[tuple[str, int]], metrics: _Place | None, controlled: str
+    server: Server[Broker],
+    topics: list[tuple[str, int]],
+    metrics: _Place | None,
+    controlled: list[str],
 ) -> int:
     from ottla.broker.topics import TopicError
 
@@ -211,7 +214,7 @@ def _run(
         with server:
             server.run(lambda broker: _prepare(broker, topics, server.clock.now_ms()))
             wrong.clear()
-            _tell(f"ready: {' '.join(ready)}{controlled}")
+            _tell(f"ready: {' '.join([*ready, *controlled])}")
             has_failed = not _wait_for_the_end(server)
             wrong["broker"] = "it is stopping"
     except TopicError as refusal:

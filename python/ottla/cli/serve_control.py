@@ -20,7 +20,7 @@ MAX_PORT = 65_535
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-def add_control(server: Server[Broker], place: str | None, token_file: str | None) -> str:
+def add_control(server: Server[Broker], place: str | None, token_file: str | None) -> list[str]:
     """Adds the endpoint to a server, if it is asked for; returns what the ready line says of it.
 
     Raises:
@@ -34,11 +34,11 @@ def add_control(server: Server[Broker], place: str | None, token_file: str | Non
         raise
 
 
-def _added(server: Server[Broker], place: str | None, token_file: str | None) -> str:
+def _added(server: Server[Broker], place: str | None, token_file: str | None) -> list[str]:
     if place is None:
         if token_file is not None:
             raise click.UsageError("--control-token-file is for --control, which is missing")
-        return ""
+        return []
     from ottla.net.control import ControlSite, new_token
     from ottla.net.settings import ListenerSettings
 
@@ -52,7 +52,7 @@ def _added(server: Server[Broker], place: str | None, token_file: str | None) ->
     address = server.add_site(site, ListenerSettings(host, int(port), name="CONTROL"))
     shown = f"[{address.host}]" if ":" in address.host else address.host
     # Who has given a token has it; on a screen or in a log it would be one place more.
-    return f" control={shown}:{address.port}" + ("" if given else f" token={token}")
+    return [f"control={shown}:{address.port}", *([] if given else [f"token={token}"])]
 
 
 def _given_token(token_file: str | None) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ottla.net.operations import ALL_BYTES, text_of
+from ottla.net.log_parts import ALL_BYTES
+from ottla.net.operations import text_of
 from ottla.testing.clock import BrokerClock
 from ottla.testing.desk import InProcess
 from ottla.testing.fault import FaultHandle
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker as Core
     from ottla.broker.inspection import Group, Producer, Transaction
     from ottla.broker.journal import RequestEntry
-    from ottla.net.operations import LogPart
+    from ottla.net.log_parts import LogPart
     from ottla.records import Columns, Record
     from ottla.testing.certificates import Certificates
     from ottla.testing.desk import Desk
@@ -396,7 +397,18 @@ class Broker:
 
     # Waiting.
 
-    def wait_for(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+    def wait_for(
+        self,
+        *,
+        group: str | None = None,
+        members: int | None = None,
+        transactional_id: str | None = None,
+        state: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        records: int | None = None,
+        timeout_s: float = 10.0,
+    ) -> None:
         """Returns once a group, a transactional id or a topic is as wanted.
 
             broker.wait_for(group="readers", state="Stable", members=2)
@@ -404,20 +416,23 @@ class Broker:
             broker.wait_for(topic="orders", records=100)
 
         Args:
+            group: one in that state, with so many members.
+            transactional_id: one in that state.
+            state: Kafka's name of it.
+            topic: one with so many records or more, in one partition or in all of them; control
+                records do not count.
             timeout_s: for how long, in real time.
-            group, state, members: a group in that state, with so many members.
-            transactional_id, state: a transactional id in that state.
-            topic, partition, records: a topic, or one partition of it, with so many records or
-                more; control records do not count.
 
         Raises:
             TimeoutError: it is not, with what is there instead.
             ValueError: that cannot be waited for.
         """
-        self._desk.wait("wait_for", timeout_s, **wanted)
+        # First of all, while these are the arguments and nothing else.
+        wanted = {name: value for name, value in locals().items() if name != "self"}
+        self._desk.wait("wait_for", wanted.pop("timeout_s"), **wanted)
 
     async def wait_for_async(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
-        """Waits as `wait_for` does, and lets other coroutines go on meanwhile."""
+        """Waits as `wait_for` does, with its arguments; other coroutines go on meanwhile."""
         await self._desk.wait_async("wait_for", timeout_s, **wanted)
 
     def until(self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0) -> None:

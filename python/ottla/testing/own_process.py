@@ -180,7 +180,7 @@ def _error_of(told: Mapping[str, Any], otherwise: str) -> Exception:
 
 
 def _log(parts: list[dict[str, Any]]) -> Any:
-    from ottla.net.operations import LogPart  # noqa: PLC0415 - as the server loads it
+    from ottla.net.log_parts import LogPart  # noqa: PLC0415 - as the server loads it
 
     return [LogPart(**{**part, "data": b64decode(part["data"])}) for part in parts]
 

@@ -1,0 +1,218 @@
+"""Faults by their numbers, which a test asks for: see `ottla.broker.faults`."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.broker.faults import SELECTORS, Fault, Names
+from ottla.net.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ottla.broker.api import Api
+    from ottla.broker.broker import Broker
+    from ottla.net.server import Server
+
+__all__ = ["FaultEntry", "FaultOperations"]
+
+MAX_FAULTS = 1_000
+"""Each is looked at for each request."""
+
+MAX_DELAY_S = 1_000_000_000
+"""Some 30 years: times stay far from the end of 64 bits."""
+
+
+class FaultEntry(NamedTuple):
+    """A fault that is set.
+
+    Attributes:
+        fault: its number.
+        api: name of the API; empty for every API.
+        error: Kafka's error code, 0 for none.
+        is_spent: whether it will not strike again.
+    """
+
+    fault: int
+    api: str
+    error: int
+    topic: str | None
+    partition: int | None
+    group: str | None
+    transactional_id: str | None
+    client: str | None
+    hits: int
+    is_paused: bool
+    is_spent: bool
+
+
+class FaultOperations:
+    """All that can be asked of faults, on any thread; it is done on the server's."""
+
+    def __init__(self, server: Server[Broker]) -> None:
+        self._server = server
+        self._faults: dict[int, Fault] = {}
+        self._numbers = count(1)
+
+    def fail(
+        self,
+        api: str | int | None = None,
+        *,
+        error: int | str = 0,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        client: str | None = None,
+        times: int | None = None,
+        when: Callable[[Any], bool] | None = None,
+        after: bool = False,
+        disconnect: bool = False,
+        delay: float = 0.0,
+        corrupt: bool = False,
+        observe: bool = False,
+    ) -> int:
+        """Sets a fault, see `ottla.testing.Broker.fail`; returns its number.
+
+        Raises:
+            ValueError: no such API or error, or a limit that the API's requests do not name.
+        """
+        code = _error_code(error)
+        names = Names(topic, partition, group, transactional_id)
+        if times is not None and times < 1:
+            raise ValueError(f"times is {times}: a fault strikes once at least")
+        if not 0 <= delay <= MAX_DELAY_S:
+            raise ValueError(f"delay is {delay}, expected 0 to {MAX_DELAY_S:,} seconds")
+
+        def add(broker: Broker) -> int:
+            row = None if api is None else _api(broker, api)
+            _check_names(row, names)
+            self._make_room(broker)
+            number = next(self._numbers)
+            self._faults[number] = broker.faults.add(
+                Fault(
+                    row,
+                    error=code,
+                    names=names,
+                    client=client,
+                    times=times,
+                    when=when,
+                    after=after,
+                    disconnect=disconnect,
+                    delay_ms=round(delay * 1000),
+                    corrupt=corrupt,
+                    observe=observe,
+                )
+            )
+            return number
+
+        return self._server.run(add)
+
+    def _make_room(self, broker: Broker) -> None:
+        """Forgets a fault that strikes no more; what it has struck can be read until then."""
+        if len(self._faults) < MAX_FAULTS:
+            return
+        set_now = set(broker.faults)
+        for number, fault in self._faults.items():
+            if fault not in set_now:
+                del self._faults[number]
+                return
+        raise ValueError(f"{MAX_FAULTS:,} faults are set already: remove some")
+
+    def faults(self) -> list[FaultEntry]:
+        """Returns all faults that are set."""
+        return self._server.run(
+            lambda broker: [
+                FaultEntry(
+                    number,
+                    "" if fault.api is None else fault.api.title,
+                    fault.error,
+                    *fault.names,
+                    fault.client,
+                    fault.hits,
+                    fault.is_paused,
+                    fault.is_spent,
+                )
+                for number, fault in self._faults.items()
+                if fault in set(broker.faults)
+            ]
+        )
+
+    def hits(self, fault: int) -> int:
+        """Returns how often a fault has struck."""
+        return self._server.run(lambda _: self._fault(fault).hits)
+
+    def pause(self, fault: int) -> None:
+        """Has requests that match wait, unanswered, until `release` or `remove`."""
+
+        def pause(_: Broker) -> None:
+            self._fault(fault).is_paused = True
+
+        self._server.run(pause)
+
+    def release(self, fault: int) -> None:
+        """Lets requests go on that wait, and those to come."""
+
+        def release(broker: Broker) -> None:
+            self._fault(fault).is_paused = False
+            broker.waiting.wake(("fault", self._fault(fault)))
+
+        self._server.run(release)
+
+    def remove(self, fault: int) -> None:
+        """Takes a fault away; nothing if it is gone."""
+
+        def remove(broker: Broker) -> None:
+            found = self._faults.get(fault)
+            if found is not None:
+                broker.faults.remove(found)
+                broker.waiting.wake(("fault", found))
+
+        self._server.run(remove)
+
+    def _fault(self, number: int) -> Fault:
+        found = self._faults.get(number)
+        if found is None:
+            numbers = ", ".join(map(str, self._faults)) or "none"
+            raise ValueError(f"there is no fault {number}: set are {numbers}")
+        return found
+
+    def wait(self, fault: int, hits: int = 1) -> Wanted:
+        """Returns what to wait for until a fault has struck so often."""
+        found = self._server.run(lambda _: self._fault(fault))
+
+        def look() -> str:
+            return "" if found.hits >= hits else f"it has struck {found.hits} times"
+
+        return Wanted(f"the fault was to strike {hits} times", look)
+
+
+def _error_code(error: int | str) -> int:
+    from ottla.protocol.error_code import ErrorCode, name_of
+
+    if isinstance(error, int):
+        name_of(error)
+        return error
+    code = getattr(ErrorCode, error.upper(), None)
+    if not isinstance(code, int):
+        raise ValueError(f"{error!r} is no error of Kafka's protocol")  # noqa: TRY004
+    return code
+
+
+def _api(broker: Broker, api: str | int) -> Api:
+    plain = str(api).replace("_", "").lower()
+    for row in broker.apis.values():
+        if row.key == api or row.name.replace("_", "") == plain:
+            return row
+    raise ValueError(f"{api!r} is no API that this broker serves")
+
+
+def _check_names(api: Api | None, names: Names) -> None:
+    for selector, value in zip(SELECTORS, names, strict=True):
+        if value is not None and api is not None and selector not in api.selectors:
+            known = ", ".join(sorted(api.selectors)) or "nothing"
+            raise ValueError(
+                f"requests of {api.name} name no {selector}: a fault of theirs can be limited "
+                f"to {known}, and to a client"
+            )
