@@ -847,7 +847,7 @@ class DataPlane:
         is_forced: bool = False,
         min_cleanable_dirty_ratio: float = 0.5,
         min_compaction_lag_ms: int = 0,
-        max_compaction_lag_ms: int = 9223372036854775807,
+        max_compaction_lag_ms: int = ...,
         delete_retention_ms: int = 86400000,
         dedupe_buffer_size: int = 134217728,
     ) -> CompactJob | None: ...
