@@ -14,6 +14,12 @@ from ottla.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from ottla.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from support.group_world import World
 from support.wire_client import WireClient, new_broker
 
 MINUTE_MS = 60_000
@@ -115,3 +121,28 @@ def test_an_abort_after_a_commit_is_refused_and_the_commit_again_succeeds(
     assert producer.end(version, commit=False) == ErrorCode.INVALID_TXN_STATE
     assert producer.end(version, commit=True) == 0
     assert producer.offsets() == (2, 2)
+
+
+def test_offsets_of_a_member_whose_place_another_has_taken_are_fenced() -> None:
+    world = World()
+    (before,) = world.stable(1, instance="i", version=5)
+    after = world.join(instance="i", version=5).value
+
+    def commit(member_id: str) -> int:
+        partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+        request = TxnOffsetCommitRequest(
+            transactional_id="t",
+            group_id="g",
+            producer_id=9,
+            producer_epoch=0,
+            generation_id_or_member_epoch=after.generation_id,
+            member_id=member_id,
+            group_instance_id="i",
+            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
+        )
+        answer = world.groups.commits.commit_transactional(request, world.now_ms)
+        code: int = answer.topics[0].partitions[0].error_code
+        return code
+
+    assert commit(before.member_id) == ErrorCode.FENCED_INSTANCE_ID
+    assert commit(after.member_id) == ErrorCode.NONE

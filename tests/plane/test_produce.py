@@ -233,3 +233,32 @@ def test_bytes_behind_a_request_are_ignored(plane: Plane) -> None:
     frame = produce_frame(9, {("t", 0): batch()}) + b"more"
     produced = plane.engine.produce(frame, 8, 9, now_ms=NOW_MS)
     assert not produced.failed
+
+
+def test_kafka_fails_the_whole_request_where_a_partition_has_null_for_records() -> None:
+    for profile, codes in (("kafka", [-1, -1]), ("strict", [0, 87])):
+        plane = Plane(DataPlane(profile=profile))
+        plane.open()
+        plane.open(partition=1)
+        answer = plane.produce({("t", 0): batch(), ("t", 1): None})
+        found = answer.responses[0].partition_responses
+        assert [one.error_code for one in found] == codes
+        told = [one.error_message is not None for one in found]
+        assert told == [False, profile == "strict"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_refused_partition_is_told_wherever_it_stands(plane: Plane, *, first: bool) -> None:
+    """With acks=0 the connection is closed for it."""
+    plane.open(partition=1)
+    sets: dict[tuple[str, int], bytes | None] = {("t", 0): batch(), ("t", 1): batch()}
+    sets["t", 0 if first else 1] = None
+    assert plane.produced(sets, acks=0).failed
+
+
+def test_logs_hold_as_much_as_they_may_and_no_byte_more() -> None:
+    size = len(batch())
+    for bound, codes in ((2 * size, [0, 0]), (2 * size - 1, [0, CODE.KAFKA_STORAGE_ERROR])):
+        plane = Plane(DataPlane(max_stored_bytes=bound))
+        plane.open()
+        assert [plane.append(batch()).error_code for _ in range(2)] == codes
