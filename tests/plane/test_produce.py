@@ -262,3 +262,21 @@ def test_logs_hold_as_much_as_they_may_and_no_byte_more() -> None:
         plane = Plane(DataPlane(max_stored_bytes=bound))
         plane.open()
         assert [plane.append(batch()).error_code for _ in range(2)] == codes
+
+
+def test_a_refusal_from_outside_does_not_tell_whether_there_is_such_a_topic(plane: Plane) -> None:
+    found = plane.append(batch(), "secret", refused={("secret", 0): 29})
+    assert (found.error_code, found.log_start_offset) == (29, -1)
+
+
+@pytest.mark.parametrize("profile", ["strict", "kafka"])
+def test_what_a_version_does_not_allow_is_told_before_what_hinders_an_append(profile: str) -> None:
+    for options, acks in (({}, 7), ({"is_internal": True}, 1), ({"min_insync_replicas": 2}, -1)):
+        plane = Plane(DataPlane(profile=profile))
+        plane.open(next_offset=5, **options)
+        found = plane.append(batch() * 2, acks=acks)
+        assert found.error_code == CODE.INVALID_RECORD
+        # Kafka looks at the request alone then, and says nothing of the partition.
+        is_told = profile == "strict"
+        assert found.log_start_offset == (5 if is_told else -1)
+        assert (found.error_message is not None) == is_told

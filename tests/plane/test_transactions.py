@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from ottla import KafkaError
 from ottla._engine import DataPlane, Verification
+from records import crafting
 from support.plane_frames import CODE, NOW_MS, PRODUCE_VERSIONS, Plane, batch
 
 T, U = ("t", 0), ("t", 1)
@@ -110,8 +111,9 @@ def test_idempotent_batches_are_nobodys_question(plane: Plane) -> None:
     assert found.error_code == 0
 
 
-def test_several_producers_in_one_request_fail_all_of_it(plane: Plane) -> None:
-    answer = plane.produce({T: data(), U: data(producer_id=6)}, transactional_id="x")
+@pytest.mark.parametrize("other", [data(producer_id=6), data(epoch=1)])
+def test_several_producers_in_one_request_fail_all_of_it(plane: Plane, other: bytes) -> None:
+    answer = plane.produce({T: data(), U: other}, transactional_id="x")
     codes = [found.error_code for found in answer.responses[0].partition_responses]
     assert codes == [CODE.INVALID_PRODUCER_ID_MAPPING] * 2
     assert plane.engine.offsets(0)[3] == 0
@@ -152,3 +154,36 @@ def test_what_a_coordinator_appends_to_a_transaction_carries_a_guard(plane: Plan
     with pytest.raises(KafkaError) as raised:
         plane.engine.begin_verification(0, 5, 0, 1, now_ms=NOW_MS)
     assert raised.value.error_code == CODE.INVALID_PRODUCER_EPOCH
+
+
+def test_nobody_is_asked_about_a_request_that_is_refused_as_a_whole() -> None:
+    """As Kafka does: beside a batch that cannot be read nothing joins a transaction."""
+    plane = Plane(DataPlane(profile="kafka"))
+    plane.open()
+    plane.open(partition=1)
+    damaged = data()[:8] + (13).to_bytes(4, "big") + data()[12:]
+    answer = plane.produce({T: data(), U: damaged}, version=12, transactional_id="x")
+    codes = [found.error_code for found in answer.responses[0].partition_responses]
+    assert codes == [CODE.CORRUPT_MESSAGE] * 2
+
+
+def test_a_batch_without_a_producer_and_records_of_old_formats_are_nobodys_question(
+    plane: Plane,
+) -> None:
+    transactional = crafting.batch(crafting.record(), attributes=crafting.TRANSACTIONAL)
+    old = data()[:16] + b"\1" + data()[17:]
+    for records in (transactional, old):
+        for version in (11, 12):
+            produced = plane.produced({T: records}, version=version, transactional_id="x")
+            assert (produced.to_verify, produced.failed) == (None, True)
+
+
+@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
+def test_since_version_12_a_producer_of_which_nothing_is_known_begins_at_0(version: int) -> None:
+    """Its epoch was raised at the end of its last transaction: something before it is lost."""
+    plane = Plane(DataPlane(unknown_producer="accept"))
+    plane.open()
+    call: dict[str, Any] = {"version": version, "transactional_id": "x"}
+    verified = plane.produced({T: data(5)}, **call).to_verify
+    found = plane.append(data(5), verified=verified, **call)
+    assert found.error_code == (CODE.OUT_OF_ORDER_SEQUENCE_NUMBER if version >= 12 else 0)
