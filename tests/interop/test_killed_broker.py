@@ -13,6 +13,12 @@ from support.killed_broker import Clients, KilledBroker
 ROUNDS = int(os.environ.get("OTTLA_KILLS", "300"))
 
 
+def findings(path: Path) -> list[dict[str, object]]:
+    """What an audit says of a directory; a transaction may be under way when a broker is killed."""
+    found = [dict(finding) for finding in ottla.audit(path).findings]
+    return [each for each in found if each["name"] != "open-transaction"]
+
+
 def kill_again_and_again(path: Path, rounds: int, *settings: str) -> None:
     random = Random(rounds)
     broker = KilledBroker(path, *settings)
@@ -23,22 +29,20 @@ def kill_again_and_again(path: Path, rounds: int, *settings: str) -> None:
         for number in range(rounds):
             time.sleep(random.uniform(0.05, 1.0))
             broker.end(signal.SIGKILL)
-            found = [dict(finding) for finding in ottla.audit(path).findings]
-            assert found == [], f"after kill {number}"
+            assert findings(path) == [], f"after kill {number}"
             broker.start()
         time.sleep(1.0)
         clients.finish()
         assert clients.offsets_that_went_back() == {}
         broker.end(signal.SIGTERM)
         assert [*clients.losses()] == []
-        assert [dict(finding) for finding in ottla.audit(path).findings] == []
+        assert findings(path) == []
         # Every client had something to lose.
         assert all(clients.acknowledged)
         assert clients.committed
         assert clients.offsets
     finally:
         broker.end(signal.SIGKILL)
-        clients.finish()
 
 
 def test_nothing_that_was_acknowledged_is_lost_or_doubled_by_three_kills(tmp_path: Path) -> None:

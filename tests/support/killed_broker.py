@@ -80,7 +80,8 @@ class Clients:
         self.faults: list[str] = []
         self._is_over = threading.Event()
         self._threads = [
-            threading.Thread(target=self._guarded, args=(run,))
+            # Without a broker they do not end.
+            threading.Thread(target=self._guarded, args=(run,), daemon=True)
             for run in (self._produce, self._transact, self._consume)
         ]
 
