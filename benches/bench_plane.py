@@ -1,12 +1,13 @@
 """A broker's data plane: what a partition of a Produce or a Fetch takes, alone and among many."""
 
 import struct
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ottla import Leader
-from ottla._engine import DataPlane
+from ottla import Leader, NewRecord, build_batch
+from ottla._engine import CompactJob, DataPlane, TopicSettings
 
 from benches.data import Shape, generate
 
@@ -17,6 +18,7 @@ NOW_MS = 1_800_000_000_000
 ROUNDS = 50
 ONE_RECORD = Shape(100, 1)
 NAME = b"orders"
+COMPACTED = TopicSettings([("cleanup_policy", "compact")])
 TOPIC = bytes([len(NAME) + 1]) + NAME
 
 
@@ -99,6 +101,36 @@ def test_a_mebibyte_is_fetched_of_the_middle_of_a_log(
     fetch = fetch_frame(1, 5000)
     fetched = benchmark(lambda: plane.fetch(fetch, 0, 12, now_ms=NOW_MS, must_answer=False))
     assert sum(map(len, fetched.answer)) > 1_000_000
+
+
+@MEMORY_AND_FILES
+def test_a_log_is_compacted(benchmark: Any, tmp_path: Path, is_in_files: bool) -> None:
+    """25 MB in batches of a hundred records, of which a quarter stays."""
+
+    def job_of() -> tuple[tuple[CompactJob], dict[str, Any]]:
+        plane = DataPlane()
+        handle = plane.open(
+            NAME.decode(),
+            bytes(16),
+            0,
+            now_ms=NOW_MS,
+            settings=COMPACTED,
+            directory=str(tmp_path / str(next(numbers))) if is_in_files else None,
+        )
+        for batch in batches:
+            plane.append(handle, batch, now_ms=NOW_MS)
+        job = plane.compact_job(handle, now_ms=NOW_MS, is_forced=True)
+        assert job is not None
+        return (job,), {}
+
+    numbers = count()
+    value = bytes(100)
+    keys = [b"key-%09d" % (number % 50_000) for number in range(200_000)]
+    batches = [
+        build_batch([NewRecord(key=key, value=value, timestamp=NOW_MS) for key in some])
+        for some in (keys[at : at + 100] for at in range(0, len(keys), 100))
+    ]
+    benchmark.pedantic(CompactJob.run, setup=job_of, rounds=5)
 
 
 def test_a_leader_alone_decides_on_a_record(benchmark: Any) -> None:

@@ -1,4 +1,4 @@
-//! Compaction of a log, as Kafka's cleaner does it (`docs/kafka/log-dir.md` §10, KIP-58, KIP-354, KIP-534).
+//! Compaction of a log, as Kafka's cleaner does it (`docs/kafka/log-dir.md` §10).
 //!
 //! Of each key the newest record stays. What is compacted is sealed: segments below the active one and
 //! below the last stable offset. A job has all that it needs, so that it runs beside the broker:
