@@ -351,6 +351,17 @@ def test_a_log_whose_file_is_gone_takes_its_partition_offline_and_no_other(
     assert not plane.engine.is_offline(other)
 
 
+def test_a_file_that_was_taken_away_is_not_made_anew(tmp_path: Path) -> None:
+    plane = Plane()
+    handle = plane.open(directory=tmp_path / "t-0")
+    plane.append(batch())
+    plane.engine.shut_down(handle)
+    (tmp_path / "t-0" / "00000000000000000000.log").unlink()
+    assert plane.append(batch()).error_code == CODE.KAFKA_STORAGE_ERROR
+    assert plane.engine.is_offline(handle)
+    assert not (tmp_path / "t-0" / "00000000000000000000.log").exists()
+
+
 def test_a_directory_that_cannot_be_made_is_an_error_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     plane = Plane()

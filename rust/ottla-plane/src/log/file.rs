@@ -58,7 +58,7 @@ impl FileSegment {
     fn emptied(self) -> io::Result<Self> {
         let mut segment = self;
         // An earlier attempt may have left some of them.
-        let made = ALWAYS.into_iter().try_for_each(|kind| segment.open(kind)?.set_len(0));
+        let made = ALWAYS.into_iter().try_for_each(|kind| segment.open_or_make(kind)?.set_len(0));
         match made.and_then(|()| remove_if_there(segment.path(TRANSACTION_INDEX))) {
             Ok(()) => Ok(segment),
             Err(error) => {
@@ -91,7 +91,11 @@ impl FileSegment {
     }
 
     fn open(&self, kind: &'static [u8]) -> io::Result<Arc<File>> {
-        self.directory.open_files().get((self.number, kind), || self.path(kind))
+        self.directory.open_files().get((self.number, kind), false, || self.path(kind))
+    }
+
+    fn open_or_make(&self, kind: &'static [u8]) -> io::Result<Arc<File>> {
+        self.directory.open_files().get((self.number, kind), true, || self.path(kind))
     }
 
     fn write(
@@ -154,7 +158,7 @@ impl Segment for FileSegment {
 
     fn add_aborted(&mut self, aborted: &[AbortedTransaction]) -> io::Result<()> {
         let bytes: Vec<u8> = aborted.iter().flat_map(AbortedTransaction::to_bytes).collect();
-        let file = self.open(TRANSACTION_INDEX)?;
+        let file = self.open_or_make(TRANSACTION_INDEX)?;
         let size = file.metadata()?.len();
         write_all(&file, &[&bytes]).or_else(|error| {
             file.set_len(size).map_err(|cut| not_cut(&error, &cut))?;

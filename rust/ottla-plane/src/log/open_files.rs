@@ -37,10 +37,12 @@ impl OpenFiles {
         files.segments
     }
 
-    /// A file, opened where it is not.
+    /// A file, opened where it is not, and made where it is not there if `is_made`: one that should be
+    /// there and is not is no empty one.
     pub(crate) fn get(
         &self,
         key: FileKey,
+        is_made: bool,
         path: impl FnOnce() -> PathBuf,
     ) -> io::Result<Arc<File>> {
         let mut files = self.files();
@@ -50,7 +52,8 @@ impl OpenFiles {
             *used = uses;
             return Ok(Arc::clone(file));
         }
-        let file = Arc::new(OpenOptions::new().read(true).append(true).create(true).open(path())?);
+        let file =
+            Arc::new(OpenOptions::new().read(true).append(true).create(is_made).open(path())?);
         if files.open.len() >= MAX_OPEN_FILES
             && let Some(oldest) =
                 files.open.iter().min_by_key(|(_, (_, used))| *used).map(|(&key, _)| key)
