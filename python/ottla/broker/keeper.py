@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ottla.broker.authorizer import AccessRule
+    from ottla.broker.access_rule import AccessRule
     from ottla.broker.features import Feature
     from ottla.broker.image import Topic
-    from ottla.broker.quotas import Entity
-    from ottla.broker.sasl.credentials import ScramCredential
+    from ottla.broker.sasl.scram_credential import ScramCredential
 
-__all__ = ["Keeper", "KeptPartition", "KeptTopic"]
+__all__ = ["Entity", "Keeper", "KeptPartition", "KeptTopic"]
+
+Entity = tuple[tuple[str, "str | None"], ...]
+"""Whom a client quota is for: types and names, by type."""
 
 
 class KeptPartition(NamedTuple):

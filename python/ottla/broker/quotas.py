@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ottla.broker.keeper import Keeper
+from ottla.broker.keeper import Entity, Keeper
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -30,9 +30,6 @@ MAX_ENTITIES: Final = 100_000
 MATCH_EXACT: Final = 0
 MATCH_DEFAULT: Final = 1
 MATCH_ANY: Final = 2
-
-Entity = tuple[tuple[str, str | None], ...]
-"""Types and names, by type."""
 
 _ADDRESS = "ip"
 _TYPES: Final = frozenset({"user", "client-id", _ADDRESS})

@@ -16,7 +16,7 @@ __all__ = ["add_control"]
 
 TOKEN_VARIABLE = "OTTLA_CONTROL_TOKEN"  # noqa: S105 - its name, and no token
 MIN_TOKEN_LENGTH = 8
-MAX_PORT = 65_535
+MAX_PORT, MAX_DIGITS = 65_535, 5
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -43,7 +43,8 @@ def _added(server: Server[Broker], place: str | None, token_file: str | None) ->
     from ottla.net.settings import ListenerSettings
 
     host, _, port = place.rpartition(":")
-    if not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= MAX_PORT):  # noqa: PLR2004
+    is_number = port.isascii() and port.isdigit() and len(port) <= MAX_DIGITS
+    if not is_number or int(port) > MAX_PORT:
         raise click.BadParameter(f"{place!r} is not [HOST:]PORT", param_hint="--control")
     host = host.strip("[]") or "127.0.0.1"
     given = _given_token(token_file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.broker import Broker
 from ottla.broker.configs.broker import BrokerConfig
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ottla.broker.data.opened import OpenedData
+    from ottla.broker.state import Random
     from ottla.net.outcome import Outcome
     from ottla.net.served import Address
     from ottla.net.settings import ListenerSettings
@@ -78,17 +79,7 @@ def broker_server(
     settings = BrokerConfig(config)
     opened = listeners_of(settings, host=host, port=port) if listeners is None else listeners
     line = None if kafka_version is None else parse_release(kafka_version)
-    is_of_old = line is not None and line < _WITH_OWN_RULES
-    plane = DataPlane(
-        profile=profile,
-        kafka_version=None if is_of_old else kafka_version,
-        unknown_producer="unknown"
-        if line is not None and line <= _REFUSES_UNKNOWN_PRODUCERS
-        else "auto",
-        transaction_verification=settings.flag("transaction.partition.verification.enable"),
-        session_seed=random.getrandbits(32),
-    )
-
+    plane = _plane(settings, profile, kafka_version, random.getrandbits(32))
     path = data or _log_directory(settings)
     kept: OpenedData | None = None
     if path:
@@ -106,35 +97,10 @@ def broker_server(
             clock=clock.now_ms,
             say=log or _nobody,
         )
-
-    def make(addresses: Sequence[Address]) -> Broker:
-        node = BrokerNode(
-            kept.directory.node_id if kept else settings.number("broker.id"),
-            {
-                address.listener: each.advertised or (advertised_host(address.host), address.port)
-                for each, address in zip(opened, addresses, strict=True)
-            },
-            settings.text("broker.rack") or None,
-        )
-        of_cluster = kept.directory.cluster_id if kept else cluster_id
-        broker = Broker(
-            node,
-            settings,
-            plane=plane,
-            random=random,
-            cluster_id=of_cluster or _cluster_id(random.getrandbits(128)),
-            now_ms=clock.now_ms(),
-            apis=None if line is None else apis_of(line),
-            storage=kept.storage if kept else None,
-            keeper=kept.keeper if kept else None,
-        )
-        if kept:
-            kept.restore(broker)
-        return broker
-
+    make = _Making(settings, plane, random, clock, line, opened, cluster_id, kept)
     try:
         server = Server(
-            make,
+            make.broker,
             opened,
             clock=clock,
             limits=limits_of(settings),
@@ -150,9 +116,64 @@ def broker_server(
     return server
 
 
+class _Making(NamedTuple):
+    """What a broker is made of, once it is known where it listens."""
+
+    settings: BrokerConfig
+    plane: DataPlane
+    random: Random
+    clock: Clock
+    line: tuple[int, int] | None
+    listeners: Sequence[ListenerSettings]
+    cluster_id: str | None
+    kept: OpenedData | None
+
+    def broker(self, addresses: Sequence[Address]) -> Broker:
+        """Returns the broker, with everything that it kept."""
+        settings, kept = self.settings, self.kept
+        node = BrokerNode(
+            kept.directory.node_id if kept else settings.number("broker.id"),
+            {
+                address.listener: each.advertised or (advertised_host(address.host), address.port)
+                for each, address in zip(self.listeners, addresses, strict=True)
+            },
+            settings.text("broker.rack") or None,
+        )
+        of_cluster = kept.directory.cluster_id if kept else self.cluster_id
+        broker = Broker(
+            node,
+            settings,
+            plane=self.plane,
+            random=self.random,
+            cluster_id=of_cluster or _cluster_id(self.random.getrandbits(128)),
+            now_ms=self.clock.now_ms(),
+            apis=None if self.line is None else apis_of(self.line),
+            storage=kept.storage if kept else None,
+            keeper=kept.keeper if kept else None,
+        )
+        if kept:
+            kept.restore(broker)
+        return broker
+
+
 def advertised_host(host: str) -> str:
     """Returns what clients are told to connect to, where a listener is on a host."""
     return "localhost" if host in _EVERY_INTERFACE else host
+
+
+def _plane(
+    settings: BrokerConfig, profile: str, kafka_version: str | None, session_seed: int
+) -> DataPlane:
+    line = None if kafka_version is None else parse_release(kafka_version)
+    is_of_old = line is not None and line < _WITH_OWN_RULES
+    refuses_unknown = line is not None and line <= _REFUSES_UNKNOWN_PRODUCERS
+    return DataPlane(
+        profile=profile,
+        kafka_version=None if is_of_old else kafka_version,
+        unknown_producer="unknown" if refuses_unknown else "auto",
+        transaction_verification=settings.flag("transaction.partition.verification.enable"),
+        session_seed=session_seed,
+    )
 
 
 def _log_directory(settings: BrokerConfig) -> str:

@@ -5,10 +5,10 @@ use crate::calls::{attached, detached};
 use crate::leader::Leader;
 use crate::leader_options::Keywords;
 use crate::plane_answers::{Fetched, Parts, Produced, Verification};
-use crate::plane_compaction::{CompactJob, Compaction, settings_of, uncleanable};
+use crate::plane_compaction::{CompactJob, Compaction, cleaner_row, settings_of, uncleanable};
 use crate::plane_errors::{closed, malformed, refused, topic_id_of};
 use crate::plane_options::{PartitionOptions, PlaneOptions, refused_of};
-use crate::plane_storage::{FlushJob, os_error, unloadable};
+use crate::plane_storage::{FlushJob, PlaceOptions, checkpoint_row, unopened};
 use crate::producer_state::{ProducerState, VerificationGuard};
 use crate::request_options::{Integer, OriginName};
 use crate::validator::with_validator;
@@ -16,14 +16,13 @@ use crate::verdict::Verdict;
 use ottla_leader::{AppendRequest, EndTransaction};
 use ottla_log::producers::Origin;
 use ottla_plane::{
-    Checkpoint, CompactError, DataPlane as Engine, FetchCall, Handle, LoadFailure, LogPlace,
-    NewPartition, OffsetQuery, OpenError, ProduceCall, Sink,
+    CompactError, DataPlane as Engine, FetchCall, Handle, NewPartition, OffsetQuery, ProduceCall,
+    Sink,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyBytesMethods, PyDict, PyTuple};
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Above this the interpreter's lock is let go of while a request is decided.
@@ -120,14 +119,7 @@ impl DataPlane {
     ) -> PyResult<Handle> {
         let keywords = Keywords::new("DataPlane.open()", options);
         let next_offset: Integer = keywords.take("next_offset", Integer::Of(0))?;
-        let directory: Option<PathBuf> = keywords.take("directory", None)?;
-        let recovery_point: Integer = keywords.take("recovery_point", Integer::Of(0))?;
-        let log_start_offset: Integer = keywords.take("log_start_offset", Integer::Of(0))?;
-        let is_clean: bool = keywords.take("is_clean", false)?;
-        let (recovery_point, log_start_offset) = (
-            recovery_point.within("recovery_point", 0, i64::MAX)?,
-            log_start_offset.within("log_start_offset", 0, i64::MAX)?,
-        );
+        let place = PlaceOptions::take(&keywords)?;
         let found = PartitionOptions::take(py, &self.options, settings, &keywords, None)?;
         keywords.finish()?;
         if partition < 0 {
@@ -141,27 +133,17 @@ impl DataPlane {
             next_offset: next_offset.within("next_offset", 0, i64::MAX)?,
             leader: found.leader,
             settings: found.settings,
-            place: directory.as_deref().map(|directory| LogPlace {
-                directory,
-                recovery_point,
-                log_start_offset,
-                is_clean,
-            }),
+            place: place.as_ref().map(PlaceOptions::place),
         };
         let now_ms = now_ms.clock()?;
         let mut engine = self.engine(py);
         let held = &mut *engine;
-        let opened = match &directory {
+        let opened = match &place {
             None => attached(py, || held.open(&new, now_ms)),
             Some(_) => detached(py, || held.open(&new, now_ms)),
         }?;
         drop(engine);
-        opened.map_err(|error| match error {
-            OpenError::Io(error) => os_error(py, &error, directory.as_deref()),
-            OpenError::Load(LoadFailure::Io { path, error }) => os_error(py, &error, Some(&path)),
-            OpenError::Load(failure) => unloadable(py, &failure),
-            other => PyValueError::new_err(format!("{topic}-{partition} {other}")),
-        })
+        opened.map_err(|error| unopened(py, error, &new))
     }
 
     /// Closes a partition. Its log is gone then, unless it is in a directory, which stays.
@@ -227,13 +209,7 @@ impl DataPlane {
     /// Returns what the checkpoint files of a log directory say of the logs in directories: topic,
     /// partition, recovery point, log start offset, high watermark.
     fn checkpoints(&self, py: Python<'_>) -> Vec<(String, i32, i64, i64, i64)> {
-        let checkpoints = self.engine(py).checkpoints();
-        let row = |found: Checkpoint| {
-            let topic = String::from_utf8_lossy(&found.topic).into_owned();
-            let Checkpoint { index, recovery_point, log_start_offset, high_watermark, .. } = found;
-            (topic, index, recovery_point, log_start_offset, high_watermark)
-        };
-        checkpoints.into_iter().map(row).collect()
+        self.engine(py).checkpoints().into_iter().map(checkpoint_row).collect()
     }
 
     /// Returns what was done to the files of a log when it was loaded, a sentence each.
@@ -281,11 +257,7 @@ impl DataPlane {
 
     /// Returns what ``cleaner-offset-checkpoint`` says: topic, partition, first offset to compact.
     fn cleaner_offsets(&self, py: Python<'_>) -> Vec<(String, i32, i64)> {
-        let engine = self.engine(py);
-        let offsets = engine.cleaner_offsets().into_iter();
-        offsets
-            .map(|(topic, index, at)| (String::from_utf8_lossy(topic).into(), index, at))
-            .collect()
+        self.engine(py).cleaner_offsets().into_iter().map(cleaner_row).collect()
     }
 
     /// Says up to which offset a log was compacted before it was opened.

@@ -112,3 +112,8 @@ impl Compaction {
         self.done.first_dirty_offset
     }
 }
+
+/// A row of :meth:`DataPlane.cleaner_offsets`.
+pub(crate) fn cleaner_row((topic, index, offset): (&[u8], i32, i64)) -> (String, i32, i64) {
+    (String::from_utf8_lossy(topic).into_owned(), index, offset)
+}

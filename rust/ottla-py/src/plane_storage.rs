@@ -1,13 +1,69 @@
 //! What logs of a `DataPlane` in directories need: jobs for other threads, errors of the system.
 
 use crate::calls::detached;
-use ottla_plane::{FlushJob as Job, LoadFailure};
-use pyo3::exceptions::PyOSError;
+use crate::leader_options::Keywords;
+use crate::request_options::Integer;
+use ottla_plane::{Checkpoint, FlushJob as Job, LoadFailure, LogPlace, NewPartition, OpenError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Where a log is, as :meth:`DataPlane.open` is told.
+pub(crate) struct PlaceOptions {
+    directory: PathBuf,
+    recovery_point: i64,
+    log_start_offset: i64,
+    is_clean: bool,
+}
+
+impl PlaceOptions {
+    /// Takes the options; `None` of a log in memory.
+    pub(crate) fn take(keywords: &Keywords<'_>) -> PyResult<Option<Self>> {
+        let directory: Option<PathBuf> = keywords.take("directory", None)?;
+        let recovery_point: Integer = keywords.take("recovery_point", Integer::Of(0))?;
+        let log_start_offset: Integer = keywords.take("log_start_offset", Integer::Of(0))?;
+        let is_clean = keywords.take("is_clean", false)?;
+        let recovery_point = recovery_point.within("recovery_point", 0, i64::MAX)?;
+        let log_start_offset = log_start_offset.within("log_start_offset", 0, i64::MAX)?;
+        let made = |directory| Self { directory, recovery_point, log_start_offset, is_clean };
+        Ok(directory.map(made))
+    }
+
+    /// The same for the plane.
+    pub(crate) fn place(&self) -> LogPlace<'_> {
+        LogPlace {
+            directory: &self.directory,
+            recovery_point: self.recovery_point,
+            log_start_offset: self.log_start_offset,
+            is_clean: self.is_clean,
+        }
+    }
+}
+
+/// A row of :meth:`DataPlane.checkpoints`.
+pub(crate) fn checkpoint_row(found: Checkpoint) -> (String, i32, i64, i64, i64) {
+    let topic = String::from_utf8_lossy(&found.topic).into_owned();
+    let Checkpoint { index, recovery_point, log_start_offset, high_watermark, .. } = found;
+    (topic, index, recovery_point, log_start_offset, high_watermark)
+}
+
+/// Why a partition is not open.
+pub(crate) fn unopened(py: Python<'_>, error: OpenError, new: &NewPartition<'_>) -> PyErr {
+    match error {
+        OpenError::Io(error) => {
+            os_error(py, &error, new.place.as_ref().map(|place| place.directory))
+        }
+        OpenError::Load(LoadFailure::Io { path, error }) => os_error(py, &error, Some(&path)),
+        OpenError::Load(failure) => unloadable(py, &failure),
+        other => {
+            let topic = String::from_utf8_lossy(new.topic);
+            PyValueError::new_err(format!("{topic}-{} {other}", new.index))
+        }
+    }
+}
 
 /// What makes a log survive a crash as it was when this was made.
 ///

@@ -104,7 +104,7 @@ impl fmt::Display for DirectoryChange {
 }
 
 /// A segment's batches, from a part of a file that was there.
-struct Part {
+struct FilePart {
     name: Vec<u8>,
     start: u64,
     size: u64,
@@ -123,7 +123,7 @@ pub(super) fn change_directory(
     for (origin, parts) in &parts {
         let file = origin.strip_suffix(SWAP).unwrap_or(origin);
         match parts.as_slice() {
-            [Part { name, start: 0, size }] => {
+            [FilePart { name, start: 0, size }] => {
                 if name != file {
                     changes.rename(file, name)?;
                 }
@@ -162,11 +162,11 @@ pub(super) fn trim_indexes(
 }
 
 /// Which segments hold batches of each file that was there.
-fn parts_by_origin(files: &Files<'_>) -> BTreeMap<Vec<u8>, Vec<Part>> {
-    let mut parts: BTreeMap<Vec<u8>, Vec<Part>> = BTreeMap::new();
+fn parts_by_origin(files: &Files<'_>) -> BTreeMap<Vec<u8>, Vec<FilePart>> {
+    let mut parts: BTreeMap<Vec<u8>, Vec<FilePart>> = BTreeMap::new();
     for (name, content) in files.contents() {
         if let FileContent::Log(Extent { origin: Some(origin), start, size }) = content {
-            let part = Part { name: name.clone(), start: *start, size: *size };
+            let part = FilePart { name: name.clone(), start: *start, size: *size };
             parts.entry(origin.to_vec()).or_default().push(part);
         }
     }
@@ -296,9 +296,9 @@ impl Changes<'_> {
     }
 
     /// Puts parts of a file in its place.
-    fn split(&mut self, file: &[u8], parts: &[Part]) -> Result<(), LoadError> {
+    fn split(&mut self, file: &[u8], parts: &[FilePart]) -> Result<(), LoadError> {
         let size = self.size(file)?;
-        let is_whole = |part: &&Part| part.name == file && part.start == 0 && part.size == size;
+        let is_whole = |part: &&FilePart| part.name == file && part.start == 0 && part.size == size;
         let is_kept = parts.iter().any(|part| is_whole(&part));
         let parts: Vec<_> = parts.iter().filter(|part| !is_whole(part)).collect();
         for part in &parts {
