@@ -83,8 +83,8 @@ def test_a_token_that_is_given_is_not_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
-        (["--control", "many"], 64, "'many' is not [HOST:]PORT"),
-        (["--control", "70000"], 3, "a port is from 0 to 65535"),
+        (["--control", "many"], 64, "'many' is no port from 0 to 65535"),
+        (["--control", "70000"], 64, "'70000' is no port from 0 to 65535"),
         (["--control-token-file", "/no/such"], 64, "--control, which is missing"),
         (["--control", "0", "--control-token-file", "/no/such"], 3, "No such file"),
         (["--control", "0", "--control-token-file", "/dev/null"], 64, "has no token"),

@@ -145,12 +145,13 @@ def serve(
         raise click.UsageError("--request-log-file is for --request-log text or json")
     wanted = [_topic(text) for text in topics]
     endpoint = None if metrics is None else _place(metrics, "--metrics")
+    controller = None if control is None else _place(control, "--control")
     try:
         server = _server(texts, host, port, kafka_version, data)
         try:
             if request_log is not None:
                 _log_requests(server, request_log, request_log_file)
-            controlled = add_control(server, control, control_token_file)
+            controlled = add_control(server, controller, control_token_file)
             return _run(server, wanted, endpoint, controlled)
         finally:
             server.stop()

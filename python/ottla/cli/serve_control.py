@@ -16,11 +16,12 @@ __all__ = ["add_control"]
 
 TOKEN_VARIABLE = "OTTLA_CONTROL_TOKEN"  # noqa: S105 - its name, and no token
 MIN_TOKEN_LENGTH = 8
-MAX_PORT, MAX_DIGITS = 65_535, 5
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-def add_control(server: Server[Broker], place: str | None, token_file: str | None) -> list[str]:
+def add_control(
+    server: Server[Broker], place: tuple[str, int] | None, token_file: str | None
+) -> list[str]:
     """Adds the endpoint to a server, if it is asked for; returns what the ready line says of it.
 
     Raises:
@@ -34,7 +35,9 @@ def add_control(server: Server[Broker], place: str | None, token_file: str | Non
         raise
 
 
-def _added(server: Server[Broker], place: str | None, token_file: str | None) -> list[str]:
+def _added(
+    server: Server[Broker], place: tuple[str, int] | None, token_file: str | None
+) -> list[str]:
     if place is None:
         if token_file is not None:
             raise click.UsageError("--control-token-file is for --control, which is missing")
@@ -42,15 +45,11 @@ def _added(server: Server[Broker], place: str | None, token_file: str | None) ->
     from ottla.net.control import ControlSite, new_token
     from ottla.net.settings import ListenerSettings
 
-    host, _, port = place.rpartition(":")
-    is_number = port.isascii() and port.isdigit() and len(port) <= MAX_DIGITS
-    if not is_number or int(port) > MAX_PORT:
-        raise click.BadParameter(f"{place!r} is not [HOST:]PORT", param_hint="--control")
-    host = host.strip("[]") or "127.0.0.1"
     given = _given_token(token_file)
     token = given or new_token()
+    host, port = place
     site = ControlSite(server, token, stop=_stop, is_local=host in _LOOPBACK)
-    address = server.add_site(site, ListenerSettings(host, int(port), name="CONTROL"))
+    address = server.add_site(site, ListenerSettings(host, port, name="CONTROL"))
     shown = f"[{address.host}]" if ":" in address.host else address.host
     # Who has given a token has it; on a screen or in a log it would be one place more.
     return [f"control={shown}:{address.port}", *([] if given else [f"token={token}"])]
