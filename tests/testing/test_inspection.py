@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
@@ -210,6 +211,18 @@ def test_an_audit_of_what_clients_have_done_finds_nothing(broker: Broker) -> Non
     assert (list(audited.findings), audited.summary.verdict) == ([], "SOUND")
     assert {row["topic"] for row in audited.batches} >= {"orders", "__transaction_state"}
     assert [row["state"] for row in audited.transactions] == ["aborted"]
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_logs_in_a_directory_are_audited_where_they_are(tmp_path: Path, process: bool) -> None:
+    with Broker(topics=["orders"], data=tmp_path / "data", process=process) as broker:
+        client = confluent_kafka.Producer(broker.client_config())
+        client.produce("orders", b"1")
+        assert client.flush(PATIENCE_S) == 0
+        audited = broker.audit()
+        assert audited.paths == (str(tmp_path / "data"),)
+        assert (audited.summary.verdict, audited.summary.findings["error"]) == ("SOUND", 0)
+        assert "orders" in {row["topic"] for row in audited.batches}
 
 
 def test_a_fault_that_was_removed_still_tells_what_it_has_struck(broker: Broker) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ottla.audit import AuditResult
 
-__all__ = ["audited"]
+__all__ = ["audited", "audited_directory"]
 
 
 def audited(home: str, logs: Iterable[tuple[str, int, bytes]]) -> AuditResult:
@@ -41,3 +41,8 @@ def audited(home: str, logs: Iterable[tuple[str, int, bytes]]) -> AuditResult:
         rebuild_side_files(str(folder), side_files)
         copytree(side_files, folder, dirs_exist_ok=True)
     return audit(str(folder))
+
+
+def audited_directory(path: str) -> AuditResult:
+    """Returns the audit of a log directory, whether a broker still writes to it or not."""
+    return audit(path)

@@ -279,12 +279,16 @@ class Broker:
     def audit(self) -> AuditResult:
         """Returns what an audit says of every log, those of the coordinators included.
 
-        Logs in memory are written to a directory for it, which is gone when the broker stops.
+        Logs in a directory are audited where they are. Those in memory are written to one for it,
+        which is gone when the broker stops.
         """
-        from tempfile import TemporaryDirectory  # noqa: PLC0415 - as below
+        # The audit is a start of its own.
+        from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-        from ottla.testing.audited import audited  # noqa: PLC0415 - the audit is a start of its own
+        from ottla.testing.audited import audited, audited_directory  # noqa: PLC0415
 
+        if self._options.data is not None:
+            return audited_directory(self._options.data)
         home = TemporaryDirectory(prefix="ottla-")
         self._folders.append(home)
         names: list[tuple[str, int]] = self._desk.call("logs")
