@@ -98,6 +98,7 @@ OPERATIONS: Mapping[str, Operation] = {
             required=("name",),
             changes=True,
         ),
+        Operation("compact", {"topic": TEXT}, changes=True),
         Operation("delete_topic", {"name": TEXT}, required=("name",), changes=True),
         Operation(
             "records",
