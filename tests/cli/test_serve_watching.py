@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,46 @@ def test_lines_that_are_lost_are_counted_and_told_once_a_second() -> None:
     assert file.lost == 100
     assert os.strerror(errno.EPIPE) in complaints[0]
     assert len(complaints) < 10
+
+
+def test_a_reader_that_stops_for_a_while_gets_whole_lines_and_how_many_are_lost_is_known() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    received: list[bytes] = []
+
+    def read() -> None:
+        with suppress(BlockingIOError):
+            while True:
+                received.append(os.read(reader, 1 << 16))
+
+    try:
+        file = LineFile(writer, lambda _: None, patience_ms=1)
+        lines = [f"{number} {'x' * (number * 7919 % 9000)}" for number in range(200)]
+        for number, line in enumerate(lines):
+            file.write(line)
+            if number in {100, 150, 199}:
+                read()
+        # With it comes the rest of a line that was begun.
+        file.write("the last one")
+        read()
+    finally:
+        os.close(reader)
+        os.close(writer)
+    written = b"".join(received).decode().splitlines()
+    assert written.pop() == "the last one"
+    assert set(written) <= set(lines)
+    assert len(written) + file.lost == len(lines)
+    assert 0 < file.lost < 190
+
+
+def test_a_client_is_served_where_the_reader_of_the_log_does_not_go_on() -> None:
+    with served("--request-log", "json", "--topic", "orders:50") as broker:
+        with client_of(broker.address) as client:
+            for _ in range(60):
+                assert len(client.ask(MetadataRequest(topics=None), 9).topics[0].partitions) == 50
+        status, complaints = broker.end()
+    assert status == 0
+    assert complaints
 
 
 def test_a_client_is_served_where_nobody_reads_the_log_on_standard_error() -> None:

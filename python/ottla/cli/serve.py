@@ -181,6 +181,14 @@ def _server(
         raise click.BadParameter(str(error), param_hint="--kafka-version") from None
 
 
+def _complain(line: str) -> None:
+    """Prints a line of the broker's, unless nobody goes on reading: clients do not wait for one."""
+    from ottla.net.log_lines import has_room
+
+    if has_room(sys.stderr.fileno()):
+        complain(line)
+
+
 def _log_requests(server: Server[Broker], form: str, file: str | None) -> None:
     from ottla.net.request_log import log_requests
 
@@ -188,7 +196,7 @@ def _log_requests(server: Server[Broker], form: str, file: str | None) -> None:
         descriptor = sys.stderr.fileno()
     else:
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    log_requests(server, form, descriptor, complain)
+    log_requests(server, form, descriptor, _complain)
 
 
 def _run(
@@ -268,7 +276,7 @@ def _wait_for_the_end(server: Server[Broker]) -> bool:
 
 
 def _end_at_once(number: int, _frame: object) -> None:
-    complain("ended at once")
+    _complain("ended at once")
     os._exit(128 + number)
 
 

@@ -39,6 +39,9 @@ BACKLOG = 1_024
 LOG_LINES_EVERY_MS = 1_000
 """One line: a peer that sends garbage as fast as it can must not fill a disk with what we say."""
 
+LOG_PATIENCE_MS = 1_000
+"""For a reader of the log of requests that does not go on: once, and then lines are left out."""
+
 MAX_JOBS = 10_000
 """Jobs of other threads that wait: of callers that wait for the result there are fewer."""
 

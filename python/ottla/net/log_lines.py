@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import select
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.net.clock import elapsed_ms
-from ottla.net.limits import LOG_LINES_EVERY_MS
+from ottla.net.limits import LOG_LINES_EVERY_MS, LOG_PATIENCE_MS
 from ottla.net.outcome import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LineFile", "LogLines"]
+__all__ = ["LineFile", "LogLines", "has_room"]
 
 
 class LogLines:
@@ -42,18 +43,36 @@ class LogLines:
         outcome_of(partial(self._write, self._visible(line) + more))
 
 
+def has_room(descriptor: int, patience_ms: int = 0) -> bool:
+    """Whether a file takes a short line without waiting: its reader goes on, or it has none."""
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    return bool(room.poll(patience_ms))
+
+
 class LineFile:
-    """A file or a stream that gets every line at once, and none of a half.
+    """A file or a stream that gets every line, and none of a half.
+
+    A disk that is full or a reader that is gone costs lines, and a reader that does not go on costs
+    a moment once and then lines as well; the broker goes on.
 
     Args:
         descriptor: of the file; it is written to, and never closed.
-        complain: told, at most once a second, that lines are lost: a disk that is full or a reader
-            that is gone stops nothing.
+        complain: told, at most once a second, that lines are lost.
+        patience_ms: how long a reader is waited for.
     """
 
-    def __init__(self, descriptor: int, complain: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        complain: Callable[[str], None],
+        patience_ms: int = LOG_PATIENCE_MS,
+    ) -> None:
         self._descriptor = descriptor
         self._complaints = LogLines(complain)
+        self._patience_ms = self._whole_patience_ms = patience_ms
+        self._begun = b""
+        """What is left of a line whose beginning is written."""
         self._lost = 0
 
     @property
@@ -63,11 +82,34 @@ class LineFile:
 
     def write(self, line: str) -> None:
         """Writes a line, whose end is added."""
-        left = memoryview(f"{line}\n".encode("utf-8", "backslashreplace"))
+        data = f"{line}\n".encode("utf-8", "backslashreplace")
         try:
-            while left:
-                left = left[os.write(self._descriptor, left) :]
+            self._begun = self._unwritten(self._begun)
+            if self._begun:
+                self._lose("its reader does not go on")
+                return
+            left = self._unwritten(data)
         except OSError as error:
-            self._lost += 1
-            why = f"{error.strerror or error} ({self._lost:,} lines lost)"
-            self._complaints.say(f"cannot write the log of requests: {why}", elapsed_ms())
+            self._begun = b""
+            self._lose(error.strerror or str(error))
+            return
+        if len(left) < len(data):
+            self._begun = left
+        else:
+            self._lose("its reader does not go on")
+
+    def _unwritten(self, data: bytes) -> bytes:
+        """Writes what there is room for; returns the rest."""
+        while data:
+            # Where there is room at all, there is room for so much.
+            if not has_room(self._descriptor, self._patience_ms):
+                self._patience_ms = 0
+                return data
+            data = data[os.write(self._descriptor, data[: select.PIPE_BUF]) :]
+            self._patience_ms = self._whole_patience_ms
+        return data
+
+    def _lose(self, why: str) -> None:
+        self._lost += 1
+        said = f"cannot write the log of requests: {why} ({self._lost:,} lines lost)"
+        self._complaints.say(said, elapsed_ms())
