@@ -269,3 +269,43 @@ def test_producers_of_a_partition_are_seen_and_expire() -> None:
     assert plane.engine.leader(handle).log_end_offset == 1
     plane.engine.expire_producers(NOW_MS + 1001)
     assert plane.engine.producers(handle) == ()
+
+
+def test_records_are_replicated_once_nobody_else_is_in_sync() -> None:
+    plane = Plane()
+    handle = plane.open(in_sync_replicas=2)
+    plane.append(batch())
+    assert plane.engine.offsets(handle) == (0, 0, 0, 1)
+    plane.engine.configure(handle, in_sync_replicas=1)
+    assert plane.engine.offsets(handle) == (0, 1, 1, 1)
+
+
+def test_an_epoch_whose_records_are_deleted_ends_where_the_log_begins() -> None:
+    plane = Plane()
+    handle = plane.open()
+    for epoch in (0, 1, 2):
+        plane.engine.configure(handle, leader_epoch=epoch)
+        plane.append(batch())
+        plane.append(batch())
+    assert plane.engine.end_of_epoch(handle, 0) == (0, 2)
+    plane.engine.delete_records(handle, 3)
+    assert [plane.engine.end_of_epoch(handle, epoch) for epoch in (0, 1, 2)] == [
+        (0, 3),
+        (1, 4),
+        (2, 6),
+    ]
+
+
+def test_an_epoch_without_records_is_known_and_one_that_is_cut_off_is_not() -> None:
+    plane = Plane()
+    handle = plane.open()
+    plane.append(batch())
+    plane.engine.configure(handle, leader_epoch=1)
+    assert plane.engine.end_of_epoch(handle, 1) == (1, 1)
+    plane.append(batch())
+    plane.engine.configure(handle, leader_epoch=2)
+    plane.append(batch())
+    assert [plane.engine.end_of_epoch(handle, epoch) for epoch in (1, 2)] == [(1, 2), (2, 3)]
+    plane.engine.truncate(handle, 1, now_ms=NOW_MS)
+    assert plane.engine.end_of_epoch(handle, 0) == (0, 1)
+    assert plane.engine.end_of_epoch(handle, 1) == (-1, -1)

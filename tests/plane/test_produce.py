@@ -280,3 +280,16 @@ def test_what_a_version_does_not_allow_is_told_before_what_hinders_an_append(pro
         is_told = profile == "strict"
         assert found.log_start_offset == (5 if is_told else -1)
         assert (found.error_message is not None) == is_told
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+def test_each_of_several_topics_has_its_own_partitions(version: int) -> None:
+    plane = Plane()
+    sets = {("a", 0): batch(b"1"), ("b", 0): batch(b"2"), ("b", 1): batch(b"3")}
+    for number, (topic, partition) in enumerate(sets):
+        plane.open(topic, partition, topic_id=UUID(int=1 + (topic == "b")), next_offset=number)
+    answer = plane.produce(sets, version=version)
+    assert [
+        (topic.name, [(each.index, each.base_offset) for each in topic.partition_responses])
+        for topic in answer.responses
+    ] == [("a", [(0, 0)]), ("b", [(0, 1), (1, 2)])]
