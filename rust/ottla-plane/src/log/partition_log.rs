@@ -381,7 +381,9 @@ impl PartitionLog {
             active.seal()?;
             disk.rolled(active.base_offset);
         }
-        self.flush()
+        self.flush()?;
+        self.close();
+        Ok(())
     }
 }
 
