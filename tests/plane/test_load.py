@@ -31,8 +31,11 @@ def check_load(directory: Path, copy: Path, log_start_offset: int, *, clean: boo
     except LogDirectoryError as error:
         assert str(copy) in str(error)
         assert list(files_under(copy)) == before
-        assert after.message is None or after.message.split("/")[0] in str(error)
-        return "refused" if not after.opens else "refused at its end"
+        how = "refused" if not after.opens else "refused at its end"
+        if after.opens:
+            after = loading.predict_end(directory, after, log_start_offset)
+        assert (after.error or "opens") in str(error)
+        return how
     assert after.opens, after.message
     found = loading.loaded(copy, plane, handle)
     expected = loading.predicted(directory, after)
@@ -44,6 +47,9 @@ def check_load(directory: Path, copy: Path, log_start_offset: int, *, clean: boo
     plane.close(handle)
 
     left = dict(files_under(copy))
+    if clean and not ottla.predict_recovery(copy, clean=True).opens:
+        # Kafka has left damage, which keeps it from starting again.
+        return f"{how}, and never again"
     again, handle = loading.load(copy, **start)
     assert loading.loaded(copy, again, handle).log_end_offset == found.log_end_offset
     if again.changes(handle):
@@ -54,16 +60,15 @@ def check_load(directory: Path, copy: Path, log_start_offset: int, *, clean: boo
     return how
 
 
-def check_all(damage_directory: Path, tmp_path: Path) -> dict[str, int]:
-    """Load every partition of the corpus of damage after either stop. Returns what they were."""
+def check_all(damage_directory: Path, tmp_path: Path, every: int = 1) -> dict[str, int]:
+    """Load the partitions of the corpus of damage after either stop. Returns what they were."""
     outcomes: dict[str, int] = {}
-    for line in (damage_directory / "recovery.jsonl").read_text().splitlines():
+    lines = (damage_directory / "recovery.jsonl").read_text().splitlines()
+    for line in lines[::every]:
         row = json.loads(line)
         directory = damage_directory / row["dir"]
-        if not directory.is_dir():
-            continue
         for clean in (False, True):
-            copy = tmp_path / row["case"] / str(clean) / directory.name
+            copy = tmp_path / "copy" / directory.name
             how = check_load(directory, copy, row["log_start_checkpoint"], clean=clean)
             outcomes[how] = outcomes.get(how, 0) + 1
             shutil.rmtree(copy)
@@ -71,4 +76,20 @@ def check_all(damage_directory: Path, tmp_path: Path) -> dict[str, int]:
 
 
 def test_a_damaged_directory_is_left_as_a_start_leaves_it(damaged: Path, tmp_path: Path) -> None:
+    outcomes = check_all(damaged, tmp_path, every=6)
+    assert outcomes.keys() >= {"as predicted", "refused", "recovered at its end"}
+
+
+@pytest.mark.slow
+def test_every_damaged_directory_is_left_as_a_start_leaves_it(
+    damaged: Path, tmp_path: Path
+) -> None:
     print(check_all(damaged, tmp_path))
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_every_directory_of_the_corpus_of_damage_is_left_as_a_start_leaves_it(
+    shared: Path, tmp_path: Path
+) -> None:
+    print(check_all(shared / "damage", tmp_path))

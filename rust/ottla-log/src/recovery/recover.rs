@@ -76,7 +76,7 @@ fn is_whole(
 ///
 /// With one exception. After a clean stop Kafka believes the last entry of an index, and leaves what is
 /// behind the last batch: where that would hide batches, or those to come, the last segment is recovered
-/// as after an unclean stop.
+/// as after an unclean stop, unless that would only take batches away.
 ///
 /// It may be stopped at any moment; the next one makes the same log, if it is not told that the broker
 /// stopped cleanly.
@@ -95,9 +95,14 @@ pub fn recover(
     if let Some(last) = last.filter(|_| restart.stopped_cleanly)
         && !is_whole(&mut log, &last, bounds.log_end_offset)?
     {
-        restart.stopped_cleanly = false;
-        restart.recovery_point = last.base_offset;
-        (log, bounds) = load_all(directory, partition, &restart)?;
+        let (stopped_cleanly, recovery_point) = (false, last.base_offset);
+        let unclean = Restart { stopped_cleanly, recovery_point, ..restart };
+        let recovered = load_all(directory, partition, &unclean)?;
+        let is_lower = recovered.1.log_end_offset < bounds.log_end_offset;
+        if !is_lower || log.reader.reaches(&last, bounds.log_end_offset)? {
+            (log, bounds) = recovered;
+            restart = unclean;
+        }
     }
     let mut changes = change_directory(&mut log, directory, bounds.log_end_offset)?;
     let segments = read_segments(&log, bounds.log_end_offset)?;

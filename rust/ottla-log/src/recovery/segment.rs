@@ -144,6 +144,23 @@ impl<'d> SegmentReader<'d> {
         Ok(position == log.size() && next_offset == end_offset)
     }
 
+    /// Whether a batch of a segment reaches an offset, as far as its batches can be followed.
+    pub(super) fn reaches(&mut self, names: &SegmentNames, offset: i64) -> Result<bool, LoadError> {
+        let mut log = self.log(&names.log)?;
+        let mut position = 0;
+        loop {
+            let next = log.next(position, log.size()).and_then(|frame| {
+                frame.map(|frame| Ok((frame.end(), log.last_offset(&frame)?))).transpose()
+            });
+            match next {
+                Ok(Some((_, last_offset))) if last_offset >= offset => return Ok(true),
+                Ok(Some((end, _))) => position = end,
+                Err(Interruption::Failed(error)) => return Err(error),
+                _ => return Ok(false),
+            }
+        }
+    }
+
     /// The offset that a record appended next would get.
     pub(super) fn next_offset(&mut self, names: &SegmentNames) -> Result<i64, Interruption> {
         let last_offset = self.index(names)?.last_offset()?;
