@@ -10,6 +10,7 @@ import ottla
 import pytest
 from support.killed_broker import Clients, KilledBroker
 
+COMMITS_EVERY = 5
 ROUNDS = int(os.environ.get("OTTLA_KILLS", "300"))
 
 
@@ -27,6 +28,8 @@ def kill_again_and_again(path: Path, rounds: int, *settings: str) -> None:
     try:
         clients.start()
         for number in range(rounds):
+            if number % COMMITS_EVERY == 0:
+                clients.wait_for_commit()
             time.sleep(random.uniform(0.05, 1.0))
             broker.end(signal.SIGKILL)
             assert findings(path) == [], f"after kill {number}"

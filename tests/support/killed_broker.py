@@ -89,6 +89,15 @@ class Clients:
         for thread in self._threads:
             thread.start()
 
+    def wait_for_commit(self) -> None:
+        """Returns once the group has committed more: after a kill it has to come together first."""
+        before = dict(self.offsets)
+        for _ in range(ENDS_WITHIN_S * 100):
+            if self.offsets != before:
+                return
+            self._is_over.wait(0.01)
+        self.faults.append("the group does not commit")
+
     def finish(self) -> None:
         """Lets them end what they have begun, with a broker that stays."""
         self._is_over.set()
