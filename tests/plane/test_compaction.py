@@ -222,3 +222,60 @@ def test_a_log_that_is_not_compacted_is_left_alone() -> None:
     data = ottla.build_batch([ottla.NewRecord(key=b"a", value=b"1", timestamp=NOW_MS)])
     assert plane.append(handle, data, now_ms=NOW_MS).accepted
     assert plane.compact_job(handle, now_ms=NOW_MS, is_forced=True) is None
+
+
+def test_a_start_after_a_crash_at_any_step_finds_the_old_segments_or_the_new_one(
+    log: Log, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        for key in (b"a", b"b", b"c"):
+            log.append((key, b"x" * 300_000))
+    job = log.plane.compact_job(log.handle, now_ms=NOW_MS, is_forced=True)
+    assert job is not None
+    job.run()
+    log.plane.flush(log.handle)
+    cleaned = {each.name: each.read_bytes() for each in log.directory.glob("*.cleaned")}
+    old = {each.name: each.read_bytes() for each in log.directory.iterdir()}
+    old = {name: data for name, data in old.items() if name not in cleaned}
+    assert log.plane.compacted(job) is not None
+    assert {each.name for each in log.directory.iterdir()} == old.keys()
+    kinds = ["log", "txnindex", "timeindex", "index"]
+    names = sorted(cleaned, key=lambda name: (name[:20], kinds.index(name.split(".")[1])))
+
+    # As `PartitionLog::replace` goes on: one file after the other.
+    files = old | cleaned
+    states = [dict(files)]
+
+    def rename(name: str, to: str) -> None:
+        files[to] = files.pop(name)
+        states.append(dict(files))
+
+    for base_offset in sorted({name[:20] for name in names}):
+        group = [name for name in names if name.startswith(base_offset)]
+        for name in group:
+            rename(name, name.replace(".cleaned", ".swap"))
+        for name in group:
+            rename(name.removesuffix(".cleaned"), name.replace(".cleaned", ".deleted"))
+            del files[name.replace(".cleaned", ".deleted")]
+        for name in group:
+            rename(name.replace(".cleaned", ".swap"), name.removesuffix(".cleaned"))
+
+    sizes = []
+    for number, state in enumerate(states):
+        directory = tmp_path / f"state-{number}" / "prices-0"
+        directory.mkdir(parents=True)
+        for name, data in state.items():
+            (directory / name).write_bytes(data)
+        for clean in (False, True):
+            found = ottla.predict_recovery(str(directory), clean=clean)
+            assert found.opens, number
+            assert found.log_end_offset == 9
+            # The newest record of each key is there whatever else is.
+            assert found.segments["00000000000000000006.log"] == len(
+                old["00000000000000000006.log"]
+            )
+            sizes.append(sum(found.segments.values()))
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == sum(len(data) for name, data in old.items() if name.endswith(".log"))
+    assert sizes[-1] == sum(len(data) for name, data in files.items() if name.endswith(".log"))
+    assert sizes[-1] < sizes[0] / 2
