@@ -57,6 +57,10 @@ class Keeper:
         """Settings of the broker that a client has changed."""
         return {}
 
+    def group_settings(self) -> Mapping[str, Mapping[str, str]]:
+        """Settings of groups, by group."""
+        return {}
+
     def rules(self) -> Iterable[AccessRule]:
         """Access rules."""
         return ()
@@ -89,6 +93,14 @@ class Keeper:
 
     def set_broker_settings(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         """The settings of the broker that clients have changed are replaced."""
+
+    def set_group_settings(
+        self, group: str, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> None:
+        """The settings of a group are replaced."""
+
+    def set_features(self, changed: Iterable[Feature]) -> None:
+        """Features get other levels."""
 
     def add_rule(self, rule: AccessRule) -> None:
         """An access rule is added."""

@@ -62,10 +62,12 @@ class State:
         self.node_id = node.node_id
         self.config = config
         self.changed_settings: frozenset[str] = frozenset()
-        self.group_settings: dict[str, dict[str, str]] = {}
         self.plane = plane
         self.storage = storage or Storage(plane)
         self.keeper = keeper or Keeper()
+        self.group_settings = {
+            group: dict(settings) for group, settings in self.keeper.group_settings().items()
+        }
         self.random = random
         self.features = self.keeper.features(FEATURES)
         self.image = Image.of_one(cluster_id, node)

@@ -84,11 +84,12 @@ def set_of_group(broker: State, name: str, own: dict[str, str]) -> None:
     Raises:
         TopicError: with POLICY_VIOLATION, for one group too many.
     """
-    if not own:
-        broker.group_settings.pop(name, None)
-        return
     known = broker.group_settings
-    if name not in known and len(known) >= MAX_GROUPS_WITH_SETTINGS:
+    if own and name not in known and len(known) >= MAX_GROUPS_WITH_SETTINGS:
         message = f"{MAX_GROUPS_WITH_SETTINGS:,} groups have settings of their own already"
         raise TopicError(ErrorCode.POLICY_VIOLATION, message)
-    known[name] = own
+    broker.keeper.set_group_settings(name, known.get(name, {}), own)
+    if own:
+        known[name] = own
+    else:
+        known.pop(name, None)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from ottla.protocol.wire import Message
 
-__all__ = ["BROKER", "TOPIC", "ClusterState", "PartitionState", "TopicState"]
+__all__ = ["BROKER", "GROUP", "TOPIC", "ClusterState", "PartitionState", "TopicState"]
 
 TOPIC: Final = 2
 BROKER: Final = 4
+GROUP: Final = 32
 
 _WITHOUT_EFFECT: Final = frozenset({1, 7, 8, 17, 20, 21, 27, 28, 29})
 """Types of records that a broker alone needs not know: who is there, and no-operations."""

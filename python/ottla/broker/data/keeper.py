@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import AccessRule
 from ottla.broker.configs.broker import BROKER_SETTINGS
+from ottla.broker.configs.group import GROUP_SETTINGS
 from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS
-from ottla.broker.data.cluster_state import BROKER, TOPIC, ClusterState
+from ottla.broker.data.cluster_state import BROKER, GROUP, TOPIC, ClusterState
 from ottla.broker.keeper import Keeper, KeptPartition, KeptTopic
 from ottla.broker.sasl.credentials import ScramCredential
 from ottla.broker.transactions.producer_ids import BLOCK_SIZE
@@ -130,6 +131,12 @@ class MetadataKeeper(Keeper):
         own = BROKER, str(self._node_id)
         return self._known((BROKER, ""), BROKER_SETTINGS) | self._known(own, BROKER_SETTINGS)
 
+    def group_settings(self) -> Mapping[str, Mapping[str, str]]:
+        """See `Keeper`."""
+        groups = [name for kind, name in self._state.configs if kind == GROUP]
+        known = {group: self._known((GROUP, group), GROUP_SETTINGS) for group in groups}
+        return {group: settings for group, settings in known.items() if settings}
+
     def rules(self) -> Iterable[AccessRule]:
         """See `Keeper`."""
         return tuple(self._rule_ids)
@@ -168,7 +175,9 @@ class MetadataKeeper(Keeper):
                 why = "it is not known here"
             except InvalidConfigError as error:
                 why = str(error)
-            whose = f"topic {resource[1]}" if resource[0] == TOPIC else "brokers"
+            whose = {TOPIC: f"topic {resource[1]}", GROUP: f"group {resource[1]}"}.get(
+                resource[0], "brokers"
+            )
             self._say(f"setting {name} of {whose} is kept and has no effect: {why}")
         return kept
 
@@ -208,6 +217,21 @@ class MetadataKeeper(Keeper):
             if setting not in after and setting in of_all
         ]
         self._write(changes)
+
+    def set_group_settings(
+        self, group: str, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> None:
+        """See `Keeper`."""
+        self._write([*self._config_changes(GROUP, group, before, after)])
+
+    def set_features(self, changed: Iterable[Feature]) -> None:
+        """See `Keeper`."""
+        self._write(
+            [
+                layouts.FeatureLevelRecord(name=feature.name, feature_level=feature.level)
+                for feature in changed
+            ]
+        )
 
     def add_rule(self, rule: AccessRule) -> None:
         """See `Keeper`."""

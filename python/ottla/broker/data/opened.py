@@ -123,6 +123,7 @@ class OpenedData:
         """
         now_ms = self._clock()
         path, storage = self.directory.path, self.storage
+        broker.log_dir = os.path.abspath(path)
         with _said(path):
             self._put_strays_aside()
             directory = os.fsencode(path)
@@ -138,7 +139,7 @@ class OpenedData:
         if CONSUMER_OFFSETS in broker.image.topics:
             _ = broker.groups
         if TRANSACTION_STATE in broker.image.topics:
-            broker.transactions.ensure_log(now_ms)
+            _ = broker.transactions
         interval_ms = broker.config.number("log.flush.offset.checkpoint.interval.ms")
         _repeat(broker, interval_ms, self._checkpoint_or_say)
         _repeat(broker, _ROLLED_CHECK_MS, storage.flusher.sync_sealed)

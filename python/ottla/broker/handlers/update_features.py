@@ -51,6 +51,11 @@ def handle(
         )
         return refuse(request, context, ErrorCode.INVALID_UPDATE_VERSION, message)
     if not request.validate_only:
+        broker.keeper.set_features(
+            after
+            for before, after in zip(broker.features, features, strict=True)
+            if before != after
+        )
         broker.features = features
         broker.transactions.follow_settings()
     return UpdateFeaturesResponse(
