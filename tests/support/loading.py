@@ -37,8 +37,8 @@ def load(directory: Path, **options: Any) -> tuple[DataPlane, int]:
     """Open a directory."""
     topic, _, partition = directory.name.rpartition("-")
     plane = DataPlane()
-    options = {"now_ms": NOW_MS, "topic_id": NO_TOPIC_ID} | options
-    topic_id = options.pop("topic_id")
+    options = {"now_ms": NOW_MS, **options}
+    topic_id = options.pop("topic_id", NO_TOPIC_ID)
     handle = plane.open(topic, topic_id, int(partition), directory=directory, **options)
     return plane, handle
 
