@@ -6,8 +6,9 @@ import sys
 
 import pytest
 from ottla.broker import measured as measured_module
-from ottla.broker.measured import MAX_SOFTWARE, STORAGE, measured
+from ottla.broker.measured import MAX_SOFTWARE, measured
 from ottla.broker.meters import COUNTER, GAUGE, Family, Sample, exposition
+from ottla.broker.storage import STORAGE
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.offset_commit import (

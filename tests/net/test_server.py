@@ -192,6 +192,15 @@ def test_deadlines_come_by_themselves_in_real_time() -> None:
         assert server.clock.now_ms() >= due_ms
 
 
+def test_a_deadline_beyond_what_the_system_can_wait_for_harms_nobody() -> None:
+    with serving() as server:
+        # Nobody is connected, so nothing else is due before.
+        server.run(lambda broker: broker.due.append((2**62, lambda _: None, b"")))
+        assert server.run(lambda broker: len(broker.due)) == 1
+        with connect(server) as client:
+            assert client.ask(b"hello") == b"hello"
+
+
 def test_an_advanced_clock_passes_each_deadline_before_it_returns() -> None:
     with serving(clock=Clock(frozen_at_ms=1_000_000)) as server, connect(server) as client:
         client.send(b"due 1045000")

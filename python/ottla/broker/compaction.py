@@ -54,6 +54,7 @@ class Cleaner:
         uncleanable: why a log cannot be compacted, by topic and partition. As with Kafka it is left
             alone from then on.
         done: how many compactions were done.
+        say: takes a line about a log that cannot be compacted.
     """
 
     def __init__(self, broker: State, topics: _Topics) -> None:
@@ -62,6 +63,7 @@ class Cleaner:
         ] = _at_once
         self.uncleanable: dict[tuple[str, int], str] = {}
         self.done = 0
+        self.say: Callable[[str], None] = _nobody
         self._broker = broker
         self._topics = topics
         self._options: dict[str, tuple[Mapping[str, str], BrokerConfig, dict[str, Any]]] = {}
@@ -69,9 +71,14 @@ class Cleaner:
         self._is_running = False
         self._is_beginning = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left of what was begun."""
+        return not self._due and not self._is_running
+
     def look(self, now_ms: int) -> None:
         """Compacts what its settings say is due, unless the last look is not done with yet."""
-        if not self._due and not self._is_running:
+        if self.is_idle:
             self._compact(self._broker.image.topics.values(), now_ms, is_forced=False)
 
     def compact(self, topics: Iterable[Topic], now_ms: int) -> None:
@@ -141,9 +148,9 @@ class Cleaner:
         def take_back(error: BaseException | None) -> None:
             self._is_running = False
             if error is not None:
-                self._due.clear()
-                raise error
-            if self._compacted(due, job) is not None:
+                # Perhaps there is room the next time.
+                self.say(f"{due.topic}-{due.partition_index} could not be compacted: {error}")
+            elif self._compacted(due, job) is not None:
                 self.done += 1
             self._begin()
 
@@ -154,7 +161,12 @@ class Cleaner:
             return self._broker.plane.compacted(job)
         except KafkaError as error:
             self.uncleanable[due.topic, due.partition_index] = str(error)
+            self.say(f"{due.topic}-{due.partition_index} is compacted no more: {error}")
             return None
+
+
+def _nobody(_line: str) -> None:
+    """Hears nothing."""
 
 
 def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:

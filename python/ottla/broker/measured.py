@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ottla.broker.meters import COUNTER, GAUGE, MAX_SAMPLES, Family, Sample
+from ottla.broker.storage import STORAGE
 from ottla.protocol.error_code import name_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.groups.coordinator import GroupCoordinator
 
-__all__ = ["MAX_SOFTWARE", "STORAGE", "measured"]
+__all__ = ["MAX_SOFTWARE", "measured"]
 
 MAX_SOFTWARE: Final = 100
 """Names and versions of client software that are told apart, as Kafka's own bound (KIP-511)."""
@@ -48,9 +49,6 @@ _INVALID_RECORDS: Final = (
     "NonIncreasingOffsetRecordsPerSec",
 )
 """Those of them that count refused records by reason: in both groups."""
-
-STORAGE: Final = "storage"
-"""What is wrong where a log directory is offline (`Broker.wrong`)."""
 
 NO_NETWORK_PROCESSOR: Final = "0"
 """Kafka has several, each with its own numbers; here is one thread."""

@@ -6,14 +6,17 @@ be on the disk before an answer leaves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ottla.broker.plane import DataPlane
 
-__all__ = ["Storage"]
+__all__ = ["STORAGE", "Storage"]
+
+STORAGE: Final = "storage"
+"""What is wrong (`Broker.wrong`) where a log directory is offline."""
 
 
 class Storage:

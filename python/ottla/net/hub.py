@@ -19,6 +19,7 @@ from ottla.net.limits import (
     MAX_ACCEPTED_A_TURN,
     MAX_ERRORS,
     MAX_HTTP_CONNECTIONS,
+    MAX_WAIT_MS,
 )
 from ottla.net.log_lines import LogLines
 from ottla.net.outcome import outcome_of
@@ -124,7 +125,7 @@ class Hub:
             if moment_ms is not None:
                 until_ms = max(0, moment_ms - elapsed_ms())
                 left_ms = until_ms if left_ms is None else min(left_ms, until_ms)
-        return None if left_ms is None else left_ms / 1000
+        return None if left_ms is None else min(left_ms, MAX_WAIT_MS) / 1000
 
     def _keep_time(self) -> None:
         """Does what is due by real time."""

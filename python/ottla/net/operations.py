@@ -5,10 +5,11 @@ Arguments and results are plain values, so that they can be sent. Faults go by n
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ottla.broker.topics import TopicError
-from ottla.errors import KafkaError
+from ottla.errors import KafkaError, ServerError
 from ottla.net.fault_operations import FaultOperations
 from ottla.net.log_parts import (
     ALL_BYTES,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Operations", "text_of"]
 
+_COMPACTION_S = 60
+"""How long who asks for a compaction waits for it."""
 MAX_ADVANCE_S = 1_000_000_000
 """Some 30 years: times stay far from the end of 64 bits."""
 
@@ -97,6 +100,11 @@ class Operations(FaultOperations):
             broker.cleaner.compact(topics, self.now_ms())
 
         self._asking(compact)
+        # By HTTP this is the server's own thread, which cannot wait for what the worker does.
+        with suppress(ServerError):
+            self._server.wait(
+                lambda broker: "" if broker.cleaner.is_idle else "it goes on", _COMPACTION_S
+            )
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic.

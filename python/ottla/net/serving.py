@@ -113,6 +113,7 @@ def broker_server(
         raise
     if kept:
         kept.storage.flusher.submit = partial(_work, server)
+        server.served.cleaner.submit = partial(_work, server)
     return server
 
 

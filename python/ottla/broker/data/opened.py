@@ -26,6 +26,7 @@ from ottla.logs.checkpoints import read_offsets
 from ottla.logs.metadata import parse_partition_metadata
 from ottla.logs.names import (
     BOOTSTRAP_CHECKPOINT,
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     PARTITION_METADATA,
@@ -37,7 +38,7 @@ from ottla.protocol.messages.cluster_metadata import AbortTransactionRecord
 from ottla.protocol.metadata_record import record_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from ottla.broker.broker import Broker
     from ottla.broker.plane import DataPlane
@@ -124,6 +125,8 @@ class OpenedData:
         now_ms = self._clock()
         path, storage = self.directory.path, self.storage
         broker.log_dir = os.path.abspath(path)
+        storage.wrong = broker.wrong
+        broker.cleaner.say = self._say
         with _said(path):
             self._put_strays_aside()
             directory = os.fsencode(path)
@@ -135,6 +138,7 @@ class OpenedData:
             self.directory.take_clean_mark()
             broker.topics.restore(self.keeper.topics(), now_ms)
             storage.past = None
+            self._restore_cleaner(broker, read_offsets(directory, CLEANER_OFFSETS))
             self.checkpoint()
         if CONSUMER_OFFSETS in broker.image.topics:
             _ = broker.groups
@@ -143,6 +147,12 @@ class OpenedData:
         interval_ms = broker.config.number("log.flush.offset.checkpoint.interval.ms")
         _repeat(broker, interval_ms, self._checkpoint_or_say)
         _repeat(broker, _ROLLED_CHECK_MS, storage.flusher.sync_sealed)
+
+    def _restore_cleaner(self, broker: Broker, offsets: Mapping[tuple[str, int], int]) -> None:
+        for (topic, index), offset in offsets.items():
+            partition = broker.image.partition(topic, index)
+            if partition is not None:
+                self.storage.plane.set_cleaner_offset(partition.handle, offset)
 
     def checkpoint(self) -> None:
         """Writes where recovery begins, where logs begin, and what was committed.
@@ -154,6 +164,7 @@ class OpenedData:
         write = self.directory.write_checkpoint
         write(_text(RECOVERY_POINTS), [(topic, index, at) for topic, index, at, _, _ in logs])
         write(_text(LOG_START_OFFSETS), [(t, index, at) for t, index, _, at, _ in logs if at])
+        write(_text(CLEANER_OFFSETS), sorted(self.storage.plane.cleaner_offsets()))
         write(_text(HIGH_WATERMARKS), [(topic, index, at) for topic, index, _, _, at in logs])
 
     def close(self, _broker: Broker) -> None:

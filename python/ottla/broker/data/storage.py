@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.broker.configs.setting import MAX_LONG
 from ottla.broker.data.flusher import Flusher
-from ottla.broker.storage import Storage
+from ottla.broker.storage import STORAGE, Storage
 from ottla.broker.topics import INTERNAL_TOPICS
 from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
@@ -48,6 +48,7 @@ class DirectoryStorage(Storage):
         flusher: what is synced, and when.
         past: how the logs were left that are opened; `None` for logs that are new.
         is_offline: whether a sync has failed: what is on the disk is not known any more.
+        wrong: has a line where that is so (`Broker.wrong`).
     """
 
     def __init__(self, plane: DataPlane, path: str, say: Callable[[str], None]) -> None:
@@ -56,6 +57,7 @@ class DirectoryStorage(Storage):
         self.flusher = Flusher(plane, self._take_offline)
         self.past: Past | None = None
         self.is_offline = False
+        self.wrong: dict[str, str] = {}
         self._say = say
         self._open: dict[int, None] = {}
 
@@ -144,9 +146,10 @@ class DirectoryStorage(Storage):
     def _take_offline(self, error: BaseException) -> None:
         self.is_offline = True
         why = (isinstance(error, OSError) and error.strerror) or error
+        self.wrong[STORAGE] = f"{self.path} is offline: it cannot be synced ({why})"
         self._say(
-            f"{self.path} is offline: it cannot be synced ({why}), so what is on the disk is not "
-            f"known; every partition answers KAFKA_STORAGE_ERROR"
+            f"{self.wrong[STORAGE]}, so what is on the disk is not known; every partition answers "
+            f"KAFKA_STORAGE_ERROR"
         )
         for handle in self._open:
             self.plane.take_offline(handle)
