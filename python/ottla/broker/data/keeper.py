@@ -92,11 +92,16 @@ class MetadataKeeper(Keeper):
                         f"{', '.join(map(str, partition.replicas))}: a directory can be served "
                         f"whose partitions are on node {self._node_id} alone"
                     )
-                records.append(
-                    layouts.PartitionChangeRecord(
-                        partition_id=index, topic_id=topic.topic_id, leader=self._node_id
-                    )
+                # A clean stop of Kafka leaves nobody in sync, but who may be elected (KIP-966).
+                change = layouts.PartitionChangeRecord(
+                    partition_id=index,
+                    topic_id=topic.topic_id,
+                    leader=self._node_id,
+                    isr=[self._node_id],
                 )
+                if self._record_version(layouts.PartitionChangeRecord):
+                    change.eligible_leader_replicas = change.last_known_elr = []
+                records.append(change)
         for first in range(0, len(records), _RECORDS_A_BATCH):
             self._write(records[first : first + _RECORDS_A_BATCH])
 
@@ -336,8 +341,12 @@ class MetadataKeeper(Keeper):
                 )
 
     def _record_version(self, kind: type[Message]) -> int:
-        is_late = self._state.features.get("metadata.version", 0) >= _WITH_DIRECTORIES
-        return 1 if kind is layouts.PartitionRecord and is_late else 0
+        levels = self._state.features
+        if kind is layouts.PartitionRecord:
+            return 1 if levels.get("metadata.version", 0) >= _WITH_DIRECTORIES else 0
+        if kind is layouts.PartitionChangeRecord:
+            return 2 if levels.get("eligible.leader.replicas.version", 0) else 0
+        return 0
 
     def _write(self, records: Sequence[Message]) -> None:
         if not records:
