@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,23 @@ def test_a_log_that_is_loaded_goes_on_where_it_ended(tmp_path: Path) -> None:
     following = batch(b"8", producer_id=5, producer_epoch=0, base_sequence=8)
     assert client.append(following).base_offset == 8
     assert loaded.offsets(handle)[3] == 9
+
+
+@pytest.mark.measures
+def test_a_log_that_is_read_whole_costs_a_few_checks_of_its_bytes(tmp_path: Path) -> None:
+    one = bytearray(batch(*[b"v" * 100] * 150, producer_id=5, producer_epoch=0, base_sequence=0))
+    data = bytearray()
+    for base_offset in range(0, 3000 * 150, 150):
+        one[:8] = base_offset.to_bytes(8, "big")
+        data += one
+    directory = write_partition(tmp_path / "orders-0", {0: bytes(data)})
+    took: dict[str, float] = {"load": 1e9, "check": 1e9}
+    for _ in range(3):
+        begun = time.perf_counter()
+        plane, handle = loading.load(directory)
+        took["load"] = min(took["load"], time.perf_counter() - begun)
+        assert plane.offsets(handle)[3] == 3000 * 150
+        begun = time.perf_counter()
+        ottla.check_batches(data, level="crc")
+        took["check"] = min(took["check"], time.perf_counter() - begun)
+    assert took["load"] < 40 * took["check"], took

@@ -31,7 +31,7 @@ MAX_HTTP_IDLE_MS = 60_000
 """Between requests; a scrape comes as often at least."""
 
 MAX_WAIT_MS = 3_600_000
-"""Between two looks at what is due: no system call waits for as long as Kafka's settings may say."""
+"""Between two looks at what is due: settings of Kafka are longer than system calls can wait."""
 
 ACCEPT_PAUSE_MS = 250
 """Without descriptors every attempt to accept fails at once: a pause, or it would never rest."""
