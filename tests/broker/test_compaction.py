@@ -14,6 +14,7 @@ from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetch
 from support.wire_client import NOW_MS, WireClient, new_broker
 
 BACKOFF_MS = 15_000
+DAY_MS = 86_400_000
 LARGE = b"x" * 400_000
 
 
@@ -61,6 +62,28 @@ def test_logs_are_looked_at_from_time_to_time(client: WireClient) -> None:
     assert broker.cleaner.done == 1
     client.advance(BACKOFF_MS * 3)
     assert broker.cleaner.done == 1
+
+
+def test_what_only_time_makes_due_is_found_within_the_hour_and_days_pass_quickly() -> None:
+    client = WireClient(new_broker())
+    broker = client.broker
+    handle = create(broker, segment_bytes="1048576", min_compaction_lag_ms=str(DAY_MS))
+    fill(broker, handle)
+    looks = 0
+    compact = broker.cleaner._compact
+
+    def counting(*arguments: Any, **options: Any) -> None:
+        nonlocal looks
+        looks += 1
+        compact(*arguments, **options)
+
+    broker.cleaner._compact = counting  # type: ignore[method-assign]
+    client.advance(DAY_MS - BACKOFF_MS)
+    assert offsets(broker, handle) == [0, 1, 2, 3, 4]
+    client.advance(2 * 3_600_000)
+    assert offsets(broker, handle) == [3, 4]
+    client.advance(30 * DAY_MS)
+    assert looks < 1000
 
 
 def test_a_broker_without_a_cleaner_compacts_on_call_alone() -> None:

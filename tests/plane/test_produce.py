@@ -1,5 +1,6 @@
 """Produce through a data plane: the verdict of each partition, in the layout of every version."""
 
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -157,6 +158,14 @@ def test_more_than_the_logs_may_hold_is_a_storage_error() -> None:
     assert codes == [0, CODE.KAFKA_STORAGE_ERROR, CODE.KAFKA_STORAGE_ERROR]
     plane.engine.close(plane.handles["t", 0])
     assert plane.engine.stored_bytes == 0
+
+
+def test_logs_in_a_directory_are_bounded_by_the_disk_alone(tmp_path: Path) -> None:
+    plane = Plane(DataPlane(max_stored_bytes=200))
+    plane.open(directory=tmp_path / "t-0")
+    assert [plane.append(batch(b"x" * 50)).error_code for _ in range(5)] == [0] * 5
+    handle = plane.handles["t", 0]
+    assert plane.engine.append(handle, batch(b"x" * 50), now_ms=NOW_MS).error == 0
 
 
 def test_the_time_of_the_append_is_told_where_the_topic_stamps_it() -> None:

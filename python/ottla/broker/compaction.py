@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ottla.broker.configs.broker import BrokerConfig
-    from ottla.broker.image import Topic
+    from ottla.broker.image import Image, Topic
     from ottla.broker.plane import Compaction, CompactJob
     from ottla.broker.state import State
 
 __all__ = ["Cleaner"]
 
+_FIRST_PAUSE_MS = 15_000
+_LONGEST_PAUSE_MS = 3_600_000
 _SETTINGS = (
     "min.cleanable.dirty.ratio",
     "min.compaction.lag.ms",
@@ -70,6 +72,9 @@ class Cleaner:
         self._due: deque[_Due] = deque()
         self._is_running = False
         self._is_beginning = False
+        self._seen: tuple[Image | None, BrokerConfig | None, int] = None, None, 0
+        self._looked_ms = 0
+        self._pause_ms = 0
 
     @property
     def is_idle(self) -> bool:
@@ -78,8 +83,28 @@ class Cleaner:
 
     def look(self, now_ms: int) -> None:
         """Compacts what its settings say is due, unless the last look is not done with yet."""
-        if self.is_idle:
-            self._compact(self._broker.image.topics.values(), now_ms, is_forced=False)
+        if not self.is_idle or self._is_quiet(now_ms):
+            return
+        self._compact(self._broker.image.topics.values(), now_ms, is_forced=False)
+
+    def _is_quiet(self, now_ms: int) -> bool:
+        """Whether nothing has changed since the last look, which is soon enough past.
+
+        What only time makes due is found a little later, so that days pass quickly for a clock that
+        is advanced.
+        """
+        broker = self._broker
+        image, config, stored_bytes = self._seen
+        self._seen = broker.image, broker.config, broker.plane.stored_bytes
+        is_same = image is broker.image and config is broker.config
+        if not is_same or stored_bytes != broker.plane.stored_bytes:
+            self._pause_ms = 0
+        elif now_ms < self._looked_ms + self._pause_ms:
+            return True
+        else:
+            self._pause_ms = min(2 * self._pause_ms + _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS)
+        self._looked_ms = now_ms
+        return False
 
     def compact(self, topics: Iterable[Topic], now_ms: int) -> None:
         """Compacts topics with all that they hold, however little it is."""

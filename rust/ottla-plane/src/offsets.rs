@@ -75,7 +75,12 @@ impl DataPlane {
         request: &AppendRequest<'_>,
         validator: &mut Validator,
     ) -> Result<Verdict<'a>, PlaneError> {
-        self.check_room(records.len())?;
+        let (size, maximum) = (records.len(), self.settings.max_stored_bytes);
+        if !self.has_room(self.known(handle)?, size) {
+            let message =
+                format!("{size} more bytes than the {maximum} that logs in memory may hold");
+            return Err(PlaneError::Refused { error: ErrorCode::KafkaStorageError, message });
+        }
         let verdict = self.known_mut(handle)?.append(records, request, validator)?;
         self.count(handle, &verdict);
         Ok(verdict)
@@ -97,13 +102,11 @@ impl DataPlane {
         Ok(verdict)
     }
 
-    fn check_room(&self, size: usize) -> Result<(), PlaneError> {
-        let maximum = self.settings.max_stored_bytes;
-        if self.stored_bytes.saturating_add(size as u64) <= maximum {
-            return Ok(());
-        }
-        let message = format!("{size} more bytes than the {maximum} that all logs may hold");
-        Err(PlaneError::Refused { error: ErrorCode::KafkaStorageError, message })
+    /// Whether a log may take so many bytes: what is in memory is bounded, and a disk says itself when
+    /// it is full.
+    pub(crate) fn has_room(&self, partition: &Partition, size: usize) -> bool {
+        let wanted = self.stored_bytes.saturating_add(size as u64);
+        partition.log.disk().is_some() || wanted <= self.settings.max_stored_bytes
     }
 
     fn count(&mut self, handle: Handle, verdict: &Verdict<'_>) {

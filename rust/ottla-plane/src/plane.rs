@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct PlaneSettings {
     /// The profile that decides.
     pub profile: Profile,
-    /// Bytes of batches that all logs together may hold.
+    /// Bytes of batches that all logs in memory together may hold.
     pub max_stored_bytes: u64,
     /// From which the ids of fetch sessions follow: another one after each start of the broker, so
     /// that no client takes a new session for its old one.

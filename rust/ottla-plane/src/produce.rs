@@ -205,8 +205,7 @@ impl DataPlane {
         let tells_start = self.is_strict(Difference::LogStartOffset);
         let log_start_offset =
             if tells_start { partition.leader.state().log_start_offset() } else { -1 };
-        let is_full =
-            self.stored_bytes.saturating_add(records.len() as u64) > self.settings.max_stored_bytes;
+        let is_full = !self.has_room(partition, records.len());
         let Some(partition) =
             self.partition_mut(handle).filter(|partition| !is_full && !partition.is_offline())
         else {

@@ -42,7 +42,7 @@ const DETACH_BYTES: usize = 16 << 10;
 ///     unknown_producer: as for :class:`Leader`.
 ///     transaction_verification: as for :class:`Leader`; Produce 12 and newer ask their coordinator
 ///         in any case (KIP-890).
-///     max_stored_bytes: of all logs together; what is past it is answered with
+///     max_stored_bytes: of all logs in memory; what is past it is answered with
 ///         KAFKA_STORAGE_ERROR (56).
 ///     session_seed: another number after each start, so that no client takes a new fetch session
 ///         for its old one.
