@@ -165,7 +165,12 @@ impl World {
             next_offset: 0,
             leader: leader.clone(),
             settings,
-            place: directory.map(|directory| LogPlace { directory }),
+            place: directory.map(|directory| LogPlace {
+                directory,
+                recovery_point: 0,
+                log_start_offset: 0,
+                is_clean: false,
+            }),
         };
         let mut plane = DataPlane::new(PlaneSettings::default());
         let handle = plane.open(&new, 1).unwrap();

@@ -143,7 +143,7 @@ impl DataPlane {
             Some(_) => detached(py, || held.open(&new, now_ms)),
         }?;
         drop(engine);
-        opened.map_err(|error| unopened(py, error, &new))
+        opened.map_err(|error| unopened(py, &error, &new))
     }
 
     /// Closes a partition. Its log is gone then, unless it is in a directory, which stays.
@@ -209,7 +209,7 @@ impl DataPlane {
     /// Returns what the checkpoint files of a log directory say of the logs in directories: topic,
     /// partition, recovery point, log start offset, high watermark.
     fn checkpoints(&self, py: Python<'_>) -> Vec<(String, i32, i64, i64, i64)> {
-        self.engine(py).checkpoints().into_iter().map(checkpoint_row).collect()
+        self.engine(py).checkpoints().iter().map(checkpoint_row).collect()
     }
 
     /// Returns what was done to the files of a log when it was loaded, a sentence each.

@@ -44,23 +44,23 @@ impl PlaceOptions {
 }
 
 /// A row of :meth:`DataPlane.checkpoints`.
-pub(crate) fn checkpoint_row(found: Checkpoint) -> (String, i32, i64, i64, i64) {
+pub(crate) fn checkpoint_row(found: &Checkpoint) -> (String, i32, i64, i64, i64) {
     let topic = String::from_utf8_lossy(&found.topic).into_owned();
-    let Checkpoint { index, recovery_point, log_start_offset, high_watermark, .. } = found;
+    let Checkpoint { index, recovery_point, log_start_offset, high_watermark, .. } = *found;
     (topic, index, recovery_point, log_start_offset, high_watermark)
 }
 
 /// Why a partition is not open.
-pub(crate) fn unopened(py: Python<'_>, error: OpenError, new: &NewPartition<'_>) -> PyErr {
+pub(crate) fn unopened(py: Python<'_>, error: &OpenError, new: &NewPartition<'_>) -> PyErr {
     match error {
         OpenError::Io(error) => {
-            os_error(py, &error, new.place.as_ref().map(|place| place.directory))
+            os_error(py, error, new.place.as_ref().map(|place| place.directory))
         }
-        OpenError::Load(LoadFailure::Io { path, error }) => os_error(py, &error, Some(&path)),
-        OpenError::Load(failure) => unloadable(py, &failure),
-        other => {
+        OpenError::Load(LoadFailure::Io { path, error }) => os_error(py, error, Some(path)),
+        OpenError::Load(failure) => unloadable(py, failure),
+        OpenError::Taken => {
             let topic = String::from_utf8_lossy(new.topic);
-            PyValueError::new_err(format!("{topic}-{} {other}", new.index))
+            PyValueError::new_err(format!("{topic}-{} {error}", new.index))
         }
     }
 }

@@ -36,7 +36,7 @@ fn read_segment(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mut buffer = [0; ABORTED_TRANSACTION_BYTES * ENTRIES];
+    let mut buffer = vec![0; ABORTED_TRANSACTION_BYTES * ENTRIES];
     let mut position = 0u64;
     loop {
         let filled = fill(&*file, position, &mut buffer)?;
