@@ -169,14 +169,17 @@ def _server(
     texts: dict[str, str], host: str, port: int, kafka_version: str | None, data: str | None
 ) -> Server[Broker]:
     from ottla.broker.configs.setting import InvalidConfigError
+    from ottla.errors import LogDirectoryError
     from ottla.net.serving import broker_server
 
     try:
         return broker_server(
-            texts, host=host, port=port, kafka_version=kafka_version, log=complain, data=data
+            texts, host=host, port=port, kafka_version=kafka_version, log=_complain, data=data
         )
     except InvalidConfigError as error:
         raise click.UsageError(str(error)) from None
+    except LogDirectoryError:
+        raise
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--kafka-version") from None
 

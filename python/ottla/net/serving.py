@@ -81,23 +81,9 @@ def broker_server(
     line = None if kafka_version is None else parse_release(kafka_version)
     plane = _plane(settings, profile, kafka_version, random.getrandbits(32))
     path = data or _log_directory(settings)
-    kept: OpenedData | None = None
-    if path:
-        # A broker in memory loads none of it.
-        from ottla.broker.data.opened import OpenedData
-
-        kept = OpenedData(
-            path,
-            plane,
-            cluster_id=cluster_id,
-            node_id=settings.number("broker.id") if settings.is_set("broker.id") else None,
-            default_node_id=settings.number("broker.id"),
-            release=line,
-            random_bits=random.getrandbits,
-            clock=clock.now_ms,
-            say=log or _nobody,
-        )
-    make = _Making(settings, plane, random, clock, line, opened, cluster_id, kept)
+    make = _Making(settings, plane, random, clock, line, opened, cluster_id, None)
+    kept = make.open_data(path, log or _nobody) if path else None
+    make = make._replace(kept=kept)
     try:
         server = Server(
             make.broker,
@@ -128,6 +114,24 @@ class _Making(NamedTuple):
     listeners: Sequence[ListenerSettings]
     cluster_id: str | None
     kept: OpenedData | None
+
+    def open_data(self, path: str, say: Callable[[str], None]) -> OpenedData:
+        """Returns what a log directory holds."""
+        # A broker in memory loads none of it.
+        from ottla.broker.data.opened import OpenedData
+
+        settings = self.settings
+        return OpenedData(
+            path,
+            self.plane,
+            cluster_id=self.cluster_id,
+            node_id=settings.number("broker.id") if settings.is_set("broker.id") else None,
+            default_node_id=settings.number("broker.id"),
+            release=self.line,
+            random_bits=self.random.getrandbits,
+            clock=self.clock.now_ms,
+            say=say,
+        )
 
     def broker(self, addresses: Sequence[Address]) -> Broker:
         """Returns the broker, with everything that it kept."""

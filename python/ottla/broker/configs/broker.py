@@ -216,8 +216,9 @@ _OWN = (
     ),
 )  # fmt: skip
 
+_NODE_ID, _BROKER_ID = "node.id", "broker.id"
 _UNSUPPORTED = (
-    "process.roles", "node.id", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
+    "process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
     "metadata.log.dir",
     "num.network.threads", "num.io.threads", "num.replica.fetchers", "background.threads",
     "socket.send.buffer.bytes", "socket.receive.buffer.bytes", "queued.max.requests",
@@ -255,6 +256,18 @@ _COARSE = {
 """The same settings in other units; the finer one wins where both are set."""
 
 
+def _name_node(given: dict[str, str]) -> None:
+    """Replaces ``node.id`` by ``broker.id``: both are the number of this broker."""
+    if _NODE_ID not in given:
+        return
+    text = given.pop(_NODE_ID)
+    parse(BROKER_SETTINGS[_BROKER_ID]._replace(name=_NODE_ID), text)
+    if given.setdefault(_BROKER_ID, text) != text:
+        raise InvalidConfigError(
+            f"{_NODE_ID} is {text} and {_BROKER_ID} {given[_BROKER_ID]}: they are the same number"
+        )
+
+
 class BrokerConfig:
     """The settings of a broker.
 
@@ -279,6 +292,7 @@ class BrokerConfig:
         self._of_listeners = {name: given.pop(name) for name in [*given] if split_name(name)}
         self.ignored = tuple(sorted(name for name in given if name in _UNSUPPORTED))
         self._texts: dict[str, str] = {}
+        _name_node(given)
         for name, (finer, factor) in _COARSE.items():
             if name in given:
                 text = given.pop(name)
