@@ -1,11 +1,15 @@
 """A broker and its clients under a seed: whatever the network loses, Kafka's promises are kept."""
 
+import contextlib
 import os
+import shutil
+from pathlib import Path
 from random import Random
 
 import ottla
 import pytest
 from ottla.broker.broker import Broker
+from support.kept_broker import kept_broker
 from support.simulation.checker import (
     Logs,
     Stored,
@@ -67,10 +71,9 @@ def logs_of(broker: Broker) -> Logs:
     return logs
 
 
-def simulate(seed: int) -> tuple[History, World]:
+def play(seed: int, world: World) -> History:
     """Play the history of a seed."""
     history = History()
-    world = World(seed, a_broker)
     model = Model(Random(seed + 1), history, is_new=seed % 2 == 0)
     world.start(idempotent_producer(model, "first", 12))
     world.start(idempotent_producer(model, "second", 12))
@@ -88,21 +91,58 @@ def simulate(seed: int) -> tuple[History, World]:
     world.run(HOUR_MS)
     # What was left open times out.
     world.pass_time(HOUR_MS)
-    return history, world
+    return history
 
 
-def hold(seed: int) -> None:
-    history, world = simulate(seed)
-    logs = logs_of(world.broker)
+def judge(history: History, broker: Broker) -> None:
+    """Hold a history against what the broker has in the end."""
+    logs = logs_of(broker)
     check(history, logs)
-    kept = world.broker.groups.store.offsets.get("of-payments", TOPIC, 0)
+    kept = broker.groups.store.offsets.get("of-payments", TOPIC, 0)
     offset = None if kept is None else kept.offset
     check_offsets_of_transactions(history, logs, "payments", offset)
     for index in range(PARTITIONS):
-        partition = world.broker.image.partition(TOPIC, index)
+        partition = broker.image.partition(TOPIC, index)
         assert partition is not None
-        _, last_stable_offset, high_watermark, _ = world.broker.plane.offsets(partition.handle)
+        _, last_stable_offset, high_watermark, _ = broker.plane.offsets(partition.handle)
         assert last_stable_offset == high_watermark, "a transaction is open for ever"
+
+
+def hold(seed: int) -> None:
+    """Play and judge a seed."""
+    world = World(seed, a_broker)
+    judge(play(seed, world), world.broker)
+
+
+class Starts:
+    """Brokers one after the other on a log directory, each but the first behind a crash."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kept = contextlib.ExitStack()
+
+    def __call__(self) -> Broker:
+        # A process that is killed gives back its lock, and nothing else.
+        self.kept.close()
+        broker = self.kept.enter_context(kept_broker(self.path, is_killed=True))
+        if TOPIC not in broker.image.topics:
+            broker.topics.create(TOPIC, PARTITIONS, {}, NOW_MS)
+        return broker
+
+
+def hold_with_crashes(seed: int, path: Path) -> None:
+    """Play and judge a seed, with crashes between."""
+    starts = Starts(path)
+    with starts.kept:
+        world = World(seed, starts)
+        for _ in range(4):
+            world.crash_after(world.random.randrange(20_000))
+        history = play(seed, world)
+        assert world.crashes
+        judge(history, world.broker)
+        # What the last broker knows, another knows again.
+        world.crash()
+        judge(history, world.broker)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -111,10 +151,24 @@ def test_promises_are_kept_whatever_the_network_loses(seed: int) -> None:
 
 
 def test_a_seed_is_played_again_the_same() -> None:
-    first, world = simulate(7)
-    second, again = simulate(7)
-    assert first == second
+    world, again = World(7, a_broker), World(7, a_broker)
+    assert play(7, world) == play(7, again)
     assert logs_of(world.broker) == logs_of(again.broker)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_promises_are_kept_whenever_the_broker_is_killed(seed: int, tmp_path: Path) -> None:
+    hold_with_crashes(seed, tmp_path / "data")
+
+
+@pytest.mark.slow
+def test_promises_are_kept_in_a_hundred_histories_with_crashes(tmp_path: Path) -> None:
+    for seed in range(1000, 1000 + (SEEDS or 10_000) // 100):
+        try:
+            hold_with_crashes(seed, tmp_path / str(seed))
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}") from error
+        shutil.rmtree(tmp_path / str(seed))
 
 
 @pytest.mark.slow

@@ -115,6 +115,10 @@ class World:
         self.crashes += 1
         self.broker = self.make()
 
+    def crash_after(self, delay_ms: int) -> None:
+        """Has the broker crash then, if clients are still there."""
+        self.after(delay_ms, lambda: self.crash() if self.running else None)
+
     # Clients.
 
     def start(self, client: Client) -> None:
