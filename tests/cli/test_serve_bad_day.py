@@ -160,6 +160,12 @@ def test_listeners_and_a_port_contradict_each_other(run: Run) -> None:
     assert "leave out --port and --host" in ran.err
 
 
+def test_a_port_in_the_host_is_told_where_it_belongs(run: Run) -> None:
+    ran = run("serve", "--host", "localhost:9092")
+    assert ran.status == 64
+    assert "'localhost:9092' has a port, which --port gives" in ran.err
+
+
 def test_of_two_listeners_on_a_port_that_is_taken_none_stays_open(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -143,6 +143,8 @@ def serve(
         raise click.UsageError("listeners says where to listen: leave out --port and --host")
     if request_log is None and request_log_file is not None:
         raise click.UsageError("--request-log-file is for --request-log text or json")
+    if host.count(":") == 1:
+        raise click.BadParameter(f"{host!r} has a port, which --port gives", param_hint="--host")
     wanted = [_topic(text) for text in topics]
     endpoint = None if metrics is None else _place(metrics, "--metrics")
     controller = None if control is None else _place(control, "--control")
@@ -179,6 +181,7 @@ def _server(
     except InvalidConfigError as error:
         raise click.UsageError(str(error)) from None
     except LogDirectoryError:
+        # A ValueError too, but the command line is not at fault.
         raise
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--kafka-version") from None

@@ -95,6 +95,8 @@ def _bound(settings: ListenerSettings) -> socket.socket:
         raise ListenError(f"cannot listen on {place}: a port is from 0 to {MAX_PORT}")
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        # `create_server` does not tell why a name has no address.
+        socket.getaddrinfo(settings.host or None, settings.port, family, socket.SOCK_STREAM)
         bound = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except socket.gaierror as error:
         raise ListenError(f"cannot listen on {place}: {error.strerror}") from error
