@@ -118,16 +118,18 @@ def test_a_peer_without_a_certificate_that_counts_is_not_let_in(
 
 
 def test_a_peer_that_speaks_no_tls_is_closed_and_the_broker_knows_nothing_of_it(
-    server: Server[FakeBroker],
+    certificate: Path,
 ) -> None:
-    with connect(server) as client:
+    log: list[str] = []
+    with serving(secured(TlsSettings(certificate)), log=log) as server, connect(server) as client:
         client.send(b"echo")
         client.socket.settimeout(30)
         while client.socket.recv(100):
             # An alert, perhaps.
             pass
-    wait_for(server, lambda _: server.connection_count == 0)
-    assert server.run(lambda broker: (broker.connections, broker.gone)) == ([], [])
+        wait_for(server, lambda _: server.connection_count == 0)
+        assert server.run(lambda broker: (broker.connections, broker.gone)) == ([], [])
+    assert lines_with(log, "TLS: WRONG_VERSION_NUMBER: the client speaks no TLS")
 
 
 def test_a_handshake_that_does_not_end_is_ended(certificate: Path) -> None:

@@ -52,6 +52,20 @@ def test_a_frame_above_the_bound_is_refused_before_it_is_there(size: int, is_ref
         assert frames.take() is None
 
 
+@pytest.mark.parametrize(
+    ("begin", "what"),
+    [(b"\x16\x03\x01\x02", "TLS"), (b"GET /", "HTTP"), (b"POST /", "HTTP"), (b"SSH-", None)],
+)
+def test_what_is_another_protocol_is_told_by_its_name(begin: bytes, what: str | None) -> None:
+    frames = Frames(max_bytes=100 << 20)
+    frames.feed(begin)
+    with pytest.raises(MalformedFrameError) as caught:
+        frames.take()
+    hint = f"; it begins as {what} does, which is not spoken here"
+    assert (hint in str(caught.value)) is (what is not None)
+    assert ("begins as" in str(caught.value)) is (what is not None)
+
+
 def test_a_negative_size_is_refused_each_time() -> None:
     frames = Frames(max_bytes=100)
     frames.feed(b"\xff\xff\xff\xff")

@@ -47,6 +47,13 @@ _STORES = {
 }
 """By their first bytes."""
 
+_HINTS = {
+    "HTTP_REQUEST": ": the client speaks plain HTTP",
+    "WRONG_VERSION_NUMBER": ": the client speaks no TLS",
+    "TLSV1_ALERT_UNKNOWN_CA": ": the client does not trust the certificate's authority",
+}
+"""What is meant by OpenSSL's reasons of the usual mistakes."""
+
 _MAX_PEM_BYTES = 1 << 20
 """Of a file: a thousand certificates."""
 
@@ -105,6 +112,11 @@ def _pem(source: FileName | PemText, conversion: str) -> bytes:
                 source, f"it is {store}, and PEM is read here; convert it by: {command}"
             )
     raise _unusable(source, "there is no PEM in it")
+
+
+def _fault(error: ssl.SSLError) -> str:
+    hint = _HINTS.get(error.reason or "", "")
+    return f"TLS: {error.reason or error}{hint}"
 
 
 def _unusable(source: FileName | PemText, why: object) -> ListenError:
@@ -186,7 +198,7 @@ class TlsStream:
         except ssl.SSLZeroReturnError:
             self.is_at_end = True
         except ssl.SSLError as error:
-            self.fault = f"TLS: {error.reason or error}"
+            self.fault = _fault(error)
         return b"".join(opened)
 
     def to_send(self) -> bytes:
@@ -201,7 +213,7 @@ class TlsStream:
                 while view:
                     view = view[self._tls.write(view) :]
         except ssl.SSLError as error:
-            self.fault = f"TLS: {error.reason or error}"
+            self.fault = _fault(error)
         return self._outgoing.read()
 
     def end(self) -> bytes:

@@ -45,7 +45,9 @@ class Frames:
         (size,) = _SIZE.unpack_from(buffer, self._position)
         if not 0 <= size <= self.max_bytes:
             raise MalformedFrameError(
-                0, f"a frame of {size} bytes, where {self.max_bytes} are the most"
+                0,
+                f"a frame of {size} bytes, where {self.max_bytes} are the most"
+                f"{_hint(bytes(buffer[self._position : begin]))}",
             )
         end = begin + size
         if len(buffer) < end:
@@ -58,6 +60,15 @@ class Frames:
     def held_bytes(self) -> int:
         """How many bytes were fed and not taken yet, with the sizes of their frames."""
         return len(self._buffer) - self._position
+
+
+def _hint(begin: bytes) -> str:
+    """What a stream that begins so may be instead: the usual mistakes of those who connect."""
+    if begin.startswith(b"\x16\x03"):
+        return "; it begins as TLS does, which is not spoken here"
+    if begin in {b"GET ", b"HEAD", b"POST", b"PUT "}:
+        return "; it begins as HTTP does, which is not spoken here"
+    return ""
 
 
 def framed(parts: list[bytes]) -> list[bytes]:
