@@ -28,6 +28,11 @@ def test_a_topic_that_cannot_be_leaves_no_broker_behind() -> None:
     broker.stop()
 
 
+def test_one_name_is_not_taken_for_a_list_of_letters() -> None:
+    with pytest.raises(TypeError, match=r"not 'orders': \['orders'\]"):
+        Broker(topics="orders")
+
+
 def test_a_frozen_clock_moves_by_advance_alone() -> None:
     with Broker(frozen_at_ms=1_700_000_000_000) as broker:
         assert broker.clock.now_ms == 1_700_000_000_000
@@ -54,8 +59,10 @@ def test_retention_is_over_when_advance_returns() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"api": "Nothing"}, "no API"),
-        ({"api": "Metadata", "error": "NO_SUCH"}, "no error"),
+        ({"api": "Nothing"}, "no API that this broker serves$"),
+        ({"api": "Prodce"}, "no API that this broker serves; did you mean Produce\\?"),
+        ({"api": "Metadata", "error": "NO_SUCH"}, "no error of Kafka's protocol$"),
+        ({"api": "Metadata", "error": "not_leader"}, "did you mean NOT_LEADER_OR_FOLLOWER\\?"),
         ({"api": "Metadata", "group": "g"}, "name no group"),
         ({"api": "DescribeCluster", "topic": "t"}, "limited to nothing"),
     ],

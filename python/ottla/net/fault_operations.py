@@ -196,7 +196,10 @@ def _error_code(error: int | str) -> int:
         return error
     code = getattr(ErrorCode, error.upper(), None)
     if not isinstance(code, int):
-        raise ValueError(f"{error!r} is no error of Kafka's protocol")  # noqa: TRY004
+        names = [name for name in vars(ErrorCode) if name.isupper()]
+        raise ValueError(  # noqa: TRY004 - the value is wrong, which happens to be a text
+            f"{error!r} is no error of Kafka's protocol{_nearest(error.upper(), names)}"
+        )
     return code
 
 
@@ -205,7 +208,15 @@ def _api(broker: Broker, api: str | int) -> Api:
     for row in broker.apis.values():
         if row.key == api or row.name.replace("_", "") == plain:
             return row
-    raise ValueError(f"{api!r} is no API that this broker serves")
+    names = [row.title for row in broker.apis.values()]
+    raise ValueError(f"{api!r} is no API that this broker serves{_nearest(str(api), names)}")
+
+
+def _nearest(given: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, names, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _check_names(api: Api | None, names: Names) -> None:
@@ -213,6 +224,6 @@ def _check_names(api: Api | None, names: Names) -> None:
         if value is not None and api is not None and selector not in api.selectors:
             known = ", ".join(sorted(api.selectors)) or "nothing"
             raise ValueError(
-                f"requests of {api.name} name no {selector}: a fault of theirs can be limited "
+                f"requests of {api.title} name no {selector}: a fault of theirs can be limited "
                 f"to {known}, and to a client"
             )

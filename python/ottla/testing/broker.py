@@ -82,6 +82,9 @@ class Broker:
         log: Callable[[str], None] | None = None,
         data: str | os.PathLike[str] | None = None,
     ) -> None:
+        if isinstance(topics, str):
+            # Its characters would be names of topics.
+            raise TypeError(f"topics are names or partitions by name, not {topics!r}: [{topics!r}]")
         named = topics.items() if hasattr(topics, "items") else ((name, 1) for name in topics)
         self._folders: list[TemporaryDirectory[str]] = []
         self._certificates = self._made_certificates(host) if tls else None
