@@ -69,6 +69,7 @@ def test_no_argument_leads_to_a_traceback_or_to_a_status_of_findings(
     log_directory = write_log_directory(tmp_path / "kafka", ["orders-0"])
     monkeypatch.chdir(log_directory)
     # A broker that is ready ends at once.
+    monkeypatch.setattr(signal, "sigtimedwait", lambda *_: signal.SIGTERM, raising=False)
     monkeypatch.setattr(signal, "sigwait", lambda _: signal.SIGTERM)
     for number, text in enumerate(ODD):
         line = valid(verb, log_directory, tmp_path / str(number))
