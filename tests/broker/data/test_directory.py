@@ -96,6 +96,32 @@ def test_a_file_and_a_place_that_is_not_there_are_refused(tmp_path: Path) -> Non
     assert not (tmp_path / "a").exists()
 
 
+def test_what_is_no_file_is_refused_before_anything_waits_for_it(tmp_path: Path) -> None:
+    had(tmp_path).release()
+    (tmp_path / "orders-0").mkdir()
+    for name in (".lock", "meta.properties.tmp", "orders-0/00000000000000000000.log"):
+        path = tmp_path / name
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        assert f"{path} is neither a file nor a directory" in refusal(tmp_path)
+        path.unlink()
+
+
+def test_a_link_by_which_a_file_elsewhere_would_be_written_is_refused(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("precious")
+    data = tmp_path / "data"
+    had(data).release()
+    (tmp_path / "disk").mkdir()
+    (data / "orders-0").symlink_to(tmp_path / "disk")
+    had(data).release()
+    for name in ("meta.properties.tmp", "orders-0/leader-epoch-checkpoint.tmp"):
+        (data / name).symlink_to(elsewhere)
+        assert "is a link to no directory" in refusal(data)
+        (data / name).unlink()
+    assert elsewhere.read_text() == "precious"
+
+
 def test_a_directory_that_this_process_has_is_refused_until_it_is_given_back(
     tmp_path: Path,
 ) -> None:
@@ -164,7 +190,10 @@ def test_a_clean_stop_is_known_at_the_next_start_alone(tmp_path: Path) -> None:
     assert not third.was_clean
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", "{", '{"brokerEpoch":"many"}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[1]", "{", '{"brokerEpoch":"many"}', '{"brokerEpoch":Infinity}', "[" * 65_536],
+)
 def test_a_mark_of_a_clean_stop_counts_whatever_it_says(tmp_path: Path, text: str) -> None:
     had(tmp_path).release()
     (tmp_path / ".kafka_cleanshutdown").write_text(text)

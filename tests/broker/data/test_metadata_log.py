@@ -111,6 +111,43 @@ def test_a_batch_with_a_wrong_checksum_and_all_behind_it_are_cut_off(tmp_path: P
     assert "72 bytes behind position 4471 are no whole batch" in lines[0]
 
 
+def test_damage_with_a_whole_batch_behind_it_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
+    path = of_kafka(tmp_path)
+    whole = (path / SEGMENT).read_bytes()
+    starts = [batch.position for batch in ottla.read_batches(whole)]
+    for damaged_at in (starts[2] + 8, starts[2] + 16, starts[-1] - 1):
+        data = bytearray(whole)
+        data[damaged_at] ^= 0x41
+        (path / SEGMENT).write_bytes(data)
+        with pytest.raises(LogDirectoryError, match="no crash did it, since a whole batch follows"):
+            opened(path)
+        assert (path / SEGMENT).read_bytes() == data
+
+
+def test_a_term_that_a_crash_ended_before_its_first_record_leaves_a_log_that_is_empty(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / METADATA_DIRECTORY
+    written(path)
+    log, _ = opened(path)
+    assert (log.end_offset, log.is_empty) == (1, True)
+    log.append([b"\1\24\0\0"], 6)
+    log.close()
+    again, values = opened(path)
+    again.close()
+    assert (len(values), again.is_empty) == (1, False)
+
+
+@pytest.mark.parametrize("epoch", [-1, 2**31 - 1, 10**30])
+def test_a_log_in_the_last_epoch_or_in_none_is_refused(tmp_path: Path, epoch: int) -> None:
+    path = of_kafka(tmp_path)
+    log, _ = opened(path)
+    log.close()
+    log.epoch = epoch
+    with pytest.raises(LogDirectoryError, match="expected 0 to 2147483646"):
+        log.begin_term(5)
+
+
 def test_damage_before_another_segment_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
     path = of_kafka(tmp_path)
     data = bytearray((path / SEGMENT).read_bytes())
@@ -151,7 +188,10 @@ def test_a_quorum_with_other_voters_is_refused(tmp_path: Path) -> None:
         opened(path)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"leaderEpoch":"x"}', "\0"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"leaderEpoch":"x"}', '{"leaderEpoch":Infinity}', "\0", "[" * 99_999],
+)
 def test_a_quorum_state_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path = of_kafka(tmp_path)
     (path / "quorum-state").write_text(text)

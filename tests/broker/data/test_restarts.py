@@ -15,6 +15,7 @@ from ottla.broker.authorizer import (
 )
 from ottla.broker.broker import Broker
 from ottla.broker.configs import resources
+from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog
 from ottla.broker.sasl.credentials import SCRAM_SHA_256, SCRAM_SHA_512
 from ottla.errors import LogDirectoryError
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -48,6 +49,11 @@ RULE = AccessRule(
 ALL_RULES = RuleFilter(1, None, 1, None, None, 1, 1)
 ENTITY = (("client-id", None), ("user", "alice"))
 SALT = bytes(range(16))
+
+
+class KilledError(Exception):
+    """What ends a start where it is."""
+
 
 killed_or_stopped = pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 
@@ -221,6 +227,39 @@ def test_a_directory_of_no_topic_is_put_aside_and_told(tmp_path: Path) -> None:
     (aside,) = path.glob("strange-0.*-stray")
     assert aside.name in line
     assert not deleted.exists()
+
+
+def test_partitions_are_not_put_aside_where_the_log_of_the_controller_is_lost(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "data"
+    with kept_broker(path) as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+    (path / METADATA_DIRECTORY / f"{0:020}.log").write_bytes(b"")
+    before = sorted(each.name for each in path.iterdir())
+    with (
+        pytest.raises(LogDirectoryError, match=r"has partitions \(orders-0\), and __cluster_"),
+        kept_broker(path),
+    ):
+        pass
+    assert sorted(each.name for each in path.iterdir()) == before
+
+
+def test_a_first_start_that_was_killed_begins_with_all_features_at_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KilledError
+
+    path = tmp_path / "data"
+    with monkeypatch.context() as patched:
+        patched.setattr(MetadataLog, "append", killed)
+        with pytest.raises(KilledError), kept_broker(path):
+            pass
+    with kept_broker(path) as broker:
+        after_kill = broker.features
+    with kept_broker(tmp_path / "other") as broker:
+        assert broker.features == after_kill
 
 
 def test_partitions_of_another_topic_of_that_name_are_put_aside(tmp_path: Path) -> None:

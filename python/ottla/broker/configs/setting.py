@@ -70,6 +70,10 @@ def _invalid(setting: Setting, text: str, why: str) -> InvalidConfigError:
     return InvalidConfigError(f"Invalid value {text} for configuration {setting.name}: {why}")
 
 
+def _exactly(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) else str(bound)
+
+
 def _number(setting: Setting, text: str) -> int | float:
     kind = {INT: "a number of type INT", LONG: "a number of type LONG"}.get(
         setting.type, "a number"
@@ -82,9 +86,9 @@ def _number(setting: Setting, text: str) -> int | float:
     if not limits[0] <= number <= limits[1]:
         raise _invalid(setting, text, f"Not {kind}")
     if number < setting.low:
-        raise _invalid(setting, text, f"Value must be at least {setting.low:g}")
+        raise _invalid(setting, text, f"Value must be at least {_exactly(setting.low)}")
     if number > setting.high:
-        raise _invalid(setting, text, f"Value must be no more than {setting.high:g}")
+        raise _invalid(setting, text, f"Value must be no more than {_exactly(setting.high)}")
     return number
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ottla.broker.data.small_files import read_text, write_file
+from ottla.broker.data.special_files import refuse_special_files
 from ottla.broker.uuids import base64_of, random_uuid, uuid_of
 from ottla.errors import LogDirectoryError
 from ottla.logs.metadata import parse_meta_properties
@@ -67,6 +68,7 @@ class DataDirectory:
         self._real_path = os.path.realpath(path)
         try:
             self._make()
+            refuse_special_files(path)
             self._take_lock()
             try:
                 self._identify(cluster_id, node_id, default_node_id, random_bits)
@@ -214,7 +216,7 @@ class DataDirectory:
         self.was_clean = text is not None
         self.broker_epoch = -1
         # Releases before 3.8 leave it empty.
-        with suppress(ValueError, TypeError, AttributeError):
+        with suppress(ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             self.broker_epoch = int(json.loads(text or "").get("brokerEpoch", -1))
 
     @staticmethod

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -33,6 +34,9 @@ _TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 _SEGMENT = re.compile(r"(\d{20})\.log")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _LEADER_CHANGE: Final = 2
+_MAX_EPOCH: Final = (1 << 31) - 1
+_BATCH_HEAD = struct.Struct(">qiib")
+"""Base offset, size of what follows, leader epoch, magic."""
 _MAX_SEGMENT_BYTES: Final = 1 << 30
 """A segment that is larger is not read: Kafka's own roll at this size."""
 _MAX_STATE_CHARACTERS: Final = 1 << 20
@@ -67,6 +71,7 @@ class MetadataLog:
         self._file = -1
         self._size = 0
         self._is_broken = False
+        self._has_records = False
         self._known_epochs: list[tuple[int, int]] = []
         self._state: dict[str, Any] = {
             "clusterId": "",
@@ -80,13 +85,14 @@ class MetadataLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever written to it."""
-        return self.end_offset == 0
+        """Whether it has no records: the first term may have begun, and a crash ended it there."""
+        return not self._has_records
 
     def load(self) -> Iterator[bytes]:
         """Opens it and yields the values of all records that count, in order.
 
-        Bytes behind its last whole batch are what a crash has left, and are cut off.
+        Bytes behind its last whole batch are what a crash has left, and are cut off. A crash tears
+        the last append alone: damage with a whole batch behind it is something else, and refused.
 
         Raises:
             LogDirectoryError: it cannot be read as what it should be.
@@ -106,6 +112,7 @@ class MetadataLog:
         ]
         start_offset, snapshot = self._newest_snapshot(names)
         if snapshot is not None:
+            self._has_records = True
             yield from read_snapshot(snapshot)
         self.end_offset = max(start_offset, segments[0].base_offset if segments else 0)
         if self.end_offset > start_offset:
@@ -122,8 +129,13 @@ class MetadataLog:
         """Becomes the leader of an epoch that nobody has been in.
 
         Raises:
+            LogDirectoryError: there is no epoch behind the last one.
             OSError: the system could not write it.
         """
+        if not 0 <= self.epoch < _MAX_EPOCH:
+            raise LogDirectoryError(
+                f"{self._path} is in epoch {self.epoch}; expected 0 to {_MAX_EPOCH - 1}"
+            )
         self.epoch += 1
         # Of a quorum whose voters are in its log (KIP-853), the file has other fields, which stay.
         self._state |= {"leaderId": self._node_id, "leaderEpoch": self.epoch, "votedId": -1}
@@ -181,7 +193,7 @@ class MetadataLog:
             self.epoch = int(state["leaderEpoch"])
             voters = {int(voter["voterId"]) for voter in state.get("currentVoters") or ()}
             self._state = {**state}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise LogDirectoryError(
                 f"{path} is no state of a quorum: expected JSON with leaderEpoch and currentVoters"
             ) from None
@@ -223,6 +235,7 @@ class MetadataLog:
                 values = [] if batch.is_control else [r.value for r in batch.records()]
                 position = batch.position + batch.size
                 self.end_offset = batch.last_offset + 1
+                self._has_records = self._has_records or bool(values)
                 yield from (value for value in values if value is not None)
             # What is too short for a batch ends it without a word.
             fault = f"{len(data) - position} bytes are left" if position < len(data) else ""
@@ -232,6 +245,13 @@ class MetadataLog:
             return
         if not is_last:
             raise LogDirectoryError(f"{path} is damaged, and a segment follows it: {fault}")
+        behind = _batch_behind(data, position, self.end_offset)
+        if behind >= 0:
+            raise LogDirectoryError(
+                f"{path} is damaged at position {position}, and no crash did it, since a whole "
+                f"batch follows at {behind} ({fault}): take the file from a copy, or give up all "
+                f"behind the damage by cutting it to {position} bytes"
+            )
         self._say(
             f"{path}: {len(data) - position} bytes behind position {position} are no whole batch, "
             f"as a crash leaves them, and are cut off"
@@ -276,6 +296,23 @@ class MetadataLog:
             raise
         self._size += len(batch)
         self.end_offset += count
+
+
+def _batch_behind(data: bytes, position: int, end_offset: int) -> int:
+    """Returns where behind a damage the next whole batch is; -1 for none."""
+    magic_at = _BATCH_HEAD.size - 1
+    found = data.find(b"\2", position + 1 + magic_at)
+    while found >= 0:
+        begin = found - magic_at
+        base_offset, size, _, _ = _BATCH_HEAD.unpack_from(data, begin)
+        end = begin + 12 + size
+        if end_offset <= base_offset < end_offset + len(data) and found < end <= len(data):
+            with suppress(RecordBatchError):
+                for batch in read_batches(data[begin:end]):
+                    batch.verify()
+                    return begin
+        found = data.find(b"\2", found + 1)
+    return -1
 
 
 def read_snapshot(path: str) -> Iterator[bytes]:

@@ -194,6 +194,8 @@ class OpenedData:
     def _load_metadata(self, release: tuple[int, int] | None) -> None:
         self._state.replay_all(self._log.load())
         is_new = self._log.is_empty
+        if is_new:
+            self._refuse_partitions_of_nobody()
         bootstrap = os.path.join(self.directory.path, _text(BOOTSTRAP_CHECKPOINT))
         if is_new and not os.path.exists(bootstrap):
             write_file(bootstrap, bootstrap_snapshot(release, self._clock()))
@@ -204,6 +206,24 @@ class OpenedData:
         elif self._state.is_in_transaction:
             self._log.append([record_bytes(AbortTransactionRecord())], self._clock())
             self._state.abort()
+
+    def _refuse_partitions_of_nobody(self) -> None:
+        """Where the controller's log was lost, all topics would be put aside and begin anew."""
+        path = self.directory.path
+        found = [
+            name
+            for name in sorted(os.listdir(path))
+            if name != METADATA_DIRECTORY
+            and (parsed := parse_partition_name(os.fsencode(name))) is not None
+            and parsed[2] == "live"
+            and os.path.isdir(os.path.join(path, name))
+        ]
+        if found:
+            raise LogDirectoryError(
+                f"{path} has partitions ({', '.join(found[:3])}), and {METADATA_DIRECTORY} has no "
+                f"records that say of which topics: take {METADATA_DIRECTORY} from a copy, or give "
+                f"an empty directory"
+            )
 
     def _logs(self) -> list[tuple[str, int, int, int, int]]:
         return sorted(self.storage.plane.checkpoints())
