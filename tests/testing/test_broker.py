@@ -28,6 +28,12 @@ def test_a_topic_that_cannot_be_leaves_no_broker_behind() -> None:
     broker.stop()
 
 
+@pytest.mark.parametrize("name", ["listeners", "advertised.listeners"])
+def test_settings_of_listeners_are_refused_where_they_would_have_no_effect(name: str) -> None:
+    with pytest.raises(ValueError, match="use host, port, users and tls"):
+        Broker(config={name: "PLAINTEXT://127.0.0.1:9092"})
+
+
 def test_one_name_is_not_taken_for_a_list_of_letters() -> None:
     with pytest.raises(TypeError, match=r"not 'orders': \['orders'\]"):
         Broker(topics="orders")

@@ -63,6 +63,7 @@ class Broker:
         ListenError: the port is taken.
         KafkaError: a topic that Kafka would not create.
         MissingDependencyError: TLS is asked for, and there is no program openssl.
+        ValueError: a release that cannot be imitated, or listeners among the settings.
     """
 
     def __init__(
@@ -86,6 +87,9 @@ class Broker:
             # Its characters would be names of topics.
             raise TypeError(f"topics are names or partitions by name, not {topics!r}: [{topics!r}]")
         named = topics.items() if hasattr(topics, "items") else ((name, 1) for name in topics)
+        for name in ("listeners", "advertised.listeners"):
+            if name in (config or {}):
+                raise ValueError(f"{name} has no effect here: use host, port, users and tls")
         self._folders: list[TemporaryDirectory[str]] = []
         self._certificates = self._made_certificates(host) if tls else None
         self._options = Options(
