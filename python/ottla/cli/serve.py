@@ -143,8 +143,6 @@ def serve(
         raise click.UsageError("listeners says where to listen: leave out --port and --host")
     if request_log is None and request_log_file is not None:
         raise click.UsageError("--request-log-file is for --request-log text or json")
-    if host.count(":") == 1:
-        raise click.BadParameter(f"{host!r} has a port, which --port gives", param_hint="--host")
     wanted = [_topic(text) for text in topics]
     endpoint = None if metrics is None else _place(metrics, "--metrics")
     controller = None if control is None else _place(control, "--control")
@@ -174,6 +172,8 @@ def _server(
     from ottla.errors import LogDirectoryError
     from ottla.net.serving import broker_server
 
+    if host.count(":") == 1:
+        raise click.BadParameter(f"{host!r} has a port, which --port gives", param_hint="--host")
     try:
         return broker_server(
             texts, host=host, port=port, kafka_version=kafka_version, log=_complain, data=data
