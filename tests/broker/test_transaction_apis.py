@@ -325,6 +325,25 @@ def test_a_hanging_transaction_is_ended_by_hand(client: WireClient, version: int
     assert stable(client) == (2, 2)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_marker_of_no_producer_is_an_error_of_its_partitions_alone(
+    client: WireClient, version: int
+) -> None:
+    topics = [WritableTxnMarkerTopic(name="orders", partition_indexes=[0, 7])]
+    markers = [
+        WritableTxnMarker(producer_id=producer_id, producer_epoch=epoch, topics=topics)
+        for producer_id, epoch in [(-1, 0), (5, -1), (-1, -1), (5, 0)]
+    ]
+    answer = client.ask(WriteTxnMarkersRequest(markers=markers), version)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [
+        [each.error_code for each in found.topics[0].partitions] for found in answer.markers
+    ] == [
+        *[[ErrorCode.UNKNOWN_SERVER_ERROR, unknown]] * 3,
+        [ErrorCode.NONE, unknown],
+    ]
+
+
 def test_a_fault_of_a_transactional_id_is_its_error(client: WireClient) -> None:
     _, producer = start(client)
     set_fault(client, ErrorCode.NOT_COORDINATOR, Names(transactional_id="t"))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerTransactions", "DecideOffsets"]
 
+_NOBODY: Final = -1
+"""The id and the epoch of what has no producer."""
 _READ_BYTES: Final = 1 << 20
 
 
@@ -88,6 +90,9 @@ class BrokerTransactions(TransactionCoordinator):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.leader_id != state.node_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if _NOBODY in (marker.producer_id, marker.producer_epoch):
+            # No batch can say so: with Kafka, too, building it fails.
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         try:
             verdict = state.plane.end_transaction(
                 partition.handle,
