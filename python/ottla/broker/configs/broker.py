@@ -26,6 +26,7 @@ from ottla.broker.configs.setting import (
     parse,
 )
 from ottla.broker.configs.topic import TOPIC_SETTINGS
+from ottla.broker.configs.without_effect import SELDOM_SET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -226,7 +227,7 @@ _UNSUPPORTED = (
     "transaction.state.log.replication.factor", "transaction.state.log.min.isr",
     "share.coordinator.state.topic.replication.factor", "share.coordinator.state.topic.min.isr",
     "zookeeper.connect", "metric.reporters", "remote.log.storage.system.enable",
-    "auto.leader.rebalance.enable", "compression.gzip.buffer", *UNSUPPORTED_SECURITY,
+    "auto.leader.rebalance.enable", "compression.gzip.buffer", *SELDOM_SET, *UNSUPPORTED_SECURITY,
 )  # fmt: skip
 """Settings that a ``server.properties`` often has, and that have no effect here."""
 
