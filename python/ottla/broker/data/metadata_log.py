@@ -249,8 +249,8 @@ class MetadataLog:
         if behind >= 0:
             raise LogDirectoryError(
                 f"{path} is damaged at position {position}, and no crash did it, since a whole "
-                f"batch follows at {behind} ({fault}): take the file from a copy, or give up all "
-                f"behind the damage by cutting it to {position} bytes"
+                f"batch follows at {behind} ({fault}): take the file from a copy; to cut it there "
+                f"would lose the topics and settings behind it"
             )
         self._say(
             f"{path}: {len(data) - position} bytes behind position {position} are no whole batch, "
