@@ -132,7 +132,10 @@ def test_a_port_that_is_taken_is_one_clear_error() -> None:
     [
         (ListenerSettings(port=70_000), "a port is from 0 to 65535"),
         (ListenerSettings(host="203.0.113.7"), "cannot listen on 203.0.113.7:0: "),
-        (ListenerSettings(host="no such host"), "cannot listen on no such host:0: "),
+        (
+            ListenerSettings(host="no such host"),
+            "cannot listen on no such host:0: this name has no address",
+        ),
     ],
 )
 def test_an_address_that_cannot_be_had_is_named(settings: ListenerSettings, why: str) -> None:

@@ -98,11 +98,12 @@ def _bound(settings: ListenerSettings) -> socket.socket:
         # `create_server` does not tell why a name has no address.
         socket.getaddrinfo(settings.host or None, settings.port, family, socket.SOCK_STREAM)
         bound = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
-    except socket.gaierror as error:
-        raise ListenError(f"cannot listen on {place}: {error.strerror}") from error
     except OSError as error:
         hint = "; port 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
         why = os.strerror(error.errno) if error.errno else error
+        if isinstance(error, socket.gaierror) or (error.errno or 0) < 0:
+            # `create_server` makes an OSError of it, with the number of another list.
+            why = "this name has no address"
         raise ListenError(f"cannot listen on {place}: {why}{hint}") from error
     bound.settimeout(0)
     return bound
