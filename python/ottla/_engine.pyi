@@ -37,6 +37,7 @@ __all__ = [
     "Explanation",
     "Fetched",
     "Finding",
+    "FlushJob",
     "Leader",
     "PartitionRecords",
     "PartitionScan",

@@ -57,6 +57,7 @@ class Cleaner:
             alone from then on.
         done: how many compactions were done.
         say: takes a line about a log that cannot be compacted.
+        keep: is called when a log has been compacted.
     """
 
     def __init__(self, broker: State, topics: _Topics) -> None:
@@ -66,6 +67,7 @@ class Cleaner:
         self.uncleanable: dict[tuple[str, int], str] = {}
         self.done = 0
         self.say: Callable[[str], None] = _nobody
+        self.keep: Callable[[], None] = _nothing
         self._broker = broker
         self._topics = topics
         self._options: dict[str, tuple[Mapping[str, str], BrokerConfig, dict[str, Any]]] = {}
@@ -177,6 +179,7 @@ class Cleaner:
                 self.say(f"{due.topic}-{due.partition_index} could not be compacted: {error}")
             elif self._compacted(due, job) is not None:
                 self.done += 1
+                self.keep()
             self._begin()
 
         return take_back
@@ -192,6 +195,10 @@ class Cleaner:
 
 def _nobody(_line: str) -> None:
     """Hears nothing."""
+
+
+def _nothing() -> None:
+    """Keeps nothing."""
 
 
 def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:

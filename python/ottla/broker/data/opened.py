@@ -47,6 +47,11 @@ __all__ = ["OpenedData"]
 
 _ROLLED_CHECK_MS: Final = 1000
 """How often segments that are full are looked for, to be synced."""
+_ROOM_CHECK_MS: Final = 10_000
+_LEAST_FREE_BYTES: Final = 1 << 20
+"""Below which producers are, or soon will be, refused."""
+ROOM: Final = "room"
+"""What is wrong (`Broker.wrong`) where the disk of a log directory is full."""
 _HEX: Final = 32
 _MAX_METADATA_BYTES: Final = 1 << 16
 
@@ -127,6 +132,8 @@ class OpenedData:
         broker.log_dir = os.path.abspath(path)
         storage.wrong = broker.wrong
         broker.cleaner.say = self._say
+        # Gaps that compaction leaves are explained by it to an audit behind a crash.
+        broker.cleaner.keep = self._keep_cleaned
         with _said(path):
             self._put_strays_aside()
             directory = os.fsencode(path)
@@ -147,6 +154,7 @@ class OpenedData:
         interval_ms = broker.config.number("log.flush.offset.checkpoint.interval.ms")
         _repeat(broker, interval_ms, self._checkpoint_or_say)
         _repeat(broker, _ROLLED_CHECK_MS, storage.flusher.sync_sealed)
+        _repeat(broker, _ROOM_CHECK_MS, self._look_for_room)
 
     def _restore_cleaner(self, broker: Broker, offsets: Mapping[tuple[str, int], int]) -> None:
         for (topic, index), offset in offsets.items():
@@ -164,7 +172,7 @@ class OpenedData:
         write = self.directory.write_checkpoint
         write(_text(RECOVERY_POINTS), [(topic, index, at) for topic, index, at, _, _ in logs])
         write(_text(LOG_START_OFFSETS), [(t, index, at) for t, index, _, at, _ in logs if at])
-        write(_text(CLEANER_OFFSETS), sorted(self.storage.plane.cleaner_offsets()))
+        self._write_cleaner_offsets()
         write(_text(HIGH_WATERMARKS), [(topic, index, at) for topic, index, _, _, at in logs])
 
     def close(self, _broker: Broker) -> None:
@@ -227,6 +235,28 @@ class OpenedData:
 
     def _logs(self) -> list[tuple[str, int, int, int, int]]:
         return sorted(self.storage.plane.checkpoints())
+
+    def _write_cleaner_offsets(self) -> None:
+        offsets = sorted(self.storage.plane.cleaner_offsets())
+        self.directory.write_checkpoint(_text(CLEANER_OFFSETS), offsets)
+
+    def _keep_cleaned(self) -> None:
+        try:
+            self._write_cleaner_offsets()
+        except OSError as error:
+            self._say(f"checkpoints cannot be written: {error.strerror or error}")
+
+    def _look_for_room(self) -> None:
+        """Says once that the disk is full, and that it is no longer."""
+        system = os.statvfs(self.directory.path)
+        left_bytes = system.f_bavail * system.f_frsize
+        wrong = self.storage.wrong
+        if left_bytes >= _LEAST_FREE_BYTES:
+            if wrong.pop(ROOM, None) is not None:
+                self._say(f"{self.directory.path} has room again")
+        elif ROOM not in wrong:
+            wrong[ROOM] = f"{self.directory.path} has {left_bytes:,} bytes of room left"
+            self._say(f"{wrong[ROOM]}: producers get KAFKA_STORAGE_ERROR until there is more")
 
     def _checkpoint_or_say(self) -> None:
         if self.storage.is_offline:
