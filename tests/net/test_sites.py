@@ -168,3 +168,13 @@ def test_numbers_and_health_are_told_as_machines_expect_them() -> None:
         assert asked(client, "HEAD", "/health") == (200, b"")
         assert asked(client, "POST", "/metrics")[0] == 405
         assert asked(client, "GET", "/")[0] == 404
+
+
+def test_a_site_of_this_machine_answers_to_its_names_alone() -> None:
+    site = MetricsSite(lambda: (), dict, is_local=True)
+    with endpoint(site) as (_, address), client_of(address) as client:
+        for name, status in (("localhost:9", 200), ("[::1]", 200), ("rebound.example:80", 421)):
+            client.request("GET", "/health", headers={"Host": name})
+            answer = client.getresponse()
+            answer.read()
+            assert (name, answer.status) == (name, status)

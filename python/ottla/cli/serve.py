@@ -216,10 +216,12 @@ def _run(
     wrong = {"broker": "it is starting"}
     ready = [_addresses(server)]
     if metrics is not None:
+        from ottla.net.http import LOCAL_NAMES
         from ottla.net.metrics import broker_metrics
         from ottla.net.settings import ListenerSettings
 
-        site = broker_metrics(server, lambda: wrong)
+        is_local = metrics.host in LOCAL_NAMES or metrics.host == "::1"
+        site = broker_metrics(server, lambda: wrong, is_local=is_local)
         place = server.add_site(site, ListenerSettings(metrics.host, metrics.port, "METRICS"))
         ready.append(f"metrics=http://{_authority(place.host, place.port)}/metrics")
     # Threads inherit the mask: the signals that end it reach `sigwait` and nobody else.

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ottla.errors import KafkaError, ServerBusyError, ServerStoppedError
 from ottla.net.control_operations import OPERATIONS, Operation
-from ottla.net.http import http_answer
+from ottla.net.http import NOT_OF_THIS_MACHINE, http_answer
 from ottla.net.operations import Operations
 from ottla.net.site import Site
 
@@ -49,7 +49,6 @@ MAX_WAIT_S = 600.0
 """Of one request; who waits longer asks again."""
 
 TOKEN_BYTES = 16
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 def new_token() -> str:
@@ -108,11 +107,8 @@ class ControlSite(Site):
         # At the first request: it costs a tenth of the start of a process.
         from hmac import compare_digest
 
-        name = request.headers.get("host", "").lower()
-        if name.rpartition(":")[2].isdigit():
-            name = name.rpartition(":")[0]
-        if self._is_local and name not in _LOOPBACK:
-            _refuse(421, "this endpoint answers to 127.0.0.1, [::1] and localhost alone")
+        if self._is_local and not request.is_of_this_machine:
+            _refuse(421, NOT_OF_THIS_MACHINE)
         if not compare_digest(request.headers.get("authorization", "").encode(), self._credential):
             _refuse(401, "a request needs the header `Authorization: Bearer TOKEN`")
 

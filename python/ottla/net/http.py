@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["HttpRefusal", "HttpRequest", "HttpRequests", "http_answer"]
+__all__ = [
+    "LOCAL_NAMES",
+    "NOT_OF_THIS_MACHINE",
+    "HttpRefusal",
+    "HttpRequest",
+    "HttpRequests",
+    "http_answer",
+]
 
 MAX_HEAD_BYTES = 16_384
 """Of the request line and all headers; a browser's is a tenth of it."""
@@ -44,6 +51,12 @@ _REASONS = {
 }
 
 
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+"""What clients on this machine call it."""
+
+NOT_OF_THIS_MACHINE = "this endpoint answers to 127.0.0.1, [::1] and localhost alone"
+
+
 class HttpRequest(NamedTuple):
     """A request.
 
@@ -62,6 +75,17 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     is_last: bool
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether its Host is a name of the machine itself.
+
+        A page of a stranger in a browser can have a name of its own lead here, and no other Host.
+        """
+        name = self.headers.get("host", "").lower()
+        if name.rpartition(":")[2].isdigit():
+            name = name.rpartition(":")[0]
+        return name in LOCAL_NAMES
 
 
 class HttpRefusal(Exception):  # noqa: N818 - it is an answer

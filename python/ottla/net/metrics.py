@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.net.http import HttpRefusal, http_answer
+from ottla.net.http import NOT_OF_THIS_MACHINE, HttpRefusal, http_answer
 from ottla.net.site import Site
 
 if TYPE_CHECKING:
@@ -28,18 +28,24 @@ class MetricsSite(Site):
     Args:
         families: returns the numbers of the moment; called on the server's thread.
         health: returns what is wrong, in words, by subject; nothing where all is well.
+        is_local: whether it is to answer to names of this machine alone.
     """
 
     def __init__(
         self,
         families: Callable[[], Iterable[Family]],
         health: Callable[[], Mapping[str, str]],
+        *,
+        is_local: bool = False,
     ) -> None:
+        self._is_local = is_local
         self._families = families
         self._health = health
 
     def answer(self, _connection: Any, request: HttpRequest, _now_ms: int, send: Send) -> bool:
         """Answers at once."""
+        if self._is_local and not request.is_of_this_machine:
+            raise HttpRefusal(421, NOT_OF_THIS_MACHINE)
         pages = {"/metrics": self._metrics_page, "/health": self._health_page}
         page = pages.get(request.path)
         if page is None:
@@ -71,12 +77,15 @@ class MetricsSite(Site):
         return 503 if wrong else 200, f"{json_text(told)}\n", "application/json"
 
 
-def broker_metrics(server: Server[Broker], health: Callable[[], Mapping[str, str]]) -> MetricsSite:
+def broker_metrics(
+    server: Server[Broker], health: Callable[[], Mapping[str, str]], *, is_local: bool = False
+) -> MetricsSite:
     """Returns the site of a broker and the server that it is behind.
 
     Args:
         server: of the broker.
         health: returns what is wrong beside what the broker knows of itself.
+        is_local: whether it is to answer to names of this machine alone.
     """
 
     def families() -> list[Family]:
@@ -84,7 +93,7 @@ def broker_metrics(server: Server[Broker], health: Callable[[], Mapping[str, str
 
         return [*server.run(measured), *_sockets(server.traffic)]
 
-    return MetricsSite(families, lambda: {**server.served.wrong, **health()})
+    return MetricsSite(families, lambda: {**server.served.wrong, **health()}, is_local=is_local)
 
 
 def _sockets(traffic: Traffic) -> Iterator[Family]:
