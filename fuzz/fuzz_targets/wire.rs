@@ -76,6 +76,8 @@ fn plane() -> DataPlane {
             is_deleted: true,
             retention_ms: -1,
             retention_bytes: -1,
+            segment_index_bytes: 10 << 20,
+            index_interval_bytes: 4096,
         };
         let new = NewPartition {
             topic: b"t",
@@ -90,8 +92,9 @@ fn plane() -> DataPlane {
                 in_sync_replicas: 1,
                 partition_epoch: -1,
             },
+            place: None,
         };
-        plane.open(new, 0).expect("a new partition");
+        plane.open(&new, 0).expect("a new partition");
     }
     plane
 }
