@@ -108,7 +108,7 @@ class AuditTask:
         """Yields the record batches of the table."""
         result = audit(
             request.paths,
-            topics=request.topics,
+            topics=request.topics or None,
             level=request.level,
             storage_options=request.storage_options,
         )
