@@ -31,3 +31,11 @@ def test_levels_of_features_and_settings_of_groups_survive_a_restart(tmp_path: P
         broker.run(change)
     with Broker(data=directory) as broker:
         assert broker.run(look) == ({"g": {SESSION: "50000"}}, 0, str(directory))
+
+
+def test_a_broker_with_a_seed_creates_topics_behind_a_restart(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    for number in range(3):
+        with Broker(data=directory, seed=7) as broker:
+            broker.create_topic(f"topic-{number}")
+            assert broker.topics == {f"topic-{each}": 1 for each in range(number + 1)}

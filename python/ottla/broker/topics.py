@@ -226,10 +226,9 @@ class Topics:
         self, wanted: Iterable[tuple[str, int, Mapping[str, str]]], now_ms: int
     ) -> list[Topic]:
         """Creates topics that `check` let pass, in one new image; returns them."""
-        broker = self._broker
         made = []
         for name, partitions, configs in wanted:
-            topic_id = random_uuid(broker.random.getrandbits)
+            topic_id = self._new_id()
             wanted_partitions = [KeptPartition(index, 0, 0) for index in range(partitions)]
             opened = self._open(name, topic_id, wanted_partitions, configs, now_ms)
             topic = Topic(name, topic_id, opened, name in INTERNAL_TOPICS, dict(configs))
@@ -342,6 +341,13 @@ class Topics:
         self._broker.image = self._broker.image.with_topics([topic])
         self._broker.waiting.wake(("topic", topic.name))
         return topic
+
+    def _new_id(self) -> bytes:
+        """Returns an id that no topic has: a seed draws those of the last start again."""
+        while True:
+            topic_id = random_uuid(self._broker.random.getrandbits)
+            if topic_id not in self._broker.image.topics_by_id:
+                return topic_id
 
     def _show(self, made: Sequence[Topic], now_ms: int) -> None:
         """Makes topics part of the image."""
