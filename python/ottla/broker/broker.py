@@ -317,15 +317,20 @@ class Broker(State):
         header = response_header(context.api.key, context.version, context.correlation_id)
         self.remember(context, errors, parts)
         answer = [header, *parts]
+        if self.storage.must_hold(context.api.key):
+            self._hold(context, answer)
+        else:
+            context.send(answer)
+
+    def _hold(self, context: Context, answer: list[bytes]) -> None:
+        """Sends an answer once what it rests on is on the disk."""
 
         def release(may_leave: bool) -> None:
             context.is_held = False
             context.send(answer if may_leave else None)
 
-        if self.storage.holds(context.api.key, release):
-            context.is_held = True
-        else:
-            context.send(answer)
+        context.is_held = True
+        self.storage.hold(release)
 
     def remember(
         self, context: Context, errors: tuple[int, ...], parts: list[bytes] | None = None

@@ -48,9 +48,13 @@ class Storage:
     def moved(self, handles: tuple[int, ...]) -> None:
         """Logs have got records, or lost some."""
 
-    def holds(self, _api_key: int, _release: Callable[[bool], None]) -> bool:
-        """Whether an answer has to wait; `_release` is called then, with whether it may leave."""
+    def must_hold(self, _api_key: int) -> bool:
+        """Whether an answer has to wait."""
         return False
+
+    def hold(self, release: Callable[[bool], None]) -> None:
+        """Has an answer wait; `release` is called then, with whether it may leave."""
+        release(True)  # noqa: FBT003 - in memory nothing is waited for
 
     def end(self) -> None:
         """The request is served, or what was due."""

@@ -6,6 +6,7 @@ A site is served as the broker is (`Served`), with the same bounds; of requests 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from ottla.net.http import HttpRefusal, http_answer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Site"]
 
 
-class Site:
+class Site(ABC):
     """Answers requests; the base of all sites, which define `answer`.
 
     Attributes:
@@ -30,7 +31,7 @@ class Site:
         """Returns what is known of a client."""
         return peer
 
-    def disconnect(self, connection: Any) -> None:
+    def disconnect(self, connection: Any) -> None:  # noqa: B027 - most have nothing to forget
         """Forgets a client."""
 
     def handle(self, connection: Any, request: Any, now_ms: int, send: Send) -> bool:
@@ -44,14 +45,14 @@ class Site:
             send(http_answer(refusal.status, f"{refusal.message}\n".encode(), is_last=is_last))
             return False
 
+    @abstractmethod
     def answer(self, connection: Any, request: HttpRequest, now_ms: int, send: Send) -> bool:
         """Answers a request, or returns true and does so later.
 
         An `HttpRefusal` that it raises is the answer.
         """
-        raise NotImplementedError
 
-    def tick(self, now_ms: int) -> None:
+    def tick(self, now_ms: int) -> None:  # noqa: B027 - as above, nothing to do
         """Does nothing: what is due is the broker's."""
 
     def next_deadline_ms(self) -> int | None:

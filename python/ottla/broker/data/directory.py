@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ottla.broker.data.small_files import read_text, write_file
+from ottla.broker.data.small_files import read_text, write_checkpoint, write_file
 from ottla.broker.data.special_files import refuse_special_files
 from ottla.broker.uuids import base64_of, random_uuid, uuid_of
 from ottla.errors import LogDirectoryError
@@ -106,8 +106,7 @@ class DataDirectory:
             OSError: the system could not; the file is as it was.
         """
         lines = [f"{topic} {partition} {offset}" for topic, partition, offset in offsets]
-        text = "\n".join(["0", str(len(lines)), *lines, ""])
-        write_file(os.path.join(self.path, name), text.encode())
+        write_checkpoint(os.path.join(self.path, name), lines)
 
     def release(self) -> None:
         """Gives the lock back."""

@@ -2,9 +2,8 @@
 
 Its loader is not that of a topic's partitions. The newest snapshot,
 ``<end offset>-<epoch>.checkpoint``, says what all batches below its end offset amount to; the
-batches behind it follow. What is appended
-is synced before it counts. Each term of the only voter begins with a change of the leader, and the
-file ``quorum-state`` has its epoch.
+batches behind it follow. What is appended is synced before it counts. Each term of the only voter
+begins with a change of the leader, and the file ``quorum-state`` has its epoch.
 """
 
 from __future__ import annotations
@@ -16,7 +15,12 @@ import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ottla.broker.data.small_files import read_text, sync_directory, write_file
+from ottla.broker.data.small_files import (
+    read_text,
+    sync_directory,
+    write_checkpoint,
+    write_file,
+)
 from ottla.broker.plane import build_quorum_batch
 from ottla.errors import LogDirectoryError, RecordBatchError
 from ottla.protocol.codec import encode
@@ -148,8 +152,7 @@ class MetadataLog:
         ]
         self._known_epochs.append((self.epoch, self.end_offset))
         lines = [f"{epoch} {offset}" for epoch, offset in self._known_epochs]
-        epochs = "\n".join(["0", str(len(lines)), *lines, ""])
-        write_file(os.path.join(self._path, "leader-epoch-checkpoint"), epochs.encode())
+        write_checkpoint(os.path.join(self._path, "leader-epoch-checkpoint"), lines)
         voter = Voter(voter_id=self._node_id)
         change = LeaderChangeMessage(
             leader_id=self._node_id, voters=[voter], granting_voters=[voter]

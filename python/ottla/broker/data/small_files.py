@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-__all__ = ["read_text", "sync_directory", "write_file"]
+__all__ = ["read_text", "sync_directory", "write_checkpoint", "write_file"]
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -26,6 +26,15 @@ def write_file(path: str, data: bytes) -> None:
             os.unlink(beside)
         raise
     sync_directory(os.path.dirname(path))
+
+
+def write_checkpoint(path: str, lines: list[str]) -> None:
+    """Writes a checkpoint file: its version, how many entries it has, and an entry a line.
+
+    Raises:
+        OSError: the system could not; the file is as it was.
+    """
+    write_file(path, "\n".join(["0", str(len(lines)), *lines, ""]).encode())
 
 
 def sync_directory(path: str) -> None:

@@ -132,12 +132,13 @@ class DirectoryStorage(Storage):
         """See `Storage`."""
         self.flusher.moved(handles)
 
-    def holds(self, api_key: int, release: Callable[[bool], None]) -> bool:
+    def must_hold(self, api_key: int) -> bool:
         """See `Storage`."""
-        if not self.flusher.must_wait(api_key):
-            return False
+        return self.flusher.must_wait(api_key)
+
+    def hold(self, release: Callable[[bool], None]) -> None:
+        """See `Storage`."""
         self.flusher.hold(release)
-        return True
 
     def end(self) -> None:
         """See `Storage`."""
