@@ -127,6 +127,7 @@ def check_offsets_of_transactions(
 
 def _check_readings(history: History, logs: Logs) -> None:
     """A reader gets what is in the log, all of it, in order."""
+    assert any(reading.records for reading in history.readings), "nobody has read anything"
     for reading in history.readings:
         log = logs[reading.topic, reading.partition]
         everything = (
