@@ -287,3 +287,19 @@ def test_a_partition_of_another_broker_is_refused_before_anything_is_opened(
         kept_broker(tmp_path / "data"),
     ):
         pass
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_torn_log_of_the_controller_is_laid_to_a_crash_only_where_there_was_one(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    with kept_broker(tmp_path, is_killed=is_killed):
+        pass
+    [log] = (tmp_path / "__cluster_metadata-0").glob("*.log")
+    log.write_bytes(log.read_bytes()[:-7])
+    lines: list[str] = []
+    with kept_broker(tmp_path, lines=lines):
+        pass
+    [line] = [each for each in lines if "no whole batch" in each]
+    assert ("as a crash leaves them" in line) is is_killed
+    assert ("stopped cleanly" in line) is not is_killed

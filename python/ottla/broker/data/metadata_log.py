@@ -60,13 +60,17 @@ class MetadataLog:
         path: of the directory, which is made where there is none.
         node_id: of the only voter.
         say: takes a line about what was found.
+        was_clean: whether the broker before was stopped cleanly.
 
     Attributes:
         epoch: of the term that `begin_term` began.
         end_offset: where the next record goes.
     """
 
-    def __init__(self, path: str, node_id: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: str, node_id: int, say: Callable[[str], None], *, was_clean: bool = False
+    ) -> None:
+        self._was_clean = was_clean
         self.epoch = 0
         self.end_offset = 0
         self._path = path
@@ -255,9 +259,15 @@ class MetadataLog:
                 f"batch follows at {behind} ({fault}): take the file from a copy; to cut it there "
                 f"would lose the topics and settings behind it"
             )
+        whence = "as a crash leaves them"
+        if self._was_clean:
+            whence = (
+                "though the broker was stopped cleanly (if topics or settings are missing, take "
+                "the file from a copy)"
+            )
         self._say(
             f"{path}: {len(data) - position} bytes behind position {position} are no whole batch, "
-            f"as a crash leaves them, and are cut off"
+            f"{whence}, and are cut off"
         )
         os.truncate(path, position)
 

@@ -100,7 +100,12 @@ class OpenedData:
             default_node_id=default_node_id,
             random_bits=random_bits,
         )
-        self._log = MetadataLog(os.path.join(path, METADATA_DIRECTORY), self.directory.node_id, say)
+        self._log = MetadataLog(
+            os.path.join(path, METADATA_DIRECTORY),
+            self.directory.node_id,
+            say,
+            was_clean=self.directory.was_clean,
+        )
         self._state = ClusterState()
         self.storage = DirectoryStorage(plane, path, say)
         try:
