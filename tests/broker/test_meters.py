@@ -11,6 +11,7 @@ from ottla.broker.meters import COUNTER, GAUGE, Family, Sample, exposition
 from ottla.broker.storage import STORAGE
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -72,6 +73,21 @@ def test_records_logs_requests_and_errors_are_counted_under_kafkas_names() -> No
     assert values(broker, "kafka_log_log_logendoffset") == {("0", "orders"): 5, ("1", "orders"): 0}
     assert values(broker, "kafka_log_log_size")["0", "orders"] > 100
     assert values(broker, "kafka_controller_kafkacontroller_globalpartitioncount") == {(): 2}
+
+
+def test_an_error_of_one_partition_of_a_fetch_is_counted_and_remembered() -> None:
+    broker = new_broker()
+    client = WireClient(broker)
+    create(client, "orders")
+    produce(client, "orders", 3)
+    for offset in (0, 9):
+        asked = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1000)
+        topics = [FetchTopic(topic="orders", partitions=[asked])]
+        client.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics), 4)
+    entries = [each for each in broker.journal.entries() if each.api == "Fetch"]
+    assert [each.errors for each in entries] == [(), (1,)]
+    counted = values(broker, "kafka_network_requestmetrics_errors_total")
+    assert counted["NONE", "Fetch"] == counted["OFFSET_OUT_OF_RANGE", "Fetch"] == 1
 
 
 def test_the_lag_of_a_group_is_what_it_has_not_read_yet() -> None:

@@ -239,3 +239,27 @@ def test_two_isolation_levels_end_at_different_offsets() -> None:
     plane.append(open_one, transactional_id="x")
     assert values(plane.read(0).records) == [b"a", b"b"]
     assert values(plane.read(0, isolation_level=1).records) == [b"a"]
+
+
+@pytest.mark.parametrize("version", FETCH_VERSIONS)
+def test_the_errors_of_an_answer_are_told_beside_it_in_every_version(
+    plane: Plane, version: int
+) -> None:
+    for number in (1, 2, 3):
+        plane.open(partition=number)
+    asked: dict[tuple[str, int], Asked | int] = {T: 0, ("t", 1): 9, ("t", 2): -7, ("t", 3): 0}
+    refused = {("t", 3): int(CODE.TOPIC_AUTHORIZATION_FAILED)}
+    found = plane.fetched(asked, version=version, refused=refused)
+    assert found.errors == (CODE.OFFSET_OUT_OF_RANGE, CODE.TOPIC_AUTHORIZATION_FAILED)
+    assert plane.fetched({T: 0}, version=version).errors == ()
+    waiting = plane.fetched({T: 4}, version=version, max_wait_ms=500)
+    assert (waiting.answer, waiting.errors) == (None, ())
+
+
+def test_the_error_of_a_session_is_told_beside_its_answer(plane: Plane) -> None:
+    found = plane.fetched({}, session=(77, 1))
+    assert found.errors == (CODE.FETCH_SESSION_ID_NOT_FOUND,)
+    # Each answer has the error of a partition until it is over.
+    session = plane.fetch({T: 0, ("t", 1): 0}, session=(0, 0)).session_id
+    epochs = (plane.fetched({T: 4}, session=(session, epoch)) for epoch in (1, 2))
+    assert [each.errors for each in epochs] == [(CODE.UNKNOWN_TOPIC_OR_PARTITION,)] * 2

@@ -31,7 +31,10 @@ pub struct FetchCall<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
     /// It is answered.
-    Answered,
+    Answered {
+        /// The distinct error codes of the answer, ascending, without 0.
+        errors: Vec<i16>,
+    },
     /// There is too little to read yet. Nothing is changed: the same frame is handed over again.
     Wait {
         /// Partitions of which one may get more.
@@ -98,7 +101,7 @@ impl DataPlane {
         let context = self.sessions.context(&request, call.now_ms);
         if let Context::Refused(error) = context {
             FetchWriter::new(sink, version, error.code(), 0, 0).finish();
-            return Ok(Fetched::Answered);
+            return Ok(Fetched::Answered { errors: vec![error.code()] });
         }
         let found = match context {
             Context::Incremental(id) => {
@@ -112,10 +115,11 @@ impl DataPlane {
         }
         let (session_id, included) = self.included(&request, context, &found, call);
         self.write_answer(&request, context, session_id, &included, sink);
+        let errors = errors_of(&included);
         if let Context::Incremental(id) = context {
             self.sessions.answered(id, found.iter().map(Found::told));
         }
-        Ok(Fetched::Answered)
+        Ok(Fetched::Answered { errors })
     }
 
     /// Reads partitions in their order, each as much as those before it have left.
@@ -253,6 +257,15 @@ fn readings_of<'a>(request: &'a FetchRequest<'a>) -> impl Iterator<Item = Readin
 fn reading_of(partition: &SessionPartition) -> Reading<'_> {
     let topic: &SessionTopic = &partition.topic;
     Reading { key: topic.key(), asked: partition.asked }
+}
+
+/// The distinct errors of what is answered, ascending.
+fn errors_of(included: &[(usize, &Found)]) -> Vec<i16> {
+    let codes = included.iter().map(|(_, found)| found.answer.error_code);
+    let mut errors: Vec<i16> = codes.filter(|code| *code != 0).collect();
+    errors.sort_unstable();
+    errors.dedup();
+    errors
 }
 
 /// Whether there is too little, and the client has time.

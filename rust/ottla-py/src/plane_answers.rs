@@ -154,6 +154,7 @@ impl Produced {
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct Fetched {
     answer: Option<Py<PyList>>,
+    errors: Vec<i16>,
     handles: Vec<Handle>,
     max_wait_ms: i32,
 }
@@ -161,10 +162,12 @@ pub(crate) struct Fetched {
 impl Fetched {
     pub(crate) fn new(py: Python<'_>, done: FetchDone, parts: Parts<'_>) -> PyResult<Self> {
         Ok(match done {
-            FetchDone::Wait { handles, max_wait_ms } => Self { answer: None, handles, max_wait_ms },
-            FetchDone::Answered => {
+            FetchDone::Wait { handles, max_wait_ms } => {
+                Self { answer: None, errors: Vec::new(), handles, max_wait_ms }
+            }
+            FetchDone::Answered { errors } => {
                 let answer = PyList::new(py, parts.finish())?.unbind();
-                Self { answer: Some(answer), handles: Vec::new(), max_wait_ms: 0 }
+                Self { answer: Some(answer), errors, handles: Vec::new(), max_wait_ms: 0 }
             }
         })
     }
@@ -178,6 +181,12 @@ impl Fetched {
     #[getter]
     fn answer(&self, py: Python<'_>) -> Option<Py<PyList>> {
         self.answer.as_ref().map(|answer| answer.clone_ref(py))
+    }
+
+    /// The distinct error codes of the answer, ascending: its own, and those of its partitions.
+    #[getter]
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.errors)
     }
 
     /// Handles of the partitions of which one may get more.

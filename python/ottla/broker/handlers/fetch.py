@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.broker import error_codes
 from ottla.broker.context import LATER
 from ottla.broker.faults import Names
 from ottla.broker.handlers.permission import may
@@ -50,10 +49,9 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
             refused=refused,
         )
         if fetched.answer is not None:
-            errors: tuple[int, ...] = ()
-            if refused:
-                errors = _count(broker, context, refused, fetched.answer)
-            broker.send(context, fetched.answer, errors)
+            if refused and fetched.errors:
+                _count(broker, context, refused, fetched.answer)
+            broker.send(context, fetched.answer, fetched.errors)
         return fetched
 
     first = fetch(context.now_ms, must_answer=False)
@@ -90,8 +88,8 @@ def _refused(broker: Broker, context: Context) -> dict[tuple[str, int], int]:
 
 def _count(
     broker: Broker, context: Context, refused: dict[tuple[str, int], int], parts: list[bytes]
-) -> tuple[int, ...]:
-    """Counts the faults that are in an answer; returns its errors."""
+) -> None:
+    """Counts the faults that are in an answer."""
     answer = decode(FetchResponse, context.version)(b"".join(parts), 0)[0]
     by_id = context.image.topics_by_id
     broker.faults.of_partitions(
@@ -104,7 +102,6 @@ def _count(
             if refused.get((name, each.partition_index)) == each.error_code
         ),
     )
-    return error_codes(answer)
 
 
 def refuse(
