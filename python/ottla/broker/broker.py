@@ -121,10 +121,6 @@ class Broker(State):
             storage=storage,
             keeper=keeper,
         )
-        changed = self.keeper.broker_settings()
-        if changed:
-            self.config = config.with_texts(changed)
-            self.changed_settings = frozenset(changed)
         self.apis = APIS if apis is None else apis
         self.journal = Journal()
         self.meters = Meters()

@@ -53,8 +53,8 @@ class Keeper:
         """Topics, by name."""
         return ()
 
-    def broker_settings(self) -> Mapping[str, str]:
-        """Settings of the broker that a client has changed."""
+    def broker_settings(self) -> Mapping[str, Mapping[str, str]]:
+        """Settings that clients have changed of the broker, by its id, and of all, by no name."""
         return {}
 
     def group_settings(self) -> Mapping[str, Mapping[str, str]]:
@@ -91,8 +91,10 @@ class Keeper:
     def set_topic_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """The settings of a topic are replaced."""
 
-    def set_broker_settings(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-        """The settings of the broker that clients have changed are replaced."""
+    def set_broker_settings(
+        self, name: str, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> None:
+        """What clients have changed of a broker, or of all by no name, is replaced."""
 
     def set_group_settings(
         self, group: str, before: Mapping[str, str], after: Mapping[str, str]

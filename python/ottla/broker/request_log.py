@@ -34,18 +34,26 @@ class RequestLog:
         form: `TEXT` or `JSON`.
         elapsed_us: real time, which a test does not advance.
         write: takes a line, without its end.
+        is_on: whether requests that come now are to have their line.
     """
 
     def __init__(
-        self, form: str, *, elapsed_us: Callable[[], int], write: Callable[[str], None]
+        self,
+        form: str,
+        *,
+        elapsed_us: Callable[[], int],
+        write: Callable[[str], None],
+        is_on: Callable[[], bool] = lambda: True,
     ) -> None:
         self._line = _json_line if form == JSON else _text_line
         self._elapsed_us = elapsed_us
         self._write = write
+        self._is_on = is_on
 
     def begin(self, context: Context, frame: bytes, position: int) -> None:
         """A request has come, whose body begins at a position."""
-        context.trace = Trace(frame, position, self._elapsed_us())
+        if self._is_on():
+            context.trace = Trace(frame, position, self._elapsed_us())
 
     def wait(self, context: Context) -> None:
         """A request waits for its answer."""

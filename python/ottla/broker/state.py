@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ottla.broker.configs.dynamic import DynamicSettings
 from ottla.broker.faults import Faults
 from ottla.broker.features import FEATURES
 from ottla.broker.image import Image
 from ottla.broker.keeper import Keeper
+from ottla.broker.loggers import Loggers
 from ottla.broker.storage import Storage
 from ottla.broker.waiting import WaitingList
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
@@ -35,7 +39,9 @@ class State:
     Attributes:
         node_id: of this broker.
         config: its settings.
-        changed_settings: those of them that a client has changed.
+        dynamic: where each of them comes from, as clients may change some.
+        settings_watchers: called with the settings when these have changed.
+        loggers: their levels.
         group_settings: what was set for single groups, by Kafka's names.
         plane: its partitions.
         storage: where their logs are.
@@ -60,11 +66,13 @@ class State:
         keeper: Keeper | None = None,
     ) -> None:
         self.node_id = node.node_id
-        self.config = config
-        self.changed_settings: frozenset[str] = frozenset()
         self.plane = plane
         self.storage = storage or Storage(plane)
         self.keeper = keeper or Keeper()
+        self.dynamic = DynamicSettings(config, self.keeper.broker_settings(), node.node_id)
+        self.config = self.dynamic.config()
+        self.settings_watchers: list[Callable[[BrokerConfig], None]] = []
+        self.loggers = Loggers()
         self.group_settings = {
             group: dict(settings) for group, settings in self.keeper.group_settings().items()
         }

@@ -313,11 +313,19 @@ class Topics:
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> Topic:
         """Replaces the settings of a topic, which are checked already; returns it."""
         self._broker.keeper.set_topic_configs(topic, configs)
-        options = self._options(configs)
+        self._take(topic, configs)
+        return self._replace(topic._replace(configs=dict(configs)))
+
+    def take_defaults(self) -> None:
+        """Has every topic go by settings of the broker that have changed."""
+        for topic in self._broker.image.topics.values():
+            self._take(topic, topic.configs)
+
+    def _take(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        options, texts = self._options(configs), self.settings_of(configs)
         for partition in topic.partitions:
             self._broker.plane.configure(partition.handle, **options)
-            self._broker.storage.configure(topic.name, partition.handle, self.settings_of(configs))
-        return self._replace(topic._replace(configs=dict(configs)))
+            self._broker.storage.configure(topic.name, partition.handle, texts)
 
     def delete(self, names: Sequence[str]) -> None:
         """Deletes topics."""

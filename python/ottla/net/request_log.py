@@ -25,11 +25,15 @@ def log_requests(
         descriptor: of the file that gets the lines.
         complain: told, at most once a second, that lines are lost.
     """
+    from ottla.broker.loggers import REQUESTS
     from ottla.broker.request_log import RequestLog
     from ottla.net.log_lines import LineFile
 
-    server.served.request_log = RequestLog(
+    broker = server.served
+    broker.loggers.add(REQUESTS, "DEBUG")
+    broker.request_log = RequestLog(
         form,
         elapsed_us=lambda: time.monotonic_ns() // 1_000,
         write=LineFile(descriptor, complain).write,
+        is_on=lambda: broker.loggers.shows(REQUESTS, "DEBUG"),
     )

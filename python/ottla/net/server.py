@@ -142,6 +142,10 @@ class Server(Generic[Broker]):
         self._hub.add(listener)
         return listener.address
 
+    def set_limits(self, limits: Limits) -> None:
+        """Has other bounds, before it starts or on its own thread; who is connected stays."""
+        self._hub.limits = limits
+
     def stop(self) -> None:
         """Closes listeners and connections, has the worker finish, and returns when that is done.
 

@@ -10,6 +10,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.configs.broker import BrokerConfig
 from ottla.broker.configs.setting import InvalidConfigError
 from ottla.broker.image import BrokerNode
+from ottla.broker.loggers import Loggers
 from ottla.broker.plane import DataPlane
 from ottla.broker.releases import apis_of, parse_release
 from ottla.errors import ServerStoppedError
@@ -82,6 +83,7 @@ def broker_server(
     plane = _plane(settings, profile, kafka_version, random.getrandbits(32))
     path = data or _log_directory(settings)
     make = _Making(settings, plane, random, clock, line, opened, cluster_id, None)
+    loggers = Loggers()
     kept = make.open_data(path, log or _nobody) if path else None
     make = make._replace(kept=kept)
     try:
@@ -90,13 +92,17 @@ def broker_server(
             opened,
             clock=clock,
             limits=limits_of(settings),
-            log=log,
+            log=loggers.warning(log) if log else None,
             finish=kept.close if kept else None,
         )
     except BaseException:
         if kept:
             kept.abandon()
         raise
+    broker = server.served
+    broker.loggers = loggers
+    server.set_limits(limits_of(broker.config))
+    broker.settings_watchers.append(lambda changed: server.set_limits(limits_of(changed)))
     if kept:
         kept.storage.flusher.submit = partial(_work, server)
         server.served.cleaner.submit = partial(_work, server)

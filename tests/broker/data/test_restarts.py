@@ -140,10 +140,12 @@ def test_rules_credentials_quotas_and_settings_of_the_broker_are_kept(
         changes = {"producer_byte_rate": 1024.0, "request_percentage": 12.5}
         broker.quotas.alter(ENTITY, changes, validate_only=False)
         broker.quotas.alter(ENTITY, {"request_percentage": None}, validate_only=False)
-        settings = {"num.partitions": "4", "log.retention.ms": "9"}
+        settings = {"log.segment.bytes": "2000000", "log.retention.ms": "9"}
         resources.alter(broker, resources.BROKER, "", settings, validate_only=False)
-        less = {"num.partitions": "4"}
+        less = {"log.segment.bytes": "2000000"}
         resources.alter(broker, resources.BROKER, "", less, validate_only=False)
+        own = {"log.segment.bytes": "3000000", "listener.name.a.sasl.enabled.mechanisms": "PLAIN"}
+        resources.alter(broker, resources.BROKER, "1", own, validate_only=False)
     with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
         assert broker.authorizer.rules(ALL_RULES) == [RULE]
         assert broker.credentials.scram_users() == ["alice"]
@@ -151,8 +153,8 @@ def test_rules_credentials_quotas_and_settings_of_the_broker_are_kept(
         assert broker.credentials.scram("alice", SCRAM_SHA_512) is None
         (_, described) = broker.quotas.describe([], strict=False)
         assert described == [(ENTITY, {"producer_byte_rate": 1024.0})]
-        assert broker.config.text("num.partitions") == "4"
-        assert broker.changed_settings == {"num.partitions"}
+        assert broker.config.text("log.segment.bytes") == "3000000"
+        assert (broker.dynamic.of_all(), broker.dynamic.own()) == (less, own)
         broker.authorizer.remove(RULE)
     with kept_broker(tmp_path / "data") as broker:
         assert broker.authorizer.rules(ALL_RULES) == []

@@ -17,7 +17,7 @@ from ottla.protocol.messages.list_config_resources import ListConfigResourcesReq
 from support.coordinator_calls import Said, call, send
 from support.wire_client import WireClient, new_broker
 
-BROKER, GROUP = 4, 32
+GROUP = 32
 SET, DELETE = 0, 1
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 
@@ -66,13 +66,14 @@ def beat(client: WireClient, epoch: int = 0) -> Any:
 
 def test_a_coordinator_goes_by_settings_that_have_changed(client: WireClient) -> None:
     assert beat(client).heartbeat_interval_ms == 5_000
+    started = client.broker.config
     interval = {"group.consumer.heartbeat.interval.ms": "2000"}
-    assert alter(client, BROKER, "", interval) == (0, None)
+    client.broker.config = started.with_texts(interval)
     assert beat(client, 1).heartbeat_interval_ms == 2_000
-    assert alter(client, BROKER, "", interval, operation=DELETE) == (0, None)
+    client.broker.config = started
     assert beat(client, 1).heartbeat_interval_ms == 5_000
     me = Said(client.broker.image.topics["orders"].topic_id, group="classic")
-    assert alter(client, BROKER, "", {"group.min.session.timeout.ms": "11000"})[0] == 0
+    client.broker.config = started.with_texts({"group.min.session.timeout.ms": "11000"})
     assert call(client, "join_group", 3, me) == ErrorCode.INVALID_SESSION_TIMEOUT
 
 
@@ -102,9 +103,9 @@ def test_null_and_nothing_ask_for_all_settings(client: WireClient, keys: list[st
     assert {each.name for each in answer.configs} == {SESSION, HEARTBEAT}
 
 
-def test_a_group_falls_back_to_what_is_set_for_the_broker(client: WireClient) -> None:
-    assert alter(client, BROKER, "", {"group.consumer.session.timeout.ms": "46000"})[0] == 0
-    assert described(client)[SESSION] == ("46000", 2)
+def test_a_group_falls_back_to_what_is_set_for_the_broker() -> None:
+    client = WireClient(new_broker({"group.consumer.session.timeout.ms": "46000"}))
+    assert described(client)[SESSION] == ("46000", 4)
 
 
 @pytest.mark.parametrize(

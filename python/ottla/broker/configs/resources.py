@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ottla.broker.configs.broker import BROKER_SETTINGS
+from ottla.broker.configs.broker_resource import (
+    alter_broker,
+    check_id,
+    check_resource,
+    describe_broker,
+    described_setting,
+)
+from ottla.broker.configs.described import Described
 from ottla.broker.configs.group import (
     GROUP_SETTINGS,
     check_group,
     check_group_configs,
     set_of_group,
 )
-from ottla.broker.configs.setting import LIST, InvalidConfigError
+from ottla.broker.configs.loggers import changed_levels
+from ottla.broker.configs.setting import LIST, InvalidConfigError, Setting
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
 from ottla.broker.topics import TopicError, check_name
 from ottla.protocol.error_code import ErrorCode
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.broker.broker import Broker
-    from ottla.broker.configs.setting import Setting
     from ottla.broker.image import Topic
 
 __all__ = [
@@ -33,10 +41,9 @@ __all__ = [
     "SET",
     "SUBTRACT",
     "TOPIC",
-    "Described",
     "alter",
+    "alter_increments",
     "describe",
-    "incremented",
 ]
 
 TOPIC: Final = 2
@@ -50,30 +57,14 @@ APPEND: Final = 2
 SUBTRACT: Final = 3
 
 _TOPIC_SOURCE = 1
-_BROKER_SOURCE = 2
-_STATIC_SOURCE = 4
 _DEFAULT_SOURCE = 5
+_LOGGER_SOURCE = 6
 _GROUP_SOURCE = 8
-
-
-class Described(NamedTuple):
-    """A setting as it is described.
-
-    Attributes:
-        setting: which.
-        value: in force.
-        source: where the value comes from, by Kafka's number.
-        synonyms: name, value and source of each place where it may be set, the one in force first.
-    """
-
-    setting: Setting
-    value: str
-    source: int
-    synonyms: tuple[tuple[str, str, int], ...]
+_NO_TYPE = 0
 
 
 def describe(broker: Broker, resource_type: int, name: str) -> list[Described]:
-    """Returns all settings of a topic, a group or a broker.
+    """Returns all settings of a topic, a group or a broker, or the levels of its loggers.
 
     Raises:
         TopicError: there is no such resource.
@@ -84,8 +75,17 @@ def describe(broker: Broker, resource_type: int, name: str) -> list[Described]:
     if resource_type == GROUP:
         check_group(name)
         return [_of_group(broker, name, setting) for setting in GROUP_SETTINGS.values()]
-    _check_broker(broker, resource_type, name)
-    return [_of_broker(broker, setting) for setting in BROKER_SETTINGS.values()]
+    if resource_type == BROKER:
+        return describe_broker(broker, name)
+    if resource_type == BROKER_LOGGER:
+        if not name:
+            raise TopicError(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+        check_id(broker, name, str(broker.node_id))
+        return [
+            Described(Setting(logger, _NO_TYPE, level), level, _LOGGER_SOURCE)
+            for logger, level in broker.loggers.levels().items()
+        ]
+    raise _unknown_type(resource_type)
 
 
 def _topic(broker: Broker, name: str) -> Topic:
@@ -99,14 +99,8 @@ def _topic(broker: Broker, name: str) -> Topic:
     return topic
 
 
-def _check_broker(broker: Broker, resource_type: int, name: str) -> None:
-    if resource_type != BROKER:
-        raise TopicError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
-    if name not in {"", str(broker.node_id)}:
-        raise TopicError(
-            ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}",
-        )
+def _unknown_type(resource_type: int) -> TopicError:
+    return TopicError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
 
 def _of_topic(broker: Broker, topic: Topic, setting: Setting) -> Described:
@@ -114,25 +108,15 @@ def _of_topic(broker: Broker, topic: Topic, setting: Setting) -> Described:
     if setting.name in topic.configs:
         synonyms.append((setting.name, topic.configs[setting.name], _TOPIC_SOURCE))
     if setting.synonym:
-        synonyms += _of_broker(broker, BROKER_SETTINGS[setting.synonym]).synonyms
+        synonyms += described_setting(broker, BROKER_SETTINGS[setting.synonym]).synonyms
     if not synonyms or synonyms[-1][2] != _DEFAULT_SOURCE:
         synonyms.append((setting.name, setting.default, _DEFAULT_SOURCE))
     _, value, source = synonyms[0]
     return Described(setting, value, source, tuple(synonyms))
 
 
-def _of_broker(broker: Broker, setting: Setting) -> Described:
-    synonyms = [(setting.name, setting.default, _DEFAULT_SOURCE)]
-    if broker.config.is_set(setting.name):
-        changed = setting.name in broker.changed_settings
-        source = _BROKER_SOURCE if changed else _STATIC_SOURCE
-        synonyms.insert(0, (setting.name, broker.config.text(setting.name), source))
-    _, value, source = synonyms[0]
-    return Described(setting, value, source, tuple(synonyms))
-
-
 def _of_group(broker: Broker, group: str, setting: Setting) -> Described:
-    synonyms = [*_of_broker(broker, BROKER_SETTINGS[setting.synonym]).synonyms]
+    synonyms = [*described_setting(broker, BROKER_SETTINGS[setting.synonym]).synonyms]
     own = broker.group_settings.get(group, {}).get(setting.name)
     if own is not None:
         synonyms.insert(0, (setting.name, own, _GROUP_SOURCE))
@@ -140,24 +124,21 @@ def _of_group(broker: Broker, group: str, setting: Setting) -> Described:
     return Described(setting, value, source, tuple(synonyms))
 
 
-def incremented(
+def _incremented(
     broker: Broker, resource_type: int, name: str, changes: Sequence[tuple[str, int, str | None]]
 ) -> dict[str, str | None]:
-    """Returns the settings of a resource after some were set, deleted, added to or taken from.
-
-    Raises:
-        TopicError: there is no such resource, or a change is not possible.
-    """
+    """Returns the settings of a resource after some were set, deleted, added to or taken from."""
     if resource_type == TOPIC:
         configs: dict[str, str | None] = dict(_topic(broker, name).configs)
         known: Mapping[str, Setting] = TOPIC_SETTINGS
     elif resource_type == GROUP:
         check_group(name)
         configs, known = dict(broker.group_settings.get(name, {})), GROUP_SETTINGS
+    elif resource_type == BROKER:
+        check_resource(broker, name)
+        configs, known = dict(broker.dynamic.of(name)), BROKER_SETTINGS
     else:
-        _check_broker(broker, resource_type, name)
-        configs = {key: broker.config.text(key) for key in broker.changed_settings}
-        known = BROKER_SETTINGS
+        raise _unknown_type(resource_type)
     names = [change[0] for change in changes]
     for key, operation, value in changes:
         if names.count(key) > 1:
@@ -180,7 +161,8 @@ def incremented(
                 if operation in {APPEND, SUBTRACT}
                 else f"Unknown operation type {operation} for {key}",
             )
-        before = _texts(configs.get(key) or setting.default)
+        default = broker.dynamic.static.text(key) if resource_type == BROKER else setting.default
+        before = _texts(configs.get(key) or default)
         given = _texts(value)
         after = (
             [*before, *(text for text in given if text not in before)]
@@ -189,6 +171,35 @@ def incremented(
         )
         configs[key] = ",".join(after)
     return configs
+
+
+def alter_increments(
+    broker: Broker,
+    resource_type: int,
+    name: str,
+    changes: Sequence[tuple[str, int, str | None]],
+    *,
+    validate_only: bool,
+) -> None:
+    """Sets, deletes, adds to or takes from settings of a resource; the others stay.
+
+    Args:
+        broker: whose they are.
+        resource_type, name: of the resource.
+        changes: name, operation and value of each.
+        validate_only: whether nothing is changed.
+
+    Raises:
+        TopicError: there is no such resource, or a change is not possible.
+    """
+    if resource_type == BROKER_LOGGER:
+        check_id(broker, name, str(broker.node_id))
+        levels = changed_levels(broker.loggers, changes)
+        if not validate_only:
+            broker.loggers.replace(levels)
+        return
+    configs = _incremented(broker, resource_type, name, changes)
+    alter(broker, resource_type, name, configs, validate_only=validate_only)
 
 
 def alter(
@@ -217,16 +228,11 @@ def alter(
             if not validate_only:
                 set_of_group(broker, name, own)
             return
-        _check_broker(broker, resource_type, name)
-        dropped = dict.fromkeys(set(broker.changed_settings) - set(configs))
-        changed = broker.config.with_texts({**dropped, **configs})
     except InvalidConfigError as error:
         raise TopicError(ErrorCode.INVALID_CONFIG, str(error)) from None
-    if not validate_only:
-        before = {key: broker.config.text(key) for key in broker.changed_settings}
-        broker.keeper.set_broker_settings(before, {key: changed.text(key) for key in configs})
-        broker.config = changed
-        broker.changed_settings = frozenset(configs)
+    if resource_type != BROKER:
+        raise _unknown_type(resource_type)
+    alter_broker(broker, name, configs, validate_only=validate_only)
 
 
 def _texts(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import AccessRule
-from ottla.broker.configs.broker import BROKER_SETTINGS
+from ottla.broker.configs.dynamic import ALL_BROKERS, dynamic_setting
 from ottla.broker.configs.group import GROUP_SETTINGS
 from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS
@@ -126,20 +126,20 @@ class MetadataKeeper(Keeper):
                     KeptPartition(index, partition.leader_epoch, partition.partition_epoch)
                     for index, partition in sorted(topic.partitions.items())
                 ),
-                self._known((TOPIC, topic.name), TOPIC_SETTINGS),
+                self._known((TOPIC, topic.name), TOPIC_SETTINGS.get),
             )
             for topic in sorted(self._state.topics.values(), key=lambda topic: topic.name)
         ]
 
-    def broker_settings(self) -> Mapping[str, str]:
-        """See `Keeper`; those of the broker itself are before those of all brokers."""
-        own = BROKER, str(self._node_id)
-        return self._known((BROKER, ""), BROKER_SETTINGS) | self._known(own, BROKER_SETTINGS)
+    def broker_settings(self) -> Mapping[str, Mapping[str, str]]:
+        """See `Keeper`."""
+        names = (ALL_BROKERS, str(self._node_id))
+        return {name: self._known((BROKER, name), dynamic_setting) for name in names}
 
     def group_settings(self) -> Mapping[str, Mapping[str, str]]:
         """See `Keeper`."""
         groups = [name for kind, name in self._state.configs if kind == GROUP]
-        known = {group: self._known((GROUP, group), GROUP_SETTINGS) for group in groups}
+        known = {group: self._known((GROUP, group), GROUP_SETTINGS.get) for group in groups}
         return {group: settings for group, settings in known.items() if settings}
 
     def rules(self) -> Iterable[AccessRule]:
@@ -169,12 +169,15 @@ class MetadataKeeper(Keeper):
             for feature in features
         )
 
-    def _known(self, resource: tuple[int, str], known: Mapping[str, Setting]) -> dict[str, str]:
+    def _known(
+        self, resource: tuple[int, str], known: Callable[[str], Setting | None]
+    ) -> dict[str, str]:
         kept = {}
         for name, text in self._state.configs.get(resource, {}).items():
             try:
-                if name in known:
-                    parse(known[name], text)
+                setting = known(name)
+                if setting is not None:
+                    parse(setting, text)
                     kept[name] = text
                     continue
                 why = "it is not known here"
@@ -210,18 +213,11 @@ class MetadataKeeper(Keeper):
         """See `Keeper`."""
         self._write([*self._config_changes(TOPIC, topic.name, topic.configs, configs)])
 
-    def set_broker_settings(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    def set_broker_settings(
+        self, name: str, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> None:
         """See `Keeper`."""
-        name = str(self._node_id)
-        changes = [*self._config_changes(BROKER, name, before, after)]
-        # What was set for all brokers would come back.
-        of_all = self._state.configs.get((BROKER, ""), {})
-        changes += [
-            layouts.ConfigRecord(resource_type=BROKER, name=setting, value=None)
-            for setting in before
-            if setting not in after and setting in of_all
-        ]
-        self._write(changes)
+        self._write([*self._config_changes(BROKER, name, before, after)])
 
     def set_group_settings(
         self, group: str, before: Mapping[str, str], after: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""DescribeConfigs (key 32), versions 1 to 4: settings of topics and of the broker.
+"""DescribeConfigs (key 32), versions 1 to 4: settings of topics, groups and brokers; loggers.
 
 Version 1 says where a value comes from and its synonyms (KIP-226), 3 the type and documentation
 (KIP-569), 4 is flexible.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.configs.resources import Described, describe
+from ottla.broker.configs.resources import describe
 from ottla.broker.handlers.permission import config_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.messages.describe_configs import (
@@ -21,6 +21,7 @@ from ottla.protocol.messages.describe_configs import (
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
+    from ottla.broker.configs.described import Described
     from ottla.broker.context import Context
     from ottla.protocol.messages.describe_configs import (
         DescribeConfigsRequest,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = ["handle", "refuse"]
+
+_PASSWORD = 9
+"""The type of a value that is not told (KIP-569)."""
 
 
 def handle(
@@ -72,7 +76,7 @@ def _described(each: Described, request: DescribeConfigsRequest) -> DescribeConf
     return DescribeConfigsResourceResult(
         name=setting.name,
         value=None if setting.is_sensitive else each.value,
-        read_only=False,
+        read_only=each.is_read_only,
         config_source=each.source,
         is_sensitive=setting.is_sensitive,
         synonyms=[
@@ -81,7 +85,7 @@ def _described(each: Described, request: DescribeConfigsRequest) -> DescribeConf
             )
             for name, value, source in synonyms
         ],
-        config_type=setting.type,
+        config_type=_PASSWORD if setting.is_sensitive else setting.type,
         documentation=setting.documentation if request.include_documentation else None,
     )
 

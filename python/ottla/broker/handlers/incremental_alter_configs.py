@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
-from ottla.broker.configs.resources import alter, incremented
+from ottla.broker.configs.resources import alter_increments
 from ottla.broker.handlers.permission import config_error
 from ottla.broker.topics import TopicError
 from ottla.protocol.messages.incremental_alter_configs import (
@@ -50,17 +50,11 @@ def _change(
     )
     if error:
         raise TopicError(error, "")
-    configs = incremented(
+    alter_increments(
         broker,
         resource.resource_type,
         resource.resource_name,
         [(each.name, each.config_operation, each.value) for each in resource.configs],
-    )
-    alter(
-        broker,
-        resource.resource_type,
-        resource.resource_name,
-        configs,
         validate_only=validate_only,
     )
 
