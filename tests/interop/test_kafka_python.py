@@ -1,10 +1,11 @@
 """kafka-python: a client in pure Python that negotiates every version by itself."""
 
+import socket
 from typing import Any
 
 import kafka
 import pytest
-from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
 from kafka.errors import InvalidRecordError, KafkaError
 from ottla.testing import Broker
 
@@ -94,4 +95,36 @@ def test_admin_calls_create_list_and_delete_topics(broker: Broker) -> None:
     assert set(admin.list_topics()) >= {"new", "orders"}
     admin.delete_topics(["new"])
     assert "new" not in broker.topics
+    admin.close()
+
+
+def test_an_administrator_changes_what_a_running_broker_can_change(broker: Broker) -> None:
+    of_broker = ConfigResource(ConfigResourceType.BROKER, "1")
+    of_loggers = ConfigResource(ConfigResourceType.BROKER_LOGGER, "1")
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+
+    def value(resource: Any, name: str) -> str | None:
+        asked = admin.describe_configs([resource], config_filter="all")
+        ((_, by_name),) = asked[resource.resource_type.name.lower()].items()
+        found: str | None = by_name[name]["value"]
+        return found
+
+    def alter(kind: ConfigResourceType, name: str, text: str, **options: Any) -> Any:
+        changed = admin.alter_configs([ConfigResource(kind, "1", configs={name: text})], **options)
+        return changed[kind.name.lower()]["1"]
+
+    assert value(of_loggers, "root") == "INFO"
+    assert alter(ConfigResourceType.BROKER_LOGGER, "root", "ERROR") == "OK"
+    assert value(of_loggers, "root") == "ERROR"
+    # It finds by itself which settings cannot change.
+    with pytest.raises(ValueError, match=r"Unrecognized configs: .*num\.partitions"):
+        alter(ConfigResourceType.BROKER, "num.partitions", "7")
+    refusal = alter(ConfigResourceType.BROKER, "num.partitions", "7", raise_on_unknown=False)
+    assert "Cannot update these configs dynamically: [num.partitions]" in refusal
+    assert value(of_broker, "num.partitions") == "1"
+    assert alter(ConfigResourceType.BROKER, "max.connections", "1") == "OK"
+    assert value(of_broker, "max.connections") == "1"
+    host, port = broker.bootstrap_servers.split(":")
+    with socket.create_connection((host, int(port)), PATIENCE_S) as refused:
+        assert refused.recv(1) == b""
     admin.close()
