@@ -1,6 +1,7 @@
 """What a test sees of groups, transactions, producers and logs, and what it can wait for."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,22 @@ def received(client: Any) -> Any:
         if message is not None and message.error() is None:
             return message
     raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"group": "g", "state": "stable"}, "no state of a group; did you mean Stable?"),
+        ({"group": "g", "state": "CompleteCommit"}, "no state of a group"),
+        ({"transactional_id": "t", "state": "Ongoin"}, "did you mean Ongoing?"),
+        ({"transactional_id": "t", "state": "Stable"}, "there are Empty, Ongoing, PrepareCommit"),
+    ],
+)
+def test_a_state_that_nothing_can_have_is_not_waited_for(
+    broker: Broker, wanted: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        broker.wait_for(**wanted)
 
 
 def test_a_transaction_is_seen_from_its_beginning_to_its_end(broker: Broker) -> None:

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.broker.faults import SELECTORS, Fault, Names
-from ottla.net.wanted import Wanted
+from ottla.net.wanted import Wanted, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,7 @@ def _error_code(error: int | str) -> int:
     if not isinstance(code, int):
         names = [name for name in vars(ErrorCode) if name.isupper()]
         raise ValueError(  # noqa: TRY004 - the value is wrong, which happens to be a text
-            f"{error!r} is no error of Kafka's protocol{_nearest(error.upper(), names)}"
+            f"{error!r} is no error of Kafka's protocol{nearest(error.upper(), names)}"
         )
     return code
 
@@ -209,14 +209,7 @@ def _api(broker: Broker, api: str | int) -> Api:
         if row.key == api or row.name.replace("_", "") == plain:
             return row
     names = [row.title for row in broker.apis.values()]
-    raise ValueError(f"{api!r} is no API that this broker serves{_nearest(str(api), names)}")
-
-
-def _nearest(given: str, names: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(given, names, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    raise ValueError(f"{api!r} is no API that this broker serves{nearest(str(api), names)}")
 
 
 def _check_names(api: Api | None, names: Names) -> None:

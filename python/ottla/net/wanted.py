@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ottla.broker.inspection import Group, Transaction
 
-__all__ = ["Wanted", "listed", "wanted_group", "wanted_records", "wanted_transaction"]
+__all__ = ["Wanted", "listed", "nearest", "wanted_group", "wanted_records", "wanted_transaction"]
 
 MAX_LISTED = 10
 """Names in a message: a reader wants to see a slip, not an inventory."""
+
+GROUP_STATES = (
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+    "Stable",
+    "Dead",
+)
+"""Kafka's names, of classic groups and of consumer groups."""
 
 
 class Wanted(NamedTuple):
@@ -37,7 +48,12 @@ def wanted_group(
     state: str | None,
     members: int | None,
 ) -> Wanted:
-    """Returns a group, of a state and with so many members as far as these are given."""
+    """Returns a group, of a state and with so many members as far as these are given.
+
+    Raises:
+        ValueError: no group has such a state.
+    """
+    _check_state(state, "group", GROUP_STATES)
 
     def look() -> str:
         known = groups()
@@ -59,7 +75,14 @@ def wanted_group(
 def wanted_transaction(
     transactions: Callable[[], Mapping[str, Transaction]], transactional_id: str, state: str | None
 ) -> Wanted:
-    """Returns a transactional id, in a state if one is given."""
+    """Returns a transactional id, in a state if one is given.
+
+    Raises:
+        ValueError: no transaction has such a state.
+    """
+    from ottla.broker.transactions.metadata import STATE_NAMES
+
+    _check_state(state, "transaction", STATE_NAMES)
 
     def look() -> str:
         known = transactions()
@@ -95,6 +118,22 @@ def wanted_records(
 
     place = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
     return Wanted(f"{place} was to have {_counted(records, 'record')}", look)
+
+
+def _check_state(state: str | None, what: str, known: Sequence[str]) -> None:
+    if state is not None and state not in known:
+        near = nearest(state, known)
+        raise ValueError(
+            f"{state!r} is no state of a {what}{near or ';'} there are {', '.join(known)}"
+        )
+
+
+def nearest(given: str, names: Sequence[str]) -> str:
+    """Returns what is said of the name that may have been meant, if there is one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, names, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def listed(what: str, names: Iterable[str]) -> str:
