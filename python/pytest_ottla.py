@@ -7,8 +7,8 @@
         assert len(kafka.records(topic)) == 1
 
 pytest finds them by itself where Ottla is installed. Each worker of pytest-xdist has a broker of
-its own. When a test fails that used one of them, the last requests that the broker got during the
-test are printed with it.
+its own. When a test fails that used one of them, the last requests that the broker got since the
+test began are printed with it.
 
 This stands outside of the package, so that a session that uses none of it loads none of Ottla.
 """
@@ -30,6 +30,10 @@ __all__ = ["kafka", "kafka_broker", "kafka_options"]
 JOURNAL_TAIL = 20
 """Requests that are printed with a failed test."""
 
+BROKER = pytest.StashKey["Broker"]()
+BEGUN = pytest.StashKey[tuple[int, int]]()
+"""How many requests there had been when a test began, and the broker's time."""
+
 
 @pytest.fixture(scope="session")
 def kafka_options() -> dict[str, Any]:
@@ -43,12 +47,14 @@ def kafka_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(kafka_options: dict[str, Any]) -> Iterator[Broker]:
+def kafka_broker(request: pytest.FixtureRequest, kafka_options: dict[str, Any]) -> Iterator[Broker]:
     """A broker for all tests of a session: `ottla.testing.Broker`."""
     from ottla.testing import Broker
 
     with Broker(**kafka_options) as broker:
+        request.node.stash[BROKER] = broker
         yield broker
+        del request.node.stash[BROKER]
 
 
 @pytest.fixture
@@ -60,22 +66,28 @@ def kafka(kafka_broker: Broker) -> Iterator[Scope]:
         yield scope
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remembers what the broker had got before a test."""
+    broker = item.session.stash.get(BROKER, None)
+    if broker is not None and "kafka_broker" in getattr(item, "fixturenames", ()):
+        item.stash[BEGUN] = (broker.request_count, broker.clock.now_ms)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Prints what the broker has got with a test that has failed."""
     report = yield
-    fixtures = getattr(item, "funcargs", {})
-    asked: Any = fixtures.get("kafka") or fixtures.get("kafka_broker")
-    if report.when == "call" and report.failed and asked is not None:
-        requests = asked.requests
-        lines = [
-            f"{entry.time_ms} {entry.client_id or '-'} {entry.api} {entry.version} "
-            f"errors {list(entry.errors)}"
-            for entry in requests[-JOURNAL_TAIL:]
-        ]
-        if len(requests) > JOURNAL_TAIL:
-            lines.insert(0, f"({len(requests) - JOURNAL_TAIL:,} requests before)")
+    broker = item.session.stash.get(BROKER, None)
+    is_asked = "kafka_broker" in getattr(item, "funcargs", {})
+    if report.when != "teardown" and report.failed and broker is not None and is_asked:
+        from ottla.testing.request_lines import request_lines
+
+        # The first test has the broker made, and so has all that it has got.
+        before, began_ms = item.stash.get(BEGUN, (0, None))
+        requests = broker.last_requests(broker.request_count - before)
+        lines = request_lines(requests, began_ms, JOURNAL_TAIL)
         report.sections.append(("requests to the Kafka broker", "\n".join(lines)))
     return report

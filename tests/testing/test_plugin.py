@@ -1,5 +1,6 @@
 """The fixtures for pytest, used by a project that is not ours."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,28 @@ def test_a_group_of_a_test_is_gone_behind_it(kafka):
 def test_what_is_wrong_is_shown_with_the_requests(kafka, kafka_broker):
     ask(kafka)
     assert not list(kafka_broker._desk.call("faults"))
+    kafka.fail("ApiVersions", error="INVALID_REQUEST")
+    ask(kafka)
     assert False
+
+def test_requests_of_the_broker_alone_are_those_since_the_test_began(kafka_broker):
+    ask(kafka_broker, b"xy")
+    assert False
+
+def test_what_is_its_own_and_what_is_the_brokers_is_told(kafka):
+    topic = kafka.topic("orders", partitions=3)
+    kafka.broker.create_topic("shared")
+    assert (kafka.topics, kafka.groups, kafka.transactions) == ({topic: 3}, {}, {})
+    assert kafka.producers(topic, 0) == ()
+    assert len(kafka.columns(topic)) == 0
+    with pytest.raises(AttributeError, match="take kafka.broker.clock"):
+        kafka.clock
+    with pytest.raises(AttributeError, match="take kafka.broker.create_topic"):
+        kafka.create_topic("orders")
+    with pytest.raises(AttributeError, match="kafka has no tpoic"):
+        kafka.tpoic("orders")
+    assert not hasattr(kafka, "_no_such")
+    kafka.broker.delete_topic("shared")
 """
 
 OPTIONS = """
@@ -74,11 +96,15 @@ def test_a_project_uses_the_fixtures_and_sees_the_requests_of_a_failed_test(
         (tmp_path / "conftest.py").write_text(OPTIONS)
     (tmp_path / "test_project.py").write_text(PROJECT)
     done = run(tmp_path, "-p", "no:randomly")
-    assert "1 failed, 4 passed" in done.stdout, done.stdout + done.stderr
+    assert "2 failed, 5 passed" in done.stdout, done.stdout + done.stderr
     shown = done.stdout.partition("requests to the Kafka broker")[2]
-    assert "me ApiVersions 0 errors []" in shown
+    assert re.search(r"^\+0\.\d{3} s  me  ApiVersions 0$", shown, re.MULTILINE), shown
+    assert re.search(r"  me  ApiVersions 0  INVALID_REQUEST$", shown, re.MULTILINE), shown
+    of_broker = shown.partition("requests to the Kafka broker")[2]
+    assert re.search(r"^\+0\.\d{3} s  xy  ApiVersions 0$", of_broker, re.MULTILINE), of_broker
+    assert "  me  " not in of_broker
     # Those of the tests before it are not among them.
-    assert "ab ApiVersions" not in shown
+    assert "ab  ApiVersions" not in shown
 
 
 def test_a_session_that_uses_none_of_it_loads_none_of_the_package(tmp_path: Path) -> None:

@@ -33,6 +33,14 @@ class RequestEntry(NamedTuple):
     software_version: str
     errors: tuple[int, ...]
 
+    @property
+    def error_names(self) -> tuple[str, ...]:
+        """Kafka's names of its errors."""
+        # Who serves requests needs no names.
+        from ottla.protocol.error_code import name_of  # noqa: PLC0415
+
+        return tuple(map(name_of, self.errors))
+
 
 class Journal:
     """A bounded list of requests, oldest first."""

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 from ottla.errors import KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeVar
+
+    from ottla.broker.inspection import Group, Producer, Transaction
     from ottla.broker.journal import RequestEntry
-    from ottla.records import Record
+    from ottla.records import Columns, Record
     from ottla.testing.broker import Broker
     from ottla.testing.fault import FaultHandle
+
+    Kind = TypeVar("Kind")
 
 __all__ = ["Scope"]
 
@@ -23,6 +29,12 @@ class Scope:
     """Names that no other test has, on one broker; what it made is gone when it is left.
 
     What is of the broker as a whole, such as its clock, is asked of the `broker` itself.
+
+        >>> from ottla.testing import Broker
+        >>> with Broker() as broker, Scope(broker) as kafka:
+        ...     topic = kafka.topic("orders", partitions=2)
+        ...     sorted(kafka.topics.values()), topic in broker.topics
+        ([2], True)
 
     Attributes:
         broker: which many tests share.
@@ -63,6 +75,32 @@ class Scope:
         self.broker.create_topic(own, partitions, **configs)
         return own
 
+    @property
+    def topics(self) -> dict[str, int]:
+        """Partitions of the topics that are this test's own."""
+        return self._own(self.broker.topics)
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """Groups that are this test's own, as `ottla.testing.Broker.groups`."""
+        return self._own(self.broker.groups)
+
+    @property
+    def transactions(self) -> dict[str, Transaction]:
+        """Transactional ids that are this test's own, as `ottla.testing.Broker.transactions`."""
+        return self._own(self.broker.transactions)
+
+    def _own(self, named: Mapping[str, Kind]) -> dict[str, Kind]:
+        return {name: each for name, each in named.items() if name.startswith(self._prefix)}
+
+    def producers(self, topic: str, partition: int) -> tuple[Producer, ...]:
+        """Returns the producers of a partition, as `ottla.testing.Broker.producers` does."""
+        return self.broker.producers(topic, partition)
+
+    def columns(self, topic: str, partition: int | None = None) -> Columns:
+        """Returns the records of a topic as `ottla.testing.Broker.columns` does."""
+        return self.broker.columns(topic, partition)
+
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
         """Returns the records of a topic, as `ottla.testing.Broker.records` does."""
         return self.broker.records(topic, partition)
@@ -70,6 +108,10 @@ class Scope:
     def wait_for(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
         """Returns once something is as wanted, as `ottla.testing.Broker.wait_for` does."""
         self.broker.wait_for(timeout_s=timeout_s, **wanted)
+
+    async def wait_for_async(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+        """Waits as `wait_for` does, and lets other coroutines go on meanwhile."""
+        await self.broker.wait_for_async(timeout_s=timeout_s, **wanted)
 
     @property
     def requests(self) -> tuple[RequestEntry, ...]:
@@ -81,6 +123,14 @@ class Scope:
         fault = self.broker.fail(api, **options)
         self._faults.append(fault)
         return fault
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and (hasattr(type(self.broker), name) or name == "clock"):
+            raise AttributeError(
+                f"kafka has no {name}, which is of the whole broker that tests share: take "
+                f"kafka.broker.{name}"
+            )
+        raise AttributeError(f"kafka has no {name}", name=name, obj=self)
 
     def __enter__(self) -> Scope:  # noqa: PYI034 - no Self in 3.10
         return self
