@@ -7,7 +7,7 @@
         ...
         assert [record.value for record in broker.records("orders")] == [b"1"]
 
-`ottla.testing.plugin` has the fixtures `kafka_broker` and `kafka` for pytest.
+For pytest there are the fixtures `kafka_broker` and `kafka`, which it finds by itself.
 """
 
 from ottla.testing.broker import Broker

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from ottla.net.log_parts import ALL_BYTES
 from ottla.net.operations import text_of
 from ottla.testing.clock import BrokerClock
 from ottla.testing.desk import InProcess
 from ottla.testing.fault import FaultHandle
+from ottla.testing.inspection import Inspection
 from ottla.testing.options import Options
 
 if TYPE_CHECKING:
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
     from typing import TypeVar
 
-    from ottla.audit import AuditResult
     from ottla.broker.broker import Broker as Core
-    from ottla.broker.inspection import Group, Producer, Transaction
-    from ottla.broker.journal import RequestEntry
-    from ottla.net.log_parts import LogPart
-    from ottla.records import Columns, Record
     from ottla.testing.certificates import Certificates
     from ottla.testing.desk import Desk
 
@@ -31,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Broker"]
 
 
-class Broker:
+class Broker(Inspection):
     """A Kafka broker on a port of 127.0.0.1, with its logs in memory or in a directory.
 
     It is ready as soon as it is entered, by ``with`` or ``async with``, and gone when it is left.
@@ -126,6 +121,11 @@ class Broker:
     def start(self) -> Broker:
         """Begins to serve; returns itself.
 
+            >>> broker = Broker(topics=["orders"]).start()
+            >>> broker.topics
+            {'orders': 1}
+            >>> broker.stop()
+
         Raises:
             KafkaError: a topic that Kafka would not create.
         """
@@ -133,7 +133,11 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Ends it. Close clients first: they see refused connections, and try again."""
+        """Ends it. Close clients first: they see refused connections, and try again.
+
+        >>> broker = Broker().start()
+        >>> broker.stop()
+        """
         self._desk.stop()
         for folder in self._folders:
             folder.cleanup()
@@ -154,11 +158,20 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients connect to: ``host:port``."""
+        """What clients connect to: ``host:port``.
+
+        >>> with Broker(topics=["orders"]) as broker:
+        ...     broker.bootstrap_servers.partition(":")[0]
+        '127.0.0.1'
+        """
         return self._desk.bootstrap_servers
 
     def client_config(self, user: str | None = None, **settings: object) -> dict[str, Any]:
         """Returns what a client of librdkafka needs to connect, by its names of settings.
+
+            >>> with Broker(topics=["orders"]) as broker:
+            ...     sorted(broker.client_config(group_id="readers"))
+            ['bootstrap.servers', 'group.id']
 
         Args:
             user: one of `users`, where there are any; the first by default.
@@ -172,7 +185,12 @@ class Broker:
         }
 
     def client_arguments(self, user: str | None = None) -> dict[str, Any]:
-        """Returns the arguments by which kafka-python and aiokafka connect."""
+        """Returns the arguments by which kafka-python and aiokafka connect.
+
+        >>> with Broker(topics=["orders"]) as broker:
+        ...     list(broker.client_arguments())
+        ['bootstrap_servers']
+        """
         from ottla.testing.clients import python_arguments  # noqa: PLC0415 - for who asks
 
         return python_arguments(self.bootstrap_servers, self._options, self._authority, user)
@@ -184,6 +202,10 @@ class Broker:
     def run(self, job: Callable[[Core], Result]) -> Result:
         """Runs ``job(broker)`` on the broker's own thread, and returns its result.
 
+            >>> with Broker(topics=["orders"]) as broker:
+            ...     broker.run(lambda core: core.node_id)
+            1
+
         It is the way to everything that has no name here; see `ottla.broker.broker.Broker`.
 
         Raises:
@@ -192,14 +214,27 @@ class Broker:
         return self._desk.server.run(job)
 
     async def run_async(self, job: Callable[[Core], Result]) -> Result:
-        """Awaits what `run` returns."""
+        """Awaits what `run` returns.
+
+        >>> import asyncio
+        >>> async def node_id():
+        ...     async with Broker() as broker:
+        ...         return await broker.run_async(lambda core: core.node_id)
+        >>> asyncio.run(node_id())
+        1
+        """
         return await self._desk.server.run_async(job)
 
     # Topics and what they hold.
 
     @property
     def topics(self) -> dict[str, int]:
-        """Partitions by topic, internal topics left out."""
+        """Partitions by topic, internal topics left out.
+
+        >>> with Broker(topics=["orders"]) as broker:
+        ...     broker.topics
+        {'orders': 1}
+        """
         topics: dict[str, int] = self._desk.call("topics")
         return topics
 
@@ -218,6 +253,11 @@ class Broker:
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic.
+
+            >>> with Broker(topics=["orders"]) as broker:
+            ...     broker.delete_topic("orders")
+            ...     broker.topics
+            {}
 
         Raises:
             KafkaError: there is no such topic.
@@ -240,109 +280,13 @@ class Broker:
         """
         self._desk.call("compact", topic=topic)
 
-    def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """Returns the records of a topic, by partition and offset, without control records.
-
-        Records of transactions that were aborted or are not over are among them.
-
-        Raises:
-            KafkaError: there is no such topic or partition.
-        """
-        from ottla.records import read  # noqa: PLC0415 - it is half of the start
-
-        return [record for data in self._logs(topic, partition) for record in read(data)]
-
-    def columns(self, topic: str, partition: int | None = None) -> Columns:
-        """Returns the records of a topic as columns, as `ottla.read_columns` does.
-
-        Raises:
-            KafkaError: there is no such topic or partition.
-        """
-        from ottla.records import read_columns  # noqa: PLC0415 - as above
-
-        return read_columns(b"".join(self._logs(topic, partition)))
-
-    def _logs(self, topic: str, partition: int | None) -> list[bytes]:
-        parts: list[LogPart] = self._desk.call(
-            "log", topic=topic, partition=partition, max_bytes=ALL_BYTES
-        )
-        logs = []
-        for first in parts:
-            part, data = first, [first.data]
-            while part.next_offset < part.end_offset:
-                (part,) = self._desk.call(
-                    "log",
-                    topic=topic,
-                    partition=first.partition,
-                    offset=part.next_offset,
-                    max_bytes=ALL_BYTES,
-                )
-                if not part.data:
-                    break
-                data.append(part.data)
-            logs.append(b"".join(data))
-        return logs
-
-    def audit(self) -> AuditResult:
-        """Returns what an audit says of every log, those of the coordinators included.
-
-        Logs in a directory are audited where they are. Those in memory are written to one for it,
-        which is gone when the broker stops.
-        """
-        # The audit is a start of its own.
-        from tempfile import TemporaryDirectory  # noqa: PLC0415
-
-        from ottla.testing.audited import audited, audited_directory  # noqa: PLC0415
-
-        if self._options.data is not None:
-            return audited_directory(self._options.data)
-        home = TemporaryDirectory(prefix="ottla-")
-        self._folders.append(home)
-        names: list[tuple[str, int]] = self._desk.call("logs")
-        logs = ((topic, index, self._logs(topic, index)[0]) for topic, index in names)
-        return audited(home.name, logs)
-
-    # Groups, transactions, producers, requests.
-
-    @property
-    def groups(self) -> dict[str, Group]:
-        """Groups by id, with members and committed offsets."""
-        groups: dict[str, Group] = self._desk.call("groups")
-        return groups
-
-    @property
-    def transactions(self) -> dict[str, Transaction]:
-        """Transactional ids, with their states."""
-        transactions: dict[str, Transaction] = self._desk.call("transactions")
-        return transactions
-
-    def producers(self, topic: str, partition: int) -> tuple[Producer, ...]:
-        """Returns the idempotent producers that a partition knows, by id.
-
-        Raises:
-            KafkaError: there is no such topic or partition.
-        """
-        found: tuple[Producer, ...] = self._desk.call("producers", topic=topic, partition=partition)
-        return found
-
-    @property
-    def requests(self) -> tuple[RequestEntry, ...]:
-        """The last requests that it has got, 10,000 at most, oldest first."""
-        return self.last_requests(None)
-
-    def last_requests(self, count: int | None) -> tuple[RequestEntry, ...]:
-        """Returns the last requests that it has got, so many at most, oldest first."""
-        requests: tuple[RequestEntry, ...] = self._desk.call("requests", last=count)
-        return requests
-
-    @property
-    def request_count(self) -> int:
-        """How many requests it has got since it began."""
-        count: int = self._desk.call("request_count")
-        return count
-
     def expire(self, *, group: str) -> None:
         """Has the sessions of all members of a group end, as if they had been silent.
+
+            >>> with Broker() as broker:
+            ...     broker.expire(group="readers")
+            Traceback (most recent call last):
+            ottla.errors.KafkaError: there is no group readers; there are no groups
 
         The clock stays where it is. Members that wait for an answer of the broker stay.
 
@@ -353,6 +297,11 @@ class Broker:
 
     def delete_group(self, group: str) -> None:
         """Deletes a group without members, and its offsets.
+
+            >>> with Broker() as broker:
+            ...     broker.delete_group("readers")
+            Traceback (most recent call last):
+            ottla.errors.KafkaError: there is no group readers; there are no groups
 
         Raises:
             KafkaError: there is no such group, or it has members.
@@ -424,7 +373,9 @@ class Broker:
 
             broker.wait_for(group="readers", state="Stable", members=2)
             broker.wait_for(transactional_id="payments", state="CompleteCommit")
-            broker.wait_for(topic="orders", records=100)
+
+            >>> with Broker(topics=["orders"]) as broker:
+            ...     broker.wait_for(topic="orders", records=0)
 
         Args:
             group: one in that state, with so many members.
@@ -443,11 +394,21 @@ class Broker:
         self._desk.wait("wait_for", wanted.pop("timeout_s"), **wanted)
 
     async def wait_for_async(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
-        """Waits as `wait_for` does, with its arguments; other coroutines go on meanwhile."""
+        """Waits as `wait_for` does, with its arguments; other coroutines go on meanwhile.
+
+        >>> import asyncio
+        >>> async def wait():
+        ...     async with Broker(topics=["orders"]) as broker:
+        ...         await broker.wait_for_async(topic="orders", records=0)
+        >>> asyncio.run(wait())
+        """
         await self._desk.wait_async("wait_for", timeout_s, **wanted)
 
     def until(self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0) -> None:
         """Returns once a condition on the broker holds; it is asked on the broker's thread.
+
+            >>> with Broker(topics=["orders"]) as broker:
+            ...     broker.until(lambda core: "orders" in core.image.topics)
 
         Raises:
             TimeoutError: it does not.
@@ -459,7 +420,14 @@ class Broker:
     async def until_async(
         self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0
     ) -> None:
-        """Waits as `until` does, and lets other coroutines go on meanwhile."""
+        """Waits as `until` does, and lets other coroutines go on meanwhile.
+
+        >>> import asyncio
+        >>> async def wait():
+        ...     async with Broker(topics=["orders"]) as broker:
+        ...         await broker.until_async(lambda core: "orders" in core.image.topics)
+        >>> asyncio.run(wait())
+        """
         if await self._desk.server.wait_async(_looking(condition), timeout_s):
             raise TimeoutError(f"the condition did not hold within {timeout_s:g} s")
 

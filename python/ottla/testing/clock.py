@@ -21,12 +21,24 @@ class BrokerClock:
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since 1970."""
+        """Milliseconds since 1970.
+
+        >>> from ottla.testing import Broker
+        >>> with Broker(frozen_at_ms=1_700_000_000_000) as broker:
+        ...     broker.clock.now_ms
+        1700000000000
+        """
         now_ms: int = self._desk.call("now_ms")
         return now_ms
 
     def advance(self, *, seconds: float) -> None:
         """Moves it forward; what is due until then has happened when this returns.
+
+            >>> from ottla.testing import Broker
+            >>> with Broker(frozen_at_ms=1_700_000_000_000) as broker:
+            ...     broker.clock.advance(seconds=45)
+            ...     broker.clock.now_ms
+            1700000045000
 
         That includes what a broker does from time to time only: retention, and forgetting
         producers.
@@ -37,9 +49,21 @@ class BrokerClock:
         self._desk.call("advance", seconds=seconds)
 
     def freeze(self) -> None:
-        """Stops it where it is; `advance` moves it."""
+        """Stops it where it is; `advance` moves it.
+
+        >>> from ottla.testing import Broker
+        >>> with Broker() as broker:
+        ...     broker.clock.freeze()
+        ...     broker.clock.now_ms == broker.clock.now_ms
+        True
+        """
         self._desk.call("freeze")
 
     def resume(self) -> None:
-        """Lets it go on from where it is."""
+        """Lets it go on from where it is.
+
+        >>> from ottla.testing import Broker
+        >>> with Broker(frozen_at_ms=1_700_000_000_000) as broker:
+        ...     broker.clock.resume()
+        """
         self._desk.call("resume")
