@@ -1,11 +1,14 @@
 """The log of requests: every one of them, in Kafka's forms, and nothing that nobody should read."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from ottla.broker.broker import Broker
 from ottla.broker.loggable import MAX_STRUCTS, MAX_TEXT, loggable
 from ottla.broker.request_log import JSON, TEXT, RequestLog
+from ottla.broker.storage import Storage
 from ottla.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
@@ -162,6 +165,37 @@ def test_times_are_those_of_the_broker_and_of_what_a_request_waited_for() -> Non
     line = home.last()
     times = [line[name] for name in ("totalTimeMs", "localTimeMs", "remoteTimeMs")]
     assert times == [12.345, 0.0, 12.345]
+
+
+class SlowDisk(Storage):
+    """Has every answer wait until a test lets it leave."""
+
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker.plane)
+        self.held: list[Callable[[bool], None]] = []
+
+    def must_hold(self, _api_key: int) -> bool:
+        return True
+
+    def hold(self, release: Callable[[bool], None]) -> None:
+        self.held.append(release)
+
+
+@pytest.mark.parametrize("may_leave", [True, False])
+def test_what_an_answer_waits_for_the_disk_is_told_when_it_leaves(may_leave: bool) -> None:
+    home = Home()
+    client = home.client()
+    client.ask(MetadataRequest(topics=[MetadataRequestTopic(name="orders")]), 4)
+    home.broker.storage = disk = SlowDisk(home.broker)
+    pending = client.send(produce(), 9)
+    assert (pending.frames, len(home.lines)) == ([], 1)
+    home.now_us += 7_000
+    disk.held.pop()(may_leave)
+    assert [frame is not None for frame in pending.frames] == [may_leave]
+    line = home.last()
+    names = ("totalTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs")
+    assert [line[name] for name in names] == [7.0, 0.0, 0.0, 7.0]
+    assert (line["response"] is not None) == may_leave
 
 
 @pytest.mark.parametrize("form", [TEXT, JSON])

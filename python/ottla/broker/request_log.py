@@ -1,13 +1,14 @@
 """A line for each request that is answered, as Kafka's ``kafka.request.logger`` has it (KIP-511).
 
 In the text form a line ends with what the client says it is; the JSON form is Kafka's later one
-(KIP-673), an object a line. Both have every request; of its contents, what `loggable` shows.
+(KIP-673), an object a line. Both have every request; of its contents, what `loggable` shows. A line
+is there before its answer is sent: who has the answer finds the line.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.broker.loggable import loggable
 from ottla.broker.trace import Trace
@@ -61,12 +62,27 @@ class RequestLog:
             context.trace.left_us = self._elapsed_us()
 
     def end(self, context: Context, parts: list[bytes] | None) -> None:
-        """A request is answered, or has no answer."""
+        """A request is answered, or has no answer; its line is written when the answer leaves."""
         trace, context.trace = context.trace, None
         if trace is None:
             return
+        answered_us = self._elapsed_us()
+        if parts is None:
+            self._tell(context, trace, answered_us, None)
+            return
+        send = context.send
+
+        def send_with_a_line(answer: list[bytes] | None) -> None:
+            self._tell(context, trace, answered_us, None if answer is None else parts)
+            send(answer)
+
+        context.send = send_with_a_line
+
+    def _tell(
+        self, context: Context, trace: Trace, answered_us: int, parts: list[bytes] | None
+    ) -> None:
         now_us = self._elapsed_us()
-        left_us = now_us if trace.left_us is None else trace.left_us
+        left_us = answered_us if trace.left_us is None else trace.left_us
         module = import_module(f"ottla.protocol.messages.{context.api.name}")
         response = None
         if parts is not None:
@@ -74,12 +90,29 @@ class RequestLog:
             response = _shown(kind, context.version, b"".join(parts), 0)
         kind = getattr(module, f"{context.api.title}Request")
         request = _shown(kind, context.version, trace.frame, trace.position)
-        times = (
+        times = _Times(
             (now_us - trace.begun_us) / 1000,
             (left_us - trace.begun_us) / 1000,
-            (now_us - left_us) / 1000,
+            (answered_us - left_us) / 1000,
+            (now_us - answered_us) / 1000,
         )
         self._write(self._line(context, request, response, times))
+
+
+class _Times(NamedTuple):
+    """What a request took, in Kafka's words. It is handled as soon as it is read.
+
+    Attributes:
+        total_ms: until its answer leaves.
+        local_ms: until it is answered, or waits for others.
+        remote_ms: for what it waited.
+        queued_ms: for what its answer waited: the disk.
+    """
+
+    total_ms: float
+    local_ms: float
+    remote_ms: float
+    queued_ms: float
 
 
 def _shown(message: type[Message], version: int, frame: bytes, position: int) -> Any:
@@ -91,10 +124,7 @@ def _shown(message: type[Message], version: int, frame: bytes, position: int) ->
         return str(error)
 
 
-def _json_line(
-    context: Context, request: Any, response: Any, times: tuple[float, float, float]
-) -> str:
-    total_ms, local_ms, remote_ms = times
+def _json_line(context: Context, request: Any, response: Any, times: _Times) -> str:
     connection = context.connection
     return json_text(
         {
@@ -109,12 +139,12 @@ def _json_line(
             "request": request,
             "response": response,
             "connection": connection.connection_id,
-            "totalTimeMs": total_ms,
+            "totalTimeMs": times.total_ms,
             "requestQueueTimeMs": 0.0,
-            "localTimeMs": local_ms,
-            "remoteTimeMs": remote_ms,
+            "localTimeMs": times.local_ms,
+            "remoteTimeMs": times.remote_ms,
             "throttleTimeMs": 0,
-            "responseQueueTimeMs": 0.0,
+            "responseQueueTimeMs": times.queued_ms,
             "sendTimeMs": 0.0,
             "securityProtocol": connection.security_protocol,
             "principal": connection.principal,
@@ -127,18 +157,16 @@ def _json_line(
     )
 
 
-def _text_line(
-    context: Context, request: Any, response: Any, times: tuple[float, float, float]
-) -> str:
-    total_ms, local_ms, remote_ms = times
+def _text_line(context: Context, request: Any, response: Any, times: _Times) -> str:
     connection = context.connection
     return visible(
         f"Completed request:RequestHeader(apiKey={context.api.name.upper()}, "
         f"apiVersion={context.version}, clientId={context.client_id}, "
         f"correlationId={context.correlation_id}) -- {_braced(request)},"
         f"response:{_braced(response)} from connection {connection.connection_id};"
-        f"totalTime:{total_ms},requestQueueTime:0.0,localTime:{local_ms},remoteTime:{remote_ms},"
-        f"throttleTime:0,responseQueueTime:0.0,sendTime:0.0,"
+        f"totalTime:{times.total_ms},requestQueueTime:0.0,localTime:{times.local_ms},"
+        f"remoteTime:{times.remote_ms},throttleTime:0,responseQueueTime:{times.queued_ms},"
+        f"sendTime:0.0,"
         f"securityProtocol:{connection.security_protocol},principal:{connection.principal},"
         f"listener:{connection.listener},clientInformation:ClientInformation("
         f"softwareName={connection.software_name}, softwareVersion={connection.software_version})"
