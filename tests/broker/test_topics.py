@@ -35,6 +35,12 @@ from ottla.protocol.messages.incremental_alter_configs import (
 )
 from ottla.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from ottla.records import NewRecord, build_batch
 from support.wire_client import CLUSTER_ID, WireClient, new_broker
 
 TOPIC, BROKER = 2, 4
@@ -295,6 +301,17 @@ def test_the_brokers_settings_are_the_defaults_of_topics(client: WireClient) -> 
     assert client.ask(request, 1).responses[0].error_code == 0
     assert described(client, BROKER, "1")["log.retention.ms"] == ("77", 2)
     assert described(client, TOPIC, "orders")["retention.ms"] == ("77", 2)
+
+
+def test_no_more_replicas_are_waited_for_than_there_are(client: WireClient) -> None:
+    """What Kafka 3.9 and 4.4 do on one broker, with records, markers and coordinators alike."""
+    create(client, topic("orders", min_insync_replicas="2"))
+    assert described(client, TOPIC, "orders")["min.insync.replicas"] == ("2", 1)
+    batch = build_batch([NewRecord(b"v", timestamp=client.now_ms)])
+    data = PartitionProduceData(index=0, records=batch)
+    topics = [TopicProduceData(name="orders", partition_data=[data])]
+    answer = client.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 9)
+    assert answer.responses[0].partition_responses[0].error_code == 0
 
 
 def test_topics_are_described_page_by_page(client: WireClient) -> None:

@@ -54,6 +54,8 @@ _OF_VERDICTS = (
 )
 """What a leader's verdict depends on."""
 _MAX_NAME = 249
+_REPLICAS = 1
+"""Of a partition: the broker is the only one."""
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -98,7 +100,7 @@ class LogOwner(Protocol):
         """Coordinates what belongs to the partitions of a topic that is there."""
 
     def resign(self) -> None:
-        """Forgets all of it: the topic is gone."""
+        """Forgets all of it, the topic is gone."""
 
 
 class Topics:
@@ -432,7 +434,8 @@ class Topics:
             segment_ms = min(segment_ms, values["max.compaction.lag.ms"])
         return {
             "settings": settings,
-            "min_insync_replicas": values["min.insync.replicas"],
+            # Kafka waits for no more replicas than a partition has (KIP-966).
+            "min_insync_replicas": min(values["min.insync.replicas"], _REPLICAS),
             "segment_ms": segment_ms,
             "segment_index_bytes": values["segment.index.bytes"],
             "index_interval_bytes": values["index.interval.bytes"],
