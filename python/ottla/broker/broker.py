@@ -292,6 +292,11 @@ class Broker(State):
         self.plane.expire_producers(now_ms)
         self.waiting.settle(now_ms)
 
+    def resign(self, now_ms: int) -> None:
+        """Its coordinators lead nothing any more, and tell that to all who wait for them."""
+        self.topics.resign()
+        self.tick(now_ms)
+
     # What handlers call.
 
     def handler(self, api: Api) -> Any:

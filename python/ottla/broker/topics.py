@@ -100,7 +100,7 @@ class LogOwner(Protocol):
         """Coordinates what belongs to the partitions of a topic that is there."""
 
     def resign(self) -> None:
-        """Forgets all of it, the topic is gone."""
+        """Forgets all of it, as the topic is gone or the broker stops; who waits is told."""
 
 
 class Topics:
@@ -412,6 +412,11 @@ class Topics:
                 storage.remove(partition.handle)
             raise
         return tuple(opened)
+
+    def resign(self) -> None:
+        """Has the coordinators lead nothing any more, and tells who waits for them."""
+        for owner in self._owners.values():
+            owner.resign()
 
     def _options(self, configs: Mapping[str, str]) -> dict[str, Any]:
         """Returns what the data plane is told of a topic's settings."""

@@ -52,6 +52,7 @@ class Server(Generic[Broker]):
         clock: the broker's time; by default real time.
         limits: bounds.
         log: takes a line, at most one a second, about peers and the system.
+        resign: called with what is served when it is to stop, while connections are still open.
         finish: called at the end with what was served, once, on the thread that owned it.
 
     Raises:
@@ -66,8 +67,10 @@ class Server(Generic[Broker]):
         clock: Clock | None = None,
         limits: Limits | None = None,
         log: Callable[[str], None] | None = None,
+        resign: Callable[[Broker], None] | None = None,
         finish: Callable[[Broker], None] | None = None,
     ) -> None:
+        self._resign = resign
         self._finish = finish
         self.clock = clock or Clock()
         self._process = os.getpid()
@@ -163,7 +166,7 @@ class Server(Generic[Broker]):
             self._close()
             return
         with suppress(ServerStoppedError):
-            self._jobs.call(self._hub.close_all)
+            self._jobs.call(self._close_all)
             self._worker.stop()
             self._jobs.call(self._end)
         self._thread.join()
@@ -315,6 +318,14 @@ class Server(Generic[Broker]):
     def _must_not_fail(self, outcome: Outcome[None]) -> None:
         if outcome.error is not None:
             self._failure, self._is_done = outcome.error, True
+
+    def _close_all(self) -> None:
+        """Has everybody told who waits, or disconnected."""
+        resign, self._resign = self._resign, None
+        if resign is not None:
+            told = outcome_of(partial(resign, self._served))
+            self._failure = self._failure or told.error
+        self._hub.close_all()
 
     def _end(self) -> None:
         self._is_done = True

@@ -93,6 +93,7 @@ def broker_server(
             clock=clock,
             limits=limits_of(settings),
             log=loggers.warning(log) if log else None,
+            resign=lambda broker: broker.resign(clock.now_ms()),
             finish=kept.close if kept else None,
         )
     except BaseException:
