@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate kills vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -71,6 +71,10 @@ test-tables: $(VENV)/.engine ## streams into Delta and Iceberg, killed: needs Ja
 SEEDS ?= 10000
 simulate: $(VENV)/.engine $(VENV)/.dev ## a broker and its clients under many seeds, and mutants of it: SEEDS=10000
 	OTTLA_SIMULATIONS=$(SEEDS) $(BIN)/pytest -q -m "" tests/simulation
+
+FRAMES ?= 1000000
+hostile: $(VENV)/.engine $(VENV)/.dev ## malformed frames by the million at a served broker, a client beside them: FRAMES=1000000
+	OTTLA_HOSTILE_FRAMES=$(FRAMES) $(BIN)/pytest -q -m slow tests/net/test_hostile_flood.py
 
 KILLS ?= 300
 kills: $(VENV)/.engine $(VENV)/.dev ## a broker killed in the midst of real clients, many times: KILLS=300

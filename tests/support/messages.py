@@ -57,10 +57,12 @@ def any_message(
         longest: size of strings and byte strings; by default they need two bytes for a length.
         private: whether fields that Kafka does not know have values, too.
     """
-    return _Chance(version, random, longest, private=private).struct(message)
+    return Chance(version, random, longest, private=private).struct(message)
 
 
-class _Chance:
+class Chance:
+    """Makes values by chance; see `any_message`."""
+
     def __init__(self, version: int, random: Random, longest: int, *, private: bool) -> None:
         self.private = private
         self.version = version
