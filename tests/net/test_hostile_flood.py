@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import pytest
 from ottla.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -103,6 +104,9 @@ def allow_strangers(running: Served) -> None:
 def known_to(address: tuple[str, int]) -> Known:
     """What the broker gives a client that behaves, for others to abuse."""
     with client_of(address) as client:
+        # Strangers may have deleted it.
+        topics = [CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1)]
+        client.ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), 5)
         (topic,) = [
             each
             for each in client.ask(MetadataRequest(topics=None), 12).topics
