@@ -1,8 +1,9 @@
 """Endpoints of HTTP on the server's own thread: bounded, and apart from the broker's clients."""
 
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from typing import Any
 
@@ -17,7 +18,7 @@ from ottla.net.server import Server
 from ottla.net.serving import broker_server
 from ottla.net.settings import ListenerSettings
 from ottla.net.site import Site
-from support.fake_broker import WITHIN_S, FakeBroker, connect, wait_for
+from support.fake_broker import WITHIN_S, FakeBroker, connect, lines_with, wait_for
 
 
 class Echo(Site):
@@ -116,19 +117,89 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_received() -> None:
 
 def test_a_crowd_at_an_endpoint_is_bounded_and_takes_no_place_of_the_brokers_clients() -> None:
     log: list[str] = []
+    site = Echo()
     with (
-        endpoint(Echo(), Limits(max_connections=1), log) as (server, address),
+        endpoint(site, Limits(max_connections=1), log) as (server, address),
         ExitStack() as stack,
     ):
         for _ in range(MAX_HTTP_CONNECTIONS):
             crowd = stack.enter_context(client_of(address))
-            assert asked(crowd, "GET", "/in") == (200, b"/in")
+            crowd.request("GET", "/wait")
+        wait_for(server, lambda _: len(site.waiting) == MAX_HTTP_CONNECTIONS)
         with socket.create_connection(address[1:], timeout=WITHIN_S) as late:
             assert late.recv(1) == b""
         with connect(server) as client:
             assert client.ask(b"echo") == b"echo"
+        server.run(site.answer_all)
+        assert crowd.getresponse().read() == b"late"
         assert asked(crowd, "GET", "/still") == (200, b"/still")
-    assert f"{MAX_HTTP_CONNECTIONS} connections are open already" in log[0]
+    assert f"{MAX_HTTP_CONNECTIONS} connections wait for their answers already" in log[0]
+
+
+def test_those_who_ask_for_nothing_give_way_to_newcomers_and_nobody_else_does() -> None:
+    log: list[str] = []
+    with endpoint(Echo(), log=log) as (server, address), ExitStack() as stack:
+        active = stack.enter_context(client_of(address))
+        assert asked(active, "GET", "/first") == (200, b"/first")
+        silent = [
+            stack.enter_context(socket.create_connection(address[1:], timeout=WITHIN_S))
+            for _ in range(MAX_HTTP_CONNECTIONS - 1)
+        ]
+        # A byte now and then is no request.
+        silent[1].sendall(b"G")
+        for number in range(50):
+            with client_of(address) as newcomer:
+                path = f"/{number}"
+                assert asked(newcomer, "GET", path) == (200, path.encode())
+                assert server.connection_count <= MAX_HTTP_CONNECTIONS
+        assert silent[0].recv(1) == b""
+        assert asked(active, "GET", "/still") == (200, b"/still")
+    assert lines_with(log, "it has asked for nothing for longest")
+
+
+@pytest.mark.parametrize("begin", [b"", b"GET /a HTTP/1.1\r\nHost: x\r\nA: "])
+def test_a_request_that_comes_byte_by_byte_has_to_end_in_time(
+    monkeypatch: pytest.MonkeyPatch, begin: bytes
+) -> None:
+    monkeypatch.setattr("ottla.net.connection.MAX_HTTP_REQUEST_MS", 200)
+    log: list[str] = []
+    with endpoint(Echo(), log=log) as (_, address), client_of(address) as quick:
+        assert asked(quick, "GET", "/quick") == (200, b"/quick")
+        with socket.create_connection(address[1:], timeout=WITHIN_S) as slow:
+            slow.sendall(begin)
+            slow.settimeout(0.01)
+            end_s, is_closed = time.monotonic() + WITHIN_S, False
+            while not is_closed:
+                assert time.monotonic() < end_s
+                with suppress(TimeoutError, ConnectionError):
+                    slow.sendall(b"x" if begin else b"")
+                try:
+                    is_closed = slow.recv(1) == b""
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    is_closed = True
+        # Who has asked may be silent for longer.
+        assert asked(quick, "GET", "/again") == (200, b"/again")
+    assert lines_with(log, "it does not go on" if begin else "it has asked for nothing in time")
+
+
+def test_requests_that_come_at_once_leave_a_turn_to_others_between_two() -> None:
+    turns: list[int] = []
+
+    class Turns(Echo):
+        def answer(self, _connection: Any, request: HttpRequest, _now: int, send: Send) -> bool:
+            turns.append(len(server.served.ticks))
+            return super().answer(_connection, request, _now, send)
+
+    with (
+        endpoint(Turns()) as (server, address),
+        socket.create_connection(address[1:], timeout=WITHIN_S) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+        wait_for(server, lambda _: len(turns) == 20)
+    # The first has its turn with what the socket has.
+    assert len(set(turns)) >= 19
 
 
 def test_a_site_is_added_before_the_server_starts() -> None:

@@ -32,6 +32,7 @@ from ottla.errors import MalformedFrameError
 from ottla.net.limits import (
     MAX_FRAMES_A_TURN,
     MAX_HTTP_IDLE_MS,
+    MAX_HTTP_REQUEST_MS,
     MAX_SENT_PARTS,
     RECEIVE_BYTES,
     RECEIVE_BYTES_AMID_FRAME,
@@ -113,12 +114,14 @@ class Connection:
         "_frames",
         "_has_more",
         "_held",
+        "_held_since_ms",
         "_home",
         "_is_early",
         "_progress_ms",
         "_tls",
         "_unsent",
         "_waiting",
+        "asked_ms",
         "is_open",
         "keeper",
         "listener",
@@ -146,6 +149,8 @@ class Connection:
         self._is_early = True
         self._events = 0
         self._begun_ms = self._active_ms = self._progress_ms = home.elapsed_ms
+        self._held_since_ms = home.elapsed_ms
+        self.asked_ms = -1
         self._ended_ms: int | None = None
 
     def begin(self) -> None:
@@ -160,6 +165,11 @@ class Connection:
     def held_bytes(self) -> int:
         """What was received and not handled yet."""
         return self._held
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a request waits for its answer."""
+        return self._waiting is not None
 
     @property
     def stalled_since_ms(self) -> int:
@@ -180,7 +190,7 @@ class Connection:
         while self.is_open and self._waiting is None and self.served is not None:
             if self.unsent_bytes > self._home.limits.max_unsent_bytes:
                 break
-            if count == MAX_FRAMES_A_TURN:
+            if count == (MAX_FRAMES_A_TURN if self.listener.site is None else 1):
                 self._has_more = True
                 self._home.call_again(self)
                 break
@@ -209,6 +219,7 @@ class Connection:
 
     def _handle(self, frame: Any) -> None:
         home, answer = self._home, Answer(self)
+        self.asked_ms = home.elapsed_ms
         try:
             waits = self.keeper.handle(self.served, frame, home.now_ms, answer)
         except BaseException as error:  # noqa: BLE001 - the keeper's, which ends this connection
@@ -360,6 +371,8 @@ class Connection:
     def _count_held(self) -> None:
         held = self._frames.held_bytes
         if held != self._held:
+            if not self._held:
+                self._held_since_ms = self._home.elapsed_ms
             self._home.held_bytes += held - self._held
             self._held = held
             if held:
@@ -409,11 +422,21 @@ class Connection:
         elif self._waiting is not None:
             # It is as old as the broker lets it become; this is only when to look again.
             yield self._home.elapsed_ms + limits.max_idle_ms, ""
+        elif self.listener.site is not None:
+            yield self._http_deadline()
         elif self._held:
             yield self._active_ms + limits.max_stalled_ms, "it does not go on with its request"
         else:
-            is_http = self.listener.site is not None
-            yield self._active_ms + (MAX_HTTP_IDLE_MS if is_http else limits.max_idle_ms), ""
+            yield self._active_ms + limits.max_idle_ms, ""
+
+    def _http_deadline(self) -> tuple[int, str]:
+        """The end of a request, whose bytes may come one by one, or of the time between two."""
+        if self._held:
+            begun_ms = max(self._held_since_ms, self.asked_ms)
+            return begun_ms + MAX_HTTP_REQUEST_MS, "it does not go on with its request"
+        if self.asked_ms < 0:
+            return self._begun_ms + MAX_HTTP_REQUEST_MS, "it has asked for nothing in time"
+        return self._active_ms + MAX_HTTP_IDLE_MS, ""
 
     def close(self, reason: str) -> None:
         """Closes the socket; an empty reason is an ordinary end."""

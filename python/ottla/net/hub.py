@@ -72,6 +72,8 @@ class Hub:
         self._accepted = 0
         self._hosts: dict[str, int] = {}
         self._early: dict[Connection, None] = {}
+        self._visitors: dict[Connection, None] = {}
+        """Those of endpoints of HTTP."""
         self._again: deque[Connection] = deque()
         self._gone: deque[Connection] = deque()
         self._sweep_ms: int | None = None
@@ -187,6 +189,8 @@ class Hub:
             connection = Connection(self, sock, peer, listener)
             self.connections[connection] = None
             listener.connection_count += 1
+            if listener.site is not None:
+                self._visitors[connection] = None
             self._hosts[host] = self._hosts.get(host, 0) + 1
             self._early[connection] = None
             if len(self._early) > self.limits.max_early_connections:
@@ -200,8 +204,17 @@ class Hub:
         limits = self.limits
         if listener.site is not None:
             # Apart from the others: who floods the broker does not hide how it is.
-            is_full = listener.connection_count >= MAX_HTTP_CONNECTIONS
-            return f"{MAX_HTTP_CONNECTIONS} connections are open already" if is_full else ""
+            if listener.connection_count < MAX_HTTP_CONNECTIONS:
+                return ""
+            here = (each for each in self._visitors if each.listener is listener)
+            idle = [each for each in here if not each.is_waiting]
+            if not idle:
+                return f"{MAX_HTTP_CONNECTIONS} connections wait for their answers already"
+            min(idle, key=lambda each: each.asked_ms).close(
+                f"more than {MAX_HTTP_CONNECTIONS} connections, and it has asked for nothing for "
+                "longest"
+            )
+            return ""
         of_broker = sum(each.connection_count for each in self._listeners if each.site is None)
         if of_broker >= limits.max_connections:
             return f"{limits.max_connections:,} connections are open already"
@@ -233,6 +246,7 @@ class Hub:
         """Forgets a connection, and tells the broker when that is in no call."""
         del self.connections[connection]
         self._early.pop(connection, None)
+        self._visitors.pop(connection, None)
         connection.listener.connection_count -= 1
         host = connection.peer.host
         left = self._hosts[host] - 1

@@ -19,16 +19,21 @@ MAX_SENT_PARTS = 512
 """Of one `sendmsg`: no system takes fewer than 1,024 (IOV_MAX)."""
 
 MAX_FRAMES_A_TURN = 64
-"""Pipelined requests of one connection before the others have theirs, some milliseconds."""
+"""Pipelined requests of one connection before the others have theirs, some milliseconds. Of an
+endpoint of HTTP it is one, since a page of numbers takes as long."""
 
 MAX_ACCEPTED_A_TURN = 64
 """New connections before the old ones have their turn."""
 
 MAX_HTTP_CONNECTIONS = 100
-"""Of an endpoint: who asks for numbers or sets faults is one program or two."""
+"""Of an endpoint: who asks for numbers or sets faults is one program or two. For one more, that
+gives way which has asked for nothing for the longest time."""
 
 MAX_HTTP_IDLE_MS = 60_000
 """Between requests; a scrape comes as often at least."""
+
+MAX_HTTP_REQUEST_MS = 10_000
+"""From the first byte of a request to its last, and from the beginning to the first request."""
 
 MAX_WAIT_MS = 3_600_000
 """Between two looks at what is due: settings of Kafka are longer than system calls can wait."""
