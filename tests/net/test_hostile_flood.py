@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -191,8 +191,10 @@ def resident_bytes(process_id: int) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def run(count: int, tmp_path: Path) -> dict[str, Any]:
-    """Throw so many at a broker, and return what was seen."""
+def run(
+    count: int, tmp_path: Path, tell: Callable[[str], object] = lambda _: None
+) -> dict[str, Any]:
+    """Throw so many at a broker, and return what was seen; how far it is, is told on the way."""
     chance, told = Random(count), Counter[str]()
     resident: list[int] = []
     with (tmp_path / "log").open("w+") as log, broker(log) as running:
@@ -206,6 +208,7 @@ def run(count: int, tmp_path: Path) -> dict[str, Any]:
             for begin in range(0, count, A_ROUND):
                 told += throw(running, chance, min(A_ROUND, count - begin))
                 resident.append(resident_bytes(running.process.pid))
+                tell(f"{sum(told.values()):,} frames, {resident[-1]:,} bytes resident\n")
                 assert running.process.poll() is None
             took_s = time.monotonic() - flood_s
         with client_of(running.address) as client:
@@ -250,8 +253,8 @@ def test_a_few_thousand_malformed_frames_are_not_noticed_by_a_client_beside_them
 def test_memory_stays_as_it_was_under_any_number_of_malformed_frames(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seen = run(FRAMES, tmp_path)
     with capsys.disabled():
+        seen = run(FRAMES, tmp_path, sys.stdout.write)
         sys.stdout.write(f"\n{json.dumps(seen)}\n")
     check(seen)
     warm, *later = seen["resident_mib"][len(seen["resident_mib"]) // 4 :]
