@@ -99,3 +99,11 @@ def test_log_dirs_of_a_file_of_settings_mean_the_same(tmp_path: Path) -> None:
     found = ended("--config", str(file))
     assert found.status == 64
     assert "log.dirs names 2 directories (/a, /b): one is supported" in found.err
+
+
+def test_data_of_the_command_line_counts_before_log_dirs_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"log.dirs={tmp_path / 'of-the-file'}\n")
+    with served(tmp_path / "given", "--config", str(file)):
+        assert (tmp_path / "given" / "meta.properties").exists()
+    assert not (tmp_path / "of-the-file").exists()

@@ -17,6 +17,9 @@ __all__ = ["OLDEST", "apis_of", "parse_release"]
 OLDEST = (2, 4)
 """The first release with KIP-467 and KIP-511."""
 
+NEWEST = (4, 4)
+"""The last release that is known."""
+
 _HIGHEST: dict[tuple[int, int], dict[int, int]] = {
     (2, 4): {
         ApiKey.PRODUCE: 8, ApiKey.FETCH: 11, ApiKey.LIST_OFFSETS: 5, ApiKey.METADATA: 9,
@@ -103,14 +106,14 @@ _HIGHEST: dict[tuple[int, int], dict[int, int]] = {
     },
     (4, 3): {ApiKey.DESCRIBE_LOG_DIRS: 5},
 }  # fmt: skip
-"""What each release raised. From 4.4 on everything is served."""
+"""What each release raised. From `NEWEST` on everything is served."""
 
 
 def parse_release(text: str) -> tuple[int, int]:
     """Returns the line of a release: (2, 4) of ``2.4`` and ``2.4.1``.
 
     Raises:
-        ValueError: it is no release, or one before 2.4.
+        ValueError: it is no release, one before 2.4, or one that is not known.
     """
     parts = text.split(".")
     if len(parts) < 2 or not all(part.isdigit() for part in parts):  # noqa: PLR2004 - 4.1
@@ -118,6 +121,9 @@ def parse_release(text: str) -> tuple[int, int]:
     line = int(parts[0]), int(parts[1])
     if line < OLDEST:
         raise ValueError(f"Kafka {text} cannot be imitated: the oldest is 2.4")
+    if line != NEWEST and line not in _HIGHEST:
+        known = ", ".join(f"{major}.{minor}" for major, minor in (*_HIGHEST, NEWEST))
+        raise ValueError(f"Kafka {text} is not known; releases are {known}")
     return line
 
 

@@ -65,7 +65,8 @@ class _Place(NamedTuple):
     "--data",
     metavar="DIR",
     type=click.Path(),
-    help="Keep logs in this directory, a log directory as Kafka's; in memory by default.",
+    help="Keep logs in this directory, a log directory as Kafka's; in memory, or where log.dirs of "
+    "--config says, by default.",
 )
 @click.option(
     "--topic",
@@ -139,6 +140,9 @@ def serve(
     from ottla.errors import ListenError, LogDirectoryError
 
     texts = _settings(config_file, settings)
+    names = {text.partition("=")[0].strip() for text in settings}
+    if data is not None and not names.isdisjoint({"log.dir", "log.dirs"}):
+        raise click.UsageError("--data says where logs are: leave out --set log.dirs")
     if "listeners" in texts and _is_given(context, "port", "host"):
         raise click.UsageError("listeners says where to listen: leave out --port and --host")
     if request_log is None and request_log_file is not None:
