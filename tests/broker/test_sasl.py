@@ -103,7 +103,7 @@ def test_plain_refuses_everybody_else(credentials: Credentials, token: bytes, te
     client, answer = plain(credentials, token)
     assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert text in (answer.error_message or "")
-    assert (client.principal, client.is_over) == (None, True)
+    assert (client.principal, bool(client.refusal)) == (None, True)
 
 
 @pytest.mark.parametrize("mechanism", HASHES)
@@ -127,7 +127,7 @@ def test_scram_refuses_a_wrong_password_as_it_does_a_wrong_user(
         "Authentication failed during authentication due to invalid credentials "
         f"with SASL mechanism {mechanism}"
     )
-    assert server.is_over
+    assert server.refusal
 
 
 def test_scram_agrees_with_the_example_of_its_standard() -> None:
@@ -210,7 +210,7 @@ def test_a_mechanism_that_is_not_enabled_ends_the_connection(credentials: Creden
     error, enabled = server.handshake("GSSAPI", 1)
     assert error == ErrorCode.UNSUPPORTED_SASL_MECHANISM
     assert enabled == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-    assert server.is_over
+    assert server.refusal
 
 
 def test_before_the_handshake_only_versions_can_be_asked_for(credentials: Credentials) -> None:
@@ -289,7 +289,7 @@ def test_whoever_authenticates_again_stays_who_they_are(credentials: Credentials
     answer = server.authenticate(b"\0bob\0b", 0)
     assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert "Cannot change principals" in (answer.error_message or "")
-    assert server.is_over
+    assert server.refusal
 
 
 def test_whoever_authenticates_again_keeps_the_mechanism(credentials: Credentials) -> None:

@@ -1,5 +1,6 @@
 """Listeners, certificates and users of a served broker, by Kafka's own settings."""
 
+import re
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,13 +30,17 @@ def certificate(authority: Authority) -> Path:
 
 
 @contextmanager
-def secured(tmp_path: Path, *lines: str, options: tuple[str, ...] = ()) -> Iterator[Served]:
-    """A broker of a server.properties."""
+def secured(
+    tmp_path: Path, *lines: str, options: tuple[str, ...] = (), said: str = ""
+) -> Iterator[Served]:
+    """A broker of a server.properties, and what it says of its clients as a regular expression."""
     file = tmp_path / "server.properties"
     file.write_text("\n".join(lines))
     with served("--config", file, *options, port=False) as broker:
         yield broker
-        assert broker.end() == (0, "")
+        status, complaints = broker.end()
+        assert status == 0
+        assert re.fullmatch(said, complaints), complaints
 
 
 @contextmanager
@@ -70,6 +75,7 @@ def test_users_log_in_behind_tls_on_one_listener_and_anybody_on_another(
         "listener.name.outside.sasl.enabled.mechanisms=PLAIN",
         "listener.name.outside.plain.sasl.jaas.config=\\",
         '  org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="hers";',
+        said="ottla: .* login by PLAIN failed: .*\n",
     ) as broker:
         with client_of(broker.address) as anybody:
             assert anybody.ask(MetadataRequest(topics=None), 9).topics == []
@@ -80,6 +86,39 @@ def test_users_log_in_behind_tls_on_one_listener_and_anybody_on_another(
             assert (node.host, node.port) == outside
         with tls_client(authority, outside) as client:
             assert log_in(client, "ann", "his") == 58
+
+
+def test_a_failed_login_is_answered_ended_and_a_line_without_what_was_sent(tmp_path: Path) -> None:
+    wrong = "Authentication failed: Invalid username or password"
+    with secured(
+        tmp_path,
+        "listeners=SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms=PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config=\\",
+        '  org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="hers";',
+        said=rf"(ottla: 127.0.0.1:\d+: login by PLAIN failed: {wrong}( \(\d+ more .*\))?\n)+",
+    ) as broker:
+        for _ in range(20):
+            with client_of(broker.address) as client:
+                assert log_in(client, "a stranger", "s3cret") == 58
+                assert client.socket.recv(1) == b""
+        with client_of(broker.address) as client:
+            assert log_in(client, "ann", "hers") == 0
+            assert client.ask(MetadataRequest(topics=None), 9).topics == []
+
+
+def test_a_mechanism_that_is_not_enabled_is_told_with_those_that_are(tmp_path: Path) -> None:
+    with (
+        secured(
+            tmp_path,
+            "listeners=SASL_PLAINTEXT://127.0.0.1:0",
+            "sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512",
+            said="ottla: .*: it asks for a mechanism other than SCRAM-SHA-256, SCRAM-SHA-512\n",
+        ) as broker,
+        client_of(broker.address) as client,
+    ):
+        assert log_in(client, "ann", "hers") == "no such mechanism"
+        assert client.socket.recv(1) == b""
 
 
 def test_a_certificate_of_a_client_names_its_user_by_rules(

@@ -31,6 +31,7 @@ class Connection:
         software_name, software_version: what ApiVersions said (KIP-511), ``unknown`` until then.
         connection_id: both ends of it, as logs of requests name connections.
         needs_authentication: whether requests other than those of SASL are refused.
+        refusal: why it is to end, once what is answered is sent; empty where it is not.
         sasl: the state of an authentication, owned by `ottla.broker.sasl`.
     """
 
@@ -40,6 +41,7 @@ class Connection:
         "listener",
         "needs_authentication",
         "principal",
+        "refusal",
         "sasl",
         "security_protocol",
         "software_name",
@@ -62,4 +64,5 @@ class Connection:
         self.software_name = UNKNOWN
         self.software_version = UNKNOWN
         self.needs_authentication = security_protocol.startswith("SASL")
+        self.refusal = ""
         self.sasl: object | None = None

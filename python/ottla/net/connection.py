@@ -230,8 +230,10 @@ class Connection:
             self._waiting = answer
         else:
             answer.is_given = True
-        if self._is_early:
+        if self._is_early and self.is_open:
             self._look_who_it_is()
+            if getattr(self.served, "refusal", ""):
+                self._end()
 
     def answer(self, answer: Answer, parts: Sequence[Part] | None) -> None:
         """Sends what a request is answered with; `Answer` calls it once."""
@@ -442,6 +444,7 @@ class Connection:
         """Closes the socket; an empty reason is an ordinary end."""
         if not self.is_open:
             return
+        reason = getattr(self.served, "refusal", "") or reason
         self.is_open = False
         if self._tls is not None and self._tls.is_ready and not self._unsent:
             # Whether it arrives or not, it is over.

@@ -60,7 +60,8 @@ class Served(Protocol):
     """A broker, as its server sees it. The server's thread alone calls it, and never twice at once.
 
     What `connect` returns may say that it ``needs_authentication``: until it does no more, the
-    bounds for strangers hold.
+    bounds for strangers hold. It may have a ``refusal``: then it is closed once it is answered, and
+    that is the reason.
     """
 
     def connect(self, peer: Peer) -> Any:

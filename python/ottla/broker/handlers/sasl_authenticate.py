@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.sasl.gate import note_principal, session_of
+from ottla.broker.sasl.gate import note_outcome, session_of
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 
@@ -30,7 +30,7 @@ def handle(
         return refuse(request, context, ErrorCode.ILLEGAL_SASL_STATE, text)
     session = session_of(broker, connection)
     answer = session.authenticate(request.auth_bytes, context.now_ms)
-    note_principal(connection, session)
+    note_outcome(connection, session)
     return SaslAuthenticateResponse(
         error_code=answer.error_code,
         error_message=answer.error_message,

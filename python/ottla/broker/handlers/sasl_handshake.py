@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.sasl.gate import session_of
+from ottla.broker.sasl.gate import note_outcome, session_of
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeResponse
 
@@ -26,7 +26,9 @@ def handle(
     connection = context.connection
     if not connection.security_protocol.startswith("SASL"):
         return refuse(request, context, ErrorCode.ILLEGAL_SASL_STATE, None)
-    error, mechanisms = session_of(broker, connection).handshake(request.mechanism, context.version)
+    session = session_of(broker, connection)
+    error, mechanisms = session.handshake(request.mechanism, context.version)
+    note_outcome(connection, session)
     return SaslHandshakeResponse(error_code=error, mechanisms=mechanisms)
 
 

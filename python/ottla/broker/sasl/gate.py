@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.broker.sasl.credentials import Credentials
     from ottla.broker.state import Random
 
-__all__ = ["admit", "note_principal", "session_of"]
+__all__ = ["admit", "note_outcome", "session_of"]
 
 _KEY = Struct(">h")
 
@@ -65,7 +65,7 @@ def admit(
     session = session_of(home, connection)
     if session.takes_bare_token:
         answer = session.take_bare_token(frame, now_ms)
-        note_principal(connection, session)
+        note_outcome(connection, session)
         send([answer])
         return False
     if len(frame) < _KEY.size:
@@ -74,8 +74,9 @@ def admit(
     return True
 
 
-def note_principal(connection: Connection, session: SaslSession) -> None:
-    """Has a connection know who it is of, once that is known."""
+def note_outcome(connection: Connection, session: SaslSession) -> None:
+    """Has a connection know who it is of, or why it is refused, once that is known."""
+    connection.refusal = session.refusal
     if session.principal is not None:
         connection.principal = session.principal
         connection.needs_authentication = False

@@ -74,6 +74,7 @@ class SaslSession:
 
     Attributes:
         principal: who the client has proved to be, `None` until then.
+        refusal: why it is not let in, for the log, once that is so: without what it has sent.
         expires_ms: when the session ends, `None` for never.
     """
 
@@ -84,6 +85,7 @@ class SaslSession:
         self._mechanism_name = ""
         self._takes_bare_tokens = False
         self.principal: str | None = None
+        self.refusal = ""
         self.expires_ms: int | None = None
 
     @property
@@ -118,12 +120,12 @@ class SaslSession:
     def handshake(self, mechanism: str, version: int) -> tuple[int, list[str]]:
         """Chooses a mechanism; returns an error code, and the mechanisms that there are.
 
-        An error ends the connection once it is answered: see `is_over`.
+        An error ends the connection once it is answered: see `refusal`.
         """
         enabled = list(self._settings.mechanisms)
         is_other = self._state == COMPLETE and mechanism != self._mechanism_name
         if mechanism not in enabled or is_other:
-            self._state = FAILED
+            self._fail(f"it asks for a mechanism other than {', '.join(enabled)}")
             return ErrorCode.UNSUPPORTED_SASL_MECHANISM, enabled
         self._mechanism = new_mechanism(
             mechanism, self._settings.credentials, self._settings.random_bytes
@@ -132,11 +134,6 @@ class SaslSession:
         self._takes_bare_tokens = version == 0
         self._state = AUTHENTICATE
         return ErrorCode.NONE, enabled
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the connection is to be closed."""
-        return self._state == FAILED
 
     def authenticate(self, token: bytes, now_ms: int) -> TokenAnswer:
         """Takes a token of the client."""
@@ -149,7 +146,7 @@ class SaslSession:
                 return TokenAnswer(ErrorCode.NONE, None, answer, 0)
             self._complete(f"User:{self._mechanism.user}", now_ms)
         except AuthenticationError as error:
-            self._state = FAILED
+            self._fail(f"login by {self._mechanism_name} failed: {error}")
             return TokenAnswer(ErrorCode.SASL_AUTHENTICATION_FAILED, str(error), b"", 0)
         return TokenAnswer(ErrorCode.NONE, None, answer, self._settings.max_reauth_ms)
 
@@ -165,6 +162,9 @@ class SaslSession:
         if answer.error_code:
             raise CloseConnectionError(answer.error_message or "authentication failed")
         return answer.token
+
+    def _fail(self, why: str) -> None:
+        self._state, self.refusal = FAILED, why
 
     def _complete(self, principal: str, now_ms: int) -> None:
         if self.principal not in {None, principal}:
