@@ -55,8 +55,8 @@ def takes_value(parameter: click.Parameter) -> bool:
 
 CASES = [
     (verb, parameter.opts[0] if isinstance(parameter, click.Option) else None)
-    for verb, command in sorted(cli.ottla.commands.items())
-    for parameter in command.params
+    for verb in sorted(cli.VERBS)
+    for parameter in cli.command_of(verb).params
     # A session of Spark takes seconds to start.
     if takes_value(parameter) and parameter.name not in ("engine", "master")
 ]
@@ -98,7 +98,7 @@ def test_an_error_of_ours_is_one_line_and_no_status_of_findings(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of nothing")
 
-    monkeypatch.setattr(sys.modules["ottla.cli.audit"], "audit_sources", fail)
+    monkeypatch.setattr("ottla.cli.audit.audit_sources", fail)
     ran = run("audit", log_directory)
     assert ran.status == 3
     assert ran.err == (

@@ -20,10 +20,10 @@ def test_the_version_is_the_packages(run: Run) -> None:
 def test_help_names_every_verb(run: Run) -> None:
     ran = run("--help")
     assert ran.status == 0
-    assert set(re.findall(r"^  (\w+)  ", ran.out, re.MULTILINE)) == set(cli.ottla.commands)
+    assert set(re.findall(r"^  (\w+)  ", ran.out, re.MULTILINE)) == set(cli.VERBS)
 
 
-@pytest.mark.parametrize("verb", sorted(cli.ottla.commands))
+@pytest.mark.parametrize("verb", sorted(cli.VERBS))
 def test_every_verb_has_help(run: Run, verb: str) -> None:
     ran = run(verb, "--help")
     assert ran.status == 0

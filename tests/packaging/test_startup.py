@@ -8,6 +8,7 @@ from typing import Any
 
 import ottla
 import pytest
+from ottla import cli
 
 OURS = {
     "ottla",
@@ -62,6 +63,13 @@ def test_the_package_loads_the_engine_the_records_and_nothing_costly() -> None:
     loaded = loaded_by("import ottla")
     assert {name for name in loaded if name.startswith("ottla")} == OURS
     assert loaded & COSTLY == set()
+
+
+def test_a_verb_loads_no_other() -> None:
+    loaded = loaded_by("from ottla.cli import run; run(['serve', '--port', 'none'])")
+    verbs = {f"ottla.cli.{verb}" for verb in cli.VERBS}
+    assert loaded & verbs == {"ottla.cli.serve"}
+    assert not loaded & {"ottla.audit.pipeline", "ottla.logs", "ottla.storage", "rich", "numpy"}
 
 
 @pytest.mark.parametrize(

@@ -15,21 +15,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from ottla import __version__
-from ottla.cli.audit import audit
-from ottla.cli.explain import explain
-from ottla.cli.inspect import inspect
-from ottla.cli.read import read
-from ottla.cli.rebuild import rebuild
-from ottla.cli.serve import serve
 from ottla.cli.terminal import complain, discard, open_streams, try_to_tell
-from ottla.cli.validate import validate_files
 from ottla.errors import EngineError, MissingDependencyError, SparkError, StorageError
-from ottla.logs.near import near_paths
 from ottla.text import visible
 
 if TYPE_CHECKING:
@@ -41,15 +34,38 @@ USAGE_ERROR = 64
 IO_ERROR = 3
 INTERRUPTED = 130
 
+VERBS: Final = {
+    "audit": "audit",
+    "explain": "explain",
+    "inspect": "inspect",
+    "read": "read",
+    "rebuild": "rebuild",
+    "serve": "serve",
+    "validate": "validate_files",
+}
+"""The verbs, each a module of this package, and what it calls its command."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Verbs(click.Group):
+    """The verbs, of which only the one that runs is loaded: a broker needs nothing of an audit."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click has it
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        return command_of(cmd_name) if cmd_name in VERBS else None
+
+
+def command_of(verb: str) -> click.Command:
+    """Returns the command of a verb."""
+    command: click.Command = getattr(import_module(f"ottla.cli.{verb}"), VERBS[verb])
+    return command
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def ottla() -> None:
     """Audit, read and rebuild Kafka's logs, validate produce requests, serve a broker."""
-
-
-for verb in (audit, validate_files, inspect, read, rebuild, explain, serve):
-    ottla.add_command(verb)
 
 
 def main() -> None:
@@ -98,8 +114,7 @@ def run(arguments: Sequence[str]) -> int:
         path = error.filename
         place = "" if path is None else f"{os.fsdecode(path)!s}: "
         is_missing = isinstance(error, FileNotFoundError) and isinstance(path, (str, bytes))
-        near = near_paths(os.path.abspath(os.fsencode(path))) if is_missing else ""
-        complain(f"{place}{error.strerror or error}{near}")
+        complain(f"{place}{error.strerror or error}{_near(path) if is_missing else ''}")
         return IO_ERROR
     except Exception as error:
         # The outermost loop: Python's own status would be that of warnings.
@@ -111,6 +126,13 @@ def run(arguments: Sequence[str]) -> int:
         )
         return IO_ERROR
     return status if isinstance(status, int) else 0
+
+
+def _near(path: str | bytes) -> str:
+    """Returns what there is of a similar name, in words."""
+    from ottla.logs.near import near_paths
+
+    return near_paths(os.path.abspath(os.fsencode(path)))
 
 
 def _show(error: click.ClickException) -> None:

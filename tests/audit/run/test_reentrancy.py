@@ -1,7 +1,6 @@
 """Python that is called on the way may call the engine again, whatever it is asked to do."""
 
 import gc
-import sys
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -154,8 +153,7 @@ def test_a_command_that_meets_a_panic_says_so_in_one_line(
     def panics(*_: object, **__: object) -> None:
         _engine.provoke_panic("left is not right")
 
-    # The package has the command of the same name in place of its module.
-    monkeypatch.setattr(sys.modules["ottla.cli.read"], "read_partition", panics)
+    monkeypatch.setattr("ottla.cli.read.read_partition", panics)
     assert ottla.cli.run(["read", str(broker / "orders-0")]) == 3
     assert capsys.readouterr().err.splitlines() == [
         "ottla: a fault in Ottla itself, please report it: left is not right"
