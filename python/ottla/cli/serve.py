@@ -138,7 +138,9 @@ def serve(
     """  # noqa: D301 - click's mark of lines to keep
     from ottla.cli.serve_control import add_control
     from ottla.errors import ListenError, LogDirectoryError
+    from ottla.net.memory import keep_freed_memory
 
+    keep_freed_memory()
     texts = _settings(config_file, settings)
     names = {text.partition("=")[0].strip() for text in settings}
     if data is not None and not names.isdisjoint({"log.dir", "log.dirs"}):

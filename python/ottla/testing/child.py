@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ottla.net.control import ControlSite, error_object, new_token
+from ottla.net.memory import keep_freed_memory
 from ottla.net.operations import Operations
 from ottla.net.settings import ListenerSettings
 from ottla.testing.options import Options, prepare, server_of
@@ -26,6 +27,7 @@ def main() -> None:
     """Serves until standard input ends, or the parent is another than it was."""
     # Ctrl-C at a terminal reaches both; a test that is interrupted ends its broker itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_freed_memory()
     parent = os.getppid()
     options = Options(**json.loads(sys.stdin.readline()))
     asked_to_stop, stop = os.pipe()
