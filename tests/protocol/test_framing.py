@@ -30,6 +30,31 @@ def test_a_stream_cut_anywhere_gives_the_same_frames(bodies: list[bytes], cuts: 
     assert frames.held_bytes == 0
 
 
+@given(
+    sizes=st.lists(st.sampled_from([0, 1, 5, 4095, 4096, 9000, 30_000]), max_size=6),
+    pieces=st.lists(st.sampled_from([1, 3, 4, 100, 4095, 4096, 20_000]), min_size=1, max_size=12),
+    is_taken=st.lists(st.booleans(), min_size=1, max_size=3),
+)
+def test_large_frames_are_put_together_from_pieces_of_any_size(
+    sizes: list[int], pieces: list[int], is_taken: list[bool]
+) -> None:
+    bodies = [bytes([number]) * size for number, size in enumerate(sizes)]
+    stream = b"".join(b"".join(framed([body])) for body in bodies)
+    frames, found, begin, turn = Frames(max_bytes=30_000), [], 0, 0
+    while begin < len(stream):
+        piece = pieces[turn % len(pieces)] * (1 if begin < 1000 else 10)
+        frames.feed(stream[begin : begin + piece])
+        begin += piece
+        # Frames are not taken while one before them waits for its answer.
+        if is_taken[turn % len(is_taken)]:
+            found += taken(frames)
+        held = min(begin, len(stream)) - sum(4 + len(body) for body in found)
+        assert frames.held_bytes == held
+        assert frames.missing_bytes <= 30_000
+        turn += 1
+    assert found + taken(frames) == bodies
+
+
 def test_a_frame_stays_the_same_whatever_is_fed_after_it() -> None:
     frames = Frames(max_bytes=10)
     received = bytearray(b"\0\0\0\3abc\0\0\0\1")

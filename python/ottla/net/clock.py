@@ -38,9 +38,13 @@ class Clock:
 
     def now_ms(self) -> int:
         """Returns the time."""
+        return self.at_ms(time.monotonic_ns() // 1_000_000)
+
+    def at_ms(self, elapsed_ms: int) -> int:
+        """Returns the time at what the clock says that never goes back."""
         if self._frozen_ms is not None:
             return self._frozen_ms
-        return time.monotonic_ns() // 1_000_000 + self._ahead_ms
+        return elapsed_ms + self._ahead_ms
 
     def freeze(self) -> None:
         """Stops it where it is."""
@@ -68,5 +72,7 @@ class Clock:
         """Returns the real time to a deadline: 0 if it has passed, ``None`` if it never comes."""
         if deadline_ms is None:
             return None
-        left_ms = max(0, deadline_ms - self.now_ms())
-        return None if left_ms and self.is_frozen else left_ms
+        left_ms = deadline_ms - self.now_ms()
+        if left_ms <= 0:
+            return 0
+        return None if self._frozen_ms is not None else left_ms

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ottla.broker.connection import CloseConnectionError
 from ottla.errors import MalformedFrameError
 from ottla.net.limits import (
+    JOINED_BYTES,
     MAX_FRAMES_A_TURN,
     MAX_HTTP_IDLE_MS,
     MAX_HTTP_REQUEST_MS,
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     Part = bytes | bytearray | memoryview
 
 __all__ = ["Connection", "Home"]
+
+_SIZE_BYTES = 4
+"""Before each frame."""
 
 
 class Home(Protocol):
@@ -117,6 +121,7 @@ class Connection:
         "_held_since_ms",
         "_home",
         "_is_early",
+        "_is_http",
         "_progress_ms",
         "_tls",
         "_unsent",
@@ -147,6 +152,7 @@ class Connection:
         self._waiting: Answer | None = None
         self._has_more = False
         self._is_early = True
+        self._is_http = listener.site is not None
         self._events = 0
         self._begun_ms = self._active_ms = self._progress_ms = home.elapsed_ms
         self._held_since_ms = home.elapsed_ms
@@ -203,17 +209,21 @@ class Connection:
                 break
             count += 1
             self._handle(frame)
-        if self.is_open and self._is_over():
+        if not self.is_open:
+            return
+        if self._is_http and self._is_over():
             self._end()
-        if self.is_open:
-            self._count_held()
+        held = self._frames.held_bytes
+        if held != self._held:
+            self._count_held(held)
+        if self._ended_ms is not None:
             self._close_if_done()
         if self.is_open:
             self._watch()
 
     def _is_over(self) -> bool:
         """Whether an endpoint of HTTP has got its last request, as the client wants it."""
-        if self.listener.site is None or self._waiting is not None or self._ended_ms is not None:
+        if self._waiting is not None or self._ended_ms is not None:
             return False
         return getattr(self._frames, "is_over", False)
 
@@ -249,19 +259,24 @@ class Connection:
             self._home.call_again(self)
 
     def _send(self, parts: Sequence[Part]) -> None:
-        frame = parts
-        if self.listener.site is None:
-            frame = (sum(map(len, parts)).to_bytes(4, "big"), *parts)
+        size, frame = sum(map(len, parts)), parts
+        if not self._is_http:
+            frame = (size.to_bytes(_SIZE_BYTES, "big"), *parts)
+            size += _SIZE_BYTES
         if self._tls is not None:
-            frame = (self._tls.seal(frame),)
+            sealed = self._tls.seal(frame)
             if self._tls.fault:
                 self.close(self._tls.fault)
                 return
-        self._queue(frame)
+            self._queue((sealed,), len(sealed))
+        elif size <= JOINED_BYTES:
+            self._queue((b"".join(frame),), size)
+        else:
+            self._queue(frame, size)
 
-    def _queue(self, parts: Sequence[Part]) -> None:
+    def _queue(self, parts: Sequence[Part], size: int) -> None:
         """Sends at once what the socket has room for, mostly all of it, and keeps the rest."""
-        size, sent = sum(map(len, parts)), 0
+        sent = 0
         if not self._unsent:
             self._progress_ms = self._home.elapsed_ms
             sent = self._send_some(
@@ -290,7 +305,7 @@ class Connection:
     def _send_some(self, parts: Sequence[Part]) -> int:
         """Returns how many bytes the socket has taken; closes it where that fails."""
         try:
-            sent = self.socket.sendmsg(parts)
+            sent = self.socket.send(parts[0]) if len(parts) == 1 else self.socket.sendmsg(parts)
         except BlockingIOError:
             return 0
         except OSError as error:
@@ -309,9 +324,10 @@ class Connection:
             unsent[0] = memoryview(unsent[0])[sent_bytes:]
 
     def _receive(self) -> None:
-        is_amid_large = self._held >= RECEIVE_BYTES
+        missing = self._frames.missing_bytes
+        size = RECEIVE_BYTES if missing <= RECEIVE_BYTES else min(missing, RECEIVE_BYTES_AMID_FRAME)
         try:
-            data = self.socket.recv(RECEIVE_BYTES_AMID_FRAME if is_amid_large else RECEIVE_BYTES)
+            data = self.socket.recv(size)
         except BlockingIOError:
             return
         except OSError as error:
@@ -333,7 +349,7 @@ class Connection:
         opened = tls.open(data)
         reply = tls.to_send()
         if reply:
-            self._queue((reply,))
+            self._queue((reply,), len(reply))
         if tls.fault:
             self.close(tls.fault)
             return b""
@@ -370,15 +386,13 @@ class Connection:
             return
         self.close("")
 
-    def _count_held(self) -> None:
-        held = self._frames.held_bytes
-        if held != self._held:
-            if not self._held:
-                self._held_since_ms = self._home.elapsed_ms
-            self._home.held_bytes += held - self._held
-            self._held = held
-            if held:
-                self._home.look_at(self.deadline_ms())
+    def _count_held(self, held: int) -> None:
+        if not self._held:
+            self._held_since_ms = self._home.elapsed_ms
+        self._home.held_bytes += held - self._held
+        self._held = held
+        if held:
+            self._home.look_at(self.deadline_ms())
 
     def _watch(self) -> None:
         events = EVENT_WRITE if self._unsent else 0
@@ -402,7 +416,7 @@ class Connection:
         if self._is_early:
             return
         self._home.is_known(self)
-        if self.listener.site is None:
+        if not self._is_http:
             self._frames.max_bytes = self._home.limits.max_frame_bytes
 
     def deadline_ms(self) -> int:
@@ -424,7 +438,7 @@ class Connection:
         elif self._waiting is not None:
             # It is as old as the broker lets it become; this is only when to look again.
             yield self._home.elapsed_ms + limits.max_idle_ms, ""
-        elif self.listener.site is not None:
+        elif self._is_http:
             yield self._http_deadline()
         elif self._held:
             yield self._active_ms + limits.max_stalled_ms, "it does not go on with its request"

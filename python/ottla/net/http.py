@@ -120,6 +120,11 @@ class HttpRequests:
         self._is_over = False
 
     @property
+    def missing_bytes(self) -> int:
+        """Nothing that is large: a body has a bound."""
+        return 0
+
+    @property
     def held_bytes(self) -> int:
         """How many bytes were fed and not taken yet."""
         return len(self._buffer)

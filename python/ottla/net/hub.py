@@ -100,33 +100,35 @@ class Hub:
     def turn(self) -> None:
         """Waits until there is something to do, and does it."""
         events = self._selector.select(self._timeout_s())
-        self.elapsed_ms, self.now_ms = elapsed_ms(), self._clock.now_ms()
+        self.elapsed_ms = elapsed_ms()
+        self.now_ms = self._clock.at_ms(self.elapsed_ms)
         has_jobs = False
         for key, mask in events:
             if key.data is None:
                 has_jobs = True
             else:
                 key.data(mask)
-        again, self._again = self._again, deque()
-        for connection in again:
-            connection.serve()
+        if self._again:
+            again, self._again = self._again, deque()
+            for connection in again:
+                connection.serve()
         if has_jobs:
             self._jobs.do_all()
             self.now_ms = self._clock.now_ms()
         self.served.tick(self.now_ms)
         self._keep_time()
-        self._tell_of_the_gone()
+        if self._gone:
+            self._tell_of_the_gone()
         self.watches.look(self.elapsed_ms)
 
     def _timeout_s(self) -> float | None:
         if self._again or self._gone:
             return 0
         left_ms = self._clock.until_ms(self.served.next_deadline_ms())
-        moments_ms = (self._sweep_ms, self._accept_ms, self.watches.next_ms(elapsed_ms()))
-        for moment_ms in moments_ms:
-            if moment_ms is not None:
-                until_ms = max(0, moment_ms - elapsed_ms())
-                left_ms = until_ms if left_ms is None else min(left_ms, until_ms)
+        now_ms = elapsed_ms()
+        for moment_ms in (self._sweep_ms, self._accept_ms, self.watches.next_ms(now_ms)):
+            if moment_ms is not None and (left_ms is None or moment_ms - now_ms < left_ms):
+                left_ms = max(0, moment_ms - now_ms)
         return None if left_ms is None else min(left_ms, MAX_WAIT_MS) / 1000
 
     def _keep_time(self) -> None:

@@ -15,6 +15,9 @@ RECEIVE_BYTES = 1 << 16
 RECEIVE_BYTES_AMID_FRAME = 1 << 20
 """Of one call once so much of a frame is there that it is a large one: half the cost a byte."""
 
+JOINED_BYTES = 1 << 14
+"""Of an answer: to put the parts of a smaller one together costs less than to name each of them."""
+
 MAX_SENT_PARTS = 512
 """Of one `sendmsg`: no system takes fewer than 1,024 (IOV_MAX)."""
 
