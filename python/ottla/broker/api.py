@@ -28,6 +28,8 @@ class Api(NamedTuple):
     key: int
     name: str
     """Name of its files in ``protocol/messages`` and ``broker/handlers``."""
+    title: str
+    """Its name in Kafka's protocol, as in ``ApiVersions``."""
     min_version: int
     max_version: int
     advertised_min_version: int
@@ -37,11 +39,6 @@ class Api(NamedTuple):
     selectors: frozenset[str]
     """What a fault may be limited to, beside the client."""
 
-    @property
-    def title(self) -> str:
-        """Its name in Kafka's protocol, as in ``ApiVersions``."""
-        return "".join(map(str.capitalize, self.name.split("_")))
-
 
 def _row(
     key: int, name: str, versions: tuple[int, int], *selectors: str, advertised: int | None = None
@@ -49,7 +46,8 @@ def _row(
     low, high = versions
     is_plane = key in {ApiKey.PRODUCE, ApiKey.FETCH}
     lowest = low if advertised is None else advertised
-    return Api(int(key), name, low, high, lowest, is_plane, frozenset(selectors))
+    title = "".join(map(str.capitalize, name.split("_")))
+    return Api(int(key), name, title, low, high, lowest, is_plane, frozenset(selectors))
 
 
 _TOPIC = ("topic",)

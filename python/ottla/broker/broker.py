@@ -227,7 +227,7 @@ class Broker(State):
         Raises:
             CloseConnectionError: the peer gets no answer, and its connection is closed.
         """
-        if connection.security_protocol.startswith("SASL"):
+        if connection.uses_sasl:
             # A broker without SASL loads none of it.
             from ottla.broker.sasl.gate import admit  # noqa: PLC0415
 
@@ -242,15 +242,7 @@ class Broker(State):
         try:
             header, position = read_request_header(frame)
             context = Context(
-                api,
-                version=version,
-                correlation_id=correlation_id,
-                client_id=header.client_id,
-                connection=connection,
-                image=self.image,
-                now_ms=now_ms,
-                send=send,
-                answer=self.answer,
+                self, api, version, correlation_id, header.client_id, connection, now_ms, send
             )
             if self.request_log is not None:
                 self.request_log.begin(context, frame, position)
@@ -349,14 +341,14 @@ class Broker(State):
             self.request_log.end(context, parts)
         self.journal.add(
             RequestEntry(
-                time_ms=context.now_ms,
-                api=context.api.title,
-                version=context.version,
-                client_id=context.client_id,
-                host=connection.host,
-                software_name=connection.software_name,
-                software_version=connection.software_version,
-                errors=errors,
+                context.now_ms,
+                context.api.title,
+                context.version,
+                context.client_id,
+                connection.host,
+                connection.software_name,
+                connection.software_version,
+                errors,
             )
         )
 

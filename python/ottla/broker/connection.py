@@ -30,6 +30,7 @@ class Connection:
         principal: who the peer is, ``User:ANONYMOUS`` until it has proved to be someone.
         software_name, software_version: what ApiVersions said (KIP-511), ``unknown`` until then.
         connection_id: both ends of it, as logs of requests name connections.
+        uses_sasl: whether it has to authenticate.
         needs_authentication: whether requests other than those of SASL are refused.
         refusal: why it is to end, once what is answered is sent; empty where it is not.
         sasl: the state of an authentication, owned by `ottla.broker.sasl`.
@@ -46,6 +47,7 @@ class Connection:
         "security_protocol",
         "software_name",
         "software_version",
+        "uses_sasl",
     )
 
     def __init__(
@@ -63,6 +65,6 @@ class Connection:
         self.connection_id = ""
         self.software_name = UNKNOWN
         self.software_version = UNKNOWN
-        self.needs_authentication = security_protocol.startswith("SASL")
+        self.uses_sasl = self.needs_authentication = security_protocol.startswith("SASL")
         self.refusal = ""
         self.sasl: object | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,15 @@ LATER: Final = Later()
 """A handler returns it when it will answer by `Context.reply`; the next frame waits until then."""
 
 
+class Home(Protocol):
+    """What a request needs of the broker that serves it."""
+
+    image: Image
+
+    def answer(self, context: Context, response: Message) -> None:
+        """Answers a request."""
+
+
 class Context:
     """What a handler may know beside the request itself.
 
@@ -41,7 +50,7 @@ class Context:
     """
 
     __slots__ = (
-        "_answer",
+        "_home",
         "api",
         "client_id",
         "connection",
@@ -57,29 +66,27 @@ class Context:
 
     def __init__(
         self,
+        home: Home,
         api: Api,
-        *,
         version: int,
         correlation_id: int,
         client_id: str,
         connection: Connection,
-        image: Image,
         now_ms: int,
         send: Callable[[list[bytes] | None], None],
-        answer: Callable[[Context, Message], None],
     ) -> None:
+        self._home = home
+        self.image = home.image
         self.api = api
         self.version = version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
-        self.image = image
         self.now_ms = now_ms
         self.is_answered = False
         self.is_held = False
         self.trace: Trace | None = None
         self.send = send
-        self._answer = answer
 
     @property
     def principal(self) -> str:
@@ -89,4 +96,4 @@ class Context:
     def reply(self, response: Message) -> None:
         """Sends the answer of a handler that returned `LATER`; only the first counts."""
         if not self.is_answered:
-            self._answer(self, response)
+            self._home.answer(self, response)

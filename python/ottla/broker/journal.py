@@ -58,9 +58,10 @@ class Journal:
 
     def add(self, entry: RequestEntry) -> None:
         """Remembers a request."""
-        if len(self._entries) == self._entries.maxlen:
+        entries = self._entries
+        if len(entries) == entries.maxlen:
             self.dropped += 1
-        self._entries.append(entry)
+        entries.append(entry)
 
     def entries(self) -> tuple[RequestEntry, ...]:
         """Returns what is remembered."""

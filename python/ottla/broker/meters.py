@@ -27,6 +27,7 @@ MAX_SAMPLES: Final = 2_000
 """Of a family: some 200 KiB and 5 ms of the broker's thread, each time it is asked."""
 
 NO_ERROR: Final = 0
+_NO_ERRORS = (NO_ERROR,)
 
 
 class Sample(NamedTuple):
@@ -69,7 +70,7 @@ class Meters:
         # Each Produce and Fetch comes by: two lookups, no more.
         key = (api.name, version)
         self._requests[key] = self._requests.get(key, 0) + 1
-        for error in errors or (NO_ERROR,):
+        for error in errors or _NO_ERRORS:
             of_error = (api.name, error)
             self._errors[of_error] = self._errors.get(of_error, 0) + 1
 

@@ -20,6 +20,8 @@ _FIXED = struct.Struct(">hhi")
 _LENGTH = struct.Struct(">h")
 _CORRELATION_ID = struct.Struct(">i")
 _NEVER = 32768
+_CONTROLLED_SHUTDOWN = int(ApiKey.CONTROLLED_SHUTDOWN)
+_API_VERSIONS = int(ApiKey.API_VERSIONS)
 
 
 class RequestHeader:
@@ -65,7 +67,7 @@ def read_request_header(frame: bytes) -> tuple[RequestHeader, int]:
     try:
         api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
         position = _FIXED.size
-        if api_key != ApiKey.CONTROLLED_SHUTDOWN or api_version:
+        if api_key != _CONTROLLED_SHUTDOWN or api_version:
             (length,) = _LENGTH.unpack_from(frame, position)
             position += _LENGTH.size
             if length > len(frame) - position:
@@ -77,7 +79,8 @@ def read_request_header(frame: bytes) -> tuple[RequestHeader, int]:
                 client_id = frame[position : position + length].decode()
                 position += length
         if is_flexible(api_key, api_version):
-            position = skip_tags(frame, position)
+            # Hardly any client has tags here.
+            position = skip_tags(frame, position) if frame[position] else position + 1
     except UnicodeDecodeError as error:
         raise MalformedFrameError(position + error.start, "client_id is not UTF-8") from None
     except (IndexError, struct.error):
@@ -90,7 +93,7 @@ def request_header(
 ) -> bytes:
     """The header of a request of a client."""
     fixed = _FIXED.pack(api_key, api_version, correlation_id)
-    if api_key == ApiKey.CONTROLLED_SHUTDOWN and not api_version:
+    if api_key == _CONTROLLED_SHUTDOWN and not api_version:
         return fixed
     encoded = b"" if client_id is None else client_id.encode()
     length = _LENGTH.pack(-1 if client_id is None else len(encoded))
@@ -100,6 +103,6 @@ def request_header(
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """The header of a response."""
     header = _CORRELATION_ID.pack(correlation_id)
-    if is_flexible(api_key, api_version) and api_key != ApiKey.API_VERSIONS:
+    if is_flexible(api_key, api_version) and api_key != _API_VERSIONS:
         return header + b"\0"
     return header
