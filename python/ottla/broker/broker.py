@@ -28,7 +28,7 @@ from ottla.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from ottla.broker.waiting import Waiting
 from ottla.errors import KafkaError, MalformedFrameError
 from ottla.protocol.codec import decode, encode
-from ottla.protocol.header import read_request_header, response_header
+from ottla.protocol.header import read_client_id, response_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -240,9 +240,9 @@ class Broker(State):
         if api is None:
             raise CloseConnectionError(f"a request of the unknown API key {key}")
         try:
-            header, position = read_request_header(frame)
+            client_id, position = read_client_id(frame, key, version)
             context = Context(
-                self, api, version, correlation_id, header.client_id, connection, now_ms, send
+                self, api, version, correlation_id, client_id, connection, now_ms, send
             )
             if self.request_log is not None:
                 self.request_log.begin(context, frame, position)
@@ -307,13 +307,16 @@ class Broker(State):
     def send(self, context: Context, parts: list[bytes], errors: tuple[int, ...]) -> None:
         """Sends the body of an answer behind its header, and remembers the request."""
         context.is_answered = True
-        header = response_header(context.api.key, context.version, context.correlation_id)
-        self.remember(context, errors, parts)
-        answer = [header, *parts]
-        if self.storage.must_hold(context.api.key):
+        key = context.api.key
+        answer = [response_header(key, context.version, context.correlation_id), *parts]
+        if self.request_log is not None:
+            self.request_log.end(context, parts)
+        if self.storage.must_hold(key):
             self._hold(context, answer)
         else:
             context.send(answer)
+        # The client does not wait for it: nobody looks before this thread is done.
+        self._count(context, errors)
 
     def _hold(self, context: Context, answer: list[bytes]) -> None:
         """Sends an answer once what it rests on is on the disk."""
@@ -325,20 +328,16 @@ class Broker(State):
         context.is_held = True
         self.storage.hold(release)
 
-    def remember(
-        self, context: Context, errors: tuple[int, ...], parts: list[bytes] | None = None
-    ) -> None:
-        """Counts a request, and enters it into the journal and the log.
+    def remember(self, context: Context, errors: tuple[int, ...]) -> None:
+        """Remembers a request that has no answer, with its errors."""
+        if self.request_log is not None:
+            self.request_log.end(context, None)
+        self._count(context, errors)
 
-        Args:
-            context: of the request.
-            errors: of its answer.
-            parts: of the answer's body; nothing where there is none.
-        """
+    def _count(self, context: Context, errors: tuple[int, ...]) -> None:
+        """Counts a request that is done with, and enters it into the journal."""
         connection = context.connection
         self.meters.count_request(context.api, context.version, errors)
-        if self.request_log is not None:
-            self.request_log.end(context, parts)
         self.journal.add(
             RequestEntry(
                 context.now_ms,

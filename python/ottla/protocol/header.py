@@ -14,7 +14,13 @@ from ottla.errors import MalformedFrameError
 from ottla.protocol.api_key import FIRST_FLEXIBLE, ApiKey
 from ottla.protocol.varint import skip_tags
 
-__all__ = ["RequestHeader", "read_request_header", "request_header", "response_header"]
+__all__ = [
+    "RequestHeader",
+    "read_client_id",
+    "read_request_header",
+    "request_header",
+    "response_header",
+]
 
 _FIXED = struct.Struct(">hhi")
 _LENGTH = struct.Struct(">h")
@@ -62,11 +68,23 @@ def read_request_header(frame: bytes) -> tuple[RequestHeader, int]:
     Raises:
         MalformedFrameError: the frame ends inside, or the client id is not UTF-8.
     """
-    position = 0
-    client_id = ""
     try:
         api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
-        position = _FIXED.size
+    except struct.error:
+        raise MalformedFrameError(0, "the frame ends inside its header") from None
+    client_id, position = read_client_id(frame, api_key, api_version)
+    return RequestHeader(api_key, api_version, correlation_id, client_id), position
+
+
+def read_client_id(frame: bytes, api_key: int, api_version: int) -> tuple[str, int]:
+    """The client id of a request of this API, and the position of the request behind its header.
+
+    Raises:
+        MalformedFrameError: the frame ends inside, or the client id is not UTF-8.
+    """
+    position = _FIXED.size
+    client_id = ""
+    try:
         if api_key != _CONTROLLED_SHUTDOWN or api_version:
             (length,) = _LENGTH.unpack_from(frame, position)
             position += _LENGTH.size
@@ -85,7 +103,7 @@ def read_request_header(frame: bytes) -> tuple[RequestHeader, int]:
         raise MalformedFrameError(position + error.start, "client_id is not UTF-8") from None
     except (IndexError, struct.error):
         raise MalformedFrameError(position, "the frame ends inside its header") from None
-    return RequestHeader(api_key, api_version, correlation_id, client_id), position
+    return client_id, position
 
 
 def request_header(
