@@ -3,12 +3,11 @@
 import ast
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from support.programs import required
 
 PAGE = Path(__file__).parents[2] / "docs" / "broker" / "testing.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -87,15 +86,6 @@ def environment(folder: Path) -> dict[str, str]:
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{start}" "$@"\n')
     tool.chmod(0o755)
     return {**os.environ, "PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}"}
-
-
-def required(program: str) -> str:
-    """A program, without which the test is left out, but fails in CI."""
-    found = shutil.which(program)
-    if found is None:
-        assert "CI" not in os.environ, f"{program} is missing"
-        pytest.skip(f"{program} is missing")
-    return found
 
 
 def test_every_file_of_python_runs_as_it_is(tmp_path: Path) -> None:
