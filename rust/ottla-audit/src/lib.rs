@@ -68,7 +68,7 @@ pub use segment::epochs::EpochRun;
 pub use segment::fingerprint::{Fingerprint, LogPosition, MAX_BLOCKS, MIN_SHIFT};
 pub use segment::listing::Listing;
 pub use segment::observation::OnBatch;
-pub use segment::resync::budget::{BUDGET_AT_START, BUDGET_PER_BYTE};
+pub use ottla_log::resync::budget::{BUDGET_AT_START, BUDGET_PER_BYTE};
 pub use segment::scan_error::ScanError;
 pub use segment::scanner::Scanner;
 pub use segment::segment_scan::SegmentScan;

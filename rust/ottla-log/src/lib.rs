@@ -21,6 +21,7 @@
 //! | [`sidefiles`] | the files beside a segment and those of a log directory: formats alone |
 //! | [`producers`] | idempotence and transactions: what a partition lets a producer append |
 //! | [`recovery`] | what the next start of a broker makes of a directory |
+//! | [`resync`] | where batches go on behind damage |
 //! | [`internal_topics`] | the state of coordinators in their topics, decoded |
 #![forbid(unsafe_code)]
 #![warn(
@@ -36,5 +37,6 @@ pub mod kafka_version;
 pub mod names;
 pub mod producers;
 pub mod recovery;
+pub mod resync;
 pub mod sidefiles;
 pub mod source;

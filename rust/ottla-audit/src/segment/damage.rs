@@ -3,8 +3,8 @@
 use crate::segment::damage_findings::{self, TailKind};
 use crate::segment::observation::BatchObservation;
 use crate::segment::pass::Pass;
-use crate::segment::resync::header::{HeaderBounds, PlausibleHeader, is_beginning};
-use crate::segment::resync::search::{Suspect, seems_to_begin};
+use ottla_log::resync::header::{HeaderBounds, PlausibleHeader, is_beginning};
+use ottla_log::resync::search::{Suspect, seems_to_begin};
 use crate::segment::step::HEAD_BYTES;
 use crate::segment::tail::Tail;
 use ottla_format::batch::BatchInfo;

@@ -14,7 +14,6 @@
 //! | `pass`, `step` | a pass; one step of it by the rules |
 //! | `tail` | what a segment has behind its last batch |
 //! | `damage`, `damage_findings` | what to make of bytes that are no valid batch; the same in words |
-//! | `resync` | where batches go on after damage |
 //! | `tally` | what batches amount to |
 //! | `context` | what is known about a segment before it is read |
 //! | `observation` | a valid batch as a scan observes it |
@@ -44,7 +43,6 @@ pub(crate) mod observation;
 pub(crate) mod order;
 pub(crate) mod pass;
 pub(crate) mod producer_events;
-pub(crate) mod resync;
 pub(crate) mod row_pass;
 pub(crate) mod scan_error;
 pub(crate) mod scanner;

@@ -2,9 +2,9 @@
 //! kernels, and every other one by the rules.
 
 use crate::segment::observation::BatchObservation;
-use crate::segment::resync::budget::Spending;
-use crate::segment::resync::header::HeaderBounds;
-use crate::segment::resync::search::Search;
+use ottla_log::resync::budget::Spending;
+use ottla_log::resync::header::HeaderBounds;
+use ottla_log::resync::search::Search;
 use crate::segment::scan_error::ScanError;
 use crate::segment::tally::{Tally, TallyMemory};
 use crate::segment::walk::{RecentBatches, Walk, WalkState};

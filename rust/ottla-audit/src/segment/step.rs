@@ -6,7 +6,7 @@ use crate::catalogue::severity::Severity;
 use crate::segment::damage_findings;
 use crate::segment::observation::BatchObservation;
 use crate::segment::pass::Pass;
-use crate::segment::resync::header::{HeaderBounds, PlausibleHeader};
+use ottla_log::resync::header::{HeaderBounds, PlausibleHeader};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;

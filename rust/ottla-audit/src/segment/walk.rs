@@ -2,7 +2,7 @@
 
 use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
-use crate::segment::resync::budget::Spending;
+use ottla_log::resync::budget::Spending;
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tally::{Tally, TallyMemory};
 use serde::{Deserialize, Serialize};

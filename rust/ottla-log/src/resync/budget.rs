@@ -14,7 +14,7 @@ pub const BUDGET_AT_START: u64 = 256 << 20;
 /// What a part of a walk did to the budget. A part that was never refused would have gone the same
 /// way with any budget of at least `needed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Spending {
+pub struct Spending {
     /// By how much the budget has changed.
     change: i64,
     /// The smallest budget that suffices.
@@ -31,12 +31,13 @@ impl Spending {
 
     /// Whether the part on the right would have gone the same way after this one. `is_anchored`:
     /// this one begins with the source.
-    pub(crate) fn suffices(&self, right: &Self, is_anchored: bool) -> bool {
+    pub fn suffices(&self, right: &Self, is_anchored: bool) -> bool {
         !right.was_refused && (!is_anchored || self.left() >= right.needed)
     }
 
     /// Both parts together.
-    pub(crate) fn join(&self, right: &Self) -> Self {
+    #[must_use]
+    pub fn join(&self, right: &Self) -> Self {
         let needed_before = i128::from(right.needed).saturating_sub(i128::from(self.change)).max(0);
         Self {
             change: self.change.saturating_add(right.change),
@@ -48,39 +49,39 @@ impl Spending {
 
 /// A budget, and what was done to it.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     left: u64,
     spending: Spending,
 }
 
 impl Budget {
     /// The budget of a walk from the beginning of a source that has spent this much.
-    pub(crate) fn after(spending: Spending) -> Self {
+    pub fn after(spending: Spending) -> Self {
         Self { left: spending.left(), spending }
     }
 
     /// A budget of its own for a walk whose beginning is not known.
-    pub(crate) fn new(bytes: u64) -> Self {
+    pub fn new(bytes: u64) -> Self {
         Self { left: bytes, spending: Spending::default() }
     }
 
     /// What was done to it.
-    pub(crate) fn spending(&self) -> Spending {
+    pub fn spending(&self) -> Spending {
         self.spending
     }
 
     /// Whether it did not suffice once.
-    pub(crate) fn was_refused(&self) -> bool {
+    pub fn was_refused(&self) -> bool {
         self.spending.was_refused
     }
 
     /// Records that something had to be left out.
-    pub(crate) fn refuse(&mut self) {
+    pub fn refuse(&mut self) {
         self.spending.was_refused = true;
     }
 
     /// Adds what these bytes earn: they will not be read again.
-    pub(crate) fn earn(&mut self, bytes: u64) {
+    pub fn earn(&mut self, bytes: u64) {
         let earned = bytes.saturating_mul(BUDGET_PER_BYTE);
         self.left = self.left.saturating_add(earned);
         let change = &mut self.spending.change;
@@ -88,7 +89,7 @@ impl Budget {
     }
 
     /// Takes the cost of so many bytes, if there is enough.
-    pub(crate) fn spend(&mut self, bytes: u64) -> bool {
+    pub fn spend(&mut self, bytes: u64) -> bool {
         let Some(rest) = self.left.checked_sub(bytes) else {
             self.refuse();
             return false;

@@ -9,45 +9,46 @@ use ottla_format::record::MIN_RECORD_BYTES;
 
 /// Bytes of a candidate that are judged: enough for a header and the lengths of a legacy record with
 /// a usual key.
-pub(crate) const LOOK_BYTES: usize = 16 << 10;
+pub const LOOK_BYTES: usize = 16 << 10;
 
 /// What a batch behind damage must fit into.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HeaderBounds {
+pub struct HeaderBounds {
     /// First offset behind those seen so far.
-    pub(crate) lowest: i64,
+    pub lowest: i64,
     /// Last offset that the segment may hold.
-    pub(crate) highest: i64,
+    pub highest: i64,
     /// Bytes of the largest batch.
-    pub(crate) batch_bytes: u64,
+    pub batch_bytes: u64,
     /// Whether magic 0 and 1 may come.
-    pub(crate) allows_legacy: bool,
+    pub allows_legacy: bool,
 }
 
 impl HeaderBounds {
     /// The bounds of a batch behind one with these.
-    pub(crate) fn behind(&self, header: &PlausibleHeader) -> Self {
+    #[must_use]
+    pub fn behind(&self, header: &PlausibleHeader) -> Self {
         Self { lowest: header.next_offset(), ..*self }
     }
 }
 
 /// A header that obeys every rule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlausibleHeader {
+pub struct PlausibleHeader {
     /// Bytes of the batch.
-    pub(crate) total: u64,
+    pub total: u64,
     /// Base offset; of a legacy wrapper, whose header does not have it, the last offset.
-    pub(crate) base_offset: i64,
+    pub base_offset: i64,
     /// Last offset.
-    pub(crate) last_offset: i64,
+    pub last_offset: i64,
     /// Whether the record count confirms the last offset.
-    pub(crate) is_dense: bool,
+    pub is_dense: bool,
 }
 
 impl PlausibleHeader {
     /// Reads a header at the start of `data`, if it obeys every rule. No more than the first
     /// [`LOOK_BYTES`] count, however many there are.
-    pub(crate) fn read(data: &[u8], bounds: &HeaderBounds) -> Option<Self> {
+    pub fn read(data: &[u8], bounds: &HeaderBounds) -> Option<Self> {
         let data = data.get(..LOOK_BYTES).unwrap_or(data);
         match magic_of(data)? {
             2 => Self::of_v2(&Header::read(data, 0)?, bounds),
@@ -58,7 +59,7 @@ impl PlausibleHeader {
 
     /// The rules of a magic 2 header, its magic aside. Stricter than Kafka; every batch that Kafka
     /// writes obeys them.
-    pub(crate) fn of_v2(header: &Header, bounds: &HeaderBounds) -> Option<Self> {
+    pub fn of_v2(header: &Header, bounds: &HeaderBounds) -> Option<Self> {
         let total = u64::try_from(header.batch_length).ok()?.checked_add(LOG_OVERHEAD as u64)?;
         let delta = header.last_offset_delta;
         let last_offset = header.base_offset.checked_add(i64::from(delta))?;
@@ -111,7 +112,7 @@ impl PlausibleHeader {
     }
 
     /// The next such header that begins in the first `places` bytes of `data`, and where.
-    pub(crate) fn find(data: &[u8], places: usize, bounds: &HeaderBounds) -> Option<(usize, Self)> {
+    pub fn find(data: &[u8], places: usize, bounds: &HeaderBounds) -> Option<(usize, Self)> {
         let limit = bounds.batch_bytes.min(i32::MAX as u64) as u32;
         for at in 0..places {
             let rest = data.get(at..)?;
@@ -131,23 +132,23 @@ impl PlausibleHeader {
     }
 
     /// The offset behind the last one.
-    pub(crate) fn next_offset(&self) -> i64 {
+    pub fn next_offset(&self) -> i64 {
         self.last_offset.saturating_add(1)
     }
 
     /// Base offset and last offset.
-    pub(crate) fn offsets(&self) -> (i64, i64) {
+    pub fn offsets(&self) -> (i64, i64) {
         (self.base_offset, self.last_offset)
     }
 }
 
 /// The magic byte of a header.
-pub(crate) fn magic_of(data: &[u8]) -> Option<u8> {
+pub fn magic_of(data: &[u8]) -> Option<u8> {
     data.get(field::MAGIC).copied()
 }
 
 /// Whether bytes at the end of a source, fewer than a header, can be the beginning of a batch.
-pub(crate) fn is_beginning(head: &[u8], bounds: &HeaderBounds) -> bool {
+pub fn is_beginning(head: &[u8], bounds: &HeaderBounds) -> bool {
     let offset = read_i64(head, field::BASE_OFFSET);
     let size = read_i32(head, field::BATCH_LENGTH);
     let minimum = if bounds.allows_legacy { legacy::MIN_BODY_BYTES as i32 } else { MIN_SIZE_V2 };

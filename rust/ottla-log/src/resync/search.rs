@@ -6,7 +6,7 @@ use super::read_ahead::{READ_AHEAD_BYTES, ReadAhead, is_zero, is_zero_at};
 use super::size_proof::{SizeProof, StoredCrc};
 use ottla_format::batch;
 use ottla_format::header::RECORD_BATCH_OVERHEAD;
-use ottla_log::source::Window;
+use crate::source::Window;
 
 /// How far behind the end of a damaged batch a better successor is searched for.
 const STRETCH: u64 = 64 << 10;
@@ -19,13 +19,13 @@ const PEEK_BYTES: usize = 512;
 
 /// A batch that failed, as the search needs it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Suspect {
+pub struct Suspect {
     /// Where it begins.
-    pub(crate) position: u64,
+    pub position: u64,
     /// The CRC it stores; `None` where there is no header.
     stored_crc: Option<StoredCrc>,
     /// Its header, where that obeys the rules.
-    pub(crate) header: Option<PlausibleHeader>,
+    pub header: Option<PlausibleHeader>,
     /// Where it ends by its own size, where that may be right.
     end: Option<u64>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Suspect {
 impl Suspect {
     /// Reads what stands at `position`, of which `head` are the first bytes; `size` where it is a
     /// whole batch by its own size.
-    pub(crate) fn read(
+    pub fn read(
         head: &[u8],
         position: u64,
         size: Option<u64>,
@@ -56,7 +56,7 @@ impl Suspect {
     }
 
     /// Whether the batch behind it begins where its own offsets end.
-    pub(crate) fn is_followed(&self, window: &mut Window<'_>, bounds: &HeaderBounds) -> bool {
+    pub fn is_followed(&self, window: &mut Window<'_>, bounds: &HeaderBounds) -> bool {
         self.end.is_some_and(|end| {
             PlausibleHeader::read(window.hold(end, LOOK_BYTES), bounds)
                 .is_some_and(|next| self.is_followed_by(next.base_offset))
@@ -80,12 +80,12 @@ enum Fit {
 
 /// A batch found again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FoundBatch {
+pub struct FoundBatch {
     /// Where.
-    pub(crate) position: u64,
+    pub position: u64,
     /// Whether the CRC of the suspect is that of the bytes up to here: then only its size field is
     /// wrong.
-    pub(crate) proves_suspect: bool,
+    pub proves_suspect: bool,
 }
 
 /// What a suspect shows about the batch behind it.
@@ -135,7 +135,7 @@ impl<'a> Expectation<'a> {
 
 /// Searches behind damage within a budget.
 #[derive(Debug)]
-pub(crate) struct Search {
+pub struct Search {
     budget: Budget,
     /// Where the search for a batch ends as if the budget were spent; `u64::MAX` for the search of a
     /// walk from the beginning of a source.
@@ -144,34 +144,34 @@ pub(crate) struct Search {
 
 impl Search {
     /// The search of a walk from the beginning of a source that has spent this much.
-    pub(crate) fn after(spending: Spending) -> Self {
+    pub fn after(spending: Spending) -> Self {
         Self { budget: Budget::after(spending), horizon: u64::MAX }
     }
 
     /// The search of a walk whose beginning is not known, with a budget of its own. What it refuses,
     /// here or behind `horizon`, is left to a walk that knows.
-    pub(crate) fn with_budget(bytes: u64, horizon: u64) -> Self {
+    pub fn with_budget(bytes: u64, horizon: u64) -> Self {
         Self { budget: Budget::new(bytes), horizon }
     }
 
     /// What was done to the budget.
-    pub(crate) fn spending(&self) -> Spending {
+    pub fn spending(&self) -> Spending {
         self.budget.spending()
     }
 
     /// Adds what these bytes earn: they will not be read again.
-    pub(crate) fn earn(&mut self, bytes: u64) {
+    pub fn earn(&mut self, bytes: u64) {
         self.budget.earn(bytes);
     }
 
     /// Whether this search began somewhere, and could not do what one from the beginning may.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         self.horizon < u64::MAX && self.budget.was_refused()
     }
 
     /// Returns the position of the first proven batch that begins at `from` or behind it and before
     /// `stop`.
-    pub(crate) fn first(
+    pub fn first(
         &mut self,
         window: &mut Window<'_>,
         from: u64,
@@ -190,7 +190,7 @@ impl Search {
     }
 
     /// Whether the CRC of the suspect is that of its bytes up to the end of the source.
-    pub(crate) fn ends_with_source(&mut self, window: &mut Window<'_>, suspect: &Suspect) -> bool {
+    pub fn ends_with_source(&mut self, window: &mut Window<'_>, suspect: &Suspect) -> bool {
         let end = window.end();
         self.budget.spend(end.saturating_sub(suspect.position))
             && SizeProof::new(suspect.stored_crc).ends_at(window, end)
@@ -198,7 +198,7 @@ impl Search {
 
     /// Returns the next proven batch behind the suspect. `is_framed`: a batch, proven or not, stands
     /// where the suspect ends by its own size; then only a better place nearby is of interest.
-    pub(crate) fn behind(
+    pub fn behind(
         &mut self,
         window: &mut Window<'_>,
         suspect: &Suspect,
@@ -332,7 +332,7 @@ impl Search {
 }
 
 /// Whether a batch seems to begin at `position`, or the source ends there.
-pub(crate) fn seems_to_begin(
+pub fn seems_to_begin(
     window: &mut Window<'_>,
     position: u64,
     bounds: &HeaderBounds,

@@ -2,7 +2,7 @@
 
 use ottla_format::header::{CRC_START, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field, read_i32};
 use ottla_format::legacy;
-use ottla_log::source::Window;
+use crate::source::Window;
 
 /// How far the end of such a batch is searched for.
 const MAX_BYTES: u64 = 8 << 20;

@@ -17,8 +17,8 @@
 //! | `search` | the batch behind damage, or the first of a range |
 //! | `read_ahead` | headers read ahead of the window |
 
-pub(crate) mod budget;
-pub(crate) mod header;
+pub mod budget;
+pub mod header;
 mod read_ahead;
-pub(crate) mod search;
+pub mod search;
 mod size_proof;
