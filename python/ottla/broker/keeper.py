@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ottla.broker.image import Topic
     from ottla.broker.sasl.scram_credential import ScramCredential
 
-__all__ = ["Entity", "Keeper", "KeptPartition", "KeptTopic"]
+__all__ = ["Entity", "Keeper", "KeptPartition", "KeptTopic", "MetadataPosition"]
 
 Entity = tuple[tuple[str, "str | None"], ...]
 """Whom a client quota is for: types and names, by type."""
@@ -38,6 +38,20 @@ class KeptTopic(NamedTuple):
     topic_id: bytes
     partitions: tuple[KeptPartition, ...]
     configs: Mapping[str, str]
+
+
+class MetadataPosition(NamedTuple):
+    """How far the log of the controller is.
+
+    Attributes:
+        leader_epoch: of its term.
+        end_offset: where its next record goes; everything before it is on the disk.
+        directory_id: of the directory that it is in, none in memory.
+    """
+
+    leader_epoch: int
+    end_offset: int
+    directory_id: bytes
 
 
 class Keeper:
@@ -76,6 +90,10 @@ class Keeper:
     def features(self, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
         """Returns features with the levels that are in force."""
         return features
+
+    def metadata_position(self) -> MetadataPosition:
+        """How far the log of the controller is; in memory nothing is ever in it."""
+        return MetadataPosition(1, 0, bytes(16))
 
     # What changes.
 

@@ -1,5 +1,6 @@
 """What a broker knows again after it was stopped, or killed."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ from ottla.broker.configs import resources
 from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog
 from ottla.broker.sasl.credentials import SCRAM_SHA_256, SCRAM_SHA_512
 from ottla.errors import LogDirectoryError
+from ottla.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    PartitionData,
+    TopicData,
+)
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -122,6 +128,33 @@ def test_topics_keep_ids_partitions_and_settings(tmp_path: Path, is_killed: bool
         assert [partition.leader_epoch for partition in again.partitions] == [1, 1, 1]
     names = {path.name for path in (tmp_path / "data").iterdir() if path.is_dir()}
     assert names == {"__cluster_metadata-0", "a.b-0", "a.b-1", "a.b-2"}
+
+
+def quorum(broker: Broker) -> tuple[int, int, int, bytes]:
+    """What DescribeQuorum tells: epoch, high watermark, end offset and directory of the voter."""
+    asked = [TopicData(topic_name="__cluster_metadata", partitions=[PartitionData()])]
+    answer = WireClient(broker).ask(DescribeQuorumRequest(topics=asked), 2)
+    [partition] = answer.topics[0].partitions
+    [voter] = partition.current_voters
+    ends = (partition.high_watermark, voter.log_end_offset)
+    return partition.leader_epoch, *ends, voter.replica_directory_id
+
+
+def test_the_quorum_is_told_where_its_log_is(tmp_path: Path) -> None:
+    with kept_broker(tmp_path / "data") as broker:
+        epoch, *before, directory = quorum(broker)
+        assert before[0] == before[1] > 0
+        # A topic, and its two partitions.
+        broker.topics.create("orders", 2, {}, NOW_MS)
+        assert quorum(broker) == (epoch, before[0] + 3, before[0] + 3, directory)
+        meta = (tmp_path / "data" / "meta.properties").read_text()
+        told = base64.urlsafe_b64encode(directory).decode().rstrip("=")
+        assert f"directory.id={told}" in meta.splitlines()
+    with kept_broker(tmp_path / "data") as broker:
+        again = quorum(broker)
+        assert again[0] == epoch + 1
+        # The term begins with a record, and leads both partitions.
+        assert again[1] > before[0] + 3
 
 
 @killed_or_stopped

@@ -10,7 +10,7 @@ from ottla.broker.configs.group import GROUP_SETTINGS
 from ottla.broker.configs.setting import InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS
 from ottla.broker.data.cluster_state import BROKER, GROUP, TOPIC, ClusterState
-from ottla.broker.keeper import Keeper, KeptPartition, KeptTopic
+from ottla.broker.keeper import Keeper, KeptPartition, KeptTopic, MetadataPosition
 from ottla.broker.sasl.credentials import ScramCredential
 from ottla.broker.transactions.producer_ids import BLOCK_SIZE
 from ottla.errors import KafkaError, LogDirectoryError
@@ -168,6 +168,10 @@ class MetadataKeeper(Keeper):
             feature._replace(level=min(feature.highest, levels.get(feature.name, 0)))
             for feature in features
         )
+
+    def metadata_position(self) -> MetadataPosition:
+        """See `Keeper`."""
+        return MetadataPosition(self._log.epoch, self._log.end_offset, self._directory_id)
 
     def _known(
         self, resource: tuple[int, str], known: Callable[[str], Setting | None]

@@ -1,7 +1,8 @@
 """DescribeQuorum (key 55), versions 0 to 2: voters and observers of the metadata log (KIP-595).
 
 Version 1 has times (KIP-836), 2 directory ids, nodes and messages (KIP-853). This broker controls
-itself, and keeps no log of that: it is the one voter, who has seen everything.
+itself: it is the one voter, who has seen everything. Offsets are those of its metadata log; one in
+memory has none, and so nothing in it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["handle", "refuse"]
 
 _METADATA = ("__cluster_metadata", 0)
-_LEADER_EPOCH = 1
 _NODES = 2
 
 
@@ -50,8 +50,10 @@ def handle(
     fault = partition_fault(broker, context, *_METADATA)
     if fault:
         return _failed(request, context, fault)
+    position = broker.keeper.metadata_position()
     voter = ReplicaState(
         replica_id=broker.node_id,
+        log_end_offset=position.end_offset,
         last_fetch_timestamp=context.now_ms,
         last_caught_up_timestamp=context.now_ms,
     )
@@ -60,9 +62,12 @@ def handle(
         partition_index=index,
         error_message=None,
         leader_id=broker.node_id,
-        leader_epoch=_LEADER_EPOCH,
+        leader_epoch=position.leader_epoch,
+        high_watermark=position.end_offset,
         current_voters=[voter],
     )
+    if context.version >= _NODES:
+        voter.replica_directory_id = position.directory_id
     response = DescribeQuorumResponse(
         error_message=None, topics=[ResponseTopicData(topic_name=name, partitions=[partition])]
     )
