@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from ottla.broker.api import APIS
 from ottla.broker.connection import CloseConnectionError
 from ottla.broker.handlers.api_versions import is_valid_name
+from ottla.broker.releases import apis_of, features_of
 from ottla.protocol.codec import decode
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.header import request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from support.coordinator_calls import Said, call
 from support.wire_client import CLUSTER_ID, NOW_MS, Peer, WireClient, new_broker
 
 
@@ -148,3 +150,24 @@ def test_who_meant_another_broker_is_told_to_start_again(
 def test_what_is_no_request_closes_the_connection(client: WireClient, frame: bytes) -> None:
     with pytest.raises(CloseConnectionError):
         client.broker.handle(client.connection, frame, NOW_MS, lambda _: None)
+
+
+def test_a_release_before_4_has_no_features_and_so_no_consumer_groups_by_default() -> None:
+    """A client that reads transaction.version 2 leaves out AddPartitionsToTxn (KIP-890)."""
+    served: dict[tuple[int, int], Any] = {}
+    for line in ((3, 9), (4, 0), (4, 4)):
+        broker = new_broker(apis=apis_of(line), features=features_of(line))
+        client = WireClient(broker)
+        answer = client.ask(request(), 4)
+        served[line] = (
+            [each.name for each in answer.supported_features],
+            {each.name: each.max_version_level for each in answer.finalized_features},
+            broker.transactions.settings.transaction_version,
+            call(client, "consumer_group_heartbeat", 0, Said(bytes(16))),
+        )
+    both = {"group.version": 1, "transaction.version": 2}
+    assert served == {
+        (3, 9): ([], {}, 0, ErrorCode.UNSUPPORTED_VERSION),
+        (4, 0): ([*both], both, 2, 0),
+        (4, 4): ([*both], both, 2, 0),
+    }

@@ -4,6 +4,7 @@ import asyncio
 
 import ottla
 import pytest
+from ottla.broker.features import level_of
 from ottla.testing import Broker
 
 
@@ -101,9 +102,25 @@ def test_it_is_there_in_a_coroutine_as_well() -> None:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize(("kafka_version", "highest"), [("2.4", 8), ("3.9.1", 11), (None, 13)])
-def test_a_release_is_imitated_by_the_versions_that_it_served(
-    kafka_version: str | None, highest: int
+@pytest.mark.parametrize(
+    ("kafka_version", "highest", "level"), [("2.4", 8, 0), ("3.9.1", 11, 0), (None, 13, 2)]
+)
+def test_a_release_is_imitated_by_the_versions_that_it_served_and_the_features_that_it_had(
+    kafka_version: str | None, highest: int, level: int
 ) -> None:
     with Broker(kafka_version=kafka_version) as broker:
         assert broker.run(lambda core: core.apis[0].max_version) == highest
+        features = broker.run(lambda core: core.features)
+        assert level_of(features, "transaction.version") == level
+
+
+def test_a_release_before_4_takes_timestamps_of_any_future_unless_it_is_told_otherwise() -> None:
+    setting = "log.message.timestamp.after.max.ms"
+
+    def limit(kafka_version: str | None, **config: object) -> str:
+        with Broker(kafka_version=kafka_version, config=config) as broker:
+            return broker.run(lambda core: core.config.text(setting))
+
+    assert limit("3.9.1") == str(2**63 - 1)
+    assert limit("4.0.0") == limit(None) == "3600000"
+    assert limit("3.9.1", **{setting: 7}) == "7"

@@ -20,6 +20,7 @@ from ottla.broker.authorizer import Authorizer
 from ottla.broker.compaction import Cleaner
 from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
+from ottla.broker.features import FEATURES
 from ottla.broker.journal import Journal, RequestEntry
 from ottla.broker.meters import Meters
 from ottla.broker.state import State
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.configs.broker import BrokerConfig
     from ottla.broker.faults import Fault
+    from ottla.broker.features import Feature
     from ottla.broker.groups.serving import BrokerGroups
     from ottla.broker.image import BrokerNode
     from ottla.broker.keeper import Keeper
@@ -87,6 +89,7 @@ class Broker(State):
         apis: what it serves; everything by default.
         storage: where logs of partitions are; in memory by default.
         keeper: where everything else is kept; nowhere by default.
+        features: those of the cluster; all that are known by default.
 
     Attributes:
         journal: the last requests.
@@ -111,6 +114,7 @@ class Broker(State):
         apis: Mapping[int, Api] | None = None,
         storage: Storage | None = None,
         keeper: Keeper | None = None,
+        features: tuple[Feature, ...] = FEATURES,
     ) -> None:
         super().__init__(
             node,
@@ -120,6 +124,7 @@ class Broker(State):
             cluster_id=cluster_id,
             storage=storage,
             keeper=keeper,
+            features=features,
         )
         self.apis = APIS if apis is None else apis
         self.journal = Journal()

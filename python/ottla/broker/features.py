@@ -32,8 +32,8 @@ class FeatureError(Exception):
 
 
 def level_of(features: tuple[Feature, ...], name: str) -> int:
-    """Returns the level of a feature that is in force."""
-    return next(feature.level for feature in features if feature.name == name)
+    """Returns the level of a feature that is in force; 0 of one that is not known."""
+    return next((feature.level for feature in features if feature.name == name), 0)
 
 
 def updated(features: tuple[Feature, ...], name: str, level: int, kind: int) -> tuple[Feature, ...]:

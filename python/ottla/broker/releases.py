@@ -5,20 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.broker.api import APIS
+from ottla.broker.configs.setting import MAX_LONG
+from ottla.broker.features import FEATURES
 from ottla.protocol.api_key import ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ottla.broker.api import Api
+    from ottla.broker.features import Feature
 
-__all__ = ["OLDEST", "apis_of", "parse_release"]
+__all__ = ["OLDEST", "apis_of", "defaults_of", "features_of", "parse_release"]
 
 OLDEST = (2, 4)
 """The first release with KIP-467 and KIP-511."""
 
 NEWEST = (4, 4)
 """The last release that is known."""
+
+_WITH_FEATURES = (4, 0)
+"""The first release that has features which clients go by: consumer groups, and KIP-890."""
+
+_BEFORE_4: Mapping[str, str] = {
+    "log.message.timestamp.after.max.ms": str(MAX_LONG),
+    "group.coordinator.rebalance.protocols": "classic",
+}
 
 _HIGHEST: dict[tuple[int, int], dict[int, int]] = {
     (2, 4): {
@@ -125,6 +136,16 @@ def parse_release(text: str) -> tuple[int, int]:
         known = ", ".join(f"{major}.{minor}" for major, minor in (*_HIGHEST, NEWEST))
         raise ValueError(f"Kafka {text} is not known; releases are {known}")
     return line
+
+
+def defaults_of(line: tuple[int, int]) -> Mapping[str, str]:
+    """Returns settings whose default was another one in a release (KIP-1030, KIP-848)."""
+    return {} if line >= _WITH_FEATURES else _BEFORE_4
+
+
+def features_of(line: tuple[int, int]) -> tuple[Feature, ...]:
+    """Returns the features of a release."""
+    return FEATURES if line >= _WITH_FEATURES else ()
 
 
 def apis_of(line: tuple[int, int]) -> Mapping[int, Api]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ottla.broker.configs.broker import BrokerConfig
+    from ottla.broker.features import Feature
     from ottla.broker.image import BrokerNode
     from ottla.broker.plane import DataPlane
 
@@ -64,6 +65,7 @@ class State:
         cluster_id: str,
         storage: Storage | None = None,
         keeper: Keeper | None = None,
+        features: tuple[Feature, ...] = FEATURES,
     ) -> None:
         self.node_id = node.node_id
         self.plane = plane
@@ -77,7 +79,7 @@ class State:
             group: dict(settings) for group, settings in self.keeper.group_settings().items()
         }
         self.random = random
-        self.features = self.keeper.features(FEATURES)
+        self.features = self.keeper.features(features)
         self.image = Image.of_one(cluster_id, node)
         self.waiting = WaitingList()
         self.faults = Faults()

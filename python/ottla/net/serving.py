@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ottla.broker.broker import Broker
 from ottla.broker.configs.broker import BrokerConfig
 from ottla.broker.configs.setting import InvalidConfigError
+from ottla.broker.features import FEATURES
 from ottla.broker.image import BrokerNode
 from ottla.broker.loggers import Loggers
 from ottla.broker.plane import DataPlane
-from ottla.broker.releases import apis_of, parse_release
+from ottla.broker.releases import apis_of, defaults_of, features_of, parse_release
 from ottla.errors import ServerStoppedError
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
@@ -77,9 +78,10 @@ def broker_server(
 
     clock = clock or Clock()
     random = SystemRandom() if seed is None else Random(seed)  # noqa: S311 - a test's own seed
-    settings = BrokerConfig(config)
-    opened = listeners_of(settings, host=host, port=port) if listeners is None else listeners
     line = None if kafka_version is None else parse_release(kafka_version)
+    defaults = {} if line is None else defaults_of(line)
+    settings = BrokerConfig({**defaults, **(config or {})})
+    opened = listeners_of(settings, host=host, port=port) if listeners is None else listeners
     plane = _plane(settings, profile, kafka_version, random.getrandbits(32))
     path = data or _log_directory(settings)
     make = _Making(settings, plane, random, clock, line, opened, cluster_id, None)
@@ -160,6 +162,7 @@ class _Making(NamedTuple):
             cluster_id=of_cluster or _cluster_id(self.random.getrandbits(128)),
             now_ms=self.clock.now_ms(),
             apis=None if self.line is None else apis_of(self.line),
+            features=FEATURES if self.line is None else features_of(self.line),
             storage=kept.storage if kept else None,
             keeper=kept.keeper if kept else None,
         )
