@@ -109,7 +109,7 @@ APIS: dict[int, Api] = {
         _row(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "alter_user_scram_credentials", (0, 0)),
         _row(ApiKey.DESCRIBE_PRODUCERS, "describe_producers", (0, 0), *_PARTITION),
         _row(ApiKey.DESCRIBE_TRANSACTIONS, "describe_transactions", (0, 0), *_TRANSACTION),
-        _row(ApiKey.LIST_TRANSACTIONS, "list_transactions", (0, 2), *_TRANSACTION),
+        _row(ApiKey.LIST_TRANSACTIONS, "list_transactions", (0, 2)),
         _row(ApiKey.ALTER_REPLICA_LOG_DIRS, "alter_replica_log_dirs", (1, 2), *_PARTITION),
         _row(ApiKey.DESCRIBE_LOG_DIRS, "describe_log_dirs", (1, 5), *_PARTITION),
         _row(ApiKey.ELECT_LEADERS, "elect_leaders", (0, 2), *_PARTITION),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.authorizer import Operation
-from ottla.broker.handlers.permission import cluster_error, group_error
+from ottla.broker.authorizer import Operation, ResourceType
+from ottla.broker.handlers.permission import cluster_error, is_visible
 from ottla.protocol.messages.list_groups import ListGroupsResponse
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def handle(broker: Broker, request: ListGroupsRequest, context: Context) -> List
         groups = [
             group
             for group in groups
-            if not group_error(broker, context, Operation.DESCRIBE, group.group_id)
+            if is_visible(broker, context, ResourceType.GROUP, group.group_id)
         ]
     return ListGroupsResponse(groups=groups)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.authorizer import Operation
-from ottla.broker.handlers.permission import transactional_id_error
+from ottla.broker.authorizer import ResourceType
+from ottla.broker.handlers.permission import is_visible
 from ottla.broker.transactions.metadata import STATE_NAMES
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.list_transactions import (
@@ -51,9 +51,7 @@ def handle(
             for known in broker.transactions.transactions()
             if _is_taken(known, request, context.now_ms)
             and (pattern is None or pattern.matches(known.transactional_id))
-            and not transactional_id_error(
-                broker, context, known.transactional_id, Operation.DESCRIBE
-            )
+            and is_visible(broker, context, ResourceType.TRANSACTIONAL_ID, known.transactional_id)
         ],
     )
 

@@ -20,6 +20,7 @@ __all__ = [
     "creation_error",
     "group_error",
     "group_operations",
+    "is_visible",
     "may",
     "name_of",
     "topic_error",
@@ -45,6 +46,11 @@ def cluster_error(broker: Broker, context: Context, operation: int) -> int:
 def may(broker: Broker, context: Context, operation: int, topic: str) -> bool:
     """Whether the client may do that to a topic."""
     return not _error(broker, context, operation, ResourceType.TOPIC, topic)
+
+
+def is_visible(broker: Broker, context: Context, resource_type: int, name: str) -> bool:
+    """Whether the client is told of something that its request does not name."""
+    return not _error(broker, context, Operation.DESCRIBE, resource_type, name)
 
 
 def name_of(context: Context, name: str, topic_id: bytes) -> str:

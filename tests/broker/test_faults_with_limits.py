@@ -1,0 +1,146 @@
+"""A fault that is limited to what a request names strikes in every API that names it."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from ottla.broker.api import APIS, Api
+from ottla.broker.broker import error_codes
+from ottla.broker.faults import Fault, Names
+from ottla.protocol.error_code import ErrorCode
+from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
+from ottla.protocol.messages.list_transactions import ListTransactionsRequest
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.wire import Struct, schema
+from support.messages import one_item_in_each_list
+from support.wire_client import WireClient, new_broker
+
+TOPIC, GROUP, TRANSACTION = "orders", "readers", "payments"
+METADATA_LOG = "__cluster_metadata"
+ERROR = ErrorCode.KAFKA_STORAGE_ERROR
+"""No API answers with it in a broker without files."""
+
+# What a field is called that names something, whichever API it is of.
+_GROUP_FIELDS = {"group_id", "group_ids", "groups", "groups_names"}
+_TRANSACTION_FIELDS = {
+    "transactional_id",
+    "transactional_ids",
+    "v3_and_below_transactional_id",
+}
+_TOPIC_FIELDS = {"name", "topic", "topic_name", "topic_names", "topics", "resource_name"}
+
+CASES = [
+    pytest.param(api, selector, id=f"{api.name}-{selector}")
+    for api in APIS.values()
+    for selector in sorted(api.selectors)
+]
+
+
+class Home:
+    """A broker with a topic, a group that has committed, and a transactional id."""
+
+    def __init__(self) -> None:
+        self.client = WireClient(new_broker())
+        self.broker = self.client.broker
+        self.broker.topics.create(TOPIC, 1, {}, self.client.now_ms)
+        self.topic_id = self.broker.image.topics[TOPIC].topic_id
+        committed = OffsetCommitRequestPartition(partition_index=0, committed_offset=0)
+        topics = [OffsetCommitRequestTopic(name=TOPIC, partitions=[committed])]
+        self.client.ask(OffsetCommitRequest(group_id=GROUP, topics=topics), 8)
+        request = InitProducerIdRequest(transactional_id=TRANSACTION, transaction_timeout_ms=60_000)
+        self.producer = self.client.ask(request, 4)
+
+    def request(self, api: Api, version: int, selector: str) -> Any:
+        """A request that names all of it."""
+        module = import_module(f"ottla.protocol.messages.{api.name}")
+        request = one_item_in_each_list(getattr(module, f"{api.title}Request"), version)
+        self._name(request, version)
+        if api.name == "produce":
+            request.acks = 1
+        if api.name == "describe_quorum":
+            request.topics[0].topic_name = METADATA_LOG
+        if api.name == "txn_offset_commit":
+            self.client.ask(
+                AddOffsetsToTxnRequest(
+                    transactional_id=TRANSACTION,
+                    producer_id=self.producer.producer_id,
+                    producer_epoch=self.producer.producer_epoch,
+                    group_id=GROUP,
+                ),
+                3,
+            )
+        if api.name == "find_coordinator":
+            key = GROUP if selector == "group" else TRANSACTION
+            if version:
+                request.key_type = int(selector == "transactional_id")
+            if version < 4:
+                request.key = key
+            else:
+                request.coordinator_keys = [key]
+        return request
+
+    def _name(self, message: Struct, version: int) -> None:
+        fields = {each.name for each in schema(type(message)).fields if version in each.versions}
+        for name in fields:
+            value = getattr(message, name)
+            items = value if isinstance(value, list) else [value]
+            if items and isinstance(items[0], Struct):
+                for item in items:
+                    self._name(item, version)
+                continue
+            known = self._known(name, fields)
+            if known is not None:
+                setattr(message, name, [known] if isinstance(value, list) else known)
+
+    def _known(self, name: str, fields: set[str]) -> Any:
+        if name in _GROUP_FIELDS:
+            return GROUP
+        if name in _TRANSACTION_FIELDS:
+            return TRANSACTION
+        if name == "topic_id":
+            # Where there is a name as well, one of them is enough, and some allow no more.
+            return self.topic_id if not fields & {"name", "topic"} else None
+        if name in _TOPIC_FIELDS:
+            return TOPIC
+        if name.endswith("producer_id"):
+            return self.producer.producer_id
+        if name.endswith("producer_epoch"):
+            return self.producer.producer_epoch
+        return 2 if name == "resource_type" else None
+
+
+@pytest.mark.parametrize(("api", "selector"), CASES)
+def test_every_api_answers_a_fault_with_each_limit_in_every_version_that_names_it(
+    api: Api, selector: str
+) -> None:
+    struck = 0
+    for version in range(api.min_version, api.max_version + 1):
+        if api.name == "find_coordinator" and selector == "transactional_id" and not version:
+            continue
+        named = Names(TOPIC, 0, GROUP, TRANSACTION)
+        if api.name == "describe_quorum":
+            named = named._replace(topic=METADATA_LOG)
+        limit = Names()._replace(**{selector: getattr(named, selector)})
+        other = limit._replace(**{selector: 7 if selector == "partition" else "other"})
+        for names, hits in ((other, 0), (limit, 1)):
+            home = Home()
+            fault = home.broker.faults.add(Fault(api, error=ERROR, names=names))
+            answer = home.client.ask(home.request(api, version, selector), version)
+            assert (ERROR in error_codes(answer), fault.hits) == (bool(hits), hits), version
+            struck += hits
+    assert struck
+
+
+def test_a_fault_of_what_a_list_does_not_name_hides_nothing_of_it() -> None:
+    home = Home()
+    fault = home.broker.faults.add(
+        Fault(None, error=ERROR, names=Names(transactional_id=TRANSACTION))
+    )
+    answer = home.client.ask(ListTransactionsRequest(), 0)
+    assert [each.transactional_id for each in answer.transaction_states] == [TRANSACTION]
+    assert fault.hits == 0
