@@ -9,7 +9,7 @@ from ottla.broker.api import APIS
 from ottla.broker.connection import CloseConnectionError
 from ottla.broker.handlers.api_versions import is_valid_name
 from ottla.broker.releases import apis_of, features_of
-from ottla.protocol.codec import decode
+from ottla.protocol.codec import decode, encode
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.header import request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -33,6 +33,25 @@ def test_every_row_of_the_table_is_advertised(client: WireClient, version: int) 
         (api.key, api.advertised_min_version, api.max_version) for api in APIS.values()
     }
     assert answer.error_code == 0
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_nobody_is_throttled_and_version_1_and_later_say_so(
+    client: WireClient, version: int
+) -> None:
+    asked = request() if version >= 3 else ApiVersionsRequest()
+    frames: list[bytes] = []
+    frame = b"".join((request_header(18, version, 1, "c"), *encode(type(asked), version)(asked)))
+    client.broker.handle(
+        client.connection, frame, NOW_MS, lambda parts: frames.append(b"".join(parts or ()))
+    )
+    answer, _ = decode(ApiVersionsResponse, version)(frames[0], 4)
+    assert answer.throttle_time_ms == 0
+    # An error code, the keys of 6 bytes each behind their count, and nothing else.
+    if version == 0:
+        assert len(frames[0]) == 4 + 2 + 4 + 6 * len(APIS)
+    elif version < 3:
+        assert len(frames[0]) == 4 + 2 + 4 + 6 * len(APIS) + 4
 
 
 def test_produce_is_advertised_from_0_for_old_librdkafka_and_closes_the_connection_below_3(

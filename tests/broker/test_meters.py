@@ -136,6 +136,20 @@ def test_connections_are_told_apart_by_what_clients_say_they_are_until_they_are_
     }
 
 
+def test_the_gauge_of_connected_clients_has_kafkas_tags_in_kafkas_order() -> None:
+    broker = new_broker()
+    named(WireClient(broker), "kgo", "1.0")
+    name = "kafka_server_socket_server_metrics_connections"
+    (family,) = [each for each in measured(broker) if each.name == name]
+    (sample,) = family.samples
+    assert [tag for tag, _ in sample.labels] == [
+        "clientSoftwareName",
+        "clientSoftwareVersion",
+        "listener",
+        "networkProcessor",
+    ]
+
+
 def test_software_beyond_the_bound_is_counted_and_not_told_apart() -> None:
     broker = new_broker()
     for number in range(MAX_SOFTWARE + 5):
