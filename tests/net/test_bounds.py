@@ -84,6 +84,34 @@ def test_of_all_that_waits_to_be_sent_the_peer_that_stalls_longest_gives_way() -
     assert lines_with(log, "it has taken nothing for longest")
 
 
+def test_answers_that_are_due_to_many_at_once_keep_the_bound_of_all() -> None:
+    log: list[str] = []
+    limits = Limits(max_unsent_total_bytes=20 * MIB)
+    with serving(limits=limits, log=log) as server, ExitStack() as stack:
+        for _ in range(10):
+            stack.enter_context(connect(server)).send(b"wait " + bytes(4 * MIB))
+        wait_for(server, lambda broker: len(broker.waiting) == 10)
+        held: list[int] = []
+
+        def answer_all(broker: FakeBroker) -> None:
+            broker.answer_all()
+            held.append(server._hub.unsent_bytes)
+
+        server.run(answer_all)
+        assert held[0] <= 20 * MIB
+        wait_for(server, lambda broker: len(broker.gone) == 10 - server.connection_count)
+        assert 1 <= server.connection_count < 10
+
+
+def test_an_answer_that_is_half_sent_is_held_as_a_whole() -> None:
+    with serving() as server, connect(server) as slow:
+        slow.send(b"big %d" % (32 * MIB))
+        wait_for(server, lambda broker: broker.handled == 1)
+        assert server.run(lambda _: server._hub.unsent_bytes) >= 32 * MIB
+        assert len(slow.receive()) == 32 * MIB
+        assert server.run(lambda _: server._hub.unsent_bytes) == 0
+
+
 def test_requests_behind_one_that_waits_are_received_up_to_a_bound() -> None:
     limits = Limits(max_held_bytes=MIB)
     with serving(limits=limits) as server, connect(server) as client:

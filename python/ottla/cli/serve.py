@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -21,6 +22,7 @@ DEFAULT_PORT = 9092
 LOCAL = "127.0.0.1"
 FAILED = 3
 _MAX_DIGITS = 9
+_ENOUGH_DESCRIPTORS = 65_536
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _LOOK_EVERY_S = 1.0
 """How often it is seen that the broker has ended by itself, which is a fault of it."""
@@ -152,6 +154,7 @@ def serve(
     wanted = [_topic(text) for text in topics]
     endpoint = None if metrics is None else _place(metrics, "--metrics")
     controller = None if control is None else _place(control, "--control")
+    _allow_descriptors()
     try:
         server = _server(texts, host, port, kafka_version, data)
         try:
@@ -191,6 +194,18 @@ def _server(
         raise
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--kafka-version") from None
+
+
+def _allow_descriptors() -> None:
+    """Takes as many as the system lets it: each connection and each open file is one."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _ENOUGH_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        # Some systems let nobody have as many as they say.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _complain(line: str) -> None:

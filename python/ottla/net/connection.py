@@ -91,6 +91,9 @@ class Home(Protocol):
     def look_at(self, deadline_ms: int) -> None:
         """Looks at every connection's `deadline_ms` then, or before."""
 
+    def keep_bounds(self) -> None:
+        """Closes connections, this one perhaps, until all together hold no more than they may."""
+
 
 class Answer:
     """The `Send` of one request."""
@@ -113,6 +116,7 @@ class Connection:
     __slots__ = (
         "_active_ms",
         "_begun_ms",
+        "_cut",
         "_ended_ms",
         "_events",
         "_frames",
@@ -149,6 +153,8 @@ class Connection:
         self._frames = _frames_of(listener, home.limits)
         self._held = 0
         self._unsent: deque[Part] = deque()
+        self._cut = 0
+        """How much of the first of them is sent."""
         self._waiting: Answer | None = None
         self._has_more = False
         self._is_early = True
@@ -285,22 +291,23 @@ class Connection:
             if sent == size or not self.is_open:
                 return
         self._unsent.extend(parts)
-        self._drop(sent)
-        self.unsent_bytes += size - sent
-        self._home.unsent_bytes += size - sent
+        kept = size - self._drop(sent)
+        self.unsent_bytes += kept
+        self._home.unsent_bytes += kept
         self._home.look_at(self.deadline_ms())
+        # At once: what one request wakes may be answers to thousands.
+        self._home.keep_bounds()
 
     def _flush(self) -> None:
-        unsent, sent_bytes = self._unsent, 0
+        unsent, freed = self._unsent, 0
         while unsent:
             sent = self._send_some(list(islice(unsent, MAX_SENT_PARTS)))
             if not sent:
                 break
-            self._drop(sent)
-            sent_bytes += sent
+            freed += self._drop(sent)
         if self.is_open:
-            self.unsent_bytes -= sent_bytes
-            self._home.unsent_bytes -= sent_bytes
+            self.unsent_bytes -= freed
+            self._home.unsent_bytes -= freed
 
     def _send_some(self, parts: Sequence[Part]) -> int:
         """Returns how many bytes the socket has taken; closes it where that fails."""
@@ -315,13 +322,21 @@ class Connection:
         self._progress_ms = self._active_ms = self._home.elapsed_ms
         return sent
 
-    def _drop(self, sent_bytes: int) -> None:
-        """Forgets parts of the unsent that are sent."""
-        unsent = self._unsent
+    def _drop(self, sent_bytes: int) -> int:
+        """Forgets parts of the unsent that are sent; returns the bytes that are not held any more.
+
+        A part that is half sent is held as a whole.
+        """
+        unsent, freed = self._unsent, 0
         while unsent and sent_bytes >= len(unsent[0]):
-            sent_bytes -= len(unsent.popleft())
+            size = len(unsent.popleft())
+            sent_bytes -= size
+            freed += size + self._cut
+            self._cut = 0
         if sent_bytes:
             unsent[0] = memoryview(unsent[0])[sent_bytes:]
+            self._cut += sent_bytes
+        return freed
 
     def _receive(self) -> None:
         missing = self._frames.missing_bytes
@@ -393,6 +408,7 @@ class Connection:
         self._held = held
         if held:
             self._home.look_at(self.deadline_ms())
+            self._home.keep_bounds()
 
     def _watch(self) -> None:
         events = EVENT_WRITE if self._unsent else 0

@@ -138,6 +138,9 @@ class Hub:
             self._listen()
         if self._sweep_ms is not None and self._sweep_ms <= self.elapsed_ms:
             self._sweep()
+
+    def keep_bounds(self) -> None:
+        """Closes connections until all together hold no more than they may."""
         # A few hold it all, and end here; a healthy one holds and owes little.
         while self.unsent_bytes > self.limits.max_unsent_total_bytes:
             owing = (each for each in self.connections if each.unsent_bytes)
@@ -229,7 +232,11 @@ class Hub:
         for listener in self._listeners:
             self._selector.unregister(listener.socket)
         self._accept_ms = self.elapsed_ms + ACCEPT_PAUSE_MS
-        self._log.say(f"cannot accept connections: {error.strerror or error}", self.elapsed_ms)
+        self._log.say(
+            f"cannot accept connections: {error.strerror or error}, with "
+            f"{len(self.connections):,} open (ulimit -n)",
+            self.elapsed_ms,
+        )
 
     def watch(self, connection: Connection, events: int, before: int) -> None:
         """Has the selector watch for other events than before; 0 are none."""

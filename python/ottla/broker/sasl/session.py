@@ -32,6 +32,9 @@ __all__ = ["MAX_TOKEN_BYTES", "SaslSession", "SaslSettings", "TokenAnswer"]
 MAX_TOKEN_BYTES: Final = 524_288
 """What anybody may send before they are known (``sasl.server.max.receive.size``)."""
 
+MAX_VERSIONS_ASKED: Final = 10
+"""Of ApiVersions before a login, which clients need once, or twice where a version is refused."""
+
 HANDSHAKE: Final = "HANDSHAKE"
 AUTHENTICATE: Final = "AUTHENTICATE"
 COMPLETE: Final = "COMPLETE"
@@ -84,6 +87,7 @@ class SaslSession:
         self._mechanism: Mechanism | None = None
         self._mechanism_name = ""
         self._takes_bare_tokens = False
+        self._versions_asked = 0
         self.principal: str | None = None
         self.refusal = ""
         self.expires_ms: int | None = None
@@ -110,6 +114,9 @@ class SaslSession:
             # Whoever authenticates again may send on until the handshake (KIP-368).
             if api_key not in _TAKEN[self._state]:
                 raise CloseConnectionError(f"API {api_key} in state {self._state}")
+            self._versions_asked += api_key == ApiKey.API_VERSIONS
+            if self._versions_asked > MAX_VERSIONS_ASKED:
+                raise CloseConnectionError("it asks for versions again and again before its login")
         elif self.is_expired(now_ms) and api_key != ApiKey.SASL_HANDSHAKE:
             raise CloseConnectionError("the session has expired")
 
