@@ -1,5 +1,6 @@
 """Regular expressions of consumers: RE2's language, in linear time."""
 
+import random
 import re
 
 import pytest
@@ -58,6 +59,21 @@ def test_a_pattern_that_would_run_away_takes_linear_time() -> None:
     compiled = TopicPattern("(a|a|aa)*(a*)*c")
     assert not compiled.matches("a" * 249)
     assert compiled.matches("a" * 248 + "c")
+
+
+def test_a_pattern_that_takes_too_long_over_all_names_is_refused_and_goes_on_over_few() -> None:
+    chance = random.Random(848)
+    names = ["".join(chance.choices("ab", k=249)) for _ in range(200)]
+    compiled = TopicPattern("(a|b)*a(a|b){240}")
+    with pytest.raises(PatternError, match="steps over the names there are"):
+        compiled.matching(names)
+    # Each set of states is of hundreds, and few of them are remembered.
+    assert sum(len(found) for moves in compiled._sets.values() for found in moves.values()) < 30_000
+    few = [name[:200] for name in names[:3]]
+    assert compiled.matching(few) == []
+    assert TopicPattern("[ab]*").matching(names) == names
+    many = [f"shop-{number}.orders" for number in range(50_000)]
+    assert TopicPattern(".*shop-[0-9]*[.](orders|payments)").matching(many) == many
 
 
 def test_remembered_moves_are_bounded_and_forgetting_them_changes_nothing(

@@ -33,5 +33,12 @@ MAX_PATTERN_DEPTH = 50
 # Repetitions that a pattern may ask for in braces, as RE2.
 MAX_PATTERN_REPEAT = 1_000
 
-# Moves of a pattern's automaton that are remembered; past it they are worked out anew.
+# States in those moves of a pattern's automaton that are remembered; past it they are worked out
+# anew.
 MAX_PATTERN_MOVES = 20_000
+
+# States that are passed while a pattern is held against all names, some 0.3 s, and so many more for
+# each name; the client that comes with it gets INVALID_REGULAR_EXPRESSION. What is remembered of
+# earlier names costs nothing, so patterns over ordinary names stay far below.
+MAX_PATTERN_WORK = 500_000
+MAX_PATTERN_WORK_A_NAME = 20

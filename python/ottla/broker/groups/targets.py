@@ -39,7 +39,7 @@ class GroupTargets:
         """Refuses a regular expression that is none (128)."""
         if regex and regex != before:
             try:
-                self._pattern(regex)
+                self._pattern(regex).matching(self._store.image.topics)
             except PatternError as error:
                 raise GroupError(
                     ErrorCode.INVALID_REGULAR_EXPRESSION,
@@ -84,10 +84,10 @@ class GroupTargets:
         for regex in sorted(self._regexes(group)):
             known = group.regexes.get(regex)
             try:
-                pattern = self._pattern(regex)
-                matched = tuple(sorted(name for name in topics if pattern.matches(name)))
+                matched = tuple(sorted(self._pattern(regex).matching(topics)))
             except PatternError:
-                # A log of Kafka's own may have one that RE2 knows and this engine does not.
+                # A log of Kafka's own may have one that RE2 knows and this engine does not; or by
+                # now there are names over which it takes too long.
                 matched = () if known is None else known.topics
             if known is None or known.topics != matched:
                 version = 1 if known is None else known.version + 1

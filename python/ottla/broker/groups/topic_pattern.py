@@ -11,10 +11,16 @@ Theory: a pattern compiles to an automaton of states (Thompson); a name is match
 states it may be in. Sets and the moves between them are remembered, up to a bound.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ottla.broker.groups.limits import (
     MAX_PATTERN_LENGTH,
     MAX_PATTERN_MOVES,
     MAX_PATTERN_STATES,
+    MAX_PATTERN_WORK,
+    MAX_PATTERN_WORK_A_NAME,
 )
 from ottla.broker.groups.pattern_parser import (
     ALPHABET,
@@ -29,13 +35,16 @@ from ottla.broker.groups.pattern_parser import (
     parse,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 OTHER = "\U0010ffff"
 """Stands for the characters that an alphabet does not name; it is no character itself."""
 
 _ACCEPT = 0
 
 
-def text_pattern(pattern: str) -> "TopicPattern":
+def text_pattern(pattern: str) -> TopicPattern:
     """Returns a pattern over texts of any characters, such as transactional ids.
 
     Raises:
@@ -67,8 +76,25 @@ class TopicPattern:
         start = self._compile(parse(pattern, alphabet), _ACCEPT)
         self._sets: dict[frozenset[int], dict[str, frozenset[int]]] = {}
         self._moves = 0
+        self._work = 0
         self._start = self._closure({start}, {Place.BEGIN})
         self._takes_nothing = _ACCEPT in self._closure({start}, {Place.BEGIN, Place.END})
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        """Returns those of many names that the pattern matches.
+
+        Raises:
+            PatternError: it takes too long.
+        """
+        self._work = 0
+        matched, most = [], MAX_PATTERN_WORK
+        for name in names:
+            if self.matches(name):
+                matched.append(name)
+            most += MAX_PATTERN_WORK_A_NAME
+            if self._work > most:
+                raise PatternError(f"more than {most:,} steps over the names there are")
+        return matched
 
     def matches(self, name: str) -> bool:
         """Whether the pattern matches a whole name."""
@@ -123,6 +149,7 @@ class TopicPattern:
         return len(self._tests) - 1
 
     def _move(self, states: frozenset[int], character: str) -> frozenset[int]:
+        self._work += len(states)
         taken = set()
         for state in states:
             test = self._tests[state]
@@ -133,11 +160,12 @@ class TopicPattern:
             self._sets.clear()
             self._moves = 0
         self._sets.setdefault(states, {})[character] = found
-        self._moves += 1
+        self._moves += 1 + len(found)
         return found
 
     def _closure(self, states: set[int] | frozenset[int], places: set[Place]) -> frozenset[int]:
         """Returns all states that are reached without a character, at these places."""
+        self._work += len(states)
         found = set(states)
         stack = [*states]
         while stack:

@@ -30,14 +30,15 @@ def handle(
     broker: Broker, request: ListTransactionsRequest, context: Context
 ) -> ListTransactionsResponse:
     """Answers with the ids that all filters take, and with names of states that there are not."""
-    pattern = None
+    matched = None
     if request.transactional_id_pattern:
         # Only clients that filter by one pay for it.
         from ottla.broker.groups.pattern_parser import PatternError  # noqa: PLC0415
         from ottla.broker.groups.topic_pattern import text_pattern  # noqa: PLC0415
 
         try:
-            pattern = text_pattern(request.transactional_id_pattern)
+            ids = (known.transactional_id for known in broker.transactions.transactions())
+            matched = set(text_pattern(request.transactional_id_pattern).matching(ids))
         except PatternError:
             return refuse(request, context, ErrorCode.INVALID_REGULAR_EXPRESSION, None)
     return ListTransactionsResponse(
@@ -50,7 +51,7 @@ def handle(
             )
             for known in broker.transactions.transactions()
             if _is_taken(known, request, context.now_ms)
-            and (pattern is None or pattern.matches(known.transactional_id))
+            and (matched is None or known.transactional_id in matched)
             and is_visible(broker, context, ResourceType.TRANSACTIONAL_ID, known.transactional_id)
         ],
     )
