@@ -333,3 +333,75 @@ def test_records_that_inflate_are_left_out_beyond_a_bound(endpoint: Endpoint) ->
         [26, 27, 28, 29],
         0,
     )
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        b"POST /stop HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 60\r\n\r\n{}",
+        b"POST /stop HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        b"POST /stop HTTP/1.1\r\nHost: localhost\r\nContent-Length : 2\r\n\r\n{}",
+        b"POST /stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: +2\r\n\r\n{}",
+        b"POST /stop HTTP/1.1\r\nHost: localhost\r\nX: y\r\n Content-Length: 2\r\n\r\n{}",
+        b"POST /stop HTTP/1.1\r\nHost: localhost\nAuthorization: Bearer sesame\r\n\r\n",
+        b"POST /stop HTTP/1.1\r\nHost: localhost\r\nHost: attacker.example\r\n\r\n",
+        b"POST http://localhost/stop HTTP/1.1\r\nHost: attacker.example\r\n\r\n",
+        b"POST /stop HTTP/2.0\r\nHost: localhost\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"POST /stop\r\n\r\n",
+        b"POST /stop HTTP/1.1\r\n" + b"A: b\r\n" * 101 + b"\r\n",
+        b"POST /stop HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 20_000,
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused_and_nothing_behind_it_is_read(
+    endpoint: Endpoint, stream: bytes
+) -> None:
+    smuggled = (
+        b"POST /stop HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sesame\r\n"
+        b"Content-Length: 2\r\n\r\n{}"
+    )
+    with socket.create_connection((endpoint.host, endpoint.port), timeout=WITHIN_S) as client:
+        client.sendall(stream + smuggled)
+        received = b""
+        try:
+            while data := client.recv(1 << 16):
+                received += data
+        except ConnectionResetError:
+            assert received
+    assert received.count(b"Content-Length: ") == 1
+    assert received[9:12] in {b"400", b"431", b"501", b"505"}
+    assert endpoint.stopped == []
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/json"]
+)
+def test_a_form_of_a_strange_page_changes_nothing(endpoint: Endpoint, content_type: str) -> None:
+    client = HTTPConnection(endpoint.host, endpoint.port, timeout=WITHIN_S)
+    # What a browser sends to other sites without asking them first has no Authorization.
+    headers = {"Origin": "http://attacker.example", "Content-Type": content_type}
+    client.request("POST", "/create_topic", b'{"name": "a"}', headers)
+    assert client.getresponse().status == 401
+    client.close()
+    assert endpoint.result("topics") == {}
+
+
+def test_text_of_a_request_is_in_no_line_of_a_log() -> None:
+    log: list[str] = []
+    server = broker_server(log=log.append)
+    site = ControlSite(server, TOKEN, stop=lambda: None)
+    address = server.add_site(site, ListenerSettings(name="CONTROL"))
+    with server:
+        for stream in (
+            b"GET /\x1b[31m HTTP/1.1\r\n\r\n",
+            b"GET /%0aforged HTTP/1.1\r\nHost: x\r\n\r\n",
+        ):
+            with socket.create_connection(address[1:], timeout=WITHIN_S) as client:
+                client.sendall(stream)
+                client.shutdown(socket.SHUT_WR)
+                answered = b""
+                while data := client.recv(1 << 16):
+                    answered += data
+            assert b"\x1b" not in answered
+            assert b"forged" not in answered
+    assert log == []
