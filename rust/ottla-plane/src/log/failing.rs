@@ -60,6 +60,10 @@ impl Segment for FailingSegment {
         self.inner.read(range, each)
     }
 
+    fn read_ahead(&self) -> usize {
+        self.inner.read_ahead()
+    }
+
     fn ends(&self) -> Ends {
         self.inner.ends()
     }

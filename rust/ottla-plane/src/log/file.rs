@@ -4,6 +4,7 @@
 //! takes both.
 
 use super::directory::LogDirectory;
+use super::headers::READ_AHEAD_BYTES;
 use super::segment::{Ends, Segment, SegmentReader};
 use crate::limits::MAX_READ_BYTES;
 use ottla_log::names::{CLEANED, DELETED, INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name};
@@ -25,8 +26,8 @@ const ALL: [&[u8]; 4] = [LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX];
 /// of them anew from the batches.
 const RENAMED: [&[u8]; 4] = [LOG, TRANSACTION_INDEX, TIME_INDEX, INDEX];
 
-/// A read of so many bytes, such as the header of a batch, takes no memory of its own.
-const SHORT_READ: usize = 128;
+/// A read of so many bytes, such as some headers of batches, takes no memory of its own.
+const SHORT_READ: usize = READ_AHEAD_BYTES;
 
 /// A segment in files. It holds none of them open.
 #[derive(Debug)]
@@ -168,6 +169,10 @@ impl Segment for FileSegment {
 
     fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         read_pieces(&*self.open(LOG)?, range.start..range.end.min(self.ends.size), each)
+    }
+
+    fn read_ahead(&self) -> usize {
+        READ_AHEAD_BYTES
     }
 
     fn ends(&self) -> Ends {

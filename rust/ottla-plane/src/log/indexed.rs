@@ -1,9 +1,9 @@
 //! A segment and its sparse indexes, as Kafka fills them: an entry for each 4 KiB or so of batches, from
 //! which one walks over headers (`docs/kafka/log-dir.md` §3.1, §3.2).
 
+use super::headers::Headers;
 use super::segment::{Ends, Segment, SegmentReader};
 use ottla_format::batch::BatchInfo;
-use ottla_format::header::{Envelope, Header, MIN_SIZE, RECORD_BATCH_OVERHEAD};
 use ottla_log::sidefiles::fill::IndexFill;
 use ottla_log::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
@@ -78,7 +78,8 @@ impl IndexedSegment {
     fn count(&mut self) -> io::Result<()> {
         let Ends { size, offset_entries, time_entries } = self.data.ends();
         self.tally = Tally { size, ..Tally::empty(self.base_offset) };
-        self.tally.first_timestamp = self.batch_at(0)?.map(|first| first.max_timestamp);
+        let mut headers = Headers::new(&*self.data, size);
+        self.tally.first_timestamp = headers.at(0)?.map(|first| first.max_timestamp);
         let timed = last_entry(time_entries, |number| self.data.time_entry(number))?;
         let indexed = last_entry(offset_entries, |number| self.data.offset_entry(number))?;
         let fill = &mut self.tally.fill;
@@ -89,7 +90,7 @@ impl IndexedSegment {
         fill.last_entry = indexed.map_or(0, position_of);
         // With every entry of the offset index the time index gets what is larger until then.
         let mut position = if timed.is_some() { fill.last_entry } else { 0 };
-        while let Some(batch) = self.batch_at(position)? {
+        while let Some(batch) = headers.at(position)? {
             self.tally.fill.count(batch.last_offset, batch.max_timestamp);
             self.tally.next_offset = batch.last_offset.saturating_add(1);
             position = position.saturating_add(batch.size);
@@ -144,34 +145,9 @@ impl IndexedSegment {
             || time_entries.saturating_add(1) >= entries_in(room, TIME_ENTRY_BYTES)
     }
 
-    /// The header of the batch at a position, `None` at the end.
-    fn batch_at(&self, position: u64) -> io::Result<Option<BatchInfo>> {
-        if position >= self.tally.size {
-            return Ok(None);
-        }
-        let mut head = [0; RECORD_BATCH_OVERHEAD];
-        let mut filled = 0usize;
-        let end = position.saturating_add(RECORD_BATCH_OVERHEAD as u64).min(self.tally.size);
-        self.data.read(position..end, &mut |slice| {
-            if let Some(to) = head.get_mut(filled..filled.saturating_add(slice.len())) {
-                to.copy_from_slice(slice);
-            }
-            filled = filled.saturating_add(slice.len());
-        })?;
-        let Some(envelope) = Envelope::read(&head, 0) else { return Ok(None) };
-        // What follows damage in a file that was there is not read.
-        let total = envelope.total() as u64;
-        if envelope.size < MIN_SIZE || position.saturating_add(total) > self.tally.size {
-            return Ok(None);
-        }
-        if envelope.magic >= 2 {
-            return Ok(
-                Header::read(&head, 0).map(|header| BatchInfo::from_header(&header, position))
-            );
-        }
-        let whole = self.bytes(position..position.saturating_add(total))?;
-        let info = BatchInfo::read(&whole, 0, &envelope).ok();
-        Ok(info.map(|info| BatchInfo { position, ..info }))
+    /// The headers of its batches.
+    fn headers(&self) -> Headers<'_> {
+        Headers::new(&*self.data, self.tally.size)
     }
 
     /// The bytes of a range, copied.
@@ -193,7 +169,8 @@ impl IndexedSegment {
         mut position: u64,
         is_wanted: impl Fn(&BatchInfo) -> bool,
     ) -> io::Result<Option<BatchInfo>> {
-        while let Some(batch) = self.batch_at(position)? {
+        let mut headers = self.headers();
+        while let Some(batch) = headers.at(position)? {
             if is_wanted(&batch) {
                 return Ok(Some(batch));
             }
@@ -252,12 +229,13 @@ impl IndexedSegment {
             return self.find_offset(self.tally.fill.max_timestamp_offset);
         }
         let mut found: Option<BatchInfo> = None;
+        let mut headers = self.headers();
         let mut next = self.find_offset(offset)?;
         while let Some(batch) = next {
             if found.is_none_or(|found| batch.max_timestamp > found.max_timestamp) {
                 found = Some(batch);
             }
-            next = self.batch_at(batch.position.saturating_add(batch.size))?;
+            next = headers.at(batch.position.saturating_add(batch.size))?;
         }
         Ok(found)
     }
@@ -278,11 +256,12 @@ impl IndexedSegment {
             position_of(*entry) <= end && entry.offset(self.base_offset) < before_offset
         };
         let known = self.entry_before(is_before)?.max(first.position);
+        let mut headers = self.headers();
         let (mut position, mut next_offset) = (known, first.base_offset);
         if known > first.position {
-            next_offset = self.batch_at(known)?.map_or(next_offset, |batch| batch.base_offset);
+            next_offset = headers.at(known)?.map_or(next_offset, |batch| batch.base_offset);
         }
-        while let Some(batch) = self.batch_at(position)? {
+        while let Some(batch) = headers.at(position)? {
             let behind = position.saturating_add(batch.size);
             if behind > end || batch.base_offset >= before_offset {
                 break;

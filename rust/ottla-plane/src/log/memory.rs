@@ -2,6 +2,7 @@
 //! it, up to 1 MiB. So a partition with one record takes little, and a large one wastes little.
 
 use super::segment::{Ends, Segment, SegmentReader};
+use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use ottla_log::sidefiles::offset_index::OffsetEntry;
 use ottla_log::sidefiles::time_index::TimeEntry;
 use ottla_log::sidefiles::transaction_index::AbortedTransaction;
@@ -96,6 +97,10 @@ impl Segment for MemorySegment {
     fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         self.buffers.give(range, each);
         Ok(())
+    }
+
+    fn read_ahead(&self) -> usize {
+        RECORD_BATCH_OVERHEAD
     }
 
     fn ends(&self) -> Ends {

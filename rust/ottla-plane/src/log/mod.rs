@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `segment` | what a place for the bytes and the indexes of a segment must do |
 //! | `memory`, `file` | such a place in memory, and in files |
+//! | `headers` | walking over the headers of batches |
 //! | `indexed` | a segment, and the rule by which its sparse indexes are filled |
 //! | `epochs` | where each leader epoch begins |
 //! | `partition_log` | segments in a row: rolling, reading, retention, truncation |
@@ -26,6 +27,7 @@ pub(crate) mod epochs;
 pub(crate) mod failing;
 mod file;
 pub(crate) mod flush;
+mod headers;
 mod indexed;
 pub(crate) mod load;
 mod memory;

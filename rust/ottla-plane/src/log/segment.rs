@@ -28,6 +28,9 @@ pub(crate) trait Segment: Send {
     /// Gives the bytes of a range to `each`, in order, in as few slices as there are.
     fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()>;
 
+    /// How many bytes a read takes that costs hardly more than one of a header.
+    fn read_ahead(&self) -> usize;
+
     /// How many bytes of batches there are, and how many entries.
     fn ends(&self) -> Ends;
 
