@@ -232,13 +232,31 @@ def test_a_real_clock_that_was_advanced_goes_on_from_there() -> None:
         assert client.receive() == b"due %d" % due_ms
 
 
-def test_an_idle_server_does_not_turn() -> None:
+@pytest.mark.parametrize("is_awake", [False, True])
+def test_an_idle_server_does_not_turn(is_awake: bool) -> None:
     with serving(clock=Clock(frozen_at_ms=5)) as server, connect(server) as client:
+        if is_awake:
+            server.wait_awake()
+            # One after the other, so that it has reason to expect another one at once.
+            for number in range(100):
+                assert client.ask(b"echo %d" % number) == b"echo %d" % number
         client.send(b"due 6")
         wait_for(server, lambda broker: len(broker.due) == 1)
         before = server.run(lambda _: time.thread_time())
         time.sleep(0.2)
         assert server.run(lambda _: time.thread_time()) - before < 0.1
+
+
+def test_a_server_that_waits_awake_does_all_that_others_do() -> None:
+    with serving() as server, connect(server) as client, connect(server) as other:
+        server.wait_awake()
+        for number in range(200):
+            assert client.ask(b"echo %d" % number) == b"echo %d" % number
+            assert other.ask(b"echo other") == b"echo other"
+            assert server.run(lambda _: 7) == 7
+        due_ms = server.clock.now_ms() + 20
+        client.send(b"due %d" % due_ms)
+        assert client.receive() == b"due %d" % due_ms
 
 
 def test_a_sealed_job_is_done_beside_and_its_outcome_comes_to_the_broker() -> None:

@@ -161,6 +161,7 @@ def serve(
             if request_log is not None:
                 _log_requests(server, request_log, request_log_file)
             controlled = add_control(server, controller, control_token_file)
+            server.wait_awake()
             return _run(server, wanted, endpoint, controlled)
         finally:
             server.stop()

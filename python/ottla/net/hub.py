@@ -10,6 +10,7 @@ from __future__ import annotations
 import selectors
 from collections import deque
 from functools import partial
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from ottla.net.clock import elapsed_ms
@@ -65,6 +66,8 @@ class Hub:
         self.errors: deque[BaseException] = deque(maxlen=MAX_ERRORS)
         self.connections: dict[Connection, None] = {}
         self.watches = Watches()
+        self.awake_ns = 0
+        self._is_soon = False
         self._clock = clock
         self._jobs = jobs
         self._log = LogLines(log)
@@ -99,7 +102,7 @@ class Hub:
 
     def turn(self) -> None:
         """Waits until there is something to do, and does it."""
-        events = self._selector.select(self._timeout_s())
+        events = self._wait()
         self.elapsed_ms = elapsed_ms()
         self.now_ms = self._clock.at_ms(self.elapsed_ms)
         has_jobs = False
@@ -120,6 +123,24 @@ class Hub:
         if self._gone:
             self._tell_of_the_gone()
         self.watches.look(self.elapsed_ms)
+
+    def _wait(self) -> list[tuple[selectors.SelectorKey, int]]:
+        """Returns what sockets and jobs have, once they have something or something is due.
+
+        To be woken takes longer than to serve a small request. So where the last pause was short,
+        and the process is ours, it looks for a moment before it sleeps.
+        """
+        if not self.awake_ns:
+            return self._selector.select(self._timeout_s())
+        begin_ns = monotonic_ns()
+        events: list[tuple[selectors.SelectorKey, int]] = []
+        if self._is_soon and not self._again and not self._gone:
+            while not events and monotonic_ns() - begin_ns < self.awake_ns:
+                events = self._selector.select(0)
+        if not events:
+            events = self._selector.select(self._timeout_s())
+        self._is_soon = monotonic_ns() - begin_ns < self.awake_ns
+        return events
 
     def _timeout_s(self) -> float | None:
         if self._again or self._gone:

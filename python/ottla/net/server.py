@@ -20,7 +20,7 @@ from ottla.net.clock import Clock, elapsed_ms
 from ottla.net.forks import look_after
 from ottla.net.hub import Hub
 from ottla.net.jobs import Jobs
-from ottla.net.limits import MAX_STEPS_OF_TIME, Limits
+from ottla.net.limits import AWAKE_US, MAX_STEPS_OF_TIME, Limits
 from ottla.net.listener import Listener
 from ottla.net.outcome import Outcome, outcome_of
 from ottla.net.served import Served, Traffic
@@ -116,6 +116,15 @@ class Server(Generic[Broker]):
         Each has ended the connection whose request it served, and no other.
         """
         return tuple(self._hub.errors)
+
+    def wait_awake(self) -> None:
+        """Says that the process is the server's own: it may take a moment of it to answer sooner.
+
+        With other threads of Python it would stand in the way of what it waits for, and so it would
+        on a single core.
+        """
+        if (os.cpu_count() or 1) > 1:
+            self._hub.awake_ns = AWAKE_US * 1000
 
     def start(self) -> None:
         """Begins to serve; nothing if it has begun.

@@ -36,6 +36,7 @@ def main() -> None:
         token = new_token()
         site = ControlSite(server, token, stop=lambda: os.close(stop))
         address = server.add_site(site, ListenerSettings(name="CONTROL"))
+        server.wait_awake()
         server.start()
         prepare(options, server, Operations(server))
     except Exception as error:  # noqa: BLE001 - the parent raises it
