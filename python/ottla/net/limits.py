@@ -37,6 +37,7 @@ MAX_HTTP_IDLE_MS = 60_000
 
 MAX_HTTP_REQUEST_MS = 10_000
 """From the first byte of a request to its last, and from the beginning to the first request."""
+
 AWAKE_US = 150
 """Before it sleeps, where the last pause was no longer: a client that sends one record after the
 other pauses for some 100 µs, and the system takes 20 to 50 µs to wake who sleeps."""

@@ -95,8 +95,9 @@ def _bound(settings: ListenerSettings) -> socket.socket:
         raise ListenError(f"cannot listen on {place}: a port is from 0 to {MAX_PORT}")
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        # `create_server` does not tell why a name has no address.
-        socket.getaddrinfo(settings.host or None, settings.port, family, socket.SOCK_STREAM)
+        # `create_server` does not tell why a name has no address. Text would load a codec for it.
+        host = settings.host.encode("ascii" if settings.host.isascii() else "idna")
+        socket.getaddrinfo(host or None, settings.port, family, socket.SOCK_STREAM)
         bound = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except OSError as error:
         hint = "; port 0 takes a free one" if error.errno == errno.EADDRINUSE else ""

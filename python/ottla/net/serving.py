@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -74,10 +75,8 @@ def broker_server(
         ListenError: a listener cannot have its address.
         ValueError: a release that cannot be imitated.
     """
-    from random import Random, SystemRandom
-
     clock = clock or Clock()
-    random = SystemRandom() if seed is None else Random(seed)  # noqa: S311 - a test's own seed
+    random = _random_of(seed)
     line = None if kafka_version is None else parse_release(kafka_version)
     defaults = {} if line is None else defaults_of(line)
     settings = BrokerConfig({**defaults, **(config or {})})
@@ -110,6 +109,22 @@ def broker_server(
         kept.storage.flusher.submit = partial(_work, server)
         server.served.cleaner.submit = partial(_work, server)
     return server
+
+
+class _SystemRandom:
+    """Numbers that nobody can predict; `random` takes a millisecond to load."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """Returns a number of that many bits."""
+        return int.from_bytes(os.urandom((k + 7) // 8), "big") >> -k % 8
+
+
+def _random_of(seed: int | None) -> Random:
+    if seed is None:
+        return _SystemRandom()
+    from random import Random
+
+    return Random(seed)  # noqa: S311 - a test's own seed
 
 
 class _Making(NamedTuple):
