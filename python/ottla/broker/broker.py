@@ -21,7 +21,7 @@ from ottla.broker.compaction import Cleaner
 from ottla.broker.connection import ANONYMOUS, CloseConnectionError, Connection
 from ottla.broker.context import Context, Later
 from ottla.broker.features import FEATURES
-from ottla.broker.journal import Journal, RequestEntry
+from ottla.broker.journal import Journal
 from ottla.broker.meters import Meters
 from ottla.broker.state import State
 from ottla.broker.topics import Topics
@@ -260,7 +260,8 @@ class Broker(State):
                 self._refuse_version(context)
                 return False
             self.storage.begin()
-            waits = self._dispatch(context, frame, position)
+            work = self._run_unless_struck if self.faults.are_set else self._run
+            waits = work(context, frame, position)
         except MalformedFrameError as error:
             raise CloseConnectionError(f"a malformed request of {api.title}: {error}") from None
         finally:
@@ -271,6 +272,8 @@ class Broker(State):
 
     def tick(self, now_ms: int) -> None:
         """Does what is due: after frames, and at `next_deadline_ms`."""
+        if self.waiting.is_idle(now_ms):
+            return
         self.storage.begin()
         self.waiting.tick(now_ms)
         self.storage.end()
@@ -344,7 +347,7 @@ class Broker(State):
         connection = context.connection
         self.meters.count_request(context.api, context.version, errors)
         self.journal.add(
-            RequestEntry(
+            (
                 context.now_ms,
                 context.api.title,
                 context.version,
@@ -393,17 +396,17 @@ class Broker(State):
 
     # One request.
 
-    def _dispatch(self, context: Context, frame: bytes, position: int) -> bool:
-        if self.faults:
-            request = self.decoded(context, frame, position)
-            fault = self.faults.of_request(context, request)
-            if fault is not None:
-                return self._struck(fault, context, (frame, position, request))
+    def _run_unless_struck(self, context: Context, frame: bytes, position: int) -> bool:
+        request = self.decoded(context, frame, position)
+        fault = self.faults.of_request(context, request)
+        if fault is not None:
+            return self._struck(fault, context, (frame, position, request))
         return self._run(context, frame, position)
 
     def _run(self, context: Context, frame: bytes, position: int) -> bool:
-        handle = self.handler(context.api).handle
-        if context.api.takes_frame:
+        api = context.api
+        handle = (self._handlers.get(api.key) or self.handler(api)).handle
+        if api.takes_frame:
             outcome = handle(self, frame, position, context)
         else:
             request = self.decoded(context, frame, position)

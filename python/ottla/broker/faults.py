@@ -118,9 +118,11 @@ class Faults:
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
+        self.are_set = False
+        """Whether there is any."""
 
     def __bool__(self) -> bool:
-        return bool(self._faults)
+        return self.are_set
 
     def __iter__(self) -> Iterator[Fault]:
         return iter(tuple(self._faults))
@@ -128,16 +130,19 @@ class Faults:
     def add(self, fault: Fault) -> Fault:
         """Sets a fault; returns it."""
         self._faults.append(fault)
+        self.are_set = True
         return fault
 
     def remove(self, fault: Fault) -> None:
         """Takes a fault away; nothing if it is gone already."""
         if fault in self._faults:
             self._faults.remove(fault)
+            self.are_set = bool(self._faults)
 
     def clear(self) -> None:
         """Takes all faults away."""
         self._faults.clear()
+        self.are_set = False
 
     def of_request(self, context: Context, request: object) -> Fault | None:
         """Returns the fault that strikes a request as a whole, and counts it.

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    _Entry: TypeAlias = tuple[int, str, int, str, str, str, str, tuple[int, ...]]
 
 __all__ = ["Journal", "RequestEntry"]
 
@@ -46,18 +52,19 @@ class Journal:
     """A bounded list of requests, oldest first."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
-        self._entries: deque[RequestEntry] = deque(maxlen=max_entries)
+        # A request waits for no class of its own: those are made when somebody looks.
+        self._entries: deque[_Entry] = deque(maxlen=max_entries)
         self.dropped = 0
         """How many older requests were forgotten."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> object:
-        return iter(tuple(self._entries))
+    def __iter__(self) -> Iterator[RequestEntry]:
+        return iter(self.entries())
 
-    def add(self, entry: RequestEntry) -> None:
-        """Remembers a request."""
+    def add(self, entry: _Entry) -> None:
+        """Remembers a request: a `RequestEntry`, or the same as a plain tuple."""
         entries = self._entries
         if len(entries) == entries.maxlen:
             self.dropped += 1
@@ -65,7 +72,7 @@ class Journal:
 
     def entries(self) -> tuple[RequestEntry, ...]:
         """Returns what is remembered."""
-        return tuple(self._entries)
+        return tuple(map(RequestEntry._make, self._entries))
 
     def clear(self) -> None:
         """Forgets everything."""

@@ -123,6 +123,10 @@ class WaitingList:
             if waiting._is_listed and waiting.attempt(False, now_ms):  # noqa: FBT003, SLF001
                 self.cancel(waiting)
 
+    def is_idle(self, now_ms: int) -> bool:
+        """Whether nothing was woken, and nothing is due."""
+        return not self._woken and (not self._heap or self._heap[0][0] > now_ms)
+
     def tick(self, now_ms: int) -> None:
         """Attempts what was woken and what is due."""
         self.settle(now_ms)

@@ -38,7 +38,7 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
     """Answers at once where there is enough, or later."""
 
     def fetch(now_ms: int, *, must_answer: bool) -> Fetched:
-        is_checked = broker.faults or broker.authorizer.is_enabled
+        is_checked = broker.faults.are_set or broker.authorizer.is_enabled
         refused = _refused(broker, context) if is_checked else {}
         fetched = broker.plane.fetch(
             frame,

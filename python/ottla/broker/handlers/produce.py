@@ -36,7 +36,7 @@ __all__ = ["handle", "refuse"]
 
 def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Later | None:
     """Appends what is in a frame, and answers at once."""
-    is_checked = broker.faults or broker.authorizer.is_enabled
+    is_checked = broker.faults.are_set or broker.authorizer.is_enabled
     refused = _refused(broker, frame, position, context) if is_checked else {}
     plane, version, now_ms = broker.plane, context.version, context.now_ms
     produced = plane.produce(frame, position, version, now_ms=now_ms, refused=refused)
