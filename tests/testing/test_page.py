@@ -7,7 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.programs import required
+import pytest
+from support.apache_messages import NEWEST
+from support.go_programs import copied, go
+from support.java_session import client_jars
+from support.maven import MissingError
+from support.programs import leave_out, required
 
 PAGE = Path(__file__).parents[2] / "docs" / "broker" / "testing.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -61,6 +66,48 @@ export async function sendOrder(bootstrapServers, topic) {{
   const [code] = await once(child, "exit");
   if (code !== 0) throw new Error(`status ${{code}}`);
 }}
+"""
+
+
+SHOP_OF_GO = """
+package shop
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func SendOrder(bootstrapServers, topic string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrapServers))
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	order := &kgo.Record{Topic: topic, Value: []byte("1")}
+	if err := client.ProduceSync(context.Background(), order).FirstErr(); err != nil {
+		panic(err)
+	}
+}
+"""
+
+MODULE_OF_GO = "module shop\n\ngo 1.26.0\n\nrequire github.com/twmb/franz-go v1.22.2\n"
+
+SHOP_OF_JAVA = """
+import java.util.Map;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+public final class Shop {
+    public static void sendOrder(String bootstrapServers, String topic) throws Exception {
+        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrapServers);
+        var text = new StringSerializer();
+        try (var producer = new KafkaProducer<>(settings, text, text)) {
+            producer.send(new ProducerRecord<>(topic, "1")).get();
+        }
+    }
+}
 """
 
 
@@ -158,3 +205,44 @@ def test_the_test_of_another_language_passes(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# pass 1" in done.stdout or "pass 1" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_test_in_go_passes(tmp_path: Path) -> None:
+    path = environment(tmp_path)["PATH"]
+    source, folder = tmp_path / "source", tmp_path / "module"
+    source.mkdir()
+    (source / "go.mod").write_text(MODULE_OF_GO)
+    (source / "shop.go").write_text(SHOP_OF_GO)
+    for name, text in files("go", "//").items():
+        (source / name).write_text(text)
+    copied(source, folder)
+    done = go(folder, "test", "-v", "./...", path=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("--- PASS") == 2
+
+
+@pytest.mark.slow
+def test_the_test_in_java_passes(tmp_path: Path) -> None:
+    try:
+        jars = client_jars(NEWEST)
+    except MissingError as error:
+        leave_out(str(error))
+    (tmp_path / "Shop.java").write_text(SHOP_OF_JAVA)
+    for name, text in files("java", "//").items():
+        (tmp_path / name).write_text(text)
+    with_ottla = environment(tmp_path)
+    class_path = ["-cp", f"{jars}/*:{tmp_path}"]
+    for command in (
+        [required("javac"), *class_path, "-d", tmp_path, *tmp_path.glob("*.java")],
+        [required("java"), "-ea", *class_path, "OrdersTest"],
+    ):
+        done = subprocess.run(
+            command,
+            env=with_ottla,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
