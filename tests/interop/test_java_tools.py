@@ -274,9 +274,11 @@ def test_measurements_run_to_their_end(tools: Tools, broker: Broker) -> None:
     reading = ("--topic", "orders", count, "1000", "--timeout", "60000")
     measured = tools.done(broker, "ConsumerPerformance", *reading).splitlines()[-1].split(", ")
     assert measured[4] == "1000"
-    given = ("--num-records", "10", "--producer-acks", "all", "--record-size", "50")
-    given = ("--bootstrap-server", servers, "--topic", "orders", *given)
-    there_and_back = given if tools.is_newest else (servers, "orders", "10", "all", "50")
+    there_and_back = [servers, "orders", "10", "all", "50"]
+    if tools.is_newest:
+        names = ("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
+        named = zip(names, there_and_back, strict=True)
+        there_and_back = [word for name, value in named for word in (f"--{name}", value)]
     assert "Percentiles" in tools.run("EndToEndLatency", *there_and_back).output
 
 

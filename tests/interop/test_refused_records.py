@@ -3,13 +3,17 @@
 A batch is refused as a whole, and its answer names the records to blame. No client sends the others
 again. kafka-python gives a named record its own message and the others a general error. librdkafka
 has one code for a batch where one record is named; where more are, the others get a code of their
-own. confluent-kafka hands on these codes, and none of the messages.
+own. confluent-kafka hands on these codes, and none of the messages. aiokafka and older versions of
+librdkafka ask for a version of Produce that has neither.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
+import aiokafka
+import aiokafka.errors
 import confluent_kafka
 import kafka
 import pytest
@@ -68,6 +72,38 @@ def test_librdkafka_has_one_code_for_a_batch_of_one_culprit(
     told = told_by_confluent(compacted, [b"a", None, b"c"], **options)
     assert told == [INVALID_RECORD] * 3
     assert compacted.records("compacted") == []
+
+
+def test_confluent_kafka_hands_on_the_general_text_of_each_code_alone(compacted: Broker) -> None:
+    client = confluent_kafka.Producer(batched(compacted, 3))
+    told: list[str] = []
+    for key in (None, b"b", None):
+        client.produce(
+            "compacted", b"v", key, 0, on_delivery=lambda error, _: told.append(error.str())
+        )
+    assert client.flush(PATIENCE_S) == 0
+    general = "Broker: Broker failed to validate record"
+    sibling = "Local: an invalid record in the same batch caused the failure of this message too"
+    assert told == [general, sibling, general]
+
+
+def test_aiokafka_has_one_error_for_all_which_is_older_than_what_it_would_say(
+    compacted: Broker,
+) -> None:
+    async def send() -> list[BaseException]:
+        async with aiokafka.AIOKafkaProducer(
+            bootstrap_servers=compacted.bootstrap_servers, linger_ms=500
+        ) as client:
+            sent = [
+                await client.send("compacted", b"v", key=key, partition=0)
+                for key in (b"a", None, b"c")
+            ]
+            return list(await asyncio.gather(*sent, return_exceptions=True))
+
+    told = asyncio.run(asyncio.wait_for(send(), PATIENCE_S))
+    assert [type(error) for error in told] == [aiokafka.errors.InvalidRequestError] * 3
+    (entry,) = [request for request in compacted.requests if request.api == "Produce"]
+    assert (entry.version, entry.errors) == (7, (42,))
 
 
 @pytest.mark.parametrize("culprits", [{1, 3}, {0, 1}, {0, 1, 2}])

@@ -233,8 +233,9 @@ def test_the_test_in_java_passes(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     with_ottla = environment(tmp_path)
     class_path = ["-cp", f"{jars}/*:{tmp_path}"]
+    sources = map(str, tmp_path.glob("*.java"))
     for command in (
-        [required("javac"), *class_path, "-d", tmp_path, *tmp_path.glob("*.java")],
+        [required("javac"), *class_path, "-d", str(tmp_path), *sources],
         [required("java"), "-ea", *class_path, "OrdersTest"],
     ):
         done = subprocess.run(
