@@ -339,3 +339,21 @@ def test_a_consumer_of_a_compacted_topic_gets_the_newest_value_of_each_key() -> 
         left = {record.key: record.value for record in broker.records("prices")}
         del expected[b"key-3"]
         assert left == expected | {b"key-0": b"last"}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_goes_on_with_the_one_member_that_is_left(broker: Broker, protocol: str) -> None:
+    options: dict[str, object] = {"group_protocol": protocol, "enable_auto_commit": False}
+    first, second = consumer(broker, "team", **options), consumer(broker, "team", **options)
+    for member in (first, second):
+        member.subscribe(["orders"])
+    joined(first, second)
+    second.close()
+    end = time.monotonic() + PATIENCE_S
+    while len(first.assignment()) < 3 and time.monotonic() < end:
+        first.poll(0.05)
+    sink = producer(broker)
+    for partition in range(3):
+        sent(sink, "orders", [b"%d" % partition], partition=partition)
+    assert {message.value() for message in collect(first, 3)} == {b"0", b"1", b"2"}
+    first.close()

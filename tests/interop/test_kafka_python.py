@@ -32,7 +32,7 @@ def collect(client: Any, count: int) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("codec", [None, "gzip", "lz4"])
+@pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
 def test_what_it_sends_it_receives(broker: Broker, codec: str | None) -> None:
     producer = kafka.KafkaProducer(
         bootstrap_servers=broker.bootstrap_servers, compression_type=codec
@@ -128,3 +128,49 @@ def test_an_administrator_changes_what_a_running_broker_can_change(broker: Broke
     with socket.create_connection((host, int(port)), PATIENCE_S) as refused:
         assert refused.recv(1) == b""
     admin.close()
+
+
+def test_an_idempotent_producer_that_is_cut_off_stores_each_record_once(broker: Broker) -> None:
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=broker.bootstrap_servers, enable_idempotence=True
+    )
+    producer.send("orders", b"0", partition=0).get(PATIENCE_S)
+    cut = broker.fail("Produce", disconnect=True, after=True, times=1)
+    assert producer.send("orders", b"1", partition=0).get(PATIENCE_S).offset == 1
+    assert cut.hits == 1
+    assert [record.value for record in broker.records("orders", 0)] == [b"0", b"1"]
+    producer.close()
+
+
+def test_committed_readers_get_what_was_committed_and_the_others_all(broker: Broker) -> None:
+    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t")
+    producer.init_transactions()
+    for value in (b"a", b"b", b"c"):
+        producer.begin_transaction()
+        producer.send("orders", value, partition=0).get(PATIENCE_S)
+        if value == b"b":
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+    producer.close()
+    for isolation, expected in (
+        ("read_committed", [b"a", b"c"]),
+        ("read_uncommitted", [b"a", b"b", b"c"]),
+    ):
+        reader = consumer(broker, isolation_level=isolation)
+        reader.assign([kafka.TopicPartition("orders", 0)])
+        assert [record.value for record in collect(reader, len(expected))] == expected
+        reader.close()
+
+
+def test_offsets_are_found_by_time_and_at_both_ends(broker: Broker) -> None:
+    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    for n in range(5):
+        sent = producer.send("orders", b"v", partition=0, timestamp_ms=1_700_000_000_000 + n)
+        sent.get(PATIENCE_S)
+    producer.close()
+    reader, partition = consumer(broker), kafka.TopicPartition("orders", 0)
+    assert reader.offsets_for_times({partition: 1_700_000_000_003})[partition].offset == 3
+    assert reader.beginning_offsets([partition]) == {partition: 0}
+    assert reader.end_offsets([partition]) == {partition: 5}
+    reader.close()
