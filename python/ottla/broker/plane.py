@@ -12,9 +12,12 @@ from ottla._engine import (
     DataPlane,
     Fetched,
     Produced,
+    QuorumLog,
     TopicSettings,
     Verification,
     build_quorum_batch,
+    metadata_snapshot_fault,
+    write_offset_checkpoint,
 )
 
 __all__ = [
@@ -23,7 +26,10 @@ __all__ = [
     "DataPlane",
     "Fetched",
     "Produced",
+    "QuorumLog",
     "TopicSettings",
     "Verification",
     "build_quorum_batch",
+    "metadata_snapshot_fault",
+    "write_offset_checkpoint",
 ]

@@ -17,6 +17,7 @@
 //! | `offsets` | offsets by time and by leader epoch, deletion, retention |
 //! | `storage` | syncing, checkpoints, partitions offline: what logs in directories need |
 //! | `compaction` | compaction of partitions, as jobs |
+//! | `quorum_log` | the log of a quorum's only voter, and its snapshots |
 //! | `partition` | one partition: its leader and its log |
 //! | `log` | segments of stored batches |
 //! | `wire` | requests and answers as bytes |
@@ -39,6 +40,7 @@ mod offsets;
 mod partition;
 mod plane;
 mod produce;
+mod quorum_log;
 mod sessions;
 mod storage;
 mod topics;
@@ -57,6 +59,7 @@ pub use offsets::{FoundOffset, OffsetQuery};
 pub use partition::{PartitionOffsets, PartitionSettings};
 pub use plane::{DataPlane, LogPlace, NewPartition, PlaneSettings};
 pub use produce::{ProduceCall, Produced};
+pub use quorum_log::{QuorumLog, QuorumLogError, QuorumLogFound, TornTail};
 pub use storage::Checkpoint;
 pub use topics::{Handle, Refused};
 pub use verification::Verification;

@@ -28,3 +28,6 @@ pub const MAX_OPEN_FILES: usize = 256;
 
 /// The most bytes of a file that are read at once: few calls for a large answer, and little memory.
 pub const MAX_READ_BYTES: usize = 256 << 10;
+
+/// Bytes of the largest snapshot of the cluster's metadata that is read: a start holds one in memory.
+pub const MAX_METADATA_SNAPSHOT_BYTES: u64 = 1 << 30;

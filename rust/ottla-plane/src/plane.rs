@@ -125,9 +125,9 @@ impl DataPlane {
         let log = match &new.place {
             None => PartitionLog::in_memory(new.next_offset, now_ms),
             Some(place) => {
-                let directory = LogDirectory::new(place.directory, &self.open_files);
+                let directory = Arc::new(LogDirectory::new(place.directory, &self.open_files));
                 if !directory.is_empty()? {
-                    return resume(directory, place, new, topic, now_ms);
+                    return resume(&directory, place, new, topic, now_ms);
                 }
                 directory.create(new.topic_id)?;
                 PartitionLog::in_directory(directory, new.next_offset, now_ms)?
@@ -241,7 +241,7 @@ impl DataPlane {
 
 /// A partition whose log is there, with what is set of it.
 fn resume(
-    directory: LogDirectory,
+    directory: &Arc<LogDirectory>,
     place: &LogPlace<'_>,
     new: &NewPartition<'_>,
     topic: Arc<[u8]>,

@@ -39,6 +39,7 @@ mod plane_options;
 mod plane_storage;
 mod producer_state;
 mod progress;
+mod quorum_log;
 mod readable_offsets;
 mod reading;
 mod records;
@@ -122,6 +123,8 @@ mod _engine {
         AbortedTransaction, ProducerState, RememberedBatch, VerificationGuard,
     };
     #[pymodule_export]
+    use crate::quorum_log::{QuorumLog, metadata_snapshot_fault};
+    #[pymodule_export]
     use crate::readable_offsets::ReadableOffsets;
     #[pymodule_export]
     use crate::reading::{PartitionRecords, partition_transactions};
@@ -151,7 +154,7 @@ mod _engine {
     #[pymodule_export]
     use crate::sidefiles::{
         parse_leader_epochs, parse_meta_properties, parse_offset_checkpoint,
-        parse_partition_metadata, release_bounds,
+        parse_partition_metadata, release_bounds, write_offset_checkpoint,
     };
 
     #[pymodule_export]

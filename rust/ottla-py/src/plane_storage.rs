@@ -102,9 +102,14 @@ pub(crate) fn os_error(py: Python<'_>, error: &io::Error, path: Option<&Path>) -
 
 /// The exception for a directory that cannot be loaded.
 pub(crate) fn unloadable(py: Python<'_>, failure: &LoadFailure) -> PyErr {
+    log_directory_error(py, &failure.to_string())
+}
+
+/// The exception for a directory that is not as it should be.
+pub(crate) fn log_directory_error(py: Python<'_>, message: &str) -> PyErr {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     match CLASS.import(py, "ottla.errors", "LogDirectoryError") {
-        Ok(class) => PyErr::from_type(class.clone(), (failure.to_string(),)),
+        Ok(class) => PyErr::from_type(class.clone(), (message.to_owned(),)),
         Err(error) => error,
     }
 }

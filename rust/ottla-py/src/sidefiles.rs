@@ -1,11 +1,15 @@
 //! The text files beside the segments, parsed; what keeps one from being read comes as
 //! `(message, expected, found)`.
 
-use ottla_log::sidefiles::checkpoint::{check_order, read_leader_epochs, read_offset_checkpoint};
+use ottla_log::sidefiles::checkpoint::{
+    OffsetCheckpoint, check_order, read_leader_epochs, read_offset_checkpoint,
+    write_offset_checkpoint as write_offsets,
+};
 use ottla_log::sidefiles::meta_properties::{self, Release, read_meta_properties};
 use ottla_log::sidefiles::metadata::read_partition_metadata;
 use ottla_log::sidefiles::text::TextError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 
 type FaultText = (String, String, String);
@@ -23,6 +27,17 @@ pub(crate) fn parse_offset_checkpoint(data: &[u8]) -> (Vec<(String, i32, i64)>, 
         }
         Err(error) => (Vec::new(), Some(fault_text(&error))),
     }
+}
+
+/// The bytes of an offset checkpoint of these topics, partitions and offsets.
+#[pyfunction]
+pub(crate) fn write_offset_checkpoint(
+    py: Python<'_>,
+    entries: Vec<(String, i32, i64)>,
+) -> Bound<'_, PyBytes> {
+    let entry = |(topic, partition, offset)| OffsetCheckpoint { topic, partition, offset };
+    let entries: Vec<_> = entries.into_iter().map(entry).collect();
+    PyBytes::new(py, &write_offsets(&entries))
 }
 
 /// The entries of a leader-epoch checkpoint as ``(epoch, start_offset)``, and what is wrong with it:

@@ -1,13 +1,16 @@
 """The log of a controller: what is read of it, what a crash leaves, what is written."""
 
-import errno
-import os
+import contextlib
+import resource
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import ottla
 import pytest
 from ottla.broker.data.cluster_state import BROKER, TOPIC, ClusterState
-from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog, read_snapshot
+from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog
+from ottla.broker.data.metadata_snapshot import snapshot_values
 from ottla.broker.data.new_cluster import bootstrap_snapshot
 from ottla.errors import LogDirectoryError
 from ottla.protocol.messages import cluster_metadata as layouts
@@ -173,11 +176,10 @@ def test_a_log_whose_beginning_is_gone_needs_a_snapshot(tmp_path: Path) -> None:
     assert (log.end_offset, log.epoch) == (64, 3)
 
 
-def test_a_snapshot_without_its_foot_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.checkpoint"
-    path.write_bytes(bootstrap_snapshot(None, 7)[:-75])
-    with pytest.raises(LogDirectoryError, match="ends without the foot"):
-        list(read_snapshot(str(path)))
+def test_a_snapshot_without_its_foot_is_refused() -> None:
+    torn = bootstrap_snapshot(None, 7)[:-75]
+    with pytest.raises(LogDirectoryError, match=r"a\.checkpoint.* ends without the foot"):
+        list(snapshot_values(torn, "a.checkpoint"))
 
 
 def test_a_quorum_with_other_voters_is_refused(tmp_path: Path) -> None:
@@ -199,30 +201,32 @@ def test_a_quorum_state_that_is_none_is_refused(tmp_path: Path, text: str) -> No
         opened(path)
 
 
-def test_an_append_that_fails_leaves_the_log_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_append_that_fails_leaves_the_log_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / METADATA_DIRECTORY
     written(path, [b"\1\24\0\0"])
     log, _ = opened(path)
     before = (path / SEGMENT).read_bytes()
-    write = os.write
-
-    def full(descriptor: int, data: bytes) -> int:
-        if len(data) > 40:
-            return write(descriptor, bytes(data[:40]))
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "write", full)
-        with pytest.raises(OSError, match="No space left"):
-            log.append([b"\1\24\0\0"], 7)
+    with file_size_limit(len(before) + 40), pytest.raises(OSError, match="File too large"):
+        log.append([b"\1\24\0\0"], 7)
     assert (path / SEGMENT).read_bytes() == before
     log.append([b"\1\24\0\0"], 8)
     log.close()
     again, values = opened(path)
     again.close()
     assert len(values) == 2
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Lets no file of this process grow beyond a size, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 # What records amount to.

@@ -11,8 +11,9 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ottla.broker.data.small_files import read_text, write_checkpoint, write_file
+from ottla.broker.data.small_files import read_text, write_file
 from ottla.broker.data.special_files import refuse_special_files
+from ottla.broker.plane import write_offset_checkpoint
 from ottla.broker.uuids import base64_of, random_uuid, uuid_of
 from ottla.errors import LogDirectoryError
 from ottla.logs.metadata import parse_meta_properties
@@ -105,8 +106,7 @@ class DataDirectory:
         Raises:
             OSError: the system could not; the file is as it was.
         """
-        lines = [f"{topic} {partition} {offset}" for topic, partition, offset in offsets]
-        write_checkpoint(os.path.join(self.path, name), lines)
+        write_file(os.path.join(self.path, name), write_offset_checkpoint([*offsets]))
 
     def release(self) -> None:
         """Gives the lock back."""

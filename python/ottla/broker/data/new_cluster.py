@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ottla.broker.data.metadata_snapshot import snapshot_bytes
 from ottla.broker.features import FEATURES
-from ottla.broker.plane import build_quorum_batch
-from ottla.protocol.codec import encode
 from ottla.protocol.messages.cluster_metadata import FeatureLevelRecord
-from ottla.protocol.messages.quorum_records import SnapshotFooterRecord, SnapshotHeaderRecord
 from ottla.protocol.metadata_record import record_bytes
-from ottla.records import NewRecord, build_batch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["bootstrap_snapshot"]
 
-_SNAPSHOT_HEADER: Final = 3
-_SNAPSHOT_FOOTER: Final = 4
 _METADATA_VERSION: Final = "metadata.version"
 _KAFKA_4: Final = (4, 0)
 _LEVEL_OF_4_0: Final = 25
@@ -33,22 +28,7 @@ def bootstrap_snapshot(release: tuple[int, int] | None, now_ms: int) -> bytes:
         record_bytes(FeatureLevelRecord(name=name, feature_level=level))
         for name, level in _levels(release).items()
     ]
-    head = b"".join(encode(SnapshotHeaderRecord, 0)(SnapshotHeaderRecord()))
-    foot = b"".join(encode(SnapshotFooterRecord, 0)(SnapshotFooterRecord()))
-    rows = [NewRecord(value=value, timestamp=now_ms) for value in values]
-    return b"".join(
-        (
-            build_quorum_batch(_SNAPSHOT_HEADER, head, timestamp=now_ms, partition_leader_epoch=0),
-            build_batch(rows, base_offset=1, partition_leader_epoch=0),
-            build_quorum_batch(
-                _SNAPSHOT_FOOTER,
-                foot,
-                timestamp=now_ms,
-                base_offset=1 + len(rows),
-                partition_leader_epoch=0,
-            ),
-        )
-    )
+    return snapshot_bytes(values, now_ms)
 
 
 def _levels(release: tuple[int, int] | None) -> Mapping[str, int]:

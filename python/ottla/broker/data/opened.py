@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from ottla.broker.data.cluster_state import ClusterState
 from ottla.broker.data.directory import DataDirectory
 from ottla.broker.data.keeper import MetadataKeeper
-from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog, read_snapshot
+from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog
+from ottla.broker.data.metadata_snapshot import snapshot_values
 from ottla.broker.data.new_cluster import bootstrap_snapshot
 from ottla.broker.data.small_files import write_file
 from ottla.broker.data.storage import DirectoryStorage, Past
@@ -53,6 +54,7 @@ _LEAST_FREE_BYTES: Final = 1 << 20
 ROOM: Final = "room"
 """What is wrong (`Broker.wrong`) where the disk of a log directory is full."""
 _HEX: Final = 32
+_MAX_BOOTSTRAP_BYTES: Final = 1 << 30
 _MAX_METADATA_BYTES: Final = 1 << 16
 
 
@@ -214,8 +216,9 @@ class OpenedData:
             write_file(bootstrap, bootstrap_snapshot(release, self._clock()))
         self._log.begin_term(self._clock())
         if is_new:
-            self._log.append([*read_snapshot(bootstrap)], self._clock())
-            self._state.replay_all(read_snapshot(bootstrap))
+            values = [*snapshot_values(_read(bootstrap), bootstrap)]
+            self._log.append(values, self._clock())
+            self._state.replay_all(values)
         elif self._state.is_in_transaction:
             self._log.append([record_bytes(AbortTransactionRecord())], self._clock())
             self._state.abort()
@@ -303,6 +306,16 @@ def _is_of(path: str, topic_id: bytes | None) -> bool:
         return not os.listdir(path)
     except SideFileError as error:
         raise LogDirectoryError(f"{path}/{_text(PARTITION_METADATA)}: {error}") from None
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MAX_BOOTSTRAP_BYTES:
+            raise LogDirectoryError(
+                f"{path} has {size:,} bytes; at most {_MAX_BOOTSTRAP_BYTES:,} are read"
+            )
+        return file.read()
 
 
 def _text(name: bytes | str) -> str:

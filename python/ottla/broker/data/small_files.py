@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-__all__ = ["read_text", "sync_directory", "write_checkpoint", "write_file"]
+__all__ = ["read_text", "write_file"]
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -25,19 +25,10 @@ def write_file(path: str, data: bytes) -> None:
         with suppress(OSError):
             os.unlink(beside)
         raise
-    sync_directory(os.path.dirname(path))
+    _sync_directory(os.path.dirname(path))
 
 
-def write_checkpoint(path: str, lines: list[str]) -> None:
-    """Writes a checkpoint file: its version, how many entries it has, and an entry a line.
-
-    Raises:
-        OSError: the system could not; the file is as it was.
-    """
-    write_file(path, "\n".join(["0", str(len(lines)), *lines, ""]).encode())
-
-
-def sync_directory(path: str) -> None:
+def _sync_directory(path: str) -> None:
     """Makes the names in a directory stay.
 
     Raises:

@@ -3,8 +3,6 @@
 use crate::segment::damage_findings::{self, TailKind};
 use crate::segment::observation::BatchObservation;
 use crate::segment::pass::Pass;
-use ottla_log::resync::header::{HeaderBounds, PlausibleHeader, is_beginning};
-use ottla_log::resync::search::{Suspect, seems_to_begin};
 use crate::segment::step::HEAD_BYTES;
 use crate::segment::tail::Tail;
 use ottla_format::batch::BatchInfo;
@@ -12,6 +10,8 @@ use ottla_format::error::Error;
 use ottla_format::header::{
     CRC_START, Envelope, Header, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field,
 };
+use ottla_log::resync::header::{HeaderBounds, PlausibleHeader, is_beginning};
+use ottla_log::resync::search::{Suspect, seems_to_begin};
 
 /// Unwritten bytes of a torn write begin at a multiple of this.
 const SECTOR_BYTES: u64 = 512;

@@ -2,9 +2,6 @@
 //! kernels, and every other one by the rules.
 
 use crate::segment::observation::BatchObservation;
-use ottla_log::resync::budget::Spending;
-use ottla_log::resync::header::HeaderBounds;
-use ottla_log::resync::search::Search;
 use crate::segment::scan_error::ScanError;
 use crate::segment::tally::{Tally, TallyMemory};
 use crate::segment::walk::{RecentBatches, Walk, WalkState};
@@ -12,6 +9,9 @@ use ottla_format::check::{Checker, Level, earliest_timestamp, reaches_maximum};
 use ottla_format::error::Error;
 use ottla_format::header::{Envelope, MIN_SIZE, RECORD_BATCH_OVERHEAD, field};
 use ottla_kernels::{BatchHeader, EachBatch, Nothing, Run, Timestamps};
+use ottla_log::resync::budget::Spending;
+use ottla_log::resync::header::HeaderBounds;
+use ottla_log::resync::search::Search;
 use ottla_log::source::{Source, Window};
 use std::io;
 use std::ops::Range;

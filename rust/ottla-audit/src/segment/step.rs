@@ -6,7 +6,6 @@ use crate::catalogue::severity::Severity;
 use crate::segment::damage_findings;
 use crate::segment::observation::BatchObservation;
 use crate::segment::pass::Pass;
-use ottla_log::resync::header::{HeaderBounds, PlausibleHeader};
 use ottla_format::attributes::Compression;
 use ottla_format::batch::BatchInfo;
 use ottla_format::check::Level;
@@ -14,6 +13,7 @@ use ottla_format::clients::ClientFault;
 use ottla_format::error::{Error, ErrorKind, Family};
 use ottla_format::header::{Envelope, MIN_SIZE, MIN_SIZE_V2, RECORD_BATCH_OVERHEAD};
 use ottla_format::words;
+use ottla_log::resync::header::{HeaderBounds, PlausibleHeader};
 
 /// Bytes of a failed batch that are judged: its header, and the lengths of a legacy record.
 pub(super) const HEAD_BYTES: usize = 64 << 10;

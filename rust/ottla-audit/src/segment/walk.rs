@@ -2,9 +2,9 @@
 
 use crate::segment::growth::Growth;
 use crate::segment::index_check::Indexes;
-use ottla_log::resync::budget::Spending;
 use crate::segment::segment_scan::SegmentScan;
 use crate::segment::tally::{Tally, TallyMemory};
+use ottla_log::resync::budget::Spending;
 use serde::{Deserialize, Serialize};
 
 /// Consecutive batches behind which a walk has forgotten where it began.

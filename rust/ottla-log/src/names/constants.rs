@@ -53,7 +53,7 @@ pub const SWAP: &[u8] = b".swap";
 /// Suffix of a replacement under construction.
 pub const CLEANED: &[u8] = b".cleaned";
 /// Suffix of a KRaft snapshot under construction.
-pub(super) const PART: &[u8] = b".part";
+pub const PART: &[u8] = b".part";
 /// Suffix of a text file under construction.
 pub const TEMPORARY: &[u8] = b".tmp";
 /// Suffix of a KRaft snapshot.

@@ -22,3 +22,23 @@ pub mod header;
 mod read_ahead;
 pub mod search;
 mod size_proof;
+
+use crate::source::{Source, Window};
+use budget::Spending;
+use header::HeaderBounds;
+use search::Search;
+use std::io;
+
+/// Where the first whole batch of magic 2 begins that is at a position or behind it, and whose offsets
+/// are not below `lowest`.
+///
+/// # Errors
+/// What keeps the source from being read.
+pub fn first_batch(source: &dyn Source, from: u64, lowest: i64) -> io::Result<Option<u64>> {
+    let mut progress = |_| true;
+    let mut window = Window::new(source, Vec::new(), u64::MAX, &mut progress)?;
+    let end = window.end();
+    let bounds = HeaderBounds { lowest, highest: i64::MAX, batch_bytes: end, allows_legacy: false };
+    let found = Search::after(Spending::default()).first(&mut window, from, end, &bounds);
+    window.take_failure().map_or(Ok(found), Err)
+}

@@ -1,7 +1,7 @@
 //! Headers read ahead of the window, which stays where it is.
 
-use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use crate::source::Window;
+use ottla_format::header::RECORD_BATCH_OVERHEAD;
 
 /// Bytes that are read at once: about as long as hashing as many takes.
 pub(super) const READ_AHEAD_BYTES: usize = 4096;

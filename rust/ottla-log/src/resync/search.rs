@@ -4,9 +4,9 @@ use super::budget::{Budget, Spending};
 use super::header::{HeaderBounds, LOOK_BYTES, PlausibleHeader, is_beginning, magic_of};
 use super::read_ahead::{READ_AHEAD_BYTES, ReadAhead, is_zero, is_zero_at};
 use super::size_proof::{SizeProof, StoredCrc};
+use crate::source::Window;
 use ottla_format::batch;
 use ottla_format::header::RECORD_BATCH_OVERHEAD;
-use crate::source::Window;
 
 /// How far behind the end of a damaged batch a better successor is searched for.
 const STRETCH: u64 = 64 << 10;
@@ -33,12 +33,7 @@ pub struct Suspect {
 impl Suspect {
     /// Reads what stands at `position`, of which `head` are the first bytes; `size` where it is a
     /// whole batch by its own size.
-    pub fn read(
-        head: &[u8],
-        position: u64,
-        size: Option<u64>,
-        bounds: &HeaderBounds,
-    ) -> Self {
+    pub fn read(head: &[u8], position: u64, size: Option<u64>, bounds: &HeaderBounds) -> Self {
         let is_legacy = bounds.allows_legacy && magic_of(head).is_some_and(|magic| magic < 2);
         let stored_crc = StoredCrc::read(head, position, is_legacy);
         let header = PlausibleHeader::read(head, bounds);
@@ -332,11 +327,7 @@ impl Search {
 }
 
 /// Whether a batch seems to begin at `position`, or the source ends there.
-pub fn seems_to_begin(
-    window: &mut Window<'_>,
-    position: u64,
-    bounds: &HeaderBounds,
-) -> bool {
+pub fn seems_to_begin(window: &mut Window<'_>, position: u64, bounds: &HeaderBounds) -> bool {
     if position >= window.end() {
         return position == window.end();
     }

@@ -1,8 +1,8 @@
 //! The end of a batch whose size field is wrong: where its CRC is that of the bytes so far.
 
+use crate::source::Window;
 use ottla_format::header::{CRC_START, LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, field, read_i32};
 use ottla_format::legacy;
-use crate::source::Window;
 
 /// How far the end of such a batch is searched for.
 const MAX_BYTES: u64 = 8 << 20;

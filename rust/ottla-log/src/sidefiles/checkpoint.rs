@@ -77,6 +77,19 @@ pub fn read_leader_epochs(data: &[u8]) -> Result<Vec<LeaderEpoch>, TextError> {
     })
 }
 
+/// The bytes of an offset checkpoint.
+///
+/// # Examples
+/// ```
+/// use ottla_log::sidefiles::checkpoint::{OffsetCheckpoint, write_offset_checkpoint};
+///
+/// let entry = OffsetCheckpoint { topic: "orders".to_owned(), partition: 3, offset: 42 };
+/// assert_eq!(write_offset_checkpoint(&[entry]), b"0\n1\norders 3 42\n");
+/// ```
+pub fn write_offset_checkpoint(entries: &[OffsetCheckpoint]) -> Vec<u8> {
+    write(entries, |entry| format!("{} {} {}\n", entry.topic, entry.partition, entry.offset))
+}
+
 /// The bytes of a leader-epoch checkpoint.
 ///
 /// # Examples
@@ -87,9 +100,7 @@ pub fn read_leader_epochs(data: &[u8]) -> Result<Vec<LeaderEpoch>, TextError> {
 /// assert_eq!(write_leader_epochs(&entries), b"0\n2\n0 0\n2 79\n");
 /// ```
 pub fn write_leader_epochs(epochs: &[LeaderEpoch]) -> Vec<u8> {
-    let entry = |entry: &LeaderEpoch| format!("{} {}\n", entry.epoch, entry.start_offset);
-    let entries: Vec<String> = epochs.iter().map(entry).collect();
-    format!("{VERSION}\n{}\n{}", epochs.len(), entries.concat()).into_bytes()
+    write(epochs, |entry| format!("{} {}\n", entry.epoch, entry.start_offset))
 }
 
 /// Whether epochs and start offsets both increase, as Kafka writes them. It reads others too and
@@ -108,6 +119,11 @@ pub fn check_order(epochs: &[LeaderEpoch]) -> Result<(), TextError> {
         }
     }
     Ok(())
+}
+
+fn write<T>(entries: &[T], line: impl Fn(&T) -> String) -> Vec<u8> {
+    let lines: Vec<String> = entries.iter().map(line).collect();
+    format!("{VERSION}\n{}\n{}", entries.len(), lines.concat()).into_bytes()
 }
 
 fn read<T>(

@@ -12,6 +12,7 @@
 //! | [`snapshot`] | `.snapshot`: producers |
 //! | [`checkpoint`] | the offset checkpoints of a log directory, `leader-epoch-checkpoint` |
 //! | [`metadata`] | `partition.metadata` |
+//! | [`metadata_snapshot`] | `.checkpoint`: what the cluster's metadata amounts to |
 //! | [`meta_properties`] | `meta.properties` of a log directory |
 //! | [`text`] | what keeps a text file from being read |
 
@@ -19,6 +20,7 @@ pub mod checkpoint;
 pub mod fill;
 pub mod meta_properties;
 pub mod metadata;
+pub mod metadata_snapshot;
 pub mod offset_index;
 pub mod snapshot;
 pub mod text;

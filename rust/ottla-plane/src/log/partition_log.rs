@@ -72,11 +72,10 @@ impl PartitionLog {
 
     /// An empty log that begins at an offset, in a directory without segments.
     pub(crate) fn in_directory(
-        directory: LogDirectory,
+        directory: Arc<LogDirectory>,
         offset: i64,
         now_ms: i64,
     ) -> io::Result<Self> {
-        let directory = Arc::new(directory);
         let make = Self::make_files(&directory);
         Self::new(offset, now_ms, make, Some(OnDisk::new(directory, offset)))
     }
@@ -90,20 +89,19 @@ impl PartitionLog {
 
     /// A log that was recovered in its directory, and is synced up to an offset.
     pub(super) fn resume(
-        directory: LogDirectory,
+        directory: &Arc<LogDirectory>,
         recovered: &RecoveredLog,
         recovery_point: i64,
     ) -> io::Result<Self> {
-        let directory = Arc::new(directory);
         let last_snapshot_offset = recovered.last_snapshot_offset;
-        let mut disk = OnDisk::resume(Arc::clone(&directory), recovery_point, last_snapshot_offset);
+        let mut disk = OnDisk::resume(Arc::clone(directory), recovery_point, last_snapshot_offset);
         let mut segments: Vec<IndexedSegment> = Vec::with_capacity(recovered.segments.len());
         for segment in &recovered.segments {
             if let Some(before) = segments.last().filter(|_| segment.base_offset > recovery_point) {
                 disk.rolled(before.base_offset);
             }
             let data = FileSegment::of(
-                &directory,
+                directory,
                 segment.base_offset,
                 Ends {
                     size: segment.size,
@@ -118,7 +116,7 @@ impl PartitionLog {
                 Box::new(data),
             )?);
         }
-        Ok(Self { segments, make: Self::make_files(&directory), disk: Some(disk), generation: 0 })
+        Ok(Self { segments, make: Self::make_files(directory), disk: Some(disk), generation: 0 })
     }
 
     /// An empty log that begins at an offset, whose segments are made this way.

@@ -26,6 +26,7 @@ use ottla_log::sidefiles::metadata::{
     read_partition_metadata, topic_id_text, write_partition_metadata,
 };
 use std::io;
+use std::sync::Arc;
 
 /// The most bytes of a `partition.metadata` that are read.
 const MAX_METADATA_BYTES: u64 = 16 << 10;
@@ -42,13 +43,13 @@ pub(crate) struct Loaded {
 
 /// Loads the log of a partition of the topic of an id, all zeros for none.
 pub(crate) fn load(
-    directory: LogDirectory,
+    directory: &Arc<LogDirectory>,
     topic_id: TopicId,
     restart: &Restart,
 ) -> Result<Loaded, LoadFailure> {
-    let metadata = read_topic_id(&directory, topic_id)?;
-    let recovered = recover(&directory, &directory.partition(), restart)
-        .map_err(|error| LoadFailure::of_directory(&directory, error))?;
+    let metadata = read_topic_id(directory, topic_id)?;
+    let recovered = recover(&**directory, &directory.partition(), restart)
+        .map_err(|error| LoadFailure::of_directory(directory, error))?;
     let in_directory = |error| LoadFailure::of_file(directory.path(), error);
     if metadata.is_none() && topic_id != TopicId::default() {
         // Releases before 2.8 wrote none.
@@ -60,7 +61,7 @@ pub(crate) fn load(
     for entry in &recovered.leader_epochs {
         epochs.assign(entry.epoch, entry.start_offset);
     }
-    let aborted = aborted::read(&directory, &recovered).map_err(in_directory)?;
+    let aborted = aborted::read(&**directory, &recovered).map_err(in_directory)?;
     // As Kafka: what was recovered is not synced.
     let recovery_point = if recovered.stopped_cleanly {
         recovered.log_end_offset
