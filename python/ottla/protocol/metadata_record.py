@@ -6,6 +6,7 @@ each an unsigned varint; the message is behind them. A record has no key.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from ottla.errors import MalformedFrameError
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from ottla.protocol.wire import Message
 
-__all__ = ["read_record", "record_bytes"]
+__all__ = ["read_record", "record_bytes", "whose"]
 
 _FRAME_VERSION = 1
+_NUMBER = struct.Struct(">i")
 
 
 def record_bytes(message: Message, version: int = 0) -> bytes:
@@ -50,3 +52,18 @@ def read_record(data: bytes, kinds: Mapping[int, type[Message]]) -> tuple[int, M
     if version not in schema(declared).versions:
         raise MalformedFrameError(0, f"{schema(declared).name} has no version {version}")
     return kind, decode(declared, version)(data, position)[0]
+
+
+def whose(data: bytes) -> int:
+    """The number of a broker or a controller, with which records about one begin.
+
+    Raises:
+        MalformedFrameError: it is not whole.
+    """
+    try:
+        position = 0
+        for _ in range(3):
+            _, position = read_uvarint(data, position)
+        return int(_NUMBER.unpack_from(data, position)[0])
+    except (IndexError, struct.error):
+        raise MalformedFrameError(0, "a record without a number") from None

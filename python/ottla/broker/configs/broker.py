@@ -203,6 +203,14 @@ _OWN = (
         documentation="How often the place is written from which logs are recovered.",
     ),
     Setting(
+        "metadata.log.max.record.bytes.between.snapshots", LONG, "20971520", 1,
+        documentation="Bytes of changes of topics and settings, at which they are summed up.",
+    ),
+    Setting(
+        "metadata.max.retention.bytes", LONG, "104857600",
+        documentation="The largest log of such changes; what is summed up is deleted above it.",
+    ),
+    Setting(
         "log.cleaner.backoff.ms", LONG, "15000", 0,
         documentation="How often logs to compact are looked for.",
     ),

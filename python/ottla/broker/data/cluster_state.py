@@ -1,7 +1,7 @@
 """What the records of `__cluster_metadata` amount to.
 
 Records of kinds that a broker has no use for (registrations of brokers and controllers, delegation
-tokens) are passed over; they stay in the log for whoever knows them. Records between the begin and
+tokens) have no effect; they are carried on for whoever knows them. Records between the begin and
 the end of a transaction hold together (KIP-868).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.broker.data.carried_records import CarriedRecords
 from ottla.errors import LogDirectoryError, MalformedFrameError
 from ottla.protocol.messages import cluster_metadata as layouts
 from ottla.protocol.metadata_record import read_record
@@ -26,8 +27,8 @@ TOPIC: Final = 2
 BROKER: Final = 4
 GROUP: Final = 32
 
-_WITHOUT_EFFECT: Final = frozenset({1, 7, 8, 17, 20, 21, 27, 28, 29})
-"""Types of records that a broker alone needs not know: who is there, and no-operations."""
+_WITH_DIRECTORIES: Final = 17
+"""The `metadata.version` from which a partition's record names directories (KIP-858)."""
 _NO_CHANGE: Final = -2
 
 
@@ -67,6 +68,7 @@ class ClusterState:
         next_producer_id: the first that nobody has.
         broker_epochs: of the last registration of each broker.
         passed_over: how many records there were of kinds that are not known here, by type.
+        carried: records that a broker alone needs not know, for who does.
         is_in_transaction: whether a transaction was begun and not ended.
     """
 
@@ -80,6 +82,7 @@ class ClusterState:
         self.next_producer_id = 0
         self.broker_epochs: dict[int, int] = {}
         self.passed_over: Counter[int] = Counter()
+        self.carried = CarriedRecords()
         self._pending: list[Message] | None = None
 
     @property
@@ -96,6 +99,7 @@ class ClusterState:
         for value in values:
             try:
                 kind, record = read_record(value, _KINDS)
+                is_known = self.carried.take(kind, value) or record is not None
             except MalformedFrameError as error:
                 raise LogDirectoryError(
                     f"a record of __cluster_metadata cannot be read: {error}; it is damaged, or a "
@@ -103,8 +107,13 @@ class ClusterState:
                 ) from None
             if record is not None:
                 self._take(record)
-            elif kind not in _WITHOUT_EFFECT:
+            if not is_known or kind in self.carried.MISSED:
                 self.passed_over[kind] += 1
+
+    @property
+    def is_wholly_known(self) -> bool:
+        """Whether a snapshot can say all that its records amount to."""
+        return self._pending is None and self.passed_over.keys() <= self.carried.MISSED
 
     def replay(self, record: Message) -> None:
         """Applies a record.
@@ -117,6 +126,15 @@ class ClusterState:
     def abort(self) -> None:
         """Forgets the records of a transaction that was not ended."""
         self._pending = None
+
+    def record_version(self, kind: type[Message]) -> int:
+        """Returns the version of a record that the levels of features allow."""
+        levels = self.features
+        if kind is layouts.PartitionRecord:
+            return 1 if levels.get("metadata.version", 0) >= _WITH_DIRECTORIES else 0
+        if kind is layouts.PartitionChangeRecord:
+            return 2 if levels.get("eligible.leader.replicas.version", 0) else 0
+        return 0
 
     def topic_named(self, name: str) -> TopicState | None:
         """Returns a topic by its name."""

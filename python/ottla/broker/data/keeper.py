@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import AccessRule
 from ottla.broker.configs.dynamic import ALL_BROKERS, dynamic_setting
 from ottla.broker.configs.group import GROUP_SETTINGS
-from ottla.broker.configs.setting import InvalidConfigError, parse
+from ottla.broker.configs.setting import MAX_LONG, InvalidConfigError, parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS
+from ottla.broker.data.cluster_records import values_of
 from ottla.broker.data.cluster_state import BROKER, GROUP, TOPIC, ClusterState
 from ottla.broker.keeper import Keeper, KeptPartition, KeptTopic, MetadataPosition
 from ottla.broker.sasl.credentials import ScramCredential
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MetadataKeeper"]
 
-_WITH_DIRECTORIES = 17
-"""The `metadata.version` from which a partition's record names directories (KIP-858)."""
 _RECORDS_A_BATCH = 10_000
 """As many as Kafka's controller writes for one operation."""
 
@@ -47,6 +46,10 @@ class MetadataKeeper(Keeper):
         random_bits: where ids of rules come from.
         clock: the broker's time.
         say: takes a line about what cannot be represented.
+
+    Attributes:
+        snapshot_bytes: of records since the last snapshot, at which there is a new one.
+        retention_bytes: of log and snapshots together, above which what is old is deleted.
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class MetadataKeeper(Keeper):
         self._random_bits = random_bits
         self._clock = clock
         self._say = say
+        self.snapshot_bytes = MAX_LONG
+        self.retention_bytes = MAX_LONG
         self._rule_ids: dict[AccessRule, bytes] = {
             _rule(record): rule_id for rule_id, record in state.rules.items()
         }
@@ -99,7 +104,7 @@ class MetadataKeeper(Keeper):
                     leader=self._node_id,
                     isr=[self._node_id],
                 )
-                if self._record_version(layouts.PartitionChangeRecord):
+                if self._state.record_version(layouts.PartitionChangeRecord):
                     change.eligible_leader_replicas = change.last_known_elr = []
                 records.append(change)
         for first in range(0, len(records), _RECORDS_A_BATCH):
@@ -113,6 +118,25 @@ class MetadataKeeper(Keeper):
                 for kind, count in sorted(self._state.passed_over.items())
             )
             self._say(f"records of __cluster_metadata that are kept and have no effect: {kinds}")
+
+    def write_snapshot_if_due(self) -> None:
+        """Writes what all records amount to, where much was written since the last time.
+
+        Then no start reads the records before, and what is too much of them is deleted. A change
+        holds without it, so where it cannot be written, that is said, and nothing is refused.
+        """
+        if self._log.bytes_behind_snapshot < self.snapshot_bytes or not (
+            self._state.is_wholly_known
+        ):
+            return
+        try:
+            self._log.write_snapshot(values_of(self._state, self._directory_id), self._clock())
+            self._log.delete_old(self.retention_bytes)
+        except OSError as error:
+            self._log.bytes_behind_snapshot = 0
+            self._say(
+                f"a snapshot of the cluster's metadata cannot be written: {error.strerror or error}"
+            )
 
     # What was kept.
 
@@ -314,7 +338,7 @@ class MetadataKeeper(Keeper):
     # Records.
 
     def _partitions(self, topic: Topic, first_index: int) -> list[Message]:
-        has_directories = self._record_version(layouts.PartitionRecord) > 0
+        has_directories = self._state.record_version(layouts.PartitionRecord) > 0
         return [
             layouts.PartitionRecord(
                 partition_id=partition.partition_index,
@@ -340,18 +364,12 @@ class MetadataKeeper(Keeper):
                     resource_type=kind, resource_name=name, name=setting, value=value
                 )
 
-    def _record_version(self, kind: type[Message]) -> int:
-        levels = self._state.features
-        if kind is layouts.PartitionRecord:
-            return 1 if levels.get("metadata.version", 0) >= _WITH_DIRECTORIES else 0
-        if kind is layouts.PartitionChangeRecord:
-            return 2 if levels.get("eligible.leader.replicas.version", 0) else 0
-        return 0
-
     def _write(self, records: Sequence[Message]) -> None:
         if not records:
             return
-        values = [record_bytes(record, self._record_version(type(record))) for record in records]
+        values = [
+            record_bytes(record, self._state.record_version(type(record))) for record in records
+        ]
         try:
             self._log.append(values, self._clock())
         except OSError as error:
@@ -362,6 +380,7 @@ class MetadataKeeper(Keeper):
             ) from None
         for record in records:
             self._state.replay(record)
+        self.write_snapshot_if_due()
 
 
 def _rule(record: layouts.AccessControlEntryRecord) -> AccessRule:

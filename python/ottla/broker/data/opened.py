@@ -141,6 +141,11 @@ class OpenedData:
         broker.cleaner.say = self._say
         # Gaps that compaction leaves are explained by it to an audit behind a crash.
         broker.cleaner.keep = self._keep_cleaned
+        self.keeper.snapshot_bytes = broker.config.number(
+            "metadata.log.max.record.bytes.between.snapshots"
+        )
+        self.keeper.retention_bytes = broker.config.number("metadata.max.retention.bytes")
+        self.keeper.write_snapshot_if_due()
         with _said(path):
             self._put_strays_aside()
             directory = os.fsencode(path)
