@@ -19,6 +19,7 @@ from ottla.broker.configs import resources
 from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog
 from ottla.broker.sasl.credentials import SCRAM_SHA_256, SCRAM_SHA_512
 from ottla.errors import LogDirectoryError
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     PartitionData,
@@ -40,7 +41,7 @@ from ottla.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from support.kept_broker import kept_broker
+from support.kept_broker import kept_broker, opened_data
 from support.wire_client import NOW_MS, WireClient
 
 RULE = AccessRule(
@@ -228,6 +229,32 @@ def test_committed_offsets_are_kept(tmp_path: Path, is_killed: bool) -> None:
         fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=[wanted])])
         answer = WireClient(broker).ask(fetch, 8)
         assert answer.groups[0].topics[0].partitions[0].committed_offset == 42
+
+
+def test_a_new_member_gets_an_id_that_no_member_of_before_has(tmp_path: Path) -> None:
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+    members = set()
+    for _ in range(4):
+        # Each broker draws from the same seed.
+        with kept_broker(tmp_path / "data") as broker:
+            answer = WireClient(broker).ask(request, 0)
+            assert (answer.error_code, answer.member_id in members) == (0, False)
+            members.add(answer.member_id)
+            assert {*broker.groups.store.groups["g"].members} == members
+
+
+def test_a_new_rule_gets_an_id_that_no_rule_of_before_has(tmp_path: Path) -> None:
+    for number in range(4):
+        data = opened_data(tmp_path / "data", seed=7)
+        assert len([*data.keeper.rules()]) == number
+        data.keeper.add_rule(RULE._replace(resource_name=f"topic-{number}"))
+        data.abandon()
 
 
 def test_each_start_is_a_leader_epoch(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ class MetadataKeeper(Keeper):
 
     def add_rule(self, rule: AccessRule) -> None:
         """See `Keeper`."""
-        rule_id = self._random_bits(128).to_bytes(16, "big")
+        rule_id = self._new_rule_id()
         self._write(
             [
                 layouts.AccessControlEntryRecord(
@@ -280,6 +280,13 @@ class MetadataKeeper(Keeper):
             ]
         )
         self._rule_ids[rule] = rule_id
+
+    def _new_rule_id(self) -> bytes:
+        """Returns an id that no rule has: a seed draws those of the last start again."""
+        while True:
+            rule_id = self._random_bits(128).to_bytes(16, "big")
+            if rule_id not in self._state.rules:
+                return rule_id
 
     def remove_rule(self, rule: AccessRule) -> None:
         """See `Keeper`."""

@@ -46,6 +46,7 @@ from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 
 Group = ClassicGroup | ConsumerGroup
 _CLEANUP = ("cleanup",)
+_UUID_CHARACTERS = 36
 
 
 def _nothing(_group_id: str) -> Mapping[str, str]:
@@ -82,6 +83,7 @@ class GroupCoordinator:
             settings_of: returns what is set for a single group, by Kafka's names.
         """
         self._random_bits = random_bits
+        self._loaded_ids: set[str] = set()
         self._timers = Timers(waiting)
         self.partitions = LogPartitions(config().offsets_topic_num_partitions)
         self.store = GroupStore(
@@ -309,6 +311,11 @@ class GroupCoordinator:
         # Of a group that only commits offsets there is no other record.
         for group_id in self.store.offsets.groups() - self.store.groups.keys():
             self.store.groups[group_id] = ClassicGroup(group_id, now_ms)
+        self._loaded_ids = {
+            member_id[-_UUID_CHARACTERS:]
+            for group in self.store.groups.values()
+            for member_id in group.members
+        }
         for group in self.store.groups.values():
             if isinstance(group, ClassicGroup):
                 self._classic.resume(group, now_ms)
@@ -341,10 +348,17 @@ class GroupCoordinator:
     # What the requests share
 
     def _new_id(self) -> str:
-        """Returns a random UUID in the form of Java's."""
-        bits = self._random_bits(128) & ~(0xF << 76 | 0x3 << 62) | (4 << 76 | 2 << 62)
-        digits = f"{bits:032x}"
-        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+        """Returns a random UUID in the form of Java's, with which no member's id ends.
+
+        A seed draws those of the last start again.
+        """
+        while True:
+            bits = self._random_bits(128) & ~(0xF << 76 | 0x3 << 62) | (4 << 76 | 2 << 62)
+            digits = f"{bits:032x}"
+            parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
+            new_id = "-".join(parts)
+            if new_id not in self._loaded_ids:
+                return new_id
 
     def _require_group(self, group_id: str) -> None:
         if not group_id:
