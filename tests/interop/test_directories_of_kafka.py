@@ -9,6 +9,13 @@ import ottla
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from ottla.broker.data.cluster_records import values_of
+from ottla.broker.data.cluster_state import ClusterState
+from ottla.broker.data.metadata_log import METADATA_DIRECTORY, MetadataLog
+from ottla.broker.uuids import uuid_of
+from ottla.logs.metadata import parse_meta_properties
+from ottla.protocol.messages.cluster_metadata import NoOpRecord
+from ottla.protocol.metadata_record import record_bytes
 from ottla.testing import Broker
 from support import kafka_broker
 from support.maven import MissingError
@@ -33,14 +40,18 @@ def ottla_on(home: Path, release: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def kafka_on(home: Path, release: str, *, is_formatted: bool = True) -> Iterator[str]:
+def kafka_on(
+    home: Path, release: str, *, is_formatted: bool = True, **settings: str
+) -> Iterator[str]:
     try:
         kafka_broker.broker_jars(release)
     except MissingError as error:
         if os.environ.get("CI"):
             pytest.fail(str(error), pytrace=False)
         pytest.skip(str(error))
-    with kafka_broker.broker(home, version=release, is_formatted=is_formatted) as broker:
+    with kafka_broker.broker(
+        home, version=release, is_formatted=is_formatted, **settings
+    ) as broker:
         yield broker.bootstrap_servers
     assert [path.name for path in (home / "logs").glob("*-stray")] == []
 
@@ -145,3 +156,55 @@ def test_a_directory_goes_from_one_to_the_other_and_back(
             use(servers, known)
             assert settings(servers) == {"retention.ms": "-1", "max.message.bytes": "54321"}
         assert findings(tmp_path) == [], turn
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_metadata_that_one_has_summed_up_the_other_starts_on(tmp_path: Path, release: str) -> None:
+    known: list[bytes] = []
+    metadata = tmp_path / "logs" / METADATA_DIRECTORY
+    with ottla_on(tmp_path, release) as servers:
+        create(servers)
+        use(servers, known)
+    sum_up(metadata)
+    assert not (metadata / f"{0:020}.log").exists()
+    ours = snapshots(metadata)
+    assert len(ours) == 1
+    with kafka_on(
+        tmp_path, release, metadata_log_max_record_bytes_between_snapshots="1"
+    ) as servers:
+        use(servers, known)
+        create_another(servers)
+    assert snapshots(metadata) > ours
+    assert findings(tmp_path) == []
+    with ottla_on(tmp_path, release) as servers:
+        use(servers, known)
+        assert settings(servers) == {"retention.ms": "-1", "max.message.bytes": "54321"}
+    assert findings(tmp_path) == []
+
+
+def snapshots(metadata: Path) -> set[str]:
+    return {path.name for path in metadata.glob("*.checkpoint")}
+
+
+def create_another(servers: str) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    (done,) = admin.create_topics([NewTopic("b")]).values()
+    done.result(WITHIN_S)
+
+
+def sum_up(metadata: Path) -> None:
+    """Leaves of a log a snapshot, and a segment behind it."""
+    lines: list[str] = []
+    log = MetadataLog(str(metadata), 1, lines.append, segment_bytes=1)
+    state = ClusterState()
+    state.replay_all(log.load())
+    properties = (metadata.parent / "meta.properties").read_bytes()
+    directory_id = uuid_of(parse_meta_properties(properties)["directory.id"])
+    log.begin_term(1)
+    log.write_snapshot(values_of(state, directory_id), 1)
+    log.append([record_bytes(NoOpRecord())], 1)
+    log.write_snapshot(values_of(state, directory_id), 1)
+    log.append([record_bytes(NoOpRecord())], 1)
+    log.delete_old(1)
+    log.close()
+    assert lines == []
