@@ -22,10 +22,12 @@ class LogPartitions:
     Attributes:
         count: of the topic when it was taken over. It stays for as long as any is led: to count
             those that are added later would send groups to where they are not.
+        unreadable: partitions that cannot be led, and why: what they hold cannot be read.
     """
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.unreadable: dict[int, str] = {}
         self._epochs: dict[int, int] = {}
 
     def of(self, name: str) -> int:
@@ -46,6 +48,7 @@ class LogPartitions:
 
     def lead(self, partition: int, epoch: int) -> None:
         """Leads a partition."""
+        self.unreadable.pop(partition, None)
         self._epochs[partition] = epoch
 
     def give_up(self, partition: int) -> bool:

@@ -218,17 +218,72 @@ def test_a_transactional_id_goes_on_with_its_producer_in_a_later_epoch(
 def test_committed_offsets_are_kept(tmp_path: Path, is_killed: bool) -> None:
     with kept_broker(tmp_path / "data", is_killed=is_killed) as broker:
         broker.topics.create("orders", 1, {}, NOW_MS)
-        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=42)
-        topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
-        request = OffsetCommitRequest(
-            group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
-        )
-        WireClient(broker).ask(request, 8)
+        assert commit(WireClient(broker)) == 0
     with kept_broker(tmp_path / "data") as broker:
         wanted = OffsetFetchRequestTopics(name="orders", partition_indexes=[0])
         fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=[wanted])])
         answer = WireClient(broker).ask(fetch, 8)
         assert answer.groups[0].topics[0].partitions[0].committed_offset == 42
+
+
+def commit(client: WireClient) -> int:
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=42)
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+    request = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+    )
+    code: int = client.ask(request, 8).topics[0].partitions[0].error_code
+    return code
+
+
+@pytest.mark.parametrize("damaged_at", [16, 17, 90, -1])
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_a_garbled_log_of_a_coordinator_is_told_and_nobody_coordinates_by_it(
+    tmp_path: Path, topic: str, damaged_at: int
+) -> None:
+    directory = tmp_path / "data"
+    with kept_broker(directory) as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+        client = WireClient(broker)
+        for _ in range(3):
+            assert commit(client) == 0
+            request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
+            assert client.ask(request, 4).error_code == 0
+        groups, transactions = broker.groups.partitions, broker.transactions.partitions
+        index = groups.of("g") if topic == "__consumer_offsets" else transactions.of("t")
+    log = directory / f"{topic}-{index}" / f"{0:020}.log"
+    data = bytearray(log.read_bytes())
+    starts = [batch.position for batch in ottla.read_batches(bytes(data))]
+    data[starts[1] + damaged_at] ^= 1
+    log.write_bytes(data)
+    lines: list[str] = []
+    with kept_broker(directory, lines=lines) as broker:
+        [line] = lines
+        assert line.startswith(f"{topic}-{index} cannot be loaded, and has no coordinator: ")
+        assert f"`ottla audit {directory}` tells what is damaged" in line
+        assert list(broker.wrong) == [f"{topic}-{index}"]
+        coordinators = broker.groups if topic == "__consumer_offsets" else broker.transactions
+        assert index not in coordinators.partitions.led()
+    assert log.read_bytes()[: len(data)] == data
+
+
+def test_a_log_that_is_cut_off_behind_a_clean_stop_is_told(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    with kept_broker(directory) as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+        assert [commit(WireClient(broker)) for _ in range(3)] == [0, 0, 0]
+        name = f"__consumer_offsets-{broker.groups.partitions.of('g')}"
+    log = directory / name / f"{0:020}.log"
+    data = bytearray(log.read_bytes())
+    last = [batch.position for batch in ottla.read_batches(bytes(data))][-1]
+    # The size of the last batch, which reaches beyond the end then.
+    data[last + 8] ^= 1
+    log.write_bytes(data)
+    lines: list[str] = []
+    with kept_broker(directory, lines=lines):
+        [line] = lines
+    assert line.startswith(f"{directory / name}: cut {log.name} from {len(data)} to {last} bytes")
+    assert "though the broker was stopped cleanly" in line
 
 
 def test_a_new_member_gets_an_id_that_no_member_of_before_has(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Stop: logs as a clean stop leaves them, checkpoints, the mark of a clean stop, t
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ottla.broker.broker import Broker
+    from ottla.broker.log_partitions import LogPartitions
     from ottla.broker.plane import DataPlane
 
 __all__ = ["OpenedData"]
@@ -54,6 +56,8 @@ _LEAST_FREE_BYTES: Final = 1 << 20
 ROOM: Final = "room"
 """What is wrong (`Broker.wrong`) where the disk of a log directory is full."""
 _HEX: Final = 32
+_CUT = re.compile(r"cut \d+\.log ")
+"""How the engine says that the batches of a log end earlier than before."""
 _MAX_BOOTSTRAP_BYTES: Final = 1 << 30
 _MAX_METADATA_BYTES: Final = 1 << 16
 
@@ -156,17 +160,43 @@ class OpenedData:
             )
             self.directory.take_clean_mark()
             broker.topics.restore(self.keeper.topics(), now_ms)
+            if storage.past.is_clean:
+                self._say_what_was_cut(broker)
             storage.past = None
             self._restore_cleaner(broker, read_offsets(directory, CLEANER_OFFSETS))
             self.checkpoint()
         if CONSUMER_OFFSETS in broker.image.topics:
-            _ = broker.groups
+            self._say_what_is_unreadable(broker, CONSUMER_OFFSETS, broker.groups.partitions)
         if TRANSACTION_STATE in broker.image.topics:
-            _ = broker.transactions
+            self._say_what_is_unreadable(broker, TRANSACTION_STATE, broker.transactions.partitions)
         interval_ms = broker.config.number("log.flush.offset.checkpoint.interval.ms")
         _repeat(broker, interval_ms, self._checkpoint_or_say)
         _repeat(broker, _ROLLED_CHECK_MS, storage.flusher.sync_sealed)
         _repeat(broker, _ROOM_CHECK_MS, self._look_for_room)
+
+    def _say_what_was_cut(self, broker: Broker) -> None:
+        """Behind a crash that is what it leaves; a clean stop leaves nothing to cut off."""
+        for topic in broker.image.topics.values():
+            for partition in topic.partitions:
+                changes = self.storage.plane.changes(partition.handle)
+                cut = [change for change in changes if _CUT.match(change)]
+                if cut:
+                    self._say(
+                        f"{self.directory.path}/{topic.name}-{partition.partition_index}: "
+                        f"{', '.join(cut)}, since no whole batch is there, though the broker was "
+                        f"stopped cleanly: if records are missing, take the partition from a copy"
+                    )
+
+    def _say_what_is_unreadable(
+        self, broker: Broker, topic: str, partitions: LogPartitions
+    ) -> None:
+        for index, why in sorted(partitions.unreadable.items()):
+            name = f"{topic}-{index}"
+            broker.wrong[name] = f"{name} cannot be loaded, and has no coordinator: {why}"
+            self._say(
+                f"{broker.wrong[name]}; `ottla audit {self.directory.path}` tells what is damaged: "
+                f"take {name} from a copy, or delete the topic and lose what is in it"
+            )
 
     def _restore_cleaner(self, broker: Broker, offsets: Mapping[tuple[str, int], int]) -> None:
         for (topic, index), offset in offsets.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ottla.broker.coordinator_log import read_whole_log
 from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.coordinator import GroupCoordinator
 from ottla.broker.topics import CONSUMER_OFFSETS
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokerGroups", "group_config"]
 
-_READ_BYTES = 1 << 20
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -94,9 +94,10 @@ class BrokerGroups(GroupCoordinator):
             self.partitions.lead(partition.partition_index, partition.leader_epoch)
             try:
                 self._load(partition, now_ms)
-            except OttlaError:
+            except OttlaError as error:
                 # It cannot be read: its groups have no coordinator until it can.
                 self.give_up(partition.partition_index)
+                self.partitions.unreadable[partition.partition_index] = str(error)
         if taken:
             self.resume(now_ms)
 
@@ -106,13 +107,8 @@ class BrokerGroups(GroupCoordinator):
             self.give_up(partition)
 
     def _load(self, partition: Partition, now_ms: int) -> None:
-        plane = self._state.plane
-        offset, _, _, end_offset = plane.offsets(partition.handle)
-        while offset < end_offset:
-            data = plane.read(partition.handle, offset, _READ_BYTES)
-            if not data:
-                break
-            offset = self.load(partition.partition_index, data, now_ms)
+        for data in read_whole_log(self._state.plane, partition.handle):
+            self.load(partition.partition_index, data, now_ms)
 
     def _append_batch(
         self, index: int, records: bytes, now_ms: int, guard: VerificationGuard | None

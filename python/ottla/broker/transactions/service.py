@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from ottla.broker.coordinator_log import read_whole_log
 from ottla.broker.features import level_of
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.transactions.coordinator import TransactionCoordinator
@@ -26,7 +27,6 @@ __all__ = ["BrokerTransactions", "DecideOffsets"]
 
 _NOBODY: Final = -1
 """The id and the epoch of what has no producer."""
-_READ_BYTES: Final = 1 << 20
 
 
 class DecideOffsets(Protocol):
@@ -73,9 +73,10 @@ class BrokerTransactions(TransactionCoordinator):
             index = partition.partition_index
             try:
                 self.load(index, partition.leader_epoch, self._records(partition), now_ms)
-            except OttlaError:
+            except OttlaError as error:
                 # It cannot be read: its ids have no coordinator until it can.
                 self.give_up(index)
+                self.partitions.unreadable[index] = str(error)
 
     def resign(self) -> None:
         """Leads nothing: the log is gone."""
@@ -113,11 +114,8 @@ class BrokerTransactions(TransactionCoordinator):
         return ErrorCode.NONE
 
     def _records(self, partition: Partition) -> Iterator[tuple[bytes | None, bytes | None]]:
-        plane = self._state.plane
-        position, _, _, end = plane.offsets(partition.handle)
-        while position < end:
-            for batch in read_batches(plane.read(partition.handle, position, _READ_BYTES)):
-                position = batch.last_offset + 1
+        for data in read_whole_log(self._state.plane, partition.handle):
+            for batch in read_batches(data):
                 if not batch.is_control:
                     yield from ((record.key, record.value) for record in batch.records())
 
