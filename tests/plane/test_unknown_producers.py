@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from ottla import NewRecord, TopicConfig, build_batch
 from ottla._engine import DataPlane
 from support.plane_frames import CODE, NOW_MS, PRODUCE_VERSIONS, Plane, batch
 from support.wire_verdicts import told_by
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TOLD_SINCE = 8
 LOG_START_SINCE = 5
@@ -196,3 +199,32 @@ def test_the_log_start_of_what_is_not_here_is_unknown(version: int) -> None:
     found = plane.append(batch(), partition=9, version=version)
     assert (found.error_code, found.base_offset) == (CODE.UNKNOWN_TOPIC_OR_PARTITION, -1)
     assert found.log_start_offset == -1
+
+
+@pytest.mark.parametrize("is_clean", [False, True], ids=["killed", "stopped"])
+@pytest.mark.parametrize(("profile", "answer"), [("strict", UNKNOWN), ("kafka", CODE.NONE)])
+def test_a_start_on_a_log_that_retention_has_emptied_knows_no_producer(
+    tmp_path: Path, profile: str, answer: int, is_clean: bool
+) -> None:
+    directory = tmp_path / "t-0"
+    plane = Plane(DataPlane(profile=profile))
+    handle = plane.open(directory=str(directory), retention_ms=1)
+    assert [plane.append(data(sequence)).error_code for sequence in range(3)] == [0, 0, 0]
+    plane.engine.apply_retention(NOW_MS + 10_000)
+    # As long as it runs, it knows the producer: retention forgets nobody (`producer-state.md` §8).
+    assert plane.engine.offsets(handle)[0] == 3
+    assert plane.append(data(3)).error_code == 0
+    plane.engine.apply_retention(NOW_MS + 20_000)
+    assert plane.engine.offsets(handle)[0] == 4
+    assert (directory / f"{4:020}.snapshot").exists()
+    if is_clean:
+        plane.engine.shut_down(handle)
+    plane.engine.close(handle)
+    # A start of Kafka deletes snapshots that are not above the log start, this one included.
+    again = Plane(DataPlane(profile=profile))
+    handle = again.open(
+        directory=str(directory), retention_ms=1, is_clean=is_clean, log_start_offset=4
+    )
+    assert again.engine.offsets(handle) == (4, 4, 4, 4)
+    assert not (directory / f"{4:020}.snapshot").exists()
+    assert again.append(data(4)).error_code == answer
