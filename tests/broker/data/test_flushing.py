@@ -198,3 +198,22 @@ def test_a_sync_that_fails_takes_every_partition_offline_and_is_told_in_a_line(
     assert len(lines) == 1
     assert "is offline: it cannot be synced (Input/output error)" in lines[0]
     assert worker.jobs == []
+
+
+def test_a_partition_that_is_offline_takes_no_other_with_it_when_its_sync_is_due(
+    broker: Broker, worker: Worker, lines: list[str]
+) -> None:
+    clients = [WireClient(broker) for _ in range(4)]
+    first, second = produce(clients[0], "synced"), produce(clients[1], "synced", 1)
+    lost = broker.image.partition("synced", 1)
+    assert lost is not None
+    broker.plane.take_offline(lost.handle)
+    worker.do()
+    worker.do()
+    # Nobody knows what is on the disk of the second.
+    assert (error_of(first), second.frames) == (0, [None])
+    assert error_of(produce(clients[2], "synced", 1)) == ErrorCode.KAFKA_STORAGE_ERROR
+    third = produce(clients[3], "synced")
+    worker.do()
+    assert (error_of(third), error_of(produce(clients[2], "cached"))) == (0, 0)
+    assert (lines, broker.wrong, worker.jobs) == ([], {}, [])

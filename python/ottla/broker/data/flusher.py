@@ -60,6 +60,7 @@ class Flusher:
         self._is_running = False
         self._is_touched = False
         self._has_failed = False
+        self._has_lost = False
 
     def set_interval(self, handle: int, messages: int) -> None:
         """Has a log synced after so many records; what is not set is left to the system."""
@@ -95,7 +96,10 @@ class Flusher:
         return api_key in _WRITERS and (self._is_running or bool(self._due))
 
     def hold(self, release: Callable[[bool], None]) -> None:
-        """Calls back once all that is due is synced, with whether that succeeded."""
+        """Calls back once all that is due is synced, with whether that succeeded.
+
+        Where a log of the round is offline, nobody of the round is told that it did.
+        """
         (self._held if self._due else self._held_by_running).append(release)
 
     def end(self) -> None:
@@ -107,6 +111,10 @@ class Flusher:
         self._is_running = True
         try:
             for handle in handles:
+                if self._plane.is_offline(handle):
+                    # What it has is not known, and its own error has been told where it came up.
+                    self._has_lost = True
+                    continue
                 end_offset = self._plane.offsets(handle)[3]
                 job = self._plane.flush_job(handle)
                 if job is not None:
@@ -136,6 +144,7 @@ class Flusher:
         done, self._running = self._running, {}
         held, self._held_by_running = self._held_by_running, []
         self._is_running = False
+        has_lost, self._has_lost = self._has_lost, False
         if error is None:
             for handle, (end_offset, job) in done.items():
                 self._plane.flushed(handle, job)
@@ -147,7 +156,7 @@ class Flusher:
             self._held, self._due = [], {}
             self._fail(error)
         for release in held:
-            release(error is None)
+            release(error is None and not has_lost)
         self.end()
 
 
