@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ottla.broker.data.small_files import read_text, write_file
+from ottla.broker.data.small_files import read_text, sync_directory, write_file
 from ottla.broker.data.special_files import refuse_special_files
 from ottla.broker.plane import write_offset_checkpoint
 from ottla.broker.uuids import base64_of, random_uuid, uuid_of
@@ -90,6 +90,8 @@ class DataDirectory:
         """
         if self.was_clean:
             os.unlink(os.path.join(self.path, _CLEAN))
+            # A mark that is back after a power cut would have the next start read nothing again.
+            sync_directory(self.path)
 
     def leave_clean(self, broker_epoch: int) -> None:
         """Says that everything was closed as it should be.
@@ -126,6 +128,7 @@ class DataDirectory:
                 f"there is no directory {self.path}, and none {parent} to make it in"
             )
         os.mkdir(self.path)
+        sync_directory(parent)
 
     def _take_lock(self) -> None:
         self._refuse_what_is_no_log_directory()
