@@ -336,6 +336,30 @@ fn the_batches_of_a_producer_that_were_read_stay_known() {
 }
 
 #[test]
+fn behind_a_segment_that_was_lost_up_to_a_batch_nothing_is_kept_where_logs_have_no_gaps() {
+    let mut files = directory();
+    let size = files[&name(9, "log")][8..12].try_into().map(i32::from_be_bytes).unwrap();
+    let first = 12 + size as usize;
+    for left in [0, first] {
+        files.get_mut(&name(9, "log")).unwrap().truncate(left);
+        let gapless = Restart { is_gapless: true, ..Restart::default() };
+        let recovered = start(&mut files.clone(), &gapless).expect("loads");
+        let bases: Vec<_> = recovered.segments.iter().map(|segment| segment.base_offset).collect();
+        assert_eq!(bases, [0, 9]);
+        assert!(recovered.log_end_offset < 16);
+        // As Kafka, and as where records in the middle may have been compacted away.
+        let kept = start(&mut files.clone(), &Restart::default()).expect("loads");
+        assert_eq!(kept.segments.len(), 3);
+        // What was synced is no matter of a crash.
+        let flushed = Restart { recovery_point: 16, ..gapless };
+        assert_eq!(start(&mut files.clone(), &flushed).expect("loads").segments.len(), 3);
+        files = directory();
+    }
+    let whole = Restart { is_gapless: true, ..Restart::default() };
+    assert_eq!(start(&mut files, &whole).expect("loads").segments.len(), 3);
+}
+
+#[test]
 fn what_kafka_hides_after_a_clean_stop_is_recovered() {
     let cleanly = Restart { stopped_cleanly: true, ..Restart::default() };
     let mut sound = directory();

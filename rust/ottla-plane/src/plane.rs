@@ -252,6 +252,7 @@ fn resume(
         stopped_cleanly: place.is_clean,
         recovery_point: place.recovery_point,
         log_start_offset: place.log_start_offset,
+        is_gapless: !new.leader.config.is_compacted,
         config: IndexConfig { index_interval_bytes, segment_index_bytes },
     };
     let path = directory.path().to_owned();

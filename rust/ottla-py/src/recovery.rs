@@ -321,8 +321,9 @@ pub(crate) fn predict_recovery(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Recovery> {
     named_release(kafka_version)?;
-    let config = IndexConfig::default();
-    let restart = Restart { stopped_cleanly: clean, recovery_point, log_start_offset, config };
+    let stopped_cleanly = clean;
+    let restart =
+        Restart { stopped_cleanly, recovery_point, log_start_offset, ..Restart::default() };
     let recovery = predict(py, &Listed(files), aborted, progress, |listed, aborted, report| {
         recovery::predict_recovery(listed, partition, &restart, aborted, report)
     })?;

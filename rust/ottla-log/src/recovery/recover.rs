@@ -74,7 +74,7 @@ fn is_whole(
 /// Does to a partition's directory what the start of a broker does, `partition` by name: what
 /// [`predict_recovery`](super::predict_recovery) says of the same files.
 ///
-/// With one exception. After a clean stop Kafka believes the last entry of an index, and leaves what is
+/// With two exceptions. One is [`Restart::is_gapless`]. The other: after a clean stop Kafka believes the last entry of an index, and leaves what is
 /// behind the last batch: where that would hide batches, or those to come, the last segment is recovered
 /// as after an unclean stop, unless that would only take batches away.
 ///

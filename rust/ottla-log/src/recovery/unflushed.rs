@@ -12,7 +12,7 @@ pub(super) fn recover_log(
     restart: &Restart,
 ) -> Result<i64, Interruption> {
     if !restart.stopped_cleanly {
-        recover_unflushed(log, restart.recovery_point)?;
+        recover_unflushed(log, restart)?;
     }
     let checkpoint = restart.log_start_offset;
     if let Some(names) = log.segments.last_key_value().map(|(_, names)| names.clone()) {
@@ -29,9 +29,17 @@ pub(super) fn recover_log(
     log.reader.next_offset(&SegmentNames::of(checkpoint))
 }
 
-fn recover_unflushed(log: &mut PartitionLog<'_>, recovery_point: i64) -> Result<(), Interruption> {
-    let mut unflushed = log.segments_from(recovery_point).into_iter();
+fn recover_unflushed(log: &mut PartitionLog<'_>, restart: &Restart) -> Result<(), Interruption> {
+    let mut unflushed = log.segments_from(restart.recovery_point).into_iter();
+    let mut end_offset = None;
     while let Some(names) = unflushed.next() {
+        if end_offset.is_some_and(|end_offset| end_offset != names.base_offset) {
+            // The one before was lost up to a batch, so that there was nothing to cut.
+            let behind = std::iter::once(names).chain(unflushed);
+            let behind: Vec<_> = behind.map(|names| names.base_offset).collect();
+            log.delete_segments(&behind);
+            break;
+        }
         let cut = match log.recover_segment(&names) {
             Err(Interruption::InvalidOffset(_)) => log.empty_segment(&names)?,
             result => result?,
@@ -42,6 +50,9 @@ fn recover_unflushed(log: &mut PartitionLog<'_>, recovery_point: i64) -> Result<
             let later: Vec<_> = unflushed.map(|names| names.base_offset).collect();
             log.delete_segments(&later);
             break;
+        }
+        if restart.is_gapless {
+            end_offset = Some(log.reader.next_offset(&names)?);
         }
     }
     Ok(())
