@@ -405,17 +405,46 @@ class Broker(State):
 
     def _run(self, context: Context, frame: bytes, position: int) -> bool:
         api = context.api
-        handle = (self._handlers.get(api.key) or self.handler(api)).handle
         if api.takes_frame:
-            outcome = handle(self, frame, position, context)
-        else:
-            request = self.decoded(context, frame, position)
+            handle = (self._handlers.get(api.key) or self.handler(api)).handle
+            return self._finish(context, handle(self, frame, position, context))
+        request = self.decoded(context, frame, position)
+        handles = self._logs_before(api.key, request) if self.storage.is_kept else ()
+        if not handles:
+            return self._handle(context, request)
+
+        def go_on(is_synced: bool) -> None:
+            if not is_synced:
+                context.send(None)
+                return
+            context.image = self.image
             try:
-                outcome = handle(self, request, context)
-            except KafkaError as error:
-                # What it changes cannot be kept.
-                refuse = self.handler(context.api).refuse
-                outcome = refuse(request, context, error.error_code, str(error))
+                self._handle(context, request)
+            except CloseConnectionError:
+                context.send(None)
+
+        self.storage.when_synced(handles, go_on)
+        return not context.is_answered
+
+    def _logs_before(self, api_key: int, request: Message) -> tuple[int, ...]:
+        """Returns the logs that have to be on the disk before a request is served, and are not."""
+        from ottla.broker.data.order import logs_before  # noqa: PLC0415 - not in memory
+
+        def partitions_of(transactional_id: str) -> frozenset[tuple[str, int]]:
+            return self.transactions.partitions_of(transactional_id)
+
+        return self.storage.unsynced(logs_before(api_key, request, self.image, partitions_of))
+
+    def _handle(self, context: Context, request: Message) -> bool:
+        handler = self.handler(context.api)
+        try:
+            outcome = handler.handle(self, request, context)
+        except KafkaError as error:
+            # What it changes cannot be kept.
+            outcome = handler.refuse(request, context, error.error_code, str(error))
+        return self._finish(context, outcome)
+
+    def _finish(self, context: Context, outcome: Message | Later | None) -> bool:
         if isinstance(outcome, Later):
             return not context.is_answered
         if outcome is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ottla.broker.plane import DataPlane
 
@@ -21,6 +21,9 @@ STORAGE: Final = "storage"
 
 class Storage:
     """Logs in memory, on a data plane."""
+
+    is_kept = False
+    """Whether they are on a disk."""
 
     def __init__(self, plane: DataPlane) -> None:
         self.plane = plane
@@ -55,6 +58,14 @@ class Storage:
     def hold(self, release: Callable[[bool], None]) -> None:
         """Has an answer wait; `release` is called then, with whether it may leave."""
         release(True)  # noqa: FBT003 - in memory nothing is waited for
+
+    def unsynced(self, _handles: Iterable[int]) -> tuple[int, ...]:
+        """Returns those of these logs that are not known to be on the disk as they are now."""
+        return ()
+
+    def when_synced(self, _handles: Iterable[int], then: Callable[[bool], None]) -> None:
+        """Calls back once logs are on the disk as they are now, with whether they are."""
+        then(True)  # noqa: FBT003 - as above
 
     def end(self) -> None:
         """The request is served, or what was due."""

@@ -23,7 +23,7 @@ _WRITERS = frozenset(
     {
         ApiKey.OFFSET_COMMIT, ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP,
         ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN,
-        ApiKey.END_TXN, ApiKey.WRITE_TXN_MARKERS, ApiKey.TXN_OFFSET_COMMIT, ApiKey.DELETE_GROUPS,
+        ApiKey.WRITE_TXN_MARKERS, ApiKey.TXN_OFFSET_COMMIT, ApiKey.DELETE_GROUPS,
         ApiKey.OFFSET_DELETE, ApiKey.CONSUMER_GROUP_HEARTBEAT,
     }
 )  # fmt: skip
@@ -45,7 +45,11 @@ class Flusher:
         submit: has a sealed job done, and calls back with its error or `None`; by default at once.
     """
 
-    def __init__(self, plane: DataPlane, fail: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        plane: DataPlane,
+        fail: Callable[[BaseException], None],
+    ) -> None:
         self.submit: Callable[
             [Callable[[], None], Callable[[BaseException | None], None]], None
         ] = _at_once
@@ -102,6 +106,31 @@ class Flusher:
         """
         (self._held if self._due else self._held_by_running).append(release)
 
+    def unsynced(self, handles: Iterable[int]) -> tuple[int, ...]:
+        """Returns those of these logs that are not known to be on the disk as they are now."""
+        return tuple(handle for handle in handles if not self._is_synced(handle))
+
+    def _is_synced(self, handle: int) -> bool:
+        if handle in self._due or handle in self._running:
+            return False
+        if self._intervals.get(handle) == 1:
+            return True
+        try:
+            log_start_offset, _, _, log_end_offset = self._plane.offsets(handle)
+            return log_start_offset == log_end_offset or self._plane.flush_job(handle) is None
+        except (OSError, KafkaError):
+            # It is offline, and nothing is done to it any more.
+            return True
+
+    def when_synced(self, handles: Iterable[int], then: Callable[[bool], None]) -> None:
+        """Calls back once logs are on the disk as they are now, with whether they are."""
+        unsynced = self.unsynced(handles)
+        if self._has_failed or not unsynced:
+            then(not self._has_failed)
+            return
+        self._due.update(dict.fromkeys(unsynced))
+        self._held.append(then)
+
     def end(self) -> None:
         """The request is served, or what was due: begins to sync what it has left."""
         if self._is_running or self._has_failed or not self._due:
@@ -130,7 +159,14 @@ class Flusher:
             errors = (fault for handle, fault in failed if handle in self._running)
             self._take_back(error or next(errors, None))
 
-        self.submit(lambda: _run(jobs, failed), take_back)
+        self.submit(lambda: self._run(jobs, failed), take_back)
+
+    def _run(self, jobs: Iterable[tuple[int, _Job]], failed: list[tuple[int, OSError]]) -> None:
+        for handle, job in jobs:
+            try:
+                job.run()
+            except OSError as error:
+                failed.append((handle, error))
 
     def sync_sealed(self) -> None:
         """Syncs segments that are written no more."""
@@ -158,14 +194,6 @@ class Flusher:
         for release in held:
             release(error is None and not has_lost)
         self.end()
-
-
-def _run(jobs: Iterable[tuple[int, _Job]], failed: list[tuple[int, OSError]]) -> None:
-    for handle, job in jobs:
-        try:
-            job.run()
-        except OSError as error:
-            failed.append((handle, error))
 
 
 def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:

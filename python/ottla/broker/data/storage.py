@@ -13,7 +13,7 @@ from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ottla.broker.plane import DataPlane
 
@@ -50,6 +50,8 @@ class DirectoryStorage(Storage):
         is_offline: whether a sync has failed: what is on the disk is not known any more.
         wrong: has a line where that is so (`Broker.wrong`).
     """
+
+    is_kept = True
 
     def __init__(self, plane: DataPlane, path: str, say: Callable[[str], None]) -> None:
         super().__init__(plane)
@@ -139,6 +141,14 @@ class DirectoryStorage(Storage):
     def hold(self, release: Callable[[bool], None]) -> None:
         """See `Storage`."""
         self.flusher.hold(release)
+
+    def unsynced(self, handles: Iterable[int]) -> tuple[int, ...]:
+        """See `Storage`."""
+        return self.flusher.unsynced(handles)
+
+    def when_synced(self, handles: Iterable[int], then: Callable[[bool], None]) -> None:
+        """See `Storage`."""
+        self.flusher.when_synced(handles, then)
 
     def end(self) -> None:
         """See `Storage`."""

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ottla.broker.context import LATER
 from ottla.broker.handlers.permission import transactional_id_error
+from ottla.broker.storage import STORAGE
 from ottla.broker.transactions.error_codes import known_to
+from ottla.broker.waiting import Waiting
 from ottla.protocol.api_key import ApiKey
 from ottla.protocol.messages.end_txn import EndTxnResponse
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.context import Context
+    from ottla.broker.context import Context, Later
     from ottla.protocol.messages.end_txn import EndTxnRequest
 
 __all__ = ["handle", "refuse"]
 
 _BUMPS = 5
+_NEVER_MS = 2**63 - 1
 
 
-def handle(broker: Broker, request: EndTxnRequest, context: Context) -> EndTxnResponse:
+def handle(broker: Broker, request: EndTxnRequest, context: Context) -> EndTxnResponse | Later:
     """Ends the transaction; from version 5 on with the id and epoch of the next."""
     error = transactional_id_error(broker, context, request.transactional_id)
     if error:
@@ -36,11 +40,32 @@ def handle(broker: Broker, request: EndTxnRequest, context: Context) -> EndTxnRe
         commit=request.committed,
         transaction_version=2 if context.version >= _BUMPS else 0,
     )
-    return EndTxnResponse(
+    response = EndTxnResponse(
         error_code=known_to(ApiKey.END_TXN, context.version, answer.error_code),
         producer_id=answer.producer_id,
         producer_epoch=answer.producer_epoch,
     )
+    if answer.error_code or not broker.transactions.is_ending(request.transactional_id):
+        return response
+    _answer_at_its_end(broker, request.transactional_id, context, response)
+    return LATER
+
+
+def _answer_at_its_end(
+    broker: Broker, transactional_id: str, context: Context, response: EndTxnResponse
+) -> None:
+    """Answers once the outcome is on the disk, and mostly the next transaction may begin."""
+
+    def attempt(_is_due: bool, _now_ms: int) -> bool:
+        if broker.transactions.is_ending(transactional_id):
+            return False
+        if broker.wrong.get(STORAGE):
+            context.send(None)
+        else:
+            context.reply(response)
+        return True
+
+    broker.waiting.add(Waiting(_NEVER_MS, attempt, [("transaction", transactional_id)]))
 
 
 def refuse(

@@ -50,7 +50,14 @@ if TYPE_CHECKING:
     from ottla.broker.transactions.settings import TransactionSettings
     from ottla.broker.waiting import WaitingList
 
-__all__ = ["Append", "Marker", "ProducerAnswer", "TransactionCoordinator", "WriteMarkers"]
+__all__ = [
+    "Append",
+    "Marker",
+    "ProducerAnswer",
+    "TransactionCoordinator",
+    "WhenSynced",
+    "WriteMarkers",
+]
 
 
 class ProducerAnswer(NamedTuple):
@@ -78,6 +85,9 @@ Append = Callable[[int, bytes, bytes | None, int], int]
 WriteMarkers = Callable[[Marker, frozenset[TopicPartition], int], Mapping[TopicPartition, int]]
 """Writes a marker to partitions at a time; returns an error for each."""
 
+WhenSynced = Callable[[int, frozenset[TopicPartition], Callable[[bool], None]], None]
+"""Calls back once a partition of the log, and others, are on the disk, with whether they are."""
+
 _SETTLED = frozenset(
     {
         ErrorCode.NONE,
@@ -98,6 +108,8 @@ class TransactionCoordinator:
         producer_ids: where ids come from.
         append: adds a record to the log.
         write_markers: ends a transaction in partitions.
+        when_synced: calls back once a partition of the log, and others, are on the disk, with
+            whether they are.
         waiting: the broker's list; transactions end, retries and expiry come by it.
 
     Attributes:
@@ -112,16 +124,19 @@ class TransactionCoordinator:
         append: Append,
         write_markers: WriteMarkers,
         waiting: WaitingList,
+        when_synced: WhenSynced | None = None,
     ) -> None:
         self.settings = settings
         self._producer_ids = producer_ids
         self._append = append
         self._write_markers = write_markers
+        self._when_synced = when_synced or _at_once
         self._waiting = waiting
         self.partitions = LogPartitions(settings.partition_count)
         self._known: dict[str, TransactionMetadata] = {}
         self._timers: dict[str, Waiting] = {}
         self._unmarked: dict[str, frozenset[TopicPartition]] = {}
+        self._syncing: set[str] = set()
         self._expiry: Waiting | None = None
 
     # What clients ask.
@@ -264,6 +279,15 @@ class TransactionCoordinator:
             known = ended.completed(now_ms)
         return ProducerAnswer(ErrorCode.NONE, known.producer_id, known.producer_epoch)
 
+    def partitions_of(self, transactional_id: str) -> frozenset[TopicPartition]:
+        """Returns where a transaction has written; nothing where there is none."""
+        known = self._known.get(transactional_id)
+        return frozenset() if known is None else known.partitions
+
+    def is_ending(self, transactional_id: str) -> bool:
+        """Whether it comes to its end as soon as that is on the disk."""
+        return transactional_id in self._syncing
+
     def describe(self, transactional_id: str) -> TransactionMetadata | int:
         """Returns what is known of an id, or an error code."""
         if not transactional_id:
@@ -365,8 +389,10 @@ class TransactionCoordinator:
     def _prepare(self, prepared: TransactionMetadata, now_ms: int) -> int:
         error = self._store(prepared, now_ms)
         if not error:
-            self._unmarked[prepared.transactional_id] = prepared.partitions
-            self._complete(prepared.transactional_id, now_ms)
+            name = prepared.transactional_id
+            self._unmarked[name] = prepared.partitions
+            # A marker that is on the disk without the decision might be one of two.
+            self._once_synced(name, frozenset(), lambda: self._complete(name, now_ms))
         return error
 
     def _complete(self, transactional_id: str, now_ms: int) -> None:
@@ -377,12 +403,38 @@ class TransactionCoordinator:
         if missing:
             errors = self._write_markers(self._marker_of(known), missing, now_ms)
             missing = frozenset(name for name in missing if errors.get(name) not in _SETTLED)
-        if not missing and not self._store(known.completed(now_ms), now_ms):
-            del self._unmarked[transactional_id]
-            return
         self._unmarked[transactional_id] = missing
+        if not missing:
+            # Once the end is on the disk, nobody looks for a marker that is missing.
+            self._once_synced(
+                transactional_id, known.partitions, lambda: self._finish(known, now_ms)
+            )
+            return
         if ErrorCode.TRANSACTION_COORDINATOR_FENCED not in errors.values():
             self._set_timer(transactional_id, now_ms + MARKER_RETRY_MS, self._retry)
+
+    def _once_synced(
+        self, name: str, partitions: frozenset[TopicPartition], go_on: Callable[[], None]
+    ) -> None:
+        """Goes on with a transaction once what it has come to is on the disk, in partitions too."""
+        known = self._known[name]
+        self._syncing.add(name)
+
+        def then(is_synced: bool) -> None:
+            self._syncing.discard(name)
+            if is_synced and self._known.get(name) is known:
+                go_on()
+            self._waiting.wake(("transaction", name))
+
+        self._when_synced(self.partitions.of(name), partitions, then)
+
+    def _finish(self, prepared: TransactionMetadata, now_ms: int) -> None:
+        """Ends a transaction whose markers are there."""
+        name = prepared.transactional_id
+        if self._store(prepared.completed(now_ms), now_ms):
+            self._set_timer(name, now_ms + MARKER_RETRY_MS, self._retry)
+        else:
+            del self._unmarked[name]
 
     def _marker_of(self, prepared: TransactionMetadata) -> Marker:
         return Marker(
@@ -477,3 +529,9 @@ class TransactionCoordinator:
         self._stop_timer(transactional_id)
         self._unmarked.pop(transactional_id, None)
         del self._known[transactional_id]
+
+
+def _at_once(
+    _log: int, _partitions: frozenset[TopicPartition], then: Callable[[bool], None]
+) -> None:
+    then(True)  # noqa: FBT003 - in memory nothing is waited for

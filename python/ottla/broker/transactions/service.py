@@ -14,7 +14,7 @@ from ottla.protocol.error_code import ErrorCode
 from ottla.records import NewRecord, build_batch, read_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ottla.broker.image import Partition, Topic
     from ottla.broker.state import State
@@ -53,6 +53,7 @@ class BrokerTransactions(TransactionCoordinator):
             append=self._append_record,
             write_markers=self._write_to_all,
             waiting=state.waiting,
+            when_synced=self._sync_logs,
         )
         self._state = state
         self._topics = topics
@@ -135,6 +136,15 @@ class BrokerTransactions(TransactionCoordinator):
         if not verdict.error:
             state.moved((partition.handle,))
         return verdict.error
+
+    def _sync_logs(
+        self, index: int, partitions: frozenset[TopicPartition], then: Callable[[bool], None]
+    ) -> None:
+        image = self._state.image
+        names = [(TRANSACTION_STATE, index), *sorted(partitions)]
+        found = [image.partition(*name) for name in names]
+        handles = [partition.handle for partition in found if partition is not None]
+        self._state.storage.when_synced(handles, then)
 
     def _write_to_all(
         self, marker: Marker, partitions: frozenset[TopicPartition], now_ms: int
