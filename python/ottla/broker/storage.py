@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ottla.broker.data.disk import DiskFault
+    from ottla.broker.faults import Names
     from ottla.broker.plane import DataPlane
 
 __all__ = ["STORAGE", "Storage"]
@@ -42,6 +44,27 @@ class Storage:
     def remove(self, handle: int) -> None:
         """Closes a partition, and its log is gone."""
         self.plane.close(handle)
+
+    # What a test has the disk do.
+
+    @property
+    def disk_faults(self) -> Sequence[DiskFault]:
+        """Those that are set."""
+        return ()
+
+    def fail_disk(self, _kind: str, _names: Names) -> DiskFault:
+        """Sets a fault of the disk.
+
+        Raises:
+            ValueError: there is no such fault, or no disk.
+        """
+        raise ValueError(
+            "the logs of this broker are in memory, so there is no disk that can fail: give it a "
+            "directory by data=, or have requests fail with KAFKA_STORAGE_ERROR"
+        )
+
+    def mend_disk(self, fault: DiskFault) -> None:
+        """Takes a fault of the disk away."""
 
     # What must be on the disk.
 

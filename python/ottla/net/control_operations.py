@@ -143,6 +143,12 @@ OPERATIONS: Mapping[str, Operation] = {
             },
             changes=True,
         ),
+        Operation(
+            "fail_disk",
+            {"kind": TEXT, "topic": TEXT, "partition": WHOLE},
+            required=("kind",),
+            changes=True,
+        ),
         Operation("faults", {}),
         Operation("hits", _FAULT, required=("fault",)),
         Operation("pause", _FAULT, required=("fault",), changes=True),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.api import Api
     from ottla.broker.broker import Broker
+    from ottla.broker.data.disk import DiskFault
     from ottla.net.server import Server
 
 __all__ = ["FaultEntry", "FaultOperations"]
@@ -29,12 +30,14 @@ class FaultEntry(NamedTuple):
 
     Attributes:
         fault: its number.
+        disk: what the disk does; empty for a fault of requests.
         api: name of the API; empty for every API.
         error: Kafka's error code, 0 for none.
         is_spent: whether it will not strike again.
     """
 
     fault: int
+    disk: str
     api: str
     error: int
     topic: str | None
@@ -52,7 +55,7 @@ class FaultOperations:
 
     def __init__(self, server: Server[Broker]) -> None:
         self._server = server
-        self._faults: dict[int, Fault] = {}
+        self._faults: dict[int, Fault | DiskFault] = {}
         self._numbers = count(1)
 
     def fail(
@@ -109,11 +112,29 @@ class FaultOperations:
 
         return self._server.run(add)
 
+    def fail_disk(
+        self, kind: str, *, topic: str | None = None, partition: int | None = None
+    ) -> int:
+        """Sets a fault of the disk, see `ottla.testing.Broker.fail_disk`; returns its number.
+
+        Raises:
+            ValueError: there is no such fault, or the broker has its logs in memory.
+        """
+
+        def add(broker: Broker) -> int:
+            self._make_room(broker)
+            fault = broker.storage.fail_disk(kind, Names(topic, partition))
+            number = next(self._numbers)
+            self._faults[number] = fault
+            return number
+
+        return self._server.run(add)
+
     def _make_room(self, broker: Broker) -> None:
         """Forgets a fault that strikes no more; what it has struck can be read until then."""
         if len(self._faults) < MAX_FAULTS:
             return
-        set_now = set(broker.faults)
+        set_now = {*broker.faults, *broker.storage.disk_faults}
         for number, fault in self._faults.items():
             if fault not in set_now:
                 del self._faults[number]
@@ -126,6 +147,7 @@ class FaultOperations:
             lambda broker: [
                 FaultEntry(
                     number,
+                    getattr(fault, "kind", ""),
                     "" if fault.api is None else fault.api.title,
                     fault.error,
                     *fault.names,
@@ -135,7 +157,7 @@ class FaultOperations:
                     fault.is_spent,
                 )
                 for number, fault in self._faults.items()
-                if fault in set(broker.faults)
+                if fault in {*broker.faults, *broker.storage.disk_faults}
             ]
         )
 
@@ -147,7 +169,7 @@ class FaultOperations:
         """Has requests that match wait, unanswered, until `release` or `remove`."""
 
         def pause(_: Broker) -> None:
-            self._fault(fault).is_paused = True
+            self._fault_of_requests(fault).is_paused = True
 
         self._server.run(pause)
 
@@ -155,8 +177,9 @@ class FaultOperations:
         """Lets requests go on that wait, and those to come."""
 
         def release(broker: Broker) -> None:
-            self._fault(fault).is_paused = False
-            broker.waiting.wake(("fault", self._fault(fault)))
+            found = self._fault_of_requests(fault)
+            found.is_paused = False
+            broker.waiting.wake(("fault", found))
 
         self._server.run(release)
 
@@ -165,13 +188,23 @@ class FaultOperations:
 
         def remove(broker: Broker) -> None:
             found = self._faults.get(fault)
-            if found is not None:
+            if isinstance(found, Fault):
                 broker.faults.remove(found)
                 broker.waiting.wake(("fault", found))
+            elif found is not None:
+                broker.storage.mend_disk(found)
 
         self._server.run(remove)
 
-    def _fault(self, number: int) -> Fault:
+    def _fault_of_requests(self, number: int) -> Fault:
+        found = self._fault(number)
+        if not isinstance(found, Fault):
+            raise ValueError(  # noqa: TRY004 - the number is wrong, whatever it stands for
+                f"fault {number} is one of the disk: no requests wait for it"
+            )
+        return found
+
+    def _fault(self, number: int) -> Fault | DiskFault:
         found = self._faults.get(number)
         if found is None:
             numbers = ", ".join(map(str, self._faults)) or "none"

@@ -355,6 +355,33 @@ class Broker(Inspection):
         arguments = {name: value for name, value in locals().items() if name != "self"}
         return FaultHandle(self._desk, self._desk.call("fail", **arguments))
 
+    def fail_disk(
+        self, kind: str, *, topic: str | None = None, partition: int | None = None
+    ) -> FaultHandle:
+        """Has the disk be full, or fail to sync, until the fault is removed.
+
+            >>> from tempfile import TemporaryDirectory
+            >>> with TemporaryDirectory() as home, Broker(data=home) as broker:
+            ...     with broker.fail_disk("full") as fault:
+            ...         fault.hits
+            0
+
+        Where it is full, what would be written is answered with KAFKA_STORAGE_ERROR, and works
+        again once there is room. A sync that fails takes the whole directory offline, as a real one
+        does: removing the fault helps the next broker on the directory alone. Records of a topic
+        are synced with each request at ``flush.messages=1`` only.
+
+        Args:
+            kind: ``"full"``, or ``"fsync"``.
+            topic, partition: the logs that it is limited to; by default it is everything in the
+                directory, also what is kept of topics and settings.
+
+        Raises:
+            ValueError: there is no such fault, or the broker has its logs in memory.
+        """
+        number = self._desk.call("fail_disk", kind=kind, topic=topic, partition=partition)
+        return FaultHandle(self._desk, number)
+
     # Waiting.
 
     def wait_for(

@@ -124,6 +124,12 @@ class Scope:
         self._faults.append(fault)
         return fault
 
+    def fail_disk(self, kind: str, **options: Any) -> FaultHandle:
+        """Has the disk fail until the end of the test, as `ottla.testing.Broker.fail_disk` does."""
+        fault = self.broker.fail_disk(kind, **options)
+        self._faults.append(fault)
+        return fault
+
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and (hasattr(type(self.broker), name) or name == "clock"):
             raise AttributeError(

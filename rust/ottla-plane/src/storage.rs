@@ -96,6 +96,16 @@ impl DataPlane {
         self.each().filter_map(of).collect()
     }
 
+    /// Has the disk be full as far as a partition's log goes, or no longer, for tests; a log in memory
+    /// needs none. Returns how many of its writes were refused so far.
+    ///
+    /// # Errors
+    /// [`PlaneError`].
+    pub fn set_full(&self, handle: Handle, is_full: bool) -> Result<u64, PlaneError> {
+        let disk = self.known(handle)?.log.disk();
+        Ok(disk.map_or(0, |disk| disk.directory().set_full(is_full)))
+    }
+
     /// Whether a partition is offline: its log could not be written or read.
     ///
     /// # Errors

@@ -28,12 +28,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Above this the interpreter's lock is let go of while a request is decided.
 const DETACH_BYTES: usize = 16 << 10;
 
-/// The partitions of a broker with their logs, in memory or in directories: Produce and Fetch, from the bytes of a
-/// request to the bytes of its answer.
+/// The partitions of a broker with their logs, in memory or in directories: Produce and Fetch, from
+/// the bytes of a request to the bytes of its answer. It has no clock: each call brings the time.
 ///
-/// It has no clock: each call brings the time. Requests are frames without their size, and
-/// ``position`` is where the body begins, behind the header; answers are bodies without a header,
-/// as a list of parts. What is decided elsewhere (authorisation, faults) comes in as ``refused``:
+/// Requests are frames without their size, and ``position`` is where the body begins, behind the
+/// header; answers are bodies without a header, as a list of parts. What is decided elsewhere (authorisation, faults) comes in as ``refused``:
 /// error codes by topic and partition. Partitions have handles, which are never used again.
 ///
 /// Args:
@@ -104,8 +103,7 @@ impl DataPlane {
         leader_epoch=0, next_offset=0, is_internal=False, min_insync_replicas=1, \
         in_sync_replicas=1, partition_epoch=-1, segment_ms=604800000, \
         segment_index_bytes=10485760, index_interval_bytes=4096, retention_ms=604800000, \
-        retention_bytes=-1, directory=None, \
-        recovery_point=0, log_start_offset=0, is_clean=False)")]
+        retention_bytes=-1, directory=None, recovery_point=0, log_start_offset=0, is_clean=False)")]
     #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
     fn open(
         &self,
@@ -160,8 +158,7 @@ impl DataPlane {
     ///     KafkaError: KAFKA_STORAGE_ERROR (56): the directory, or one whose name ends in
     ///         ``-delete``, is there still.
     fn remove(&self, py: Python<'_>, handle: Handle) -> PyResult<()> {
-        let removed = self.engine(py).remove(handle);
-        let is_open = removed.map_err(|error| refused(py, &error))?;
+        let is_open = self.engine(py).remove(handle).map_err(|error| refused(py, &error))?;
         is_open.then_some(()).ok_or_else(|| closed(handle))
     }
 
@@ -212,6 +209,11 @@ impl DataPlane {
         self.engine(py).checkpoints().iter().map(checkpoint_row).collect()
     }
 
+    /// Has a test's disk be full for a log, or not; returns how many of its writes were refused so far.
+    fn set_full(&self, py: Python<'_>, handle: Handle, is_full: bool) -> PyResult<u64> {
+        self.engine(py).set_full(handle, is_full).map_err(|error| refused(py, &error))
+    }
+
     /// Returns what was done to the files of a log when it was loaded, a sentence each.
     fn changes(&self, py: Python<'_>, handle: Handle) -> PyResult<Vec<String>> {
         let engine = self.engine(py);
@@ -223,10 +225,9 @@ impl DataPlane {
     /// done, or its topic is not compacted. With ``is_forced`` the active segment is sealed first,
     /// and how much there is to do plays no part. The others are Kafka's settings.
     #[pyo3(signature = (handle, *, now_ms, is_forced=false, **options),
-        text_signature = "($self, handle, *, now_ms, is_forced=False, \
-        min_cleanable_dirty_ratio=0.5, min_compaction_lag_ms=0, \
-        max_compaction_lag_ms=9223372036854775807, delete_retention_ms=86400000, \
-        dedupe_buffer_size=134217728)")]
+        text_signature = "($self, handle, *, now_ms, is_forced=False, min_cleanable_dirty_ratio=0.5, \
+        min_compaction_lag_ms=0, max_compaction_lag_ms=9223372036854775807, \
+        delete_retention_ms=86400000, dedupe_buffer_size=134217728)")]
     fn compact_job(
         &self,
         py: Python<'_>,

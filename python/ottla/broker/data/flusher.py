@@ -40,6 +40,8 @@ class Flusher:
     Args:
         plane: whose logs.
         fail: called with the error of a sync that failed.
+        check: called with the log that is about to be synced, by whoever syncs; what it raises
+            counts as what the system reports.
 
     Attributes:
         submit: has a sealed job done, and calls back with its error or `None`; by default at once.
@@ -49,12 +51,14 @@ class Flusher:
         self,
         plane: DataPlane,
         fail: Callable[[BaseException], None],
+        check: Callable[[int], None],
     ) -> None:
         self.submit: Callable[
             [Callable[[], None], Callable[[BaseException | None], None]], None
         ] = _at_once
         self._plane: Any = plane
         self._fail = fail
+        self._check = check
         self._intervals: dict[int, int] = {}
         self._synced: dict[int, int] = {}
         self._due: dict[int, None] = {}
@@ -164,6 +168,7 @@ class Flusher:
     def _run(self, jobs: Iterable[tuple[int, _Job]], failed: list[tuple[int, OSError]]) -> None:
         for handle, job in jobs:
             try:
+                self._check(handle)
                 job.run()
             except OSError as error:
                 failed.append((handle, error))

@@ -23,6 +23,8 @@ from ottla.records import NewRecord, build_batch, read_batches
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ottla.broker.data.disk import Disk
+
 __all__ = ["METADATA_DIRECTORY", "MetadataLog"]
 
 METADATA_DIRECTORY: Final = "__cluster_metadata-0"
@@ -47,6 +49,7 @@ class MetadataLog:
     Attributes:
         epoch: of the term that `begin_term` began.
         bytes_behind_snapshot: of batches behind the newest snapshot.
+        disk: what a test has it do.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class MetadataLog:
     ) -> None:
         self.epoch = 0
         self.bytes_behind_snapshot = 0
+        self.disk: Disk | None = None
         self._was_clean = was_clean
         self._path = path
         self._node_id = node_id
@@ -195,6 +199,9 @@ class MetadataLog:
             self._log.close()
 
     def _append(self, batch: bytes, now_ms: int) -> None:
+        if self.disk is not None:
+            self.disk.before_write()
+            self.disk.before_sync(None)
         self._open.append(batch, now_ms)
         self._timestamp = now_ms
         self.bytes_behind_snapshot += len(batch)

@@ -114,6 +114,7 @@ class OpenedData:
         )
         self._state = ClusterState()
         self.storage = DirectoryStorage(plane, path, say)
+        self._log.disk = self.storage.disk
         try:
             with _said(path):
                 self._load_metadata(release)
@@ -142,6 +143,7 @@ class OpenedData:
         path, storage = self.directory.path, self.storage
         broker.log_dir = os.path.abspath(path)
         storage.wrong = broker.wrong
+        storage.disk.look = self._look_for_room
         broker.cleaner.say = self._say
         # Gaps that compaction leaves are explained by it to an audit behind a crash.
         broker.cleaner.keep = self._keep_cleaned
@@ -224,6 +226,7 @@ class OpenedData:
                 return
             plane = self.storage.plane
             for handle in self.storage.handles:
+                self.storage.disk.before_sync(handle)
                 plane.shut_down(handle)
             self.checkpoint()
             for handle in self.storage.handles:
@@ -292,7 +295,7 @@ class OpenedData:
     def _look_for_room(self) -> None:
         """Says once that the disk is full, and that it is no longer."""
         system = os.statvfs(self.directory.path)
-        left_bytes = system.f_bavail * system.f_frsize
+        left_bytes = 0 if self.storage.disk.is_full else system.f_bavail * system.f_frsize
         wrong = self.storage.wrong
         if left_bytes >= _LEAST_FREE_BYTES:
             if wrong.pop(ROOM, None) is not None:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ottla.broker.configs.setting import MAX_LONG
+from ottla.broker.data.disk import Disk
 from ottla.broker.data.flusher import Flusher
 from ottla.broker.storage import STORAGE, Storage
 from ottla.broker.topics import INTERNAL_TOPICS
@@ -13,8 +14,10 @@ from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ottla.broker.data.disk import DiskFault
+    from ottla.broker.faults import Names
     from ottla.broker.plane import DataPlane
 
 __all__ = ["DirectoryStorage", "Past"]
@@ -45,6 +48,7 @@ class DirectoryStorage(Storage):
         say: takes a line about what cannot be read or written any more.
 
     Attributes:
+        disk: what a test has it do.
         flusher: what is synced, and when.
         past: how the logs were left that are opened; `None` for logs that are new.
         is_offline: whether a sync has failed: what is on the disk is not known any more.
@@ -56,7 +60,8 @@ class DirectoryStorage(Storage):
     def __init__(self, plane: DataPlane, path: str, say: Callable[[str], None]) -> None:
         super().__init__(plane)
         self.path = path
-        self.flusher = Flusher(plane, self._take_offline)
+        self.disk = Disk(plane)
+        self.flusher = Flusher(plane, self._take_offline, self.disk.before_sync)
         self.past: Past | None = None
         self.is_offline = False
         self.wrong: dict[str, str] = {}
@@ -88,6 +93,7 @@ class DirectoryStorage(Storage):
                 f"{error.strerror or error}"
             ) from None
         self._open[handle] = None
+        self.disk.opened(handle, topic, index)
         return handle
 
     def configure(self, topic: str, handle: int, texts: Mapping[str, str]) -> None:
@@ -112,6 +118,7 @@ class DirectoryStorage(Storage):
     def forget(self, handle: int) -> None:
         """A log is closed by somebody else."""
         self.flusher.forget(handle)
+        self.disk.closed(handle)
         self._open.pop(handle, None)
 
     def _past(self, topic: str, index: int) -> dict[str, Any]:
@@ -123,6 +130,21 @@ class DirectoryStorage(Storage):
             "recovery_point": past.recovery_points.get((topic, index), 0),
             "log_start_offset": past.log_start_offsets.get((topic, index), 0),
         }
+
+    # What a test has the disk do.
+
+    @property
+    def disk_faults(self) -> Sequence[DiskFault]:
+        """See `Storage`."""
+        return self.disk.faults
+
+    def fail_disk(self, kind: str, names: Names) -> DiskFault:
+        """See `Storage`."""
+        return self.disk.fail(kind, names)
+
+    def mend_disk(self, fault: DiskFault) -> None:
+        """See `Storage`."""
+        self.disk.mend(fault)
 
     # What must be on the disk.
 

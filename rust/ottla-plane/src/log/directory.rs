@@ -15,18 +15,43 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The directory of a partition.
 #[derive(Debug)]
 pub(crate) struct LogDirectory {
     path: PathBuf,
     open_files: Arc<OpenFiles>,
+    /// What a test has the disk do.
+    room: Room,
+}
+
+/// Whether a disk is full because a test says so, and how many writes have found it so.
+#[derive(Debug, Default)]
+struct Room {
+    is_full: AtomicBool,
+    refused: AtomicU64,
 }
 
 impl LogDirectory {
     /// A directory that is there.
     pub(crate) fn new(path: &Path, open_files: &Arc<OpenFiles>) -> Self {
-        Self { path: path.to_owned(), open_files: Arc::clone(open_files) }
+        Self { path: path.to_owned(), open_files: Arc::clone(open_files), room: Room::default() }
+    }
+
+    /// Has the disk be full for this partition, or no longer. Returns how many writes were refused.
+    pub(crate) fn set_full(&self, is_full: bool) -> u64 {
+        self.room.is_full.store(is_full, Ordering::Relaxed);
+        self.room.refused.load(Ordering::Relaxed)
+    }
+
+    /// The error of a disk that is full, where a test has it be so.
+    pub(crate) fn require_room(&self) -> io::Result<()> {
+        if !self.room.is_full.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.room.refused.fetch_add(1, Ordering::Relaxed);
+        Err(io::ErrorKind::StorageFull.into())
     }
 
     /// Whether nothing is in it, or it is not there.
@@ -73,6 +98,7 @@ impl LogDirectory {
 
     /// Writes a file that is there whole, as it was or as it will be, whatever happens meanwhile.
     pub(crate) fn put(&self, name: &[u8], bytes: &[u8]) -> io::Result<()> {
+        self.require_room()?;
         let temporary = self.file(&[name, b".tmp"].concat());
         let mut file = File::create(&temporary)?;
         file.write_all(bytes)?;
@@ -97,6 +123,7 @@ impl LogDirectory {
     /// checksum tells whether it is whole.
     pub(crate) fn write_snapshot(&self, offset: i64, bytes: &[u8]) -> io::Result<()> {
         let path = self.snapshot_path(offset);
+        self.require_room()?;
         fs::write(&path, bytes).inspect_err(|_| {
             // No snapshot is better than half of one. The first error counts.
             let _ = fs::remove_file(&path);

@@ -58,6 +58,7 @@ impl FileSegment {
 
     fn emptied(self) -> io::Result<Self> {
         let mut segment = self;
+        segment.directory.require_room()?;
         // An earlier attempt may have left some of them.
         let made = ALWAYS.into_iter().try_for_each(|kind| segment.open_or_make(kind)?.set_len(0));
         match made.and_then(|()| remove_if_there(segment.path(TRANSACTION_INDEX))) {
@@ -105,6 +106,7 @@ impl FileSegment {
         offsets: &[OffsetEntry],
         times: &[TimeEntry],
     ) -> io::Result<()> {
+        self.directory.require_room()?;
         write_all(&*self.open(LOG)?, parts)?;
         if !offsets.is_empty() {
             let bytes: Vec<u8> = offsets.iter().flat_map(OffsetEntry::to_bytes).collect();
@@ -158,6 +160,7 @@ impl Segment for FileSegment {
     }
 
     fn add_aborted(&mut self, aborted: &[AbortedTransaction]) -> io::Result<()> {
+        self.directory.require_room()?;
         let bytes: Vec<u8> = aborted.iter().flat_map(AbortedTransaction::to_bytes).collect();
         let file = self.open_or_make(TRANSACTION_INDEX)?;
         let size = file.metadata()?.len();
