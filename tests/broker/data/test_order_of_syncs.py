@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ottla
 import pytest
@@ -73,7 +73,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             made.sync()
 
 
-def said(world: World, **more: object) -> Said:
+def said(world: World, **more: Any) -> Said:
     return Said(world.broker.image.topics["orders"].topic_id)._replace(**more)
 
 
