@@ -26,7 +26,7 @@ export PIP_QUIET := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
+.PHONY: help demo test test-all test-of-python test-of-spark test-spark test-tables simulate hostile kills power-cuts vectors check build develop wheel bench bench-java bench-spark bench-kafka bench-broker \
 	bench-guard bench-compare fuzz mutants mutants-rust mutants-python ci clean prerequisites
 
 help: ## list the commands
@@ -79,6 +79,10 @@ hostile: $(VENV)/.engine $(VENV)/.dev ## malformed frames by the million at a se
 KILLS ?= 300
 kills: $(VENV)/.engine $(VENV)/.dev ## a broker killed in the midst of real clients, many times: KILLS=300
 	OTTLA_KILLS=$(KILLS) $(BIN)/pytest -q -m slow tests/interop/test_killed_broker.py
+
+CUTS ?= 500
+power-cuts: $(VENV)/.engine $(VENV)/.dev ## power cuts under a broker whose writes and syncs are recorded: CUTS=500
+	OTTLA_CUTS=$(CUTS) $(BIN)/pytest -q -m slow tests/interop/test_power_cuts.py
 
 vectors: $(VENV)/.engine $(VENV)/.dev ## Kafka's own answers, a table by class: DIR=../shared/vectors
 	PYTHONPATH=tests $(BIN)/python -m support.vectors $(DIR)

@@ -24,6 +24,7 @@ def opened_data(
     node_id: int | None = None,
     release: tuple[int, int] | None = None,
     seed: int | None = None,
+    now_ms: int = NOW_MS,
 ) -> OpenedData:
     """The data of a broker that is about to be made; `lines` gets what is said."""
     said: list[str] = [] if lines is None else lines
@@ -35,7 +36,7 @@ def opened_data(
         default_node_id=1,
         release=release,
         random_bits=(SystemRandom() if seed is None else Random(seed)).getrandbits,
-        clock=lambda: NOW_MS,
+        clock=lambda: now_ms,
         say=said.append,
     )
 
@@ -47,10 +48,11 @@ def kept_broker(
     *,
     lines: list[str] | None = None,
     is_killed: bool = False,
+    now_ms: int = NOW_MS,
 ) -> Iterator[Broker]:
     """A broker that begins with what a directory has; it stops in the end, or is as if killed."""
     plane = DataPlane()
-    data = opened_data(path, plane, lines=lines)
+    data = opened_data(path, plane, lines=lines, now_ms=now_ms)
     try:
         broker = Broker(
             BrokerNode(data.directory.node_id, {"PLAINTEXT": ("127.0.0.1", 9092)}),
@@ -58,7 +60,7 @@ def kept_broker(
             plane=plane,
             random=Random(7),
             cluster_id=data.directory.cluster_id,
-            now_ms=NOW_MS,
+            now_ms=now_ms,
             storage=data.storage,
             keeper=data.keeper,
         )
