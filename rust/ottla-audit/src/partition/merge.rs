@@ -239,10 +239,12 @@ impl<'a> Merge<'a> {
 
     /// Returns how much the log up to here proves.
     fn proof(&mut self) -> Proof {
-        let is_compacted = self.counters.shows_compaction();
+        let first_offset = self.first_offset.or(self.base_offset).unwrap_or(0);
+        // Whole segments may be gone, so that no batch up to here shows it.
+        let is_passed = self.context.first_dirty_offset.is_some_and(|dirty| dirty > first_offset);
+        let is_compacted = is_passed || self.counters.shows_compaction();
         self.damage.observe(&self.findings);
         let is_damaged = self.damage.is_damaged(is_compacted);
-        let first_offset = self.first_offset.or(self.base_offset).unwrap_or(0);
         Proof { first_offset, is_compacted, is_damaged }
     }
 
