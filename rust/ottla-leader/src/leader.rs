@@ -16,7 +16,7 @@ use crate::reason::Reason;
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::state::bytes::StateBytesError;
-use crate::state::restore::{LoadedLog, ReplaySource, RestoreError, StoredLog};
+use crate::state::restore::{LoadedLog, ReplaySource, RestoreError, StoredLog, Truncation};
 use crate::state::{AppendOutcome, OffsetOutOfRange, PartitionState};
 use crate::stored::Stored;
 use crate::validator::Validator;
@@ -426,5 +426,10 @@ impl Leader {
         codecs: &mut Codecs,
     ) -> Result<(), RestoreError> {
         self.state.truncate(offset, source, codecs)
+    }
+
+    /// Ends a truncation that [`PartitionState::begin_truncation`] has begun.
+    pub fn end_truncation(&mut self, truncation: Truncation) {
+        self.state.end_truncation(truncation);
     }
 }

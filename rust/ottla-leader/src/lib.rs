@@ -66,7 +66,9 @@ pub use refusal::{LEADER_ERRORS, RecordError, Refusal};
 pub use request::Request;
 pub use split::{PartRefusal, PartVerdict, SetPart, only_batch, validate_each};
 pub use state::bytes::{STATE_VERSION, StateBytesError};
-pub use state::restore::{LoadedLog, LogOffsets, Replay, ReplaySource, RestoreError, StoredLog};
+pub use state::restore::{
+    LoadedLog, LogOffsets, Replay, ReplaySource, RestoreError, StoredLog, Truncation,
+};
 pub use state::{AppendOutcome, OffsetOutOfRange, PartitionState};
 pub use stored::{Patch, Stored};
 pub use validate::{validate, validate_stored};

@@ -8,11 +8,12 @@ use crate::log::segment::is_lack_of_room;
 use ottla_format::batch::BatchInfo;
 use ottla_format::batches::Batches;
 use ottla_format::builder::BuildError;
+use ottla_format::compression::Codecs;
 use ottla_format::error_code::ErrorCode;
 use ottla_format::header::RECORD_BATCH_OVERHEAD;
 use ottla_leader::{
     AppendRequest, EndTransaction, Leader, LeaderSettings, PartitionState, Replay, ReplaySource,
-    Stored, Validator, Verdict,
+    RestoreError, Stored, Truncation, Validator, Verdict,
 };
 use ottla_log::recovery::DirectoryChange;
 use std::cell::Cell;
@@ -258,22 +259,44 @@ impl Partition {
         let snapshot = self.watch(self.read_snapshot(snapshot_offset))?;
         let start = self.leader.state().log_start_offset();
         let snapshot_offset = snapshot_offset.filter(|_| snapshot.is_some()).unwrap_or(start);
-        let sets = self.watch(self.log.sets_from(snapshot_offset))?;
-        let sets: Vec<&[u8]> = sets.iter().map(Vec::as_slice).collect();
         let source = ReplaySource {
             snapshot: snapshot.as_deref(),
             snapshot_offset,
-            sets: &sets,
+            sets: &[],
             replay: Replay::Load,
             now_ms,
         };
-        self.leader.truncate(offset, &source, validator.codecs()).map_err(|error| {
-            self.is_offline.set(true);
-            let message = error.to_string();
-            PlaneError::Refused { error: ErrorCode::KafkaStorageError, message }
-        })?;
+        let truncation = self
+            .replay_truncated(offset, &source, validator.codecs())
+            .inspect_err(|_| self.take_offline())?;
+        self.leader.end_truncation(truncation);
         let taken = self.log.take_snapshot(self.leader.state());
         Ok(self.watch(taken)?)
+    }
+
+    /// What is known of the producers where the log was truncated to an offset.
+    fn replay_truncated(
+        &self,
+        offset: i64,
+        source: &ReplaySource<'_>,
+        codecs: &mut Codecs,
+    ) -> Result<Truncation, PlaneError> {
+        let refused = |error: RestoreError| {
+            let message = error.to_string();
+            PlaneError::Refused { error: ErrorCode::KafkaStorageError, message }
+        };
+        let begun = self.leader.state().begin_truncation(offset, source);
+        let mut truncation = begun.map_err(refused)?;
+        if truncation.reads_batches() {
+            self.log.each_piece_from(source.snapshot_offset, &mut |piece| {
+                let done = match piece {
+                    Some(batches) => truncation.replay(batches, codecs),
+                    None => truncation.end_of_set(),
+                };
+                done.map_err(refused)
+            })?;
+        }
+        Ok(truncation)
     }
 
     /// The snapshot of an offset.
@@ -424,10 +447,15 @@ mod tests {
             assert_eq!(partition.offsets().log_end_offset, end_offset);
         }
         // Nothing is there twice, nothing is missing, and no state is ahead of the log.
-        let Ok(stored) = partition.log.sets_from(0).map(|sets| sets.concat()) else {
+        let mut stored = Vec::new();
+        let read = partition.log.each_piece_from(0, &mut |piece| {
+            stored.extend_from_slice(piece.unwrap_or_default());
+            io::Result::Ok(())
+        });
+        if read.is_err() {
             // It is the turn of this read.
             return failures;
-        };
+        }
         let offsets: Vec<_> =
             Batches::new(&stored, 0).map(|found| found.unwrap().base_offset).collect();
         assert!(offsets.starts_with(&acknowledged), "{offsets:?} {acknowledged:?}");

@@ -117,6 +117,26 @@ impl PartitionState {
         if offset >= self.log_end_offset {
             return Ok(());
         }
+        let mut truncation = self.begin_truncation(offset, source)?;
+        let sets = if truncation.reads_batches() { source.sets } else { &[] };
+        for set in sets {
+            truncation.replay(set, codecs)?;
+            truncation.end_of_set()?;
+        }
+        self.end_truncation(truncation);
+        Ok(())
+    }
+
+    /// Begins to truncate the log to an offset below its end, for who reads its batches piece by piece:
+    /// the sets of the source are not looked at.
+    ///
+    /// # Errors
+    /// [`RestoreError::Snapshot`].
+    pub fn begin_truncation(
+        &self,
+        offset: i64,
+        source: &ReplaySource<'_>,
+    ) -> Result<Truncation, RestoreError> {
         let mut next = self.clone();
         next.log_end_offset = offset;
         if offset < next.log_start_offset {
@@ -124,20 +144,28 @@ impl PartitionState {
         }
         next.log_start_batch_offset = next.log_start_batch_offset.min(offset);
         next.aborted.retain(|entry| entry.last_offset < offset);
+        let mut reads_batches = false;
         if next.producers.end_offset() == offset {
             next.producers.log_start_moved(next.log_start_offset);
         } else {
             // Where no producer was known, Kafka does not look for one again.
-            let is_empty = next.producers.is_empty() && next.producers.end_offset() >= offset;
-            let sets = if is_empty { &[][..] } else { source.sets };
-            next.reload(&ReplaySource { sets, ..*source }, codecs)?;
+            reads_batches = !next.producers.is_empty() || next.producers.end_offset() < offset;
+            next.load_snapshot(source)?;
         }
+        let (first, replay) = (next.first_replayed(source), source.replay);
+        let pending = Pending::default();
+        Ok(Truncation { next, first, replay, pending, reads_batches })
+    }
+
+    /// Ends a truncation of this state, with nothing changed since it was begun.
+    pub fn end_truncation(&mut self, truncation: Truncation) {
+        let mut next = truncation.next;
+        let offset = next.log_end_offset;
         next.producers.set_end_offset(offset);
         if next.high_watermark >= offset {
             next.set_high_watermark(offset);
         }
         *self = next;
-        Ok(())
     }
 
     /// Restores the state of a stored log.
@@ -212,32 +240,42 @@ impl PartitionState {
         source: &ReplaySource<'_>,
         codecs: &mut Codecs,
     ) -> Result<(), RestoreError> {
-        self.producers.clear(source.snapshot_offset);
-        if let Some(snapshot) = source.snapshot {
-            let expiration_ms = self.producer_id_expiration_ms;
-            self.producers
-                .load(snapshot, source.snapshot_offset, source.now_ms, expiration_ms)
-                .map_err(RestoreError::Snapshot)?;
-        }
-        let first = match source.replay {
-            Replay::Load => source.snapshot_offset.max(self.log_start_offset),
-            Replay::Recover => source.snapshot_offset,
-        };
+        self.load_snapshot(source)?;
+        let first = self.first_replayed(source);
         for set in source.sets {
-            self.replay(set, first, source.replay, codecs)?;
+            let mut pending = Pending::default();
+            self.replay(set, first, source.replay, &mut pending, codecs)?;
+            self.end_of_set(pending)?;
         }
         Ok(())
     }
 
-    /// Replays a set of stored batches, those from `first` up to the log end.
+    fn load_snapshot(&mut self, source: &ReplaySource<'_>) -> Result<(), RestoreError> {
+        self.producers.clear(source.snapshot_offset);
+        let Some(snapshot) = source.snapshot else { return Ok(()) };
+        let expiration_ms = self.producer_id_expiration_ms;
+        self.producers
+            .load(snapshot, source.snapshot_offset, source.now_ms, expiration_ms)
+            .map_err(RestoreError::Snapshot)
+    }
+
+    /// The first offset whose batch is replayed.
+    fn first_replayed(&self, source: &ReplaySource<'_>) -> i64 {
+        match source.replay {
+            Replay::Load => source.snapshot_offset.max(self.log_start_offset),
+            Replay::Recover => source.snapshot_offset,
+        }
+    }
+
+    /// Replays stored batches, those from `first` up to the log end.
     fn replay(
         &mut self,
         set: &[u8],
         first: i64,
         replay: Replay,
+        pending: &mut Pending,
         codecs: &mut Codecs,
     ) -> Result<(), RestoreError> {
-        let mut pending = Pending::default();
         let mut next_offset = self.producers.end_offset();
         for info in Batches::new(set, 0) {
             let info = info.map_err(RestoreError::Batch)?;
@@ -245,16 +283,21 @@ impl PartitionState {
                 continue;
             }
             next_offset = info.last_offset.saturating_add(1);
-            self.replay_batch(set, &info, &mut pending, codecs)?;
+            self.replay_batch(set, &info, pending, codecs)?;
             if replay == Replay::Recover {
-                self.recover(std::mem::take(&mut pending), info.base_offset)?;
+                self.recover(std::mem::take(pending), info.base_offset)?;
             }
         }
+        self.producers.set_end_offset(next_offset);
+        Ok(())
+    }
+
+    /// What a set did holds from now on: until then it is one append.
+    fn end_of_set(&mut self, pending: Pending) -> Result<(), RestoreError> {
         self.producers.commit(pending).map_err(|error| RestoreError::Producer {
             refusal: ProducerRefusal::NotBegun(error),
             base_offset: error.transaction.last_offset,
         })?;
-        self.producers.set_end_offset(next_offset);
         Ok(())
     }
 
@@ -283,5 +326,38 @@ impl PartitionState {
         let known = self.aborted.last().map_or(-1, |entry| entry.last_offset);
         self.aborted.extend(found.iter().filter(|entry| entry.last_offset > known));
         Ok(())
+    }
+}
+
+/// A truncation under way: the state at its end, as far as batches were read.
+#[derive(Debug)]
+pub struct Truncation {
+    next: PartitionState,
+    first: i64,
+    replay: Replay,
+    pending: Pending,
+    reads_batches: bool,
+}
+
+impl Truncation {
+    /// Whether it depends on the batches from the snapshot on up to the new end.
+    pub fn reads_batches(&self) -> bool {
+        self.reads_batches
+    }
+
+    /// Takes the next whole batches of a set.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    pub fn replay(&mut self, batches: &[u8], codecs: &mut Codecs) -> Result<(), RestoreError> {
+        self.next.replay(batches, self.first, self.replay, &mut self.pending, codecs)
+    }
+
+    /// A set ends: in Kafka it holds the batches of a segment.
+    ///
+    /// # Errors
+    /// [`RestoreError::Producer`].
+    pub fn end_of_set(&mut self) -> Result<(), RestoreError> {
+        self.next.end_of_set(std::mem::take(&mut self.pending))
     }
 }

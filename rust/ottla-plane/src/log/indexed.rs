@@ -4,6 +4,8 @@
 use super::headers::Headers;
 use super::segment::{Ends, Segment, SegmentReader};
 use ottla_format::batch::BatchInfo;
+use ottla_format::batches::Batches;
+use ottla_format::limits::MAX_BATCH_BYTES;
 use ottla_log::sidefiles::fill::IndexFill;
 use ottla_log::sidefiles::offset_index::{OFFSET_ENTRY_BYTES, OffsetEntry};
 use ottla_log::sidefiles::time_index::{TIME_ENTRY_BYTES, TimeEntry};
@@ -13,6 +15,9 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Bytes of batches that are read at once.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// What the batches of a segment amount to.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +166,38 @@ impl IndexedSegment {
     /// Gives the bytes of a range to `each`.
     pub(super) fn read(&self, range: Range<u64>, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         self.data.read(range, each)
+    }
+
+    /// Gives the whole batches from the one that holds an offset on to `each`, in pieces of a bounded
+    /// size.
+    pub(super) fn each_piece<E: From<io::Error>>(
+        &self,
+        offset: i64,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut position = self.position_before(offset)?;
+        let mut wanted = PIECE_BYTES;
+        while position < self.tally.size {
+            let end = position.saturating_add(wanted).min(self.tally.size);
+            let piece = self.bytes(position..end)?;
+            let mut batches = Batches::new(&piece, 0);
+            let is_damaged = batches.by_ref().any(|found| found.is_err());
+            let size = batches.position() as u64;
+            if size > 0 || is_damaged {
+                let whole = if is_damaged { None } else { piece.get(..batches.position()) };
+                each(whole.unwrap_or(&piece))?;
+                wanted = PIECE_BYTES;
+            } else if end < self.tally.size && wanted <= MAX_BATCH_BYTES {
+                // Larger than a piece.
+                wanted = wanted.saturating_mul(2);
+                continue;
+            }
+            if size == 0 {
+                break;
+            }
+            position = position.saturating_add(size);
+        }
+        Ok(())
     }
 
     /// The first batch from a position on for which `is_wanted`.

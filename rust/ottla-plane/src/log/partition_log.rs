@@ -36,6 +36,9 @@ pub struct LogSettings {
     pub retention_bytes: i64,
 }
 
+/// Takes whole batches, and `None` behind those of a segment.
+type EachPiece<'a, E> = dyn FnMut(Option<&[u8]>) -> Result<(), E> + 'a;
+
 /// Batches of a log that are read: a range of one of its segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -257,9 +260,18 @@ impl PartitionLog {
         }
     }
 
-    /// The bytes of each segment from the one that holds an offset on, for who reads the log again.
-    pub(crate) fn sets_from(&self, offset: i64) -> io::Result<Vec<Vec<u8>>> {
-        self.segments_from(offset).map(|segment| segment.bytes(0..segment.tally.size)).collect()
+    /// Gives the whole batches from the one that holds an offset on to `each`, in pieces of a bounded
+    /// size, and `None` behind those of a segment, for who reads the log again.
+    pub(crate) fn each_piece_from<E: From<io::Error>>(
+        &self,
+        offset: i64,
+        each: &mut EachPiece<'_, E>,
+    ) -> Result<(), E> {
+        for segment in self.segments_from(offset) {
+            segment.each_piece(offset, &mut |piece| each(Some(piece)))?;
+            each(None)?;
+        }
+        Ok(())
     }
 
     /// Deletes the segments that `retention.ms`, `retention.bytes` or the log start allow, oldest
