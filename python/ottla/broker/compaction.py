@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ottla.broker.configs.setting import parse
 from ottla.broker.configs.topic import TOPIC_SETTINGS
 from ottla.errors import KafkaError
+from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,8 @@ __all__ = ["Cleaner"]
 
 _FIRST_PAUSE_MS = 15_000
 _LONGEST_PAUSE_MS = 3_600_000
+# As long a log is left alone for which there was no room.
+_NO_ROOM_PAUSE_MS = 300_000
 _SETTINGS = (
     "min.cleanable.dirty.ratio",
     "min.compaction.lag.ms",
@@ -38,10 +41,18 @@ class _Topics(Protocol):
 
 
 class _Due(NamedTuple):
-    topic: str
+    name: str
+    topic_id: bytes
     partition_index: int
     now_ms: int
     is_forced: bool
+
+    @property
+    def log(self) -> tuple[bytes, int]:
+        return self.topic_id, self.partition_index
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.partition_index}"
 
 
 class Cleaner:
@@ -53,8 +64,8 @@ class Cleaner:
 
     Attributes:
         submit: has a job run, and calls back when that is done; by default at once.
-        uncleanable: why a log cannot be compacted, by topic and partition. As with Kafka it is left
-            alone from then on.
+        uncleanable: why a log cannot be compacted, by topic id and partition. As with Kafka it is
+            left alone from then on.
         done: how many compactions were done.
         say: takes a line about a log that cannot be compacted.
         keep: is called when a log has been compacted.
@@ -64,14 +75,15 @@ class Cleaner:
         self.submit: Callable[
             [Callable[[], None], Callable[[BaseException | None], None]], None
         ] = _at_once
-        self.uncleanable: dict[tuple[str, int], str] = {}
+        self.uncleanable: dict[tuple[bytes, int], str] = {}
         self.done = 0
         self.say: Callable[[str], None] = _nobody
         self.keep: Callable[[], None] = _nothing
         self._broker = broker
         self._topics = topics
-        self._options: dict[str, tuple[Mapping[str, str], BrokerConfig, dict[str, Any]]] = {}
+        self._options: dict[bytes, tuple[Mapping[str, str], BrokerConfig, dict[str, Any]]] = {}
         self._due: deque[_Due] = deque()
+        self._not_before_ms: dict[tuple[bytes, int], int] = {}
         self._is_running = False
         self._is_beginning = False
         self._seen: tuple[Image | None, BrokerConfig | None, int] = None, None, 0
@@ -87,7 +99,16 @@ class Cleaner:
         """Compacts what its settings say is due, unless the last look is not done with yet."""
         if not self.is_idle or self._is_quiet(now_ms):
             return
+        self._forget_deleted()
         self._compact(self._broker.image.topics.values(), now_ms, is_forced=False)
+
+    def _forget_deleted(self) -> None:
+        """Forgets what is known of topics that are gone."""
+        known = self._broker.image.topics_by_id
+        self._options = {at: value for at, value in self._options.items() if at in known}
+        for by_log in (self.uncleanable, self._not_before_ms):
+            for topic_id, index in [each for each in by_log if each[0] not in known]:
+                del by_log[topic_id, index]
 
     def _is_quiet(self, now_ms: int) -> bool:
         """Whether nothing has changed since the last look, which is soon enough past.
@@ -116,13 +137,15 @@ class Cleaner:
         for topic in topics:
             if self._options_of(topic) is not None:
                 indexes = (partition.partition_index for partition in topic.partitions)
-                self._due.extend(_Due(topic.name, index, now_ms, is_forced) for index in indexes)
+                self._due.extend(
+                    _Due(topic.name, topic.topic_id, index, now_ms, is_forced) for index in indexes
+                )
         self._begin()
 
     def _options_of(self, topic: Topic) -> dict[str, Any] | None:
         """Returns what a topic's settings say of its compaction, `None` for no compaction."""
         config = self._broker.config
-        known = self._options.get(topic.name)
+        known = self._options.get(topic.topic_id)
         if known is None or known[0] is not topic.configs or known[1] is not config:
             texts = self._topics.settings_of(topic.configs)
             options: dict[str, Any] = {}
@@ -133,7 +156,7 @@ class Cleaner:
                     for name in _SETTINGS
                 }
                 options["dedupe_buffer_size"] = buffer_size
-            known = self._options[topic.name] = topic.configs, config, options
+            known = self._options[topic.topic_id] = topic.configs, config, options
         return known[2] or None
 
     def _begin(self) -> None:
@@ -153,12 +176,13 @@ class Cleaner:
 
     def _job(self, due: _Due) -> CompactJob | None:
         # The topic may be gone, or have other settings, since it was found.
-        topic = self._broker.image.topics.get(due.topic)
+        topic = self._broker.image.topics_by_id.get(due.topic_id)
         partition = topic and topic.partition(due.partition_index)
-        if topic is None or not partition or (due.topic, due.partition_index) in self.uncleanable:
+        if topic is None or not partition or due.log in self.uncleanable:
             return None
+        not_before_ms = self._not_before_ms.get(due.log, due.now_ms)
         options = self._options_of(topic)
-        if options is None:
+        if options is None or (due.now_ms < not_before_ms and not due.is_forced):
             return None
         try:
             return self._broker.plane.compact_job(
@@ -175,8 +199,7 @@ class Cleaner:
         def take_back(error: BaseException | None) -> None:
             self._is_running = False
             if error is not None:
-                # Perhaps there is room the next time.
-                self.say(f"{due.topic}-{due.partition_index} could not be compacted: {error}")
+                self.say(f"{due} could not be compacted: {error}")
             elif self._compacted(due, job) is not None:
                 self.done += 1
                 self.keep()
@@ -185,11 +208,17 @@ class Cleaner:
         return take_back
 
     def _compacted(self, due: _Due, job: CompactJob) -> Compaction | None:
+        self._not_before_ms.pop(due.log, None)
         try:
             return self._broker.plane.compacted(job)
         except KafkaError as error:
-            self.uncleanable[due.topic, due.partition_index] = str(error)
-            self.say(f"{due.topic}-{due.partition_index} is compacted no more: {error}")
+            if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+                # The log is as it was, and perhaps there is room the next time.
+                self._not_before_ms[due.log] = due.now_ms + _NO_ROOM_PAUSE_MS
+                self.say(f"{due} could not be compacted: {error}")
+            else:
+                self.uncleanable[due.log] = str(error)
+                self.say(f"{due} is compacted no more: {error}")
             return None
 
 

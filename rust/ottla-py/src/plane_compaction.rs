@@ -26,7 +26,9 @@ pub(crate) fn settings_of(keywords: &Keywords<'_>) -> PyResult<CompactionSetting
 
 /// The exception for a log that cannot be compacted.
 pub(crate) fn uncleanable(py: Python<'_>, error: &CompactionError) -> PyErr {
-    kafka_error(py, ErrorCode::CorruptMessage, error.to_string())
+    let code =
+        if error.may_pass() { ErrorCode::KafkaStorageError } else { ErrorCode::CorruptMessage };
+    kafka_error(py, code, error.to_string())
 }
 
 /// A compaction of a log as it was when this was made.

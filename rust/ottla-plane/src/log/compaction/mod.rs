@@ -83,6 +83,14 @@ pub enum CompactionFault {
     Unwritable(BuildError),
 }
 
+impl CompactionError {
+    /// Whether files could not be read or written, such as on a full disk: the next time they may be. A
+    /// file that has become shorter stays so.
+    pub fn may_pass(&self) -> bool {
+        matches!(&self.fault, CompactionFault::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof)
+    }
+}
+
 impl fmt::Display for CompactionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "segment {}, batch at position {}: ", self.segment, self.position)?;
