@@ -1,5 +1,9 @@
 """Compaction of logs in directories: what is left is sound, and what fails leaves everything."""
 
+import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -7,10 +11,13 @@ from typing import Any
 import ottla
 import pytest
 from ottla._engine import DataPlane, TopicSettings
+from support.compacted import mixed_wrapper
+from support.logs import segment_name, write_partition
 
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
 TOPIC_ID = bytes(range(1, 17))
+LARGE = b"x" * 300_000
 SETTINGS = TopicSettings([("cleanup_policy", "compact"), ("segment_bytes", "1048576")])
 
 
@@ -279,3 +286,150 @@ def test_a_start_after_a_crash_at_any_step_finds_the_old_segments_or_the_new_one
     assert sizes[0] == sum(len(data) for name, data in old.items() if name.endswith(".log"))
     assert sizes[-1] == sum(len(data) for name, data in files.items() if name.endswith(".log"))
     assert sizes[-1] < sizes[0] / 2
+
+
+def test_what_is_left_is_as_old_as_what_it_was_made_of(log: Log) -> None:
+    log.append((b"a", b"1"))
+    log.append((b"a", b"2"))
+    log.now_ms += DAY_MS
+    assert log.compact() is not None
+    log.plane.close(log.handle)
+    (compacted, _) = sorted(log.directory.glob("*.log"))
+    # A start goes by it: records without a time are as old as their segment.
+    assert compacted.stat().st_mtime_ns // 1_000_000 == NOW_MS
+
+
+def test_records_without_a_time_are_as_young_as_their_segment(log: Log) -> None:
+    for _ in range(4):
+        data = ottla.build_batch([ottla.NewRecord(key=b"a", value=LARGE, timestamp=-1)])
+        assert log.plane.append(log.handle, data, now_ms=NOW_MS).accepted
+    young: dict[str, Any] = {"min_compaction_lag_ms": 1000}
+    assert log.plane.compact_job(log.handle, now_ms=NOW_MS + 999, **young) is None
+    assert log.plane.compact_job(log.handle, now_ms=NOW_MS + 1000, **young) is not None
+
+
+def test_an_aborted_batch_goes_where_it_is_the_last_that_is_compacted(log: Log) -> None:
+    log.append((b"a", LARGE), (b"b", LARGE))
+    log.append((b"a", LARGE), producer_id=1)
+    # These are in the next segment.
+    log.append((b"b", LARGE), producer_id=1)
+    log.end(1, commit=False)
+    assert [offset for offset, _ in log.plane.segments(log.handle)] == [0, 3]
+    job = log.plane.compact_job(log.handle, now_ms=NOW_MS)
+    assert job is not None
+    job.run()
+    assert log.plane.compacted(job) is not None
+    assert [batch.base_offset for batch in ottla.read_batches(log.data())] == [0, 3, 4]
+
+
+def test_a_wrapper_with_records_of_another_magic_is_written_anew(tmp_path: Path) -> None:
+    rows = [ottla.NewRecord(key=b"%d" % key, value=b"v", timestamp=NOW_MS) for key in range(3)]
+    directory = tmp_path / "prices-0"
+    write_partition(directory, {0: mixed_wrapper(rows, 0), 3: mixed_wrapper(rows[:1], 3)})
+    plane = DataPlane()
+    handle = plane.open(
+        "prices", bytes(16), 0, now_ms=NOW_MS, settings=SETTINGS, directory=directory
+    )
+    job = plane.compact_job(handle, now_ms=NOW_MS)
+    assert job is not None
+    job.run()
+    done = plane.compacted(job)
+    assert done is not None
+    assert done.records_kept == 3
+    (batch,) = ottla.read_batches((directory / segment_name(0)).read_bytes())
+    assert [(r.offset, r.key, r.value, r.timestamp) for r in batch.records()] == [
+        (offset, b"%d" % offset, b"v", -1) for offset in range(3)
+    ]
+    # The inner set is of magic 1 now, whose offsets are relative and whose records have a time.
+    inner = gzip.decompress((directory / segment_name(0)).read_bytes()[34:])
+    assert inner == ottla.build_message_set(
+        [ottla.NewRecord(key=row.key, value=b"v", timestamp=-1) for row in rows], magic=1
+    )
+
+
+def test_tombstones_of_old_formats_go_with_segments_older_than_the_last_clean_one(
+    tmp_path: Path,
+) -> None:
+    def row(key: bytes, value: bytes | None) -> bytes:
+        record = ottla.NewRecord(key=key, value=value, timestamp=NOW_MS)
+        return ottla.build_message_set([record], magic=1)
+
+    def at(offset: int, data: bytes) -> bytes:
+        return offset.to_bytes(8, "big") + data[8:]
+
+    directory = tmp_path / "prices-0"
+    keys = [b"a", b"b", b"c"]
+    write_partition(directory, {n: at(n, row(key, None)) for n, key in enumerate(keys)})
+    for number in range(3):
+        at_s = NOW_MS // 1000 + number * 3600
+        os.utime(directory / segment_name(number), (at_s, at_s))
+    plane = DataPlane()
+    options: dict[str, Any] = {"segment_index_bytes": 8, "index_interval_bytes": 0}
+    handle = plane.open(
+        "prices", bytes(16), 0, now_ms=NOW_MS, settings=SETTINGS, directory=directory, **options
+    )
+    plane.set_cleaner_offset(handle, 2)
+    job = plane.compact_job(handle, now_ms=NOW_MS, is_forced=True, delete_retention_ms=3_600_000)
+    assert job is not None
+    job.run()
+    assert plane.compacted(job) is not None
+    left = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+    assert [record.key for record in ottla.read(left)] == [b"b", b"c"]
+
+
+# What is left takes more than the limit, which stands for a disk.
+FULL_DISK = """
+import os, resource, sys
+sys.path.insert(0, "tests")
+from pathlib import Path
+import ottla
+from plane.test_compaction import LARGE, Log
+
+log = Log(Path(sys.argv[1]))
+for key in (b"a", b"b", b"c", b"c"):
+    log.append((key, LARGE))
+before = log.data()
+names = sorted(os.listdir(log.directory))
+job = log.plane.compact_job(log.handle, now_ms=log.now_ms)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
+job.run()
+try:
+    log.plane.compacted(job)
+except ottla.KafkaError as error:
+    assert error.error == "KAFKA_STORAGE_ERROR", error
+    assert "segment 0" in str(error) and "File too large" in str(error), error
+else:
+    raise AssertionError("it has fitted")
+assert not log.plane.is_offline(log.handle)
+assert (log.data(), sorted(os.listdir(log.directory))) == (before, names)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert log.compact().records_kept == 3
+"""
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, tmp_path],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_audit_finds_nothing_where_no_batch_of_a_producer_is_left_before_its_snapshot(
+    log: Log,
+) -> None:
+    for _ in range(3):
+        log.append((b"a", LARGE), producer_id=2)
+    for key in (b"a", b"b", b"c", b"d"):
+        log.append((key, LARGE), producer_id=2)
+    assert log.compact() is not None
+    assert log.plane.segments(log.handle)[0] == (0, 0)
+    log.plane.shut_down(log.handle)
+    checkpoint = log.directory.parent / "cleaner-offset-checkpoint"
+    checkpoint.write_text("0\n1\nprices 0 7\n")
+    found = ottla.audit(str(log.directory.parent)).findings
+    assert [each["name"] for each in found if each["severity"] != "info"] == []

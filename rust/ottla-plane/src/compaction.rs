@@ -110,6 +110,7 @@ impl Partition {
             aborted,
             producers: producers.collect(),
             cleanable,
+            high_watermark: state.high_watermark(),
             settings: *settings,
             log: self.settings.log,
             now_ms,

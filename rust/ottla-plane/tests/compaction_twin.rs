@@ -7,7 +7,7 @@ mod support;
 use ottla_format::attributes::Compression;
 use ottla_format::batch::{BatchInfo, Payload, RecordCursor, payload, verify};
 use ottla_format::batches::Batches;
-use ottla_format::builder::{BatchFields, NewRecord, build_batch};
+use ottla_format::builder::{BatchFields, LegacyFields, NewRecord, build_batch, build_legacy};
 use ottla_format::compression::Codecs;
 use ottla_format::limits::Limits;
 use ottla_leader::{
@@ -21,6 +21,7 @@ use ottla_plane::{
 };
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use support::Scratch;
 
@@ -31,6 +32,12 @@ enum Step {
     /// Of producer 0, who has no id; 1 and 2, who are idempotent; 3 and 4, who are transactional.
     Append {
         producer: i64,
+        records: Vec<(u8, bool)>,
+        codec: u8,
+    },
+    /// As an early broker has stored it.
+    AppendLegacy {
+        magic: i8,
         records: Vec<(u8, bool)>,
         codec: u8,
     },
@@ -48,10 +55,12 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let record = (0..6u8, prop::bool::weighted(0.8));
+    let records = prop::collection::vec((0..6u8, prop::bool::weighted(0.8)), 1..5);
     prop_oneof![
-        12 => (0..5i64, prop::collection::vec(record, 1..5), 0..9u8)
+        12 => (0..5i64, records.clone(), 0..9u8)
             .prop_map(|(producer, records, codec)| Step::Append { producer, records, codec }),
+        4 => (0..2i8, records, 0..4u8)
+            .prop_map(|(magic, records, codec)| Step::AppendLegacy { magic, records, codec }),
         3 => (3..5i64, any::<bool>())
             .prop_map(|(producer, is_commit)| Step::End { producer, is_commit }),
         2 => (0..2 * RETENTION_MS).prop_map(|duration_ms| Step::Wait { duration_ms }),
@@ -75,45 +84,83 @@ struct TwinRecord {
 struct Twin {
     all: Vec<TwinRecord>,
     left: Vec<TwinRecord>,
-    /// First and last offset of each batch of records, and its delete horizon.
-    batches: Vec<(i64, i64, Option<i64>)>,
+    batches: Vec<TwinBatch>,
+    /// Offsets of the markers, and when they were appended.
+    markers: Vec<(i64, i64)>,
     aborted: HashSet<i64>,
     cleaned_to: i64,
 }
 
+/// A batch of records.
+struct TwinBatch {
+    offsets: RangeInclusive<i64>,
+    magic: i8,
+    appended_ms: i64,
+    delete_horizon_ms: Option<i64>,
+}
+
 impl Twin {
-    /// Compaction of the log below `end`, with keys known below `cleaned_to`.
-    fn compact(&mut self, cleaned_to: i64, end: i64, now_ms: i64) {
+    /// Whether a batch of magic 0 or 1 ends here, which cannot stay without records.
+    fn is_legacy(&self, last_offset: i64) -> bool {
+        self.batches.iter().any(|batch| *batch.offsets.end() == last_offset && batch.magic < 2)
+    }
+
+    fn batch_of(&self, offset: i64) -> &TwinBatch {
+        self.batches.iter().find(|batch| batch.offsets.contains(&offset)).unwrap()
+    }
+
+    /// When something was appended last to a segment.
+    fn appended_ms(&self, segment: &Range<i64>) -> i64 {
+        let batches = self.batches.iter().map(|batch| (*batch.offsets.end(), batch.appended_ms));
+        let appended = batches.chain(self.markers.iter().copied());
+        let within = appended.filter(|(offset, _)| segment.contains(offset));
+        within.map(|(_, appended_ms)| appended_ms).max().unwrap_or(0)
+    }
+
+    /// Offsets at which tombstones of magic 0 and 1 go: of segments that are older than the last clean
+    /// one by the time for which tombstones are kept.
+    fn legacy_tombstones(&self, segments: &[Range<i64>]) -> Vec<Range<i64>> {
+        let clean = segments.iter().rfind(|segment| segment.start < self.cleaned_to);
+        let horizon_ms = clean.map_or(0, |last| self.appended_ms(last) - RETENTION_MS);
+        let is_old = |segment: &&Range<i64>| self.appended_ms(segment) <= horizon_ms;
+        segments.iter().filter(is_old).cloned().collect()
+    }
+
+    /// Compaction of the log below `end`, with keys known below `cleaned_to`, of these segments.
+    fn compact(&mut self, cleaned_to: i64, end: i64, now_ms: i64, segments: &[Range<i64>]) {
         let mut newest: HashMap<u8, i64> = HashMap::new();
         for record in &self.all {
             if record.offset < cleaned_to && !self.aborted.contains(&record.offset) {
                 newest.insert(record.key, record.offset);
             }
         }
-        let horizon_of = |batches: &[(i64, i64, Option<i64>)], offset: i64| {
-            batches.iter().find(|(base, last, _)| (*base..=*last).contains(&offset)).unwrap().2
-        };
-        let (batches, aborted) = (&self.batches, &self.aborted);
-        self.left.retain(|record| {
+        let past = self.legacy_tombstones(segments);
+        let stays = |record: &TwinRecord| {
             if record.offset >= end {
                 return true;
             }
-            if aborted.contains(&record.offset) {
+            if self.aborted.contains(&record.offset) {
                 return false;
             }
             if record.offset >= cleaned_to {
                 return true;
             }
-            let is_past = horizon_of(batches, record.offset).is_some_and(|ms| ms <= now_ms);
+            let batch = self.batch_of(record.offset);
+            let is_past = match batch.magic {
+                2 => batch.delete_horizon_ms.is_some_and(|ms| ms <= now_ms),
+                _ => past.iter().any(|segment| segment.contains(&record.offset)),
+            };
             newest[&record.key] == record.offset && (record.value.is_some() || !is_past)
-        });
-        for (base, last, horizon) in &mut self.batches {
+        };
+        let left: Vec<_> = self.left.iter().filter(|&record| stays(record)).cloned().collect();
+        self.left = left;
+        for batch in self.batches.iter_mut().filter(|batch| batch.magic == 2) {
             let has_tombstones = self
                 .left
                 .iter()
-                .any(|record| (*base..=*last).contains(&record.offset) && record.value.is_none());
-            if *base < end && has_tombstones {
-                horizon.get_or_insert(now_ms + RETENTION_MS);
+                .any(|record| batch.offsets.contains(&record.offset) && record.value.is_none());
+            if *batch.offsets.start() < end && has_tombstones {
+                batch.delete_horizon_ms.get_or_insert(now_ms + RETENTION_MS);
             }
         }
         self.cleaned_to = cleaned_to;
@@ -190,6 +237,9 @@ impl World {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Append { producer, records, codec } => self.append(*producer, records, *codec),
+            Step::AppendLegacy { magic, records, codec } => {
+                self.append_legacy(*magic, records, *codec);
+            }
             Step::End { producer, is_commit } => self.end(*producer, *is_commit),
             Step::Wait { duration_ms } => self.now_ms += duration_ms,
             Step::Compact { is_forced, dedupe_buffer_size } => {
@@ -209,45 +259,62 @@ impl World {
             ..BatchFields::default()
         };
         let base_offset = self.plane.offsets(self.handle).unwrap().log_end_offset;
-        let added: Vec<_> = (base_offset..)
-            .zip(records)
-            .map(|(offset, &(key, has_value))| TwinRecord {
-                offset,
-                key,
-                value: has_value.then(|| format!("value {offset}").into_bytes()),
-                timestamp: self.now_ms,
-            })
-            .collect();
-        let built: Vec<_> = added
-            .iter()
-            .map(|record| NewRecord {
-                timestamp: record.timestamp,
-                key: Some(std::slice::from_ref(&record.key)),
-                value: record.value.as_deref(),
-                ..NewRecord::default()
-            })
-            .collect();
-        let batch = build_batch(&fields, &built, &mut codecs()).unwrap();
-        let request = AppendRequest {
-            api_version: None,
-            has_transactional_id: true,
-            origin: Origin::Client,
-            guard: None,
-            transaction_version: 0,
-            now_ms: self.now_ms,
-        };
-        let verdict =
-            self.plane.append(self.handle, &batch, &request, &mut self.validator).unwrap();
-        assert!(verdict.outcome.is_ok(), "{:?}", verdict.outcome.err());
-        drop(verdict);
+        let added = added(base_offset, records, self.now_ms);
+        let batch = build_batch(&fields, &built(&added), &mut codecs()).unwrap();
+        self.store(&batch, Origin::Client);
         self.sequences.insert(producer, sequence + added.len() as i32);
         if producer >= 3 {
             let offsets = self.open.entry(producer).or_default();
             offsets.extend(added.iter().map(|record| record.offset));
         }
-        self.twin.batches.push((base_offset, base_offset + added.len() as i64 - 1, None));
+        self.know(2, added);
+    }
+
+    fn append_legacy(&mut self, magic: i8, records: &[(u8, bool)], codec: u8) {
+        let base_offset = self.plane.offsets(self.handle).unwrap().log_end_offset;
+        let fields = LegacyFields {
+            magic,
+            base_offset,
+            log_append_time_ms: None,
+            compression: Compression::from_id(codec).unwrap(),
+            compression_level: None,
+        };
+        let timestamp = if magic == 0 { -1 } else { self.now_ms };
+        let added = added(base_offset, records, timestamp);
+        let set = build_legacy(&fields, &built(&added), &mut codecs()).unwrap();
+        self.store(&set, Origin::Replication);
+        self.know(magic, added);
+    }
+
+    fn store(&mut self, set: &[u8], origin: Origin) {
+        let request = AppendRequest {
+            api_version: None,
+            has_transactional_id: true,
+            origin,
+            guard: None,
+            transaction_version: 0,
+            now_ms: self.now_ms,
+        };
+        let verdict = self.plane.append(self.handle, set, &request, &mut self.validator).unwrap();
+        assert!(verdict.outcome.is_ok(), "{:?}", verdict.outcome.err());
+    }
+
+    /// A batch of these records is in the log.
+    fn know(&mut self, magic: i8, added: Vec<TwinRecord>) {
+        let offsets = added[0].offset..=added[added.len() - 1].offset;
+        let appended_ms = self.now_ms;
+        let batch = TwinBatch { offsets, magic, appended_ms, delete_horizon_ms: None };
+        self.twin.batches.push(batch);
         self.twin.all.extend(added.iter().cloned());
         self.twin.left.extend(added);
+    }
+
+    /// The offsets of each segment.
+    fn segments(&self) -> Vec<Range<i64>> {
+        let bases = self.plane.segments(self.handle).unwrap().into_iter().map(|(base, _)| base);
+        let mut ends: Vec<i64> = bases.chain([i64::MAX]).collect();
+        ends.dedup();
+        ends.windows(2).map(|ends| ends[0]..ends[1]).collect()
     }
 
     fn end(&mut self, producer: i64, is_commit: bool) {
@@ -260,8 +327,10 @@ impl World {
             transaction_version: 0,
             now_ms: self.now_ms,
         };
+        let offset = self.plane.offsets(self.handle).unwrap().log_end_offset;
         let verdict = self.plane.end_transaction(self.handle, &end, &mut self.validator).unwrap();
         assert!(verdict.outcome.is_ok());
+        self.twin.markers.push((offset, self.now_ms));
         if !is_commit {
             self.twin.aborted.extend(offsets);
         }
@@ -274,6 +343,7 @@ impl World {
             dedupe_buffer_size,
             ..CompactionSettings::default()
         };
+        let before = self.segments();
         let Some(done) = compact(&mut self.plane, self.handle, &settings, is_forced, self.now_ms)
         else {
             return;
@@ -288,7 +358,7 @@ impl World {
             segments.iter().find(|(base, _)| *base >= done.first_dirty_offset).unwrap().0
         };
         assert!(done.first_dirty_offset >= self.twin.cleaned_to);
-        self.twin.compact(done.first_dirty_offset, end, self.now_ms);
+        self.twin.compact(done.first_dirty_offset, end, self.now_ms, &before);
         self.check((end == limit).then_some(end));
     }
 
@@ -362,9 +432,12 @@ impl World {
         };
         let expected: Vec<_> = self.twin.left.iter().filter(is_committed).cloned().collect();
         assert_eq!(committed, expected);
-        // The end of what was compacted is known, and any offset finds its batch or the next one.
+        // The end of the log is known, and any offset finds its batch or the next one.
         let ends_at = |end| infos.iter().any(|info| info.last_offset + 1 == end);
-        assert!(end.is_none_or(|end| end == 0 || ends_at(end)));
+        let is_known = |end: i64| {
+            end < offsets.high_watermark || end == 0 || ends_at(end) || self.twin.is_legacy(end - 1)
+        };
+        assert!(end.is_none_or(is_known));
         for offset in 0..offsets.log_end_offset {
             let set = self.read(offset, 1);
             let first = Batches::new(&set, 0).next().map(|info| info.unwrap().base_offset);
@@ -428,6 +501,26 @@ impl World {
     }
 }
 
+fn added(base_offset: i64, records: &[(u8, bool)], timestamp: i64) -> Vec<TwinRecord> {
+    let record = |(offset, &(key, has_value)): (i64, &(u8, bool))| {
+        let value = has_value.then(|| format!("value {offset}").into_bytes());
+        TwinRecord { offset, key, value, timestamp }
+    };
+    (base_offset..).zip(records).map(record).collect()
+}
+
+fn built(records: &[TwinRecord]) -> Vec<NewRecord<'_>> {
+    records
+        .iter()
+        .map(|record| NewRecord {
+            timestamp: record.timestamp,
+            key: Some(std::slice::from_ref(&record.key)),
+            value: record.value.as_deref(),
+            ..NewRecord::default()
+        })
+        .collect()
+}
+
 fn compact(
     plane: &mut DataPlane,
     handle: Handle,
@@ -475,7 +568,10 @@ fn hold_to_twin(directory: Option<&Path>, segment_bytes: i32, steps: &[Step]) {
         world.compact(true, 1 << 20);
         world.now_ms += RETENTION_MS;
     }
-    assert!(world.twin.left.iter().all(|record| record.value.is_some()));
+    // Those of magic 0 and 1 stay until segments are there that are newer.
+    let is_legacy = |offset| world.twin.batch_of(offset).magic < 2;
+    let mut left = world.twin.left.iter();
+    assert!(left.all(|record| record.value.is_some() || is_legacy(record.offset)));
 }
 
 fn segment_bytes() -> impl Strategy<Value = i32> {

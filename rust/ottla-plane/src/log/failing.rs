@@ -104,4 +104,8 @@ impl Segment for FailingSegment {
     fn rename(&mut self, _: &'static [u8]) -> io::Result<()> {
         self.call()
     }
+
+    fn set_modified(&self, _: i64) -> io::Result<()> {
+        self.call()
+    }
 }

@@ -17,7 +17,7 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What every segment has.
 const ALWAYS: [&[u8]; 3] = [LOG, INDEX, TIME_INDEX];
@@ -256,6 +256,12 @@ impl Segment for FileSegment {
         }
         self.suffix = suffix;
         Ok(())
+    }
+
+    fn set_modified(&self, modified_ms: i64) -> io::Result<()> {
+        let since = Duration::from_millis(u64::try_from(modified_ms).unwrap_or(0));
+        let modified = SystemTime::UNIX_EPOCH.checked_add(since);
+        self.open(LOG)?.set_modified(modified.unwrap_or(SystemTime::UNIX_EPOCH))
     }
 }
 

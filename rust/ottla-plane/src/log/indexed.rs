@@ -353,6 +353,15 @@ impl IndexedSegment {
         self.data.seal();
     }
 
+    /// The time by which the segment is old: the largest timestamp or, where no record has one, when
+    /// a batch was added last.
+    pub(super) fn largest_timestamp(&self) -> i64 {
+        match self.tally.max_timestamp() {
+            ..0 => self.appended_ms,
+            timestamp => timestamp,
+        }
+    }
+
     /// How many bytes it has, and how many entries its indexes.
     pub(super) fn ends(&self) -> Ends {
         self.data.ends()
@@ -372,6 +381,10 @@ impl IndexedSegment {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn set_modified(&self) -> io::Result<()> {
+        self.data.set_modified(self.appended_ms)
     }
 
     pub(super) fn rename(&mut self, suffix: &'static [u8]) -> io::Result<()> {

@@ -161,6 +161,10 @@ impl Segment for MemorySegment {
     fn rename(&mut self, _: &'static [u8]) -> io::Result<()> {
         Ok(())
     }
+
+    fn set_modified(&self, _: i64) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Buffers {

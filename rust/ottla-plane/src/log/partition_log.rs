@@ -167,7 +167,10 @@ impl PartitionLog {
         if let Some(active) = self.segments.last()
             && must_roll(active, batches, last.last_offset, settings, now_ms)
         {
-            self.roll(first.base_offset.max(active.tally.next_offset), state, now_ms)?;
+            // Of a wrapper of magic 0 or 1 only the last offset is known.
+            let next_offset = active.tally.next_offset;
+            let base = if first.magic < 2 { next_offset } else { first.base_offset };
+            self.roll(base.max(next_offset), state, now_ms)?;
         }
         match self.segments.last_mut() {
             Some(active) => active.append(parts, batches, settings.index_interval_bytes, now_ms),
@@ -292,12 +295,7 @@ impl PartitionLog {
             if is_empty_end || high_watermark < end {
                 break;
             }
-            let last_ms = if segment.tally.max_timestamp() >= 0 {
-                segment.tally.max_timestamp()
-            } else {
-                segment.appended_ms
-            };
-            let age_ms = now_ms.saturating_sub(last_ms);
+            let age_ms = now_ms.saturating_sub(segment.largest_timestamp());
             let is_old = (0..age_ms).contains(&settings.retention_ms);
             let left = size.saturating_sub(segment.tally.size);
             let is_too_much =

@@ -61,6 +61,10 @@ pub(crate) trait Segment: Send {
     /// Its files get this suffix behind their names: [`SWAP`](ottla_log::names::SWAP), and then none,
     /// where it takes the place of others.
     fn rename(&mut self, suffix: &'static [u8]) -> io::Result<()>;
+
+    /// Keeps when a batch was added last, where that is not when it was written: what was compacted
+    /// is as old as what it was made of.
+    fn set_modified(&self, modified_ms: i64) -> io::Result<()>;
 }
 
 /// The batches of a segment that is sealed.

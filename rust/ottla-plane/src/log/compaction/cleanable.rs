@@ -9,8 +9,8 @@ pub(crate) struct SegmentFacts {
     pub(crate) size: u64,
     /// Timestamp of its first batch.
     pub(crate) first_timestamp: Option<i64>,
-    /// The largest timestamp, −1 for none.
-    pub(crate) max_timestamp: i64,
+    /// The largest timestamp or, where no record has one, when a batch was added last.
+    pub(crate) largest_timestamp: i64,
 }
 
 /// A log as its cleaner sees it. The last segment is the active one.
@@ -67,7 +67,7 @@ impl LogFacts {
         let dirty = self.sealed_from(first_dirty_offset);
         let newest_ms = now_ms.saturating_sub(settings.min_compaction_lag_ms.max(0));
         let young = dirty.iter().find(|segment| {
-            settings.min_compaction_lag_ms > 0 && segment.max_timestamp > newest_ms
+            settings.min_compaction_lag_ms > 0 && segment.largest_timestamp > newest_ms
         });
         let limit = self
             .last_stable_offset

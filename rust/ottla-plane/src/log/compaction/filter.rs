@@ -3,13 +3,14 @@
 use super::CompactionFault;
 use super::offset_map::OffsetMap;
 use super::transactions::CleanedTransactions;
-use ottla_format::attributes::TimestampType;
+use ottla_format::attributes::{Compression, TimestampType};
 use ottla_format::batch::{BatchInfo, Payload, Record, RecordCursor, payload};
 use ottla_format::builder::{
     BuildError, CompactedWriter, LegacyFields, MessageSetWriter, NewRecord, build_emptied,
 };
 use ottla_format::compression::Codecs;
 use ottla_format::error::Error;
+use ottla_format::legacy;
 use ottla_format::limits::{Limits, MAX_BUILT_BYTES};
 use ottla_log::producers::control_record;
 use std::collections::HashMap;
@@ -51,8 +52,8 @@ pub(super) struct Filter<'a> {
     pub(super) delete_retention_ms: i64,
     /// Whether tombstones of magic 0 and 1 stay in this segment.
     pub(super) keeps_legacy_tombstones: bool,
-    /// The batch that ends here stays, if only as an empty one, so that the end is known.
-    pub(super) end_offset: i64,
+    /// The batch that ends here stays, if only as an empty one, so that the end of the log is known.
+    pub(super) high_watermark: i64,
     pub(super) counts: RecordCounts,
     /// Of each record of a batch, whether it stays.
     pub(super) verdicts: Vec<bool>,
@@ -76,7 +77,7 @@ impl Filter<'_> {
         let is_dropped = is_needless && (is_past_horizon || !info.is_control());
         let keeps_empty = info.magic >= 2
             && (self.is_last_of_producer(info)
-                || info.last_offset.checked_add(1) == Some(self.end_offset));
+                || info.last_offset.checked_add(1) == Some(self.high_watermark));
         if is_dropped && !keeps_empty {
             let records = u64::try_from(info.record_count.unwrap_or(1)).unwrap_or(0);
             self.counts.read = self.counts.read.saturating_add(records);
@@ -102,7 +103,7 @@ impl Filter<'_> {
         let begins_horizon = info.magic >= 2
             && info.delete_horizon_ms().is_none()
             && (has_tombstones || is_needless && info.is_control());
-        if kept == read && !begins_horizon {
+        if kept == read && !begins_horizon && !has_other_magic_inside(info, records) {
             return Ok(Left::Everything);
         }
         if info.magic < 2 {
@@ -203,6 +204,18 @@ pub(super) fn records_of<'a>(
             .decompress(codec, reading, bytes)
             .map_err(|kind| CompactionFault::Unreadable(Error::new(kind, start))),
     }
+}
+
+/// Whether a wrapper of magic 0 or 1 holds records of the other one, as early brokers wrote them
+/// (KAFKA-4298). Written anew they are of one magic.
+fn has_other_magic_inside(info: &BatchInfo, records: &[u8]) -> bool {
+    let is_plain = info.compression().is_ok_and(|codec| codec == Compression::None);
+    let is_wrapper = info.magic < 2 && !is_plain;
+    is_wrapper
+        && legacy::entries(records).is_ok_and(|entries| {
+            let mut bodies = entries.iter().filter_map(|entry| entry.body(records));
+            bodies.any(|body| legacy::magic_of(body) != info.magic)
+        })
 }
 
 /// A batch without its records.

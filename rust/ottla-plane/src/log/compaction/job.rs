@@ -27,6 +27,7 @@ pub(crate) struct Sealed {
     /// From the first segment of the log on, up to the first that is left alone.
     pub(crate) segments: Vec<SealedSegment>,
     pub(crate) cleanable: Cleanable,
+    pub(crate) high_watermark: i64,
     /// The aborted transactions that the segments know of.
     pub(crate) aborted: Vec<AbortedTransaction>,
     pub(crate) producers: HashMap<i64, LastBatch>,
@@ -90,7 +91,7 @@ impl Sealed {
             now_ms: self.now_ms,
             delete_retention_ms: self.settings.delete_retention_ms,
             keeps_legacy_tombstones: true,
-            end_offset: end,
+            high_watermark: self.high_watermark,
             counts: RecordCounts::default(),
             verdicts: Vec::new(),
         };
@@ -262,6 +263,8 @@ impl Output {
         self.segment.appended_ms = self.appended_ms;
         self.segment.seal()?;
         if self.is_changed {
+            self.segment.set_modified()?;
+            self.segment.close();
             self.segment.sync()?;
         }
         Ok(())

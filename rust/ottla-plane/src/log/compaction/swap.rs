@@ -20,7 +20,7 @@ impl PartitionLog {
             base_offset: segment.base_offset,
             size: segment.tally.size,
             first_timestamp: segment.tally.first_timestamp,
-            max_timestamp: segment.tally.max_timestamp(),
+            largest_timestamp: segment.largest_timestamp(),
         };
         self.segments.iter().map(facts).collect()
     }
