@@ -5,12 +5,14 @@ from typing import Any
 import ottla
 import pytest
 from ottla.broker.broker import Broker
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from support.failing_plane import failing
 from support.wire_client import NOW_MS, WireClient, new_broker
 
 BACKOFF_MS = 15_000
@@ -191,3 +193,73 @@ def test_a_busy_group_is_the_same_behind_a_compaction_and_a_load(client: WireCli
     # Loaded again from the log.
     del broker.groups
     assert fetched("g") == fetched("h") == expected
+
+
+def test_a_log_without_room_is_compacted_once_there_is_and_meanwhile_seldom_tried(
+    client: WireClient,
+) -> None:
+    broker = client.broker
+    lines: list[str] = []
+    broker.cleaner.say = lines.append
+    plane = failing(broker)
+    plane.compact_error = ErrorCode.KAFKA_STORAGE_ERROR
+    handle = create(broker, segment_bytes="1048576")
+    fill(broker, handle)
+    client.advance(20 * BACKOFF_MS)
+    assert lines == ["prices-0 could not be compacted: a failure that was set"]
+    assert offsets(broker, handle) == [0, 1, 2, 3, 4]
+    plane.compact_error = 0
+    client.advance(40 * BACKOFF_MS)
+    assert offsets(broker, handle) == [3, 4]
+
+
+def test_a_topic_of_the_same_name_is_another_one(client: WireClient) -> None:
+    broker = client.broker
+    plane = failing(broker)
+    plane.compact_error = ErrorCode.CORRUPT_MESSAGE
+    fill(broker, create(broker, segment_bytes="1048576"))
+    client.advance(BACKOFF_MS)
+    assert list(broker.cleaner.uncleanable.values()) == ["a failure that was set"]
+    plane.compact_error = 0
+    broker.topics.delete(["prices"])
+    handle = create(broker, segment_bytes="1048576")
+    fill(broker, handle)
+    client.advance(BACKOFF_MS)
+    assert offsets(broker, handle) == [3, 4]
+    assert broker.cleaner.uncleanable == {}
+
+
+def test_what_begins_within_a_segment_is_compacted_from_there_on(client: WireClient) -> None:
+    broker = client.broker
+    handle = create(broker, cleanup_policy="compact,delete", segment_bytes="1048576")
+    for key in (b"a", b"b", b"a", b"b", b"c"):
+        append(broker, handle, key, LARGE)
+    broker.plane.delete_records(handle, 1)
+    client.advance(BACKOFF_MS)
+    assert offsets(broker, handle) == [2, 3, 4]
+    append(broker, handle, b"a", LARGE)
+    broker.cleaner.compact(broker.image.topics.values(), client.now_ms)
+    assert offsets(broker, handle) == [3, 4, 5]
+    # What was compacted lies below the log now.
+    broker.plane.delete_records(handle, 5)
+    append(broker, handle, b"d", LARGE)
+    broker.cleaner.compact(broker.image.topics.values(), client.now_ms)
+    assert offsets(broker, handle) == [5, 6]
+    assert broker.plane.cleaner_offsets() == [("prices", 0, 7)]
+
+
+def test_the_active_segment_ends_where_a_record_has_waited_long_enough(client: WireClient) -> None:
+    broker = client.broker
+    handle = create(broker, max_compaction_lag_ms="60000", min_cleanable_dirty_ratio="1")
+
+    def append_at(key: bytes, timestamp: int) -> None:
+        data = ottla.build_batch([ottla.NewRecord(key=key, value=b"v", timestamp=timestamp)])
+        assert broker.plane.append(handle, data, now_ms=client.now_ms).accepted
+
+    append_at(b"a", NOW_MS)
+    append_at(b"a", NOW_MS + 60_000)
+    client.advance(120_000)
+    assert offsets(broker, handle) == [0, 1]
+    append_at(b"b", NOW_MS + 60_001)
+    client.advance(BACKOFF_MS)
+    assert offsets(broker, handle) == [1, 2]

@@ -11,7 +11,7 @@ from typing import Any
 import ottla
 import pytest
 from ottla._engine import DataPlane, TopicSettings
-from support.compacted import mixed_wrapper
+from support.compacted import mixed_wrapper, states_of_a_swap
 from support.logs import segment_name, write_partition
 
 NOW_MS = 1_700_000_000_000
@@ -246,26 +246,7 @@ def test_a_start_after_a_crash_at_any_step_finds_the_old_segments_or_the_new_one
     old = {name: data for name, data in old.items() if name not in cleaned}
     assert log.plane.compacted(job) is not None
     assert {each.name for each in log.directory.iterdir()} == old.keys()
-    kinds = ["log", "txnindex", "timeindex", "index"]
-    names = sorted(cleaned, key=lambda name: (name[:20], kinds.index(name.split(".")[1])))
-
-    # As `PartitionLog::replace` goes on: one file after the other.
-    files = old | cleaned
-    states = [dict(files)]
-
-    def rename(name: str, to: str) -> None:
-        files[to] = files.pop(name)
-        states.append(dict(files))
-
-    for base_offset in sorted({name[:20] for name in names}):
-        group = [name for name in names if name.startswith(base_offset)]
-        for name in group:
-            rename(name, name.replace(".cleaned", ".swap"))
-        for name in group:
-            rename(name.removesuffix(".cleaned"), name.replace(".cleaned", ".deleted"))
-            del files[name.replace(".cleaned", ".deleted")]
-        for name in group:
-            rename(name.replace(".cleaned", ".swap"), name.removesuffix(".cleaned"))
+    states = states_of_a_swap(old, cleaned)
 
     sizes = []
     for number, state in enumerate(states):
@@ -284,7 +265,7 @@ def test_a_start_after_a_crash_at_any_step_finds_the_old_segments_or_the_new_one
             sizes.append(sum(found.segments.values()))
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] == sum(len(data) for name, data in old.items() if name.endswith(".log"))
-    assert sizes[-1] == sum(len(data) for name, data in files.items() if name.endswith(".log"))
+    assert sizes[-1] == sum(len(data) for name, data in states[-1].items() if name.endswith(".log"))
     assert sizes[-1] < sizes[0] / 2
 
 

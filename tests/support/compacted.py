@@ -43,7 +43,6 @@ class Settings(NamedTuple):
 
     delete_retention_ms: int = 86_400_000
     segment_bytes: int = 1 << 20
-    segment_index_bytes: int = 10 << 20
     index_interval_bytes: int = 4096
 
 
@@ -128,7 +127,7 @@ def write_old_formats(directory: Path, *, modified_ms: int) -> dict[bytes, bytes
             rows = [
                 ottla.NewRecord(
                     key=random.choice([None, *(b"key-%d" % key for key in range(20))]),
-                    value=random.choice([None, b"%d" % (offset + index), b"old" * 20]),
+                    value=random.choice([None, b"%d" % (offset + index), random.randbytes(80_000)]),
                     timestamp=modified_ms + index,
                 )
                 for index in range(random.randrange(1, 5))
@@ -154,6 +153,30 @@ def write_old_formats(directory: Path, *, modified_ms: int) -> dict[bytes, bytes
     return {key: value for key, value in newest.items() if value is not None}
 
 
+def states_of_a_swap(old: dict[str, bytes], cleaned: dict[str, bytes]) -> list[dict[str, bytes]]:
+    """The files of a directory behind each step in which segments take the place of others."""
+    kinds = ["log", "txnindex", "timeindex", "index"]
+    names = sorted(cleaned, key=lambda name: (name[:20], kinds.index(name.split(".")[1])))
+    # As `PartitionLog::replace` goes on: one file after the other.
+    files = old | cleaned
+    states = [dict(files)]
+
+    def rename(name: str, to: str) -> None:
+        files[to] = files.pop(name)
+        states.append(dict(files))
+
+    for base_offset in sorted({name[:20] for name in names}):
+        group = [name for name in names if name.startswith(base_offset)]
+        for name in group:
+            rename(name, name.replace(".cleaned", ".swap"))
+        for name in group:
+            rename(name.removesuffix(".cleaned"), name.replace(".cleaned", ".deleted"))
+            del files[name.replace(".cleaned", ".deleted")]
+        for name in group:
+            rename(name.replace(".cleaned", ".swap"), name.removesuffix(".cleaned"))
+    return states
+
+
 def compact(
     directory: Path,
     settings: Settings,
@@ -172,7 +195,6 @@ def compact(
         int(partition),
         now_ms=now_ms,
         settings=TopicSettings(options),
-        segment_index_bytes=settings.segment_index_bytes,
         index_interval_bytes=settings.index_interval_bytes,
         directory=directory,
         log_start_offset=log_start_offset,

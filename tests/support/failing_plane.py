@@ -17,6 +17,7 @@ class FailingPlane:
         append_error: what appends of coordinators fail with; 0 for nothing.
         marker_error: what markers fail with.
         read_error: what a coordinator's log fails with when it is read.
+        compact_error: what compactions fail with.
     """
 
     def __init__(self, plane: DataPlane) -> None:
@@ -24,6 +25,7 @@ class FailingPlane:
         self.append_error = 0
         self.marker_error = 0
         self.read_error = 0
+        self.compact_error = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plane, name)
@@ -35,6 +37,10 @@ class FailingPlane:
     def end_transaction(self, *args: Any, **options: Any) -> Any:
         _fail(self.marker_error)
         return self._plane.end_transaction(*args, **options)
+
+    def compacted(self, *args: Any, **options: Any) -> Any:
+        _fail(self.compact_error)
+        return self._plane.compacted(*args, **options)
 
     def read(self, *args: Any, **options: Any) -> Any:
         _fail(self.read_error)
