@@ -279,6 +279,18 @@ def test_a_sealed_job_is_done_beside_and_its_outcome_comes_to_the_broker() -> No
     assert told == [(FakeBroker, "ottla-worker", "ottla-server")]
 
 
+def test_no_sealed_job_waits_for_a_slow_one() -> None:
+    told: list[str] = []
+    gate = threading.Event()
+    with serving() as server:
+        server.work(lambda: gate.wait(WITHIN_S), lambda _, __: told.append("slow"), is_slow=True)
+        server.work(lambda: None, lambda _, __: told.append("quick"))
+        wait_for(server, lambda _: bool(told))
+        assert told == ["quick"]
+        gate.set()
+    assert told == ["quick", "slow"]
+
+
 def test_a_stop_waits_for_sealed_jobs_and_tells_their_errors() -> None:
     errors: list[BaseException | None] = []
 

@@ -76,6 +76,7 @@ class Server(Generic[Broker]):
         self._process = os.getpid()
         self._jobs = Jobs()
         self._worker = Worker("ottla-worker")
+        self._slow_worker = Worker("ottla-slow-worker")
         self._thread: threading.Thread | None = None
         self._is_done = False
         self._failure: BaseException | None = None
@@ -176,6 +177,7 @@ class Server(Generic[Broker]):
             return
         with suppress(ServerStoppedError):
             self._jobs.call(self._close_all)
+            self._slow_worker.stop()
             self._worker.stop()
             self._jobs.call(self._end)
         self._thread.join()
@@ -262,9 +264,18 @@ class Server(Generic[Broker]):
         return outcome.get()
 
     def work(
-        self, job: Callable[[], Result], then: Callable[[Broker, Outcome[Result]], None]
+        self,
+        job: Callable[[], Result],
+        then: Callable[[Broker, Outcome[Result]], None],
+        *,
+        is_slow: bool = False,
     ) -> None:
         """Has a sealed job done by the worker, and its outcome taken by the server's thread.
+
+        Args:
+            job: what is done.
+            then: takes its outcome.
+            is_slow: whether others may not wait for it: such jobs have a worker of their own.
 
         Raises:
             ServerStoppedError: the server has stopped.
@@ -276,7 +287,8 @@ class Server(Generic[Broker]):
             with suppress(ServerStoppedError):
                 self._jobs.post(partial(then, self._served, outcome), self._must_not_fail)
 
-        self._worker.submit(job, post)
+        worker = self._slow_worker if is_slow else self._worker
+        worker.submit(job, post)
 
     def advance(self, seconds: float) -> None:
         """Moves the broker's clock; what is due until then has happened when this returns.

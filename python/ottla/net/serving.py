@@ -107,7 +107,8 @@ def broker_server(
     broker.settings_watchers.append(lambda changed: server.set_limits(limits_of(changed)))
     if kept:
         kept.storage.flusher.submit = partial(_work, server)
-        server.served.cleaner.submit = partial(_work, server)
+        # No answer that waits for a sync waits for a compaction.
+        server.served.cleaner.submit = partial(_work, server, is_slow=True)
     return server
 
 
@@ -224,13 +225,15 @@ def _work(
     server: Server[Broker],
     job: Callable[[], None],
     then: Callable[[BaseException | None], None],
+    *,
+    is_slow: bool = False,
 ) -> None:
     def take_back(_broker: Broker, outcome: Outcome[None]) -> None:
         then(outcome.error)
 
     # What is left at the stop is synced by it.
     with suppress(ServerStoppedError):
-        server.work(job, take_back)
+        server.work(job, take_back, is_slow=is_slow)
 
 
 def _nobody(_line: str) -> None:

@@ -1,4 +1,4 @@
-"""One thread beside the server's, for what takes long and needs nothing of the broker.
+"""A thread beside the server's, for what takes long and needs nothing of the broker.
 
 A flush or a compaction is sealed: what it needs is in it, and what it returns is posted back.
 """
