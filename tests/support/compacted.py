@@ -7,7 +7,7 @@ import os
 import struct
 import zlib
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import ottla
 from ottla._engine import DataPlane, TopicSettings
@@ -36,6 +36,8 @@ _FIELDS = (
 )
 
 HOUR_MS = 3_600_000
+MAGICS: tuple[Literal[0, 1], ...] = (0, 1, 1)
+CODECS: tuple[Literal["none", "gzip", "snappy"], ...] = ("none", "gzip", "snappy")
 
 
 class Settings(NamedTuple):
@@ -54,7 +56,7 @@ def batches_in(directory: Path) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _told(batch: ottla.Batch) -> dict[str, Any]:
+def _told(batch: ottla.RecordBatch) -> dict[str, Any]:
     told: dict[str, Any] = {name: getattr(batch, name, None) for name in _FIELDS}
     told["records"] = [
         (record.offset, record.timestamp, record.key, record.value, record.headers)
@@ -133,7 +135,7 @@ def write_old_formats(directory: Path, *, modified_ms: int) -> dict[bytes, bytes
                 for index in range(random.randrange(1, 5))
             ]
             newest.update((row.key, row.value) for row in rows if row.key is not None)
-            magic, codec = random.choice([0, 1, 1]), random.choice(["none", "gzip", "snappy"])
+            magic, codec = random.choice(MAGICS), random.choice(CODECS)
             data += (
                 mixed_wrapper(rows, offset)
                 if random.random() < 0.2 and number < 11

@@ -1,0 +1,39 @@
+"""Real releases of Apache Kafka on directories that Ottla serves as well."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import ottla
+import pytest
+from support import kafka_broker
+from support.maven import MissingError
+
+# The newest release, and the last one before Kafka 4.
+RELEASES = ("4.4.0", "3.9.1")
+WITHIN_S = 60
+
+
+@contextlib.contextmanager
+def kafka_on(
+    home: Path, release: str, *, is_formatted: bool = True, **settings: str
+) -> Iterator[str]:
+    """Runs a broker on the logs below a directory; without Java or Maven the test is skipped."""
+    try:
+        kafka_broker.broker_jars(release)
+    except MissingError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+    with kafka_broker.broker(
+        home, version=release, is_formatted=is_formatted, **settings
+    ) as broker:
+        yield broker.bootstrap_servers
+    assert [path.name for path in (home / "logs").glob("*-stray")] == []
+
+
+def findings(home: Path) -> list[str]:
+    """What an audit of the logs finds, but for what is no fault."""
+    found = ottla.audit(home / "logs").findings
+    return [finding["name"] for finding in found if finding["severity"] != "info"]
