@@ -1,11 +1,9 @@
 """One directory, served by Ottla and by Apache Kafka in turn. Needs Java and Maven."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import ottla
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
@@ -17,14 +15,10 @@ from ottla.logs.metadata import parse_meta_properties
 from ottla.protocol.messages.cluster_metadata import NoOpRecord
 from ottla.protocol.metadata_record import record_bytes
 from ottla.testing import Broker
-from support import kafka_broker
-from support.maven import MissingError
+from support.kafka_interop import RELEASES, WITHIN_S, findings, kafka_on
 
 pytestmark = pytest.mark.slow
 
-# The newest release, and the last one before Kafka 4.
-RELEASES = ("4.4.0", "3.9.1")
-WITHIN_S = 60
 GROUP = "g"
 _CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
 
@@ -37,23 +31,6 @@ def ottla_on(home: Path, release: str) -> Iterator[str]:
     ) as broker:
         yield broker.bootstrap_servers
     assert [line for line in lines if "offline" in line or "not left" in line] == []
-
-
-@contextlib.contextmanager
-def kafka_on(
-    home: Path, release: str, *, is_formatted: bool = True, **settings: str
-) -> Iterator[str]:
-    try:
-        kafka_broker.broker_jars(release)
-    except MissingError as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
-    with kafka_broker.broker(
-        home, version=release, is_formatted=is_formatted, **settings
-    ) as broker:
-        yield broker.bootstrap_servers
-    assert [path.name for path in (home / "logs").glob("*-stray")] == []
 
 
 def create(servers: str) -> None:
@@ -130,11 +107,6 @@ def settings(servers: str) -> dict[str, str]:
     (done,) = admin.describe_configs([resource]).values()
     found = done.result(WITHIN_S)
     return {name: found[name].value for name in ("retention.ms", "max.message.bytes")}
-
-
-def findings(home: Path) -> list[str]:
-    found = ottla.audit(home / "logs").findings
-    return [finding["name"] for finding in found if finding["severity"] != "info"]
 
 
 @pytest.mark.parametrize("release", RELEASES)
