@@ -263,3 +263,16 @@ def test_the_active_segment_ends_where_a_record_has_waited_long_enough(client: W
     append_at(b"b", NOW_MS + 60_001)
     client.advance(BACKOFF_MS)
     assert offsets(broker, handle) == [1, 2]
+
+
+def test_a_log_of_more_keys_than_there_is_room_for_is_compacted_in_several_passes() -> None:
+    client = WireClient(new_broker({"log.cleaner.dedupe.buffer.size": "1024"}))
+    broker = client.broker
+    handle = create(broker)
+    for _ in range(2):
+        for key in range(100):
+            append(broker, handle, b"%d" % key, b"v")
+    broker.cleaner.compact(broker.image.topics.values(), client.now_ms)
+    assert offsets(broker, handle) == list(range(100, 200))
+    assert broker.plane.cleaner_offsets() == [("prices", 0, 200)]
+    assert broker.cleaner.done > 3

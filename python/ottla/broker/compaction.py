@@ -200,9 +200,12 @@ class Cleaner:
             self._is_running = False
             if error is not None:
                 self.say(f"{due} could not be compacted: {error}")
-            elif self._compacted(due, job) is not None:
+            elif (done := self._compacted(due, job)) is not None:
                 self.done += 1
                 self.keep()
+                if not done.is_whole:
+                    # Behind the others, of which none waits for a log of very many keys.
+                    self._due.append(due)
             self._begin()
 
         return take_back

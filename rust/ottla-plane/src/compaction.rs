@@ -31,6 +31,8 @@ pub struct Compaction {
     pub records: RecordCounts,
     /// Where the next compaction begins.
     pub first_dirty_offset: i64,
+    /// Whether there was room for all keys; if not, another compaction goes on there.
+    pub is_whole: bool,
 }
 
 /// Why a partition is not compacted.
@@ -170,6 +172,7 @@ impl DataPlane {
             bytes_after: after,
             records: done.counts,
             first_dirty_offset: done.cleaned_to,
+            is_whole: done.is_whole,
         }))
     }
 

@@ -113,6 +113,12 @@ impl Compaction {
     fn first_dirty_offset(&self) -> i64 {
         self.done.first_dirty_offset
     }
+
+    /// Whether there was room for all keys; if not, another compaction goes on there.
+    #[getter]
+    fn is_whole(&self) -> bool {
+        self.done.is_whole
+    }
 }
 
 /// A row of :meth:`DataPlane.cleaner_offsets`.

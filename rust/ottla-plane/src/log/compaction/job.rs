@@ -55,6 +55,8 @@ pub(crate) struct Compacted {
     pub(crate) end_offset: i64,
     /// Up to here all keys are known to be the newest: the next compaction begins here.
     pub(crate) cleaned_to: i64,
+    /// Whether all of what was to be compacted is.
+    pub(crate) is_whole: bool,
     pub(crate) counts: RecordCounts,
 }
 
@@ -113,6 +115,7 @@ impl Sealed {
             aborted,
             end_offset: self.segments.get(count).map_or(end, |next| next.base_offset),
             cleaned_to,
+            is_whole: cleaned_to >= end,
         })
     }
 
