@@ -125,8 +125,9 @@ def test_every_api_answers_a_fault_with_each_limit_in_every_version_that_names_i
         named = Names(TOPIC, 0, GROUP, TRANSACTION)
         if api.name == "describe_quorum":
             named = named._replace(topic=METADATA_LOG)
-        limit = Names()._replace(**{selector: getattr(named, selector)})
-        other = limit._replace(**{selector: 7 if selector == "partition" else "other"})
+        chosen: dict[str, Any] = {selector: getattr(named, selector)}
+        another: dict[str, Any] = {selector: 7 if selector == "partition" else "other"}
+        limit, other = Names(**chosen), Names(**another)
         for names, hits in ((other, 0), (limit, 1)):
             home = Home()
             fault = home.broker.faults.add(Fault(api, error=ERROR, names=names))
@@ -134,6 +135,16 @@ def test_every_api_answers_a_fault_with_each_limit_in_every_version_that_names_i
             assert (ERROR in error_codes(answer), fault.hits) == (bool(hits), hits), version
             struck += hits
     assert struck
+
+
+def test_a_fault_of_a_partition_counts_no_request_that_is_refused_before_it() -> None:
+    home = Home()
+    fault = home.broker.faults.add(Fault(None, error=ERROR, names=Names(topic=TOPIC)))
+    api = next(each for each in APIS.values() if each.name == "offset_delete")
+    request = home.request(api, 0, "topic")
+    request.group_id = "nobody"
+    assert home.client.ask(request, 0).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert fault.hits == 0
 
 
 def test_a_fault_of_what_a_list_does_not_name_hides_nothing_of_it() -> None:

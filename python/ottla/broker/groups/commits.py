@@ -217,6 +217,17 @@ class Commits:
                 self.fetch(group_id, topic, indexes, require_stable=require_stable),
             )
 
+    def delete_error(self, group_id: str) -> int:
+        """Returns why no offset of a group can be deleted, or 0."""
+        group = self._store.groups.get(group_id)
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        if group is None:
+            return self._store.partitions.error(group_id) or ErrorCode.GROUP_ID_NOT_FOUND
+        if isinstance(group, ClassicGroup) and not group.may_delete_offsets:
+            return ErrorCode.NON_EMPTY_GROUP
+        return NONE
+
     def delete(
         self,
         request: OffsetDeleteRequest,
@@ -228,16 +239,8 @@ class Commits:
         Args:
             refused: error codes of partitions that fail whatever else is so.
         """
+        code = self.delete_error(request.group_id)
         group = self._store.groups.get(request.group_id)
-        if not request.group_id:
-            code = ErrorCode.INVALID_GROUP_ID
-        elif group is None:
-            elsewhere = self._store.partitions.error(request.group_id)
-            code = elsewhere or ErrorCode.GROUP_ID_NOT_FOUND
-        elif isinstance(group, ClassicGroup) and not group.may_delete_offsets:
-            code = ErrorCode.NON_EMPTY_GROUP
-        else:
-            code = NONE
         if code != NONE or group is None:
             return OffsetDeleteResponse(error_code=code)
         records: list[Record] = []

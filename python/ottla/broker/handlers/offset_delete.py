@@ -22,6 +22,8 @@ __all__ = ["handle", "refuse"]
 def handle(broker: Broker, request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse:
     """Deletes each offset that is not refused, all of them in one batch."""
     error = group_error(broker, context, Operation.DELETE, request.group_id)
+    # A fault of a partition is none where nothing of its group is looked at.
+    error = error or broker.groups.commits.delete_error(request.group_id)
     if error:
         return refuse(request, context, error, None)
     refused = {}
