@@ -95,14 +95,8 @@ class Serving:
 @contextmanager
 def serving(name: str) -> Iterator[Serving]:
     """Run a broker for the length of a block."""
-    # Users have the bytecode of what they import kept; who measures may have turned that off.
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
-        command_of(name),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
+        command_of(name), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdin is not None
