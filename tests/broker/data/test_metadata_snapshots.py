@@ -262,8 +262,8 @@ def test_a_snapshot_of_a_real_controller_is_read_and_goes_on_in_one_of_ours(
     source = shared / "corpus" / "kafka" / "kafka-4.1" / METADATA_DIRECTORY
     path = tmp_path / METADATA_DIRECTORY
     path.mkdir()
-    for file in source.iterdir():
-        (path / file.name).write_bytes(file.read_bytes())
+    for each in source.iterdir():
+        (path / each.name).write_bytes(each.read_bytes())
     log, values = opened(path)
     whole = state_of(values)
     log.begin_term(8)
