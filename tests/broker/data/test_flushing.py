@@ -91,6 +91,12 @@ def error_of(pending: Pending) -> int:
     return code
 
 
+def recovery_point(broker: Broker, topic: str) -> int:
+    """What is known to be on the disk of the first partition."""
+    (found,) = [row[2] for row in broker.plane.checkpoints() if row[:2] == (topic, 0)]
+    return found
+
+
 def commit(client: WireClient) -> Pending:
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     topic = OffsetCommitRequestTopic(name="cached", partitions=[partition])
@@ -162,6 +168,18 @@ def test_a_setting_of_the_broker_is_that_of_its_topics(tmp_path: Path) -> None:
         assert not pending.is_answered
         worker.do()
         assert error_of(pending) == 0
+
+
+def test_what_a_topic_has_is_synced_when_its_records_are_to_be(
+    broker: Broker, worker: Worker
+) -> None:
+    client = WireClient(broker)
+    assert error_of(produce(client, "cached")) == 0
+    broker.topics.configure(broker.image.topics["cached"], {"flush.messages": "1"})
+    broker.tick(NOW_MS)
+    assert recovery_point(broker, "cached") == 0
+    worker.do()
+    assert recovery_point(broker, "cached") == 1
 
 
 def test_a_topic_that_is_deleted_during_a_sync_is_no_fault(broker: Broker, worker: Worker) -> None:

@@ -7,6 +7,7 @@ next. So a sync is shared by all who wait for it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.errors import KafkaError
@@ -45,6 +46,7 @@ class Flusher:
 
     Attributes:
         submit: has a sealed job done, and calls back with its error or `None`; by default at once.
+        later: calls back after so many milliseconds of the broker's time.
     """
 
     def __init__(
@@ -59,7 +61,10 @@ class Flusher:
         self._plane: Any = plane
         self._fail = fail
         self._check = check
+        self.later: Callable[[int, Callable[[], None]], None] = _never
         self._intervals: dict[int, int] = {}
+        self._ages: dict[int, int] = {}
+        self._aging: dict[int, None] = {}
         self._synced: dict[int, int] = {}
         self._due: dict[int, None] = {}
         self._held: list[Callable[[bool], None]] = []
@@ -72,12 +77,29 @@ class Flusher:
 
     def set_interval(self, handle: int, messages: int) -> None:
         """Has a log synced after so many records; what is not set is left to the system."""
+        if handle not in self._intervals and not self._is_synced(handle):
+            self._due[handle] = None
         self._intervals[handle] = messages
         self._synced.setdefault(handle, self._plane.offsets(handle)[3])
 
+    def set_age(self, handle: int, age_ms: int) -> None:
+        """Has a log synced so long after a record at the latest; nobody waits for that."""
+        self._ages[handle] = age_ms
+
+    def forget_age(self, handle: int) -> None:
+        """Leaves it to the system when a log is synced, unless there are many records."""
+        self._ages.pop(handle, None)
+
+    def forget_interval(self, handle: int) -> None:
+        """Leaves a log to the system however many records it gets."""
+        self._intervals.pop(handle, None)
+        self._synced.pop(handle, None)
+
     def forget(self, handle: int) -> None:
         """A log is closed."""
-        for known in (self._intervals, self._synced, self._due, self._running):
+        self.forget_age(handle)
+        self.forget_interval(handle)
+        for known in (self._aging, self._due, self._running):
             known.pop(handle, None)
 
     def begin(self) -> None:
@@ -87,6 +109,9 @@ class Flusher:
     def moved(self, handles: Iterable[int]) -> None:
         """Logs have got records."""
         for handle in handles:
+            if handle in self._ages and handle not in self._aging:
+                self._aging[handle] = None
+                self.later(self._ages[handle], partial(self._come_of_age, handle))
             interval = self._intervals.get(handle)
             if interval is None:
                 continue
@@ -94,6 +119,13 @@ class Flusher:
                 continue
             self._due[handle] = None
             self._is_touched = True
+
+    def _come_of_age(self, handle: int) -> None:
+        if handle not in self._aging:
+            return
+        del self._aging[handle]
+        if handle in self._ages and not self._is_synced(handle):
+            self._due[handle] = None
 
     def must_wait(self, api_key: int) -> bool:
         """Whether an answer that is ready has to wait for a sync."""
@@ -208,3 +240,7 @@ def _at_once(job: Callable[[], None], then: Callable[[BaseException | None], Non
         then(error)
     else:
         then(None)
+
+
+def _never(_delay_ms: int, _action: Callable[[], None]) -> None:
+    """Has no time."""

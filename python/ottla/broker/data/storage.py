@@ -104,7 +104,12 @@ class DirectoryStorage(Storage):
         if messages < MAX_LONG:
             self.flusher.set_interval(handle, messages)
         else:
-            self.flusher.forget(handle)
+            self.flusher.forget_interval(handle)
+        age_ms = int(texts["flush.ms"])
+        if age_ms < MAX_LONG:
+            self.flusher.set_age(handle, age_ms)
+        else:
+            self.flusher.forget_age(handle)
 
     def remove(self, handle: int) -> None:
         """See `Storage`."""
