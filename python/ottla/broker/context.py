@@ -64,7 +64,7 @@ class Context:
         "version",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - one for each request, and names would cost half of it
         self,
         home: Home,
         api: Api,
