@@ -398,7 +398,13 @@ class Topics:
         try:
             for index, leader_epoch, partition_epoch in partitions:
                 handle = storage.open(
-                    name, topic_id, index, now_ms=now_ms, leader_epoch=leader_epoch, **options
+                    name,
+                    topic_id,
+                    index,
+                    now_ms=now_ms,
+                    leader_epoch=leader_epoch,
+                    is_dense="compact" not in texts["cleanup.policy"],
+                    **options,
                 )
                 replicas = (node_id,)
                 opened.append(

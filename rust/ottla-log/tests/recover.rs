@@ -342,8 +342,8 @@ fn behind_a_segment_that_was_lost_up_to_a_batch_nothing_is_kept_where_logs_have_
     let first = 12 + size as usize;
     for left in [0, first] {
         files.get_mut(&name(9, "log")).unwrap().truncate(left);
-        let gapless = Restart { is_gapless: true, ..Restart::default() };
-        let recovered = start(&mut files.clone(), &gapless).expect("loads");
+        let dense = Restart { is_dense: true, ..Restart::default() };
+        let recovered = start(&mut files.clone(), &dense).expect("loads");
         let bases: Vec<_> = recovered.segments.iter().map(|segment| segment.base_offset).collect();
         assert_eq!(bases, [0, 9]);
         assert!(recovered.log_end_offset < 16);
@@ -351,11 +351,11 @@ fn behind_a_segment_that_was_lost_up_to_a_batch_nothing_is_kept_where_logs_have_
         let kept = start(&mut files.clone(), &Restart::default()).expect("loads");
         assert_eq!(kept.segments.len(), 3);
         // What was synced is no matter of a crash.
-        let flushed = Restart { recovery_point: 16, ..gapless };
+        let flushed = Restart { recovery_point: 16, ..dense };
         assert_eq!(start(&mut files.clone(), &flushed).expect("loads").segments.len(), 3);
         files = directory();
     }
-    let whole = Restart { is_gapless: true, ..Restart::default() };
+    let whole = Restart { is_dense: true, ..Restart::default() };
     assert_eq!(start(&mut files, &whole).expect("loads").segments.len(), 3);
 }
 

@@ -63,6 +63,9 @@ pub struct LogPlace<'a> {
     pub log_start_offset: i64,
     /// Whether it was left by a clean stop.
     pub is_clean: bool,
+    /// Whether nothing of it was ever compacted. After a power cut, what is behind a gap between two
+    /// segments that were not synced is cut off, as what is behind damage.
+    pub is_dense: bool,
 }
 
 /// The partitions of a broker, and its fetch sessions.
@@ -252,7 +255,7 @@ fn resume(
         stopped_cleanly: place.is_clean,
         recovery_point: place.recovery_point,
         log_start_offset: place.log_start_offset,
-        is_gapless: !new.leader.config.is_compacted,
+        is_dense: place.is_dense,
         config: IndexConfig { index_interval_bytes, segment_index_bytes },
     };
     let path = directory.path().to_owned();

@@ -217,6 +217,7 @@ impl World {
                 recovery_point: 0,
                 log_start_offset: 0,
                 is_clean: false,
+                is_dense: false,
             }),
         };
         let mut plane = DataPlane::new(PlaneSettings::default());

@@ -92,6 +92,7 @@ impl DataPlane {
     ///     recovery_point, log_start_offset: of a log that is there, its entries in the checkpoints;
     ///         ``next_offset`` is of no interest then.
     ///     is_clean: whether a clean stop has left it.
+    ///     is_dense: whether it was never compacted, so that a gap before a segment is damage.
     ///
     /// Raises:
     ///     ValueError: it is open already, or its topic has another id, or the id another topic.
@@ -103,7 +104,8 @@ impl DataPlane {
         leader_epoch=0, next_offset=0, is_internal=False, min_insync_replicas=1, \
         in_sync_replicas=1, partition_epoch=-1, segment_ms=604800000, \
         segment_index_bytes=10485760, index_interval_bytes=4096, retention_ms=604800000, \
-        retention_bytes=-1, directory=None, recovery_point=0, log_start_offset=0, is_clean=False)")]
+        retention_bytes=-1, directory=None, \
+        recovery_point=0, log_start_offset=0, is_clean=False, is_dense=False)")]
     #[expect(clippy::too_many_arguments, reason = "one a field, by name")]
     fn open(
         &self,

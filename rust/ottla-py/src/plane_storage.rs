@@ -17,6 +17,7 @@ pub(crate) struct PlaceOptions {
     recovery_point: i64,
     log_start_offset: i64,
     is_clean: bool,
+    is_dense: bool,
 }
 
 impl PlaceOptions {
@@ -26,9 +27,11 @@ impl PlaceOptions {
         let recovery_point: Integer = keywords.take("recovery_point", Integer::Of(0))?;
         let log_start_offset: Integer = keywords.take("log_start_offset", Integer::Of(0))?;
         let is_clean = keywords.take("is_clean", false)?;
+        let is_dense = keywords.take("is_dense", false)?;
         let recovery_point = recovery_point.within("recovery_point", 0, i64::MAX)?;
         let log_start_offset = log_start_offset.within("log_start_offset", 0, i64::MAX)?;
-        let made = |directory| Self { directory, recovery_point, log_start_offset, is_clean };
+        let made =
+            |directory| Self { directory, recovery_point, log_start_offset, is_clean, is_dense };
         Ok(directory.map(made))
     }
 
@@ -39,6 +42,7 @@ impl PlaceOptions {
             recovery_point: self.recovery_point,
             log_start_offset: self.log_start_offset,
             is_clean: self.is_clean,
+            is_dense: self.is_dense,
         }
     }
 }

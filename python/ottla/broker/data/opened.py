@@ -157,17 +157,19 @@ class OpenedData:
         with _said(path):
             self._put_strays_aside()
             directory = os.fsencode(path)
+            cleaner_offsets = read_offsets(directory, CLEANER_OFFSETS)
             storage.past = Past(
                 self.directory.was_clean,
                 read_offsets(directory, RECOVERY_POINTS),
                 read_offsets(directory, LOG_START_OFFSETS),
+                cleaner_offsets,
             )
             self.directory.take_clean_mark()
             broker.topics.restore(self.keeper.topics(), now_ms)
             if storage.past.is_clean:
                 self._say_what_was_cut(broker)
             storage.past = None
-            self._restore_cleaner(broker, read_offsets(directory, CLEANER_OFFSETS))
+            self._restore_cleaner(broker, cleaner_offsets)
             self.checkpoint()
         if CONSUMER_OFFSETS in broker.image.topics:
             self._say_what_is_unreadable(broker, CONSUMER_OFFSETS, broker.groups.partitions)

@@ -14,7 +14,7 @@ from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from ottla.broker.data.disk import DiskFault
     from ottla.broker.faults import Names
@@ -32,11 +32,13 @@ class Past(NamedTuple):
     Attributes:
         is_clean: by a clean stop.
         recovery_points, log_start_offsets: by topic and partition.
+        compacted: topics and partitions that were.
     """
 
     is_clean: bool
     recovery_points: Mapping[tuple[str, int], int]
     log_start_offsets: Mapping[tuple[str, int], int]
+    compacted: Container[tuple[str, int]]
 
 
 class DirectoryStorage(Storage):
@@ -83,8 +85,7 @@ class DirectoryStorage(Storage):
                 topic_id,
                 index,
                 directory=os.path.join(self.path, f"{topic}-{index}"),
-                **self._past(topic, index),
-                **options,
+                **options | self._past(topic, index, is_dense=options["is_dense"]),
             )
         except OSError as error:
             # What cannot be loaded is an error of the directory, which a start tells as it is.
@@ -126,12 +127,13 @@ class DirectoryStorage(Storage):
         self.disk.closed(handle)
         self._open.pop(handle, None)
 
-    def _past(self, topic: str, index: int) -> dict[str, Any]:
+    def _past(self, topic: str, index: int, *, is_dense: bool) -> dict[str, Any]:
         past = self.past
         if past is None:
             return {}
         return {
             "is_clean": past.is_clean,
+            "is_dense": is_dense and (topic, index) not in past.compacted,
             "recovery_point": past.recovery_points.get((topic, index), 0),
             "log_start_offset": past.log_start_offsets.get((topic, index), 0),
         }

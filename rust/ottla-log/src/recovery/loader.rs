@@ -44,7 +44,7 @@ pub(super) fn load(
     log.state = log.new_state()?;
     finish_swaps(&mut log.reader)?;
     let mut splits_left = MAX_SPLITS;
-    load_segments(log, &mut splits_left)?;
+    load_segments(log, restart, &mut splits_left)?;
     let log_end_offset = if is_deleted(&log.reader.partition) {
         if log.segments.is_empty() {
             log.create_segment(0)?;
@@ -125,7 +125,11 @@ fn recover_splitting(
 
 /// Loads the segments by name. Kafka begins anew after a segment had to be split, which changes
 /// nothing about those before.
-fn load_segments(log: &mut PartitionLog<'_>, splits_left: &mut usize) -> Result<(), Interruption> {
+fn load_segments(
+    log: &mut PartitionLog<'_>,
+    restart: &Restart,
+    splits_left: &mut usize,
+) -> Result<(), Interruption> {
     log.segments.clear();
     let mut next = log.reader.files.name_after(b"");
     while let Some(name) = next {
@@ -136,7 +140,7 @@ fn load_segments(log: &mut PartitionLog<'_>, splits_left: &mut usize) -> Result<
             }
         } else if name.ends_with(LOG) {
             let names = SegmentNames::of(offset_of(&name)?);
-            match load_segment(log, names) {
+            match load_segment(log, names, restart) {
                 Err(Interruption::Overflow { base_offset }) => {
                     split(log, base_offset, splits_left)?;
                     // Those that come later are not loaded yet.
@@ -150,13 +154,17 @@ fn load_segments(log: &mut PartitionLog<'_>, splits_left: &mut usize) -> Result<
     Ok(())
 }
 
-fn load_segment(log: &mut PartitionLog<'_>, names: SegmentNames) -> Result<(), Interruption> {
+fn load_segment(
+    log: &mut PartitionLog<'_>,
+    names: SegmentNames,
+    restart: &Restart,
+) -> Result<(), Interruption> {
     log.reader.extent(&names.log)?;
     let is_valid = if log.reader.files.exists(&names.index) {
         if !log.reader.files.exists(&names.time_index) {
             log.reader.files.put(&names.time_index, FileContent::Other);
         }
-        has_valid_transaction_index(log, &names)?
+        has_valid_transaction_index(log, &names, restart)?
     } else {
         false
     };
@@ -171,10 +179,15 @@ fn load_segment(log: &mut PartitionLog<'_>, names: SegmentNames) -> Result<(), I
 fn has_valid_transaction_index(
     log: &PartitionLog<'_>,
     names: &SegmentNames,
+    restart: &Restart,
 ) -> Result<bool, Interruption> {
     let mut entries = log.aborted_on_disk(names)?;
     while let Some(bytes) = entries.next_entry()? {
         let Some(entry) = AbortedTransaction::read(&bytes, 0) else {
+            if log.is_for_use && !restart.stopped_cleanly {
+                // A power cut leaves any bytes, and recovery makes the index anew.
+                return Ok(false);
+            }
             let [version, ..] = bytes;
             let path = log.reader.path(&names.transaction_index);
             return Err(Interruption::kafka(format!(

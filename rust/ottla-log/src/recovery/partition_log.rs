@@ -44,7 +44,7 @@ pub(super) struct PartitionLog<'d> {
     /// From `log-start-offset-checkpoint`.
     pub(super) log_start_checkpoint: i64,
     /// Whether somebody goes on with the log that is loaded.
-    is_for_use: bool,
+    pub(super) is_for_use: bool,
     pub(super) segments: BTreeMap<i64, SegmentNames>,
     pub(super) epochs: LeaderEpochs,
     pub(super) state: ProducerStateManager,

@@ -74,9 +74,12 @@ fn is_whole(
 /// Does to a partition's directory what the start of a broker does, `partition` by name: what
 /// [`predict_recovery`](super::predict_recovery) says of the same files.
 ///
-/// With two exceptions. One is [`Restart::is_gapless`]. The other: after a clean stop Kafka believes the last entry of an index, and leaves what is
+/// With three exceptions. After a clean stop Kafka believes the last entry of an index, and leaves what is
 /// behind the last batch: where that would hide batches, or those to come, the last segment is recovered
-/// as after an unclean stop, unless that would only take batches away.
+/// as after an unclean stop, unless that would only take batches away. After an unclean stop Kafka gives
+/// up over a transaction index with bytes that are no entry, as a power cut may leave them: here it is
+/// built anew from the segment. And where nothing was ever compacted, a segment that was not synced and
+/// begins behind the end of the one before it is cut off with all that follow.
 ///
 /// It may be stopped at any moment; the next one makes the same log, if it is not told that the broker
 /// stopped cleanly.

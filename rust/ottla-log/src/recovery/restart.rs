@@ -11,9 +11,8 @@ pub struct Restart {
     pub recovery_point: i64,
     /// From `log-start-offset-checkpoint`; 0 without an entry.
     pub log_start_offset: i64,
-    /// Whether every segment begins where the one before it ends, as where nothing is ever compacted:
-    /// behind a gap that a power cut has left nothing is kept. Kafka keeps it.
-    pub is_gapless: bool,
+    /// Nothing was ever compacted, so that each segment begins where the one before it ends.
+    pub is_dense: bool,
     /// What the topic's configuration says of its indexes.
     pub config: IndexConfig,
 }

@@ -140,7 +140,7 @@ pub fn predict_starts(
             stopped_cleanly,
             recovery_point,
             log_start_offset: starts.log_start_offset.unwrap_or(0),
-            is_gapless: false,
+            is_dense: false,
             config: starts.config,
         };
         let mut after = predict(directory, partition, &restart, aborted, &progress)?;

@@ -31,28 +31,25 @@ pub(super) fn recover_log(
 
 fn recover_unflushed(log: &mut PartitionLog<'_>, restart: &Restart) -> Result<(), Interruption> {
     let mut unflushed = log.segments_from(restart.recovery_point).into_iter();
-    let mut end_offset = None;
     while let Some(names) = unflushed.next() {
-        if end_offset.is_some_and(|end_offset| end_offset != names.base_offset) {
-            // The one before was lost up to a batch, so that there was nothing to cut.
-            let behind = std::iter::once(names).chain(unflushed);
-            let behind: Vec<_> = behind.map(|names| names.base_offset).collect();
-            log.delete_segments(&behind);
-            break;
-        }
         let cut = match log.recover_segment(&names) {
             Err(Interruption::InvalidOffset(_)) => log.empty_segment(&names)?,
             result => result?,
         };
-        if cut > 0 {
+        let mut is_torn = cut > 0;
+        if is_torn {
             // Kafka logs the offset it has cut to, and reads the segment for it.
             log.reader.next_offset(&names)?;
+        } else if restart.is_dense
+            && let Some(next) = unflushed.as_slice().first()
+        {
+            // A power cut may have taken whole batches from the end of a segment.
+            is_torn = log.reader.next_offset(&names)? < next.base_offset;
+        }
+        if is_torn {
             let later: Vec<_> = unflushed.map(|names| names.base_offset).collect();
             log.delete_segments(&later);
             break;
-        }
-        if restart.is_gapless {
-            end_offset = Some(log.reader.next_offset(&names)?);
         }
     }
     Ok(())

@@ -94,6 +94,7 @@ pub(crate) fn plane_in(logs: Option<&Path>, partitions: i32, segment_bytes: i32)
                 recovery_point: 0,
                 log_start_offset: 0,
                 is_clean: false,
+                is_dense: false,
             }),
         };
         plane.open(&new, 0).expect("a new partition");
