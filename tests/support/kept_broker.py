@@ -48,11 +48,12 @@ def kept_broker(
     *,
     lines: list[str] | None = None,
     is_killed: bool = False,
+    seed: int | None = None,
     now_ms: int = NOW_MS,
 ) -> Iterator[Broker]:
     """A broker that begins with what a directory has; it stops in the end, or is as if killed."""
     plane = DataPlane()
-    data = opened_data(path, plane, lines=lines, now_ms=now_ms)
+    data = opened_data(path, plane, lines=lines, seed=seed, now_ms=now_ms)
     try:
         broker = Broker(
             BrokerNode(data.directory.node_id, {"PLAINTEXT": ("127.0.0.1", 9092)}),

@@ -4,12 +4,13 @@ Each writes down in the history what it did and what it was told. It asks again 
 lost, as its protocol allows, and gives up where the broker says so for good.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import ottla
+from ottla.broker.broker import Broker
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.add_partitions_to_txn import (
@@ -40,9 +41,16 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from support.simulation.history import Commit, History, Reading, Sent, Transaction
-from support.simulation.world import Ask, Client, Sleep
-from support.wire_client import NOW_MS
+from support.simulation.history import (
+    Commit,
+    History,
+    Moment,
+    Reading,
+    Sent,
+    Start,
+    Transaction,
+)
+from support.simulation.world import REQUEST_TIMEOUT_MS, Ask, Client, Sleep
 
 TOPIC, PARTITIONS = "orders", 2
 TRANSACTION_TIMEOUT_MS = 60_000
@@ -68,6 +76,8 @@ TAKEN_OVER = {
 }
 # A write that came late, between two transactions, has its sequence remembered as the lowest.
 LATE = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER}
+# A power cut has taken what a producer wrote before.
+LOST = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
 _PAUSE_MS = 50
 
 Steps = Generator[Ask | Sleep, Any, Any]
@@ -84,7 +94,13 @@ class Model:
     random: Random
     history: History
     is_new: bool
+    clock: Callable[[], int]
+    topic_id: Callable[[], bytes]
     values: int = 0
+
+    def moment(self) -> Moment:
+        """Now."""
+        return self.clock(), self.history.step()
 
     def new_values(self, name: str) -> list[bytes]:
         """Values that nobody else writes."""
@@ -99,7 +115,7 @@ class Model:
         return sent
 
 
-def _until(request: Any, version: int, error_of: Any, **options: Any) -> Steps:
+def until(request: Any, version: int, error_of: Any, **options: Any) -> Steps:
     """Ask until there is an answer that is not to be asked for again; return its error and it."""
     while True:
         answer = yield Ask(request, version, **options)
@@ -110,10 +126,15 @@ def _until(request: Any, version: int, error_of: Any, **options: Any) -> Steps:
 
 
 def _produce_request(
-    sent: Sent, ids: tuple[int, int], sequence: int, transactional_id: str | None
+    model: Model,
+    sent: Sent,
+    ids: tuple[int, int],
+    sequence: int,
+    transactional_id: str | None = None,
 ) -> ProduceRequest:
+    now_ms = model.clock()
     batch = ottla.build_batch(
-        [ottla.NewRecord(None, value, timestamp=NOW_MS) for value in sent.values],
+        [ottla.NewRecord(None, value, timestamp=now_ms) for value in sent.values],
         producer_id=ids[0],
         producer_epoch=ids[1],
         base_sequence=sequence,
@@ -135,7 +156,7 @@ def _error_of_produce(answer: Any) -> int:
 
 def _produce(sent: Sent, request: ProduceRequest, version: int) -> Steps:
     """Send a batch until something is known of it; return the error."""
-    error, answer = yield from _until(request, version, _error_of_produce, may_be_late=True)
+    error, answer = yield from until(request, version, _error_of_produce, may_be_late=True)
     if error == ErrorCode.NONE:
         sent.outcome = "done"
         sent.base_offset = answer.responses[0].partition_responses[0].base_offset
@@ -143,19 +164,23 @@ def _produce(sent: Sent, request: ProduceRequest, version: int) -> Steps:
 
 
 def idempotent_producer(model: Model, name: str, batches: int) -> Client:
-    """Writes batches, each once, in order."""
-    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
-    _, answer = yield from _until(request, 5, lambda answer: answer.error_code)
-    ids = answer.producer_id, answer.producer_epoch
-    sequences = [0] * PARTITIONS
+    """Writes batches, each once, in order; begins anew where a power cut has taken some."""
+    ids, sequences = (-1, -1), [0] * PARTITIONS
     for _ in range(batches):
+        if ids[0] < 0:
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+            _, answer = yield from until(request, 5, lambda answer: answer.error_code)
+            ids, sequences = (answer.producer_id, answer.producer_epoch), [0] * PARTITIONS
         sent = model.new_sent(name)
-        frame = _produce_request(sent, ids, sequences[sent.partition], None)
+        frame = _produce_request(model, sent, ids, sequences[sent.partition])
         error = yield from _produce(sent, frame, 9)
-        if error != ErrorCode.NONE:
+        sequences[sent.partition] += len(sent.values)
+        if error in LOST and model.history.has_lost:
+            sent.outcome = "refused"
+            ids = -1, -1
+        elif error != ErrorCode.NONE:
             model.history.faults.append(f"{name}: error {error} for {sent}")
             return
-        sequences[sent.partition] += len(sent.values)
         yield Sleep(model.random.randrange(200))
 
 
@@ -165,6 +190,7 @@ class Session:
 
     model: Model
     name: str
+    number: int = 0
     ids: tuple[int, int] = (-1, -1)
     sequences: list[int] = field(default_factory=lambda: [0] * PARTITIONS)
 
@@ -180,11 +206,14 @@ class Session:
     def begin(self) -> Steps:
         """Find the coordinator, and start."""
         find = FindCoordinatorRequest(key_type=TRANSACTIONAL_ID, coordinator_keys=[self.name])
-        yield from _until(find, 4, lambda answer: answer.coordinators[0].error_code)
+        yield from until(find, 4, lambda answer: answer.coordinators[0].error_code)
         request = InitProducerIdRequest(
             transactional_id=self.name, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS
         )
-        _, answer = yield from _until(request, 5, lambda answer: answer.error_code)
+        history = self.model.history
+        sent_at = history.step()
+        _, answer = yield from until(request, 5, lambda answer: answer.error_code)
+        history.starts.append(Start(self.name, self.number, sent_at, history.step()))
         self.ids = answer.producer_id, answer.producer_epoch
         self.sequences = [0] * PARTITIONS
 
@@ -197,7 +226,9 @@ class Session:
             if error != ErrorCode.NONE:
                 sent.outcome = "refused"
                 return error
-        frame = _produce_request(sent, self.ids, self.sequences[sent.partition], self.name)
+        frame = _produce_request(
+            self.model, sent, self.ids, self.sequences[sent.partition], self.name
+        )
         error = yield from _produce(sent, frame, 12 if self.model.is_new else 9)
         if error == ErrorCode.NONE:
             self.sequences[sent.partition] += len(sent.values)
@@ -210,7 +241,7 @@ class Session:
             v3_and_below_topics=[topic],
             **{f"v3_and_below_{key}": value for key, value in self.identity.items()},
         )
-        error, _ = yield from _until(
+        error, _ = yield from until(
             request,
             3,
             lambda answer: (
@@ -223,7 +254,7 @@ class Session:
         """Commit an offset for a group within the transaction; return the error."""
         if not self.model.is_new:
             add = AddOffsetsToTxnRequest(group_id=group, **self.identity)
-            error, _ = yield from _until(add, 3, lambda answer: answer.error_code)
+            error, _ = yield from until(add, 3, lambda answer: answer.error_code)
             if error != ErrorCode.NONE:
                 return error
         partition = TxnOffsetCommitRequestPartition(
@@ -235,7 +266,7 @@ class Session:
             topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
             **self.identity,
         )
-        error, _ = yield from _until(
+        error, _ = yield from until(
             request,
             5 if self.model.is_new else 3,
             lambda answer: answer.topics[0].partitions[0].error_code,
@@ -249,9 +280,11 @@ class Session:
         request = EndTxnRequest(committed=transaction.wants_commit, **self.identity)
         version = 5 if self.model.is_new else 3
         transaction.outcome = "unknown" if transaction.wants_commit else "aborted"
-        error, answer = yield from _until(request, version, lambda answer: answer.error_code)
+        sent_at = self.model.history.step()
+        error, answer = yield from until(request, version, lambda answer: answer.error_code)
         if error == ErrorCode.NONE:
             transaction.outcome = "committed" if transaction.wants_commit else "aborted"
+            self.model.history.ends.append((self.name, self.number, sent_at))
             if self.model.is_new:
                 self.ids = answer.producer_id, answer.producer_epoch
                 self.sequences = [0] * PARTITIONS
@@ -265,7 +298,7 @@ def transactional_producer(
 
     Whoever is alone and does not stall is never taken over.
     """
-    session, random = Session(model, name), model.random
+    session, random = Session(model, name, model.history.step()), model.random
     yield from session.begin()
     for number in range(transactions):
         transaction = Transaction(name, wants_commit=random.random() < 0.7)
@@ -284,7 +317,9 @@ def transactional_producer(
         if error == ErrorCode.NONE:
             error = yield from session.end(transaction)
         if error != ErrorCode.NONE:
-            is_expected = error in TAKEN_OVER and (stalls or not is_alone)
+            is_expected = (error in TAKEN_OVER and (stalls or not is_alone)) or (
+                model.history.has_lost or (error in TAKEN_OVER and model.history.has_jumped)
+            )
             if not is_expected and error not in LATE:
                 model.history.faults.append(f"{name}: error {error} in {transaction}")
                 return
@@ -308,40 +343,71 @@ def hasty_producer(model: Model, name: str) -> Client:
     transaction.sent.append(sent)
     if not model.is_new:
         yield from session.join(sent)
-    frame = _produce_request(sent, session.ids, 0, name)
+    frame = _produce_request(model, sent, session.ids, 0, name)
     yield Ask(frame, 12 if model.is_new else 9, may_be_late=True)
     yield from session.end(transaction)
 
 
-def reader(model: Model, partition: int, seconds: int, *, is_committed: bool) -> Client:
-    """Reads a partition from its beginning on, for some time."""
-    reading = Reading(TOPIC, partition, is_committed)
+def reader(model: Model, partition: int, rounds: int, *, is_committed: bool) -> Client:
+    """Reads a partition from its beginning on, and waits long for what is to come."""
+    reading, random = Reading(TOPIC, partition, is_committed), model.random
     model.history.readings.append(reading)
-    offset = 0
-    for _ in range(10 * seconds):
+    for _ in range(rounds):
+        offset = reading.next_offset
         wanted = FetchPartition(
             partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20
         )
+        max_wait_ms = random.choice((50, random.randrange(5_000, 30_000)))
         request = FetchRequest(
-            max_wait_ms=50,
-            min_bytes=1,
+            max_wait_ms=max_wait_ms,
+            min_bytes=random.choice((1, 1, 300)),
             max_bytes=1 << 20,
             isolation_level=int(is_committed),
             topics=[FetchTopic(topic=TOPIC, partitions=[wanted])],
         )
-        answer = yield Ask(request, 11, may_be_late=True)
-        if answer is None:
+        answer = yield Ask(
+            request,
+            11,
+            may_be_late=True,
+            timeout_ms=max_wait_ms + REQUEST_TIMEOUT_MS,
+            may_wait=_may_fetch_wait(request),
+            most_wait_ms=max_wait_ms,
+        )
+        # Behind a power cut it may go on before what it has asked for.
+        if answer is None or answer.error_code in AGAIN or reading.next_offset != offset:
             continue
         [got] = answer.responses[0].partitions
+        if got.error_code in AGAIN:
+            continue
         if got.error_code != ErrorCode.NONE:
             model.history.faults.append(f"a reader of {partition}: error {got.error_code}")
             return
-        offset = _take(reading, got, offset)
-        yield Sleep(model.random.randrange(100))
+        _take(reading, got)
+        yield Sleep(random.randrange(100))
 
 
-def _take(reading: Reading, got: Any, offset: int) -> int:
-    """Take what a consumer would give its user; return the offset to go on at."""
+def _may_fetch_wait(request: FetchRequest) -> Callable[[Broker], bool]:
+    """A fetch waits as long as there are fewer bytes that its reader may have."""
+    [wanted] = request.topics[0].partitions
+
+    def may_wait(broker: Broker) -> bool:
+        partition = broker.image.partition(TOPIC, wanted.partition)
+        assert partition is not None
+        _, stable, high_watermark, end_offset = broker.plane.offsets(partition.handle)
+        limit = stable if request.isolation_level else high_watermark
+        if wanted.fetch_offset > end_offset:
+            return False
+        if wanted.fetch_offset >= limit or request.min_bytes == 1:
+            return wanted.fetch_offset >= limit
+        data = bytes(broker.plane.read(partition.handle, wanted.fetch_offset, 1 << 20))
+        sizes = (each.size for each in ottla.read_batches(data) if each.last_offset < limit)
+        return sum(sizes) < request.min_bytes
+
+    return may_wait
+
+
+def _take(reading: Reading, got: Any) -> None:
+    """Take what a consumer would give its user."""
     aborted = [(each.first_offset, each.producer_id) for each in got.aborted_transactions or ()]
     ended: set[int] = set()
     for batch in ottla.read_batches(got.records or b""):
@@ -353,16 +419,15 @@ def _take(reading: Reading, got: Any, offset: int) -> int:
             reading.records += [
                 (record.offset, bytes(record.value or b""))
                 for record in batch.records()
-                if record.offset >= offset
+                if record.offset >= reading.next_offset
             ]
-        offset = max(offset, batch.last_offset + 1)
-    return offset
+        reading.next_offset = max(reading.next_offset, batch.last_offset + 1)
 
 
 def committer(model: Model, group: str, commits: int) -> Client:
     """Commits offsets that increase, and asks for them: all that a group without members does."""
     find = FindCoordinatorRequest(key_type=GROUP, coordinator_keys=[group])
-    yield from _until(find, 4, lambda answer: answer.coordinators[0].error_code)
+    yield from until(find, 4, lambda answer: answer.coordinators[0].error_code)
     history = model.history
     for offset in range(commits):
         partition = OffsetCommitRequestPartition(
@@ -375,7 +440,7 @@ def committer(model: Model, group: str, commits: int) -> Client:
         )
         entry = Commit("commit", 0, offset, history.step(), -1)
         history.commits.append(entry)
-        error, _ = yield from _until(
+        error, _ = yield from until(
             commit, 7, lambda answer: answer.topics[0].partitions[0].error_code
         )
         entry.answered_at = history.step()
@@ -385,7 +450,7 @@ def committer(model: Model, group: str, commits: int) -> Client:
         asked = OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])
         fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=[asked])])
         sent_at = history.step()
-        _, answer = yield from _until(fetch, 8, lambda answer: answer.groups[0].error_code)
+        _, answer = yield from until(fetch, 8, lambda answer: answer.groups[0].error_code)
         told = answer.groups[0].topics[0].partitions[0].committed_offset
         history.commits.append(Commit("fetch", 0, told, sent_at, history.step()))
         yield Sleep(model.random.randrange(300))

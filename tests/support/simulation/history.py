@@ -1,9 +1,14 @@
 """What clients did and were told: all that the checker knows."""
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
-Outcome = Literal["done", "refused", "unknown"]
+Outcome = Literal["done", "refused", "unknown", "lost"]
+
+Moment = tuple[int, int]
+"""The time, and how many steps there were until then."""
 
 
 @dataclass
@@ -30,6 +35,18 @@ class Transaction:
     outcome: Literal["committed", "aborted", "unknown"] = "aborted"
     offsets: dict[int, int] = field(default_factory=dict)
     """What it commits for a group, by partition."""
+    is_shaken: bool = False
+    """Whether a power cut has taken something of it."""
+
+
+@dataclass
+class Start:
+    """A session of a transactional producer begins: from then on it is the only one of its name."""
+
+    producer: str
+    session: int
+    sent_at: int
+    answered_at: int
 
 
 @dataclass
@@ -40,6 +57,7 @@ class Reading:
     partition: int
     is_committed: bool
     records: list[tuple[int, bytes]] = field(default_factory=list)
+    next_offset: int = 0
 
 
 @dataclass
@@ -51,6 +69,21 @@ class Commit:
     offset: int
     sent_at: int
     answered_at: int
+    group: str = ""
+    epoch: int = -1
+    """The generation or epoch of the member that commits."""
+
+
+@dataclass
+class Ownership:
+    """A member of a group has a partition, from one moment to another."""
+
+    group: str
+    partition: int
+    member: str
+    epoch: int
+    begin: Moment
+    end: Moment | None = None
 
 
 @dataclass
@@ -59,13 +92,45 @@ class History:
 
     sent: list[Sent] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    ends: list[tuple[str, int, int]] = field(default_factory=list)
+    """Producer and session of each transaction that could be ended, and when that was asked for."""
     readings: list[Reading] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
+    ownerships: list[Ownership] = field(default_factory=list)
+    generations: list[tuple[str, int, str, list[int]]] = field(default_factory=list)
+    """Group, generation, member and its partitions."""
     faults: list[str] = field(default_factory=list)
     """What a broker should not have answered."""
+    has_lost: bool = False
+    """Whether a power cut has taken what was acknowledged in the page cache alone."""
+    has_jumped: bool = False
+    """Whether time has jumped: sessions and transactions may have ended of a sudden."""
     steps: int = 0
 
     def step(self) -> int:
         """Counts moments."""
         self.steps += 1
         return self.steps
+
+    def unread(self, ends: Mapping[tuple[str, int], int]) -> None:
+        """Readers forget what a power cut has taken, and go on where the logs end now."""
+        for reading in self.readings:
+            end = ends[reading.topic, reading.partition]
+            reading.records = [record for record in reading.records if record[0] < end]
+            reading.next_offset = min(reading.next_offset, end)
+
+    def lose(self, ends: Mapping[tuple[str, int], int], changed: AbstractSet[bytes]) -> None:
+        """A power cut has taken what is behind these ends, and the ends of transactions."""
+        self.has_lost = True
+        for sent in self.sent:
+            if sent.outcome == "done" and sent.base_offset >= ends[sent.topic, sent.partition]:
+                sent.outcome = "lost"
+        for reading in self.readings if changed else ():
+            if reading.is_committed:
+                reading.records.clear()
+        for transaction in self.transactions:
+            transaction.is_shaken |= any(
+                sent.outcome == "lost" or not changed.isdisjoint(sent.values)
+                for sent in transaction.sent
+            )

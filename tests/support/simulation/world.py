@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ottla.broker.broker import Broker
 from ottla.broker.connection import CloseConnectionError
+from ottla.broker.data.storage import DirectoryStorage
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.header import request_header, response_header
 from ottla.protocol.wire import Message, schema
@@ -24,6 +25,10 @@ REQUEST_TIMEOUT_MS = 3000
 """After which a client gives its connection up, and asks again on another."""
 
 
+_FOREVER_MS = 1 << 40
+_MOST_WORK_MS = 30
+
+
 class Ask(NamedTuple):
     """A client asks, and is sent the answer, or nothing where that got lost."""
 
@@ -31,6 +36,11 @@ class Ask(NamedTuple):
     version: int
     may_be_late: bool = False
     """Whether the request may arrive long after its client has given it up."""
+    timeout_ms: int = REQUEST_TIMEOUT_MS
+    may_wait: Callable[[Broker], bool] = lambda _broker: False
+    """Whether the broker may let it wait, as it is now; what it need not is answered at once."""
+    most_wait_ms: int = _FOREVER_MS
+    """How long it may let it wait at most."""
 
 
 class Sleep(NamedTuple):
@@ -59,23 +69,29 @@ class World:
     """All there is.
 
     Attributes:
+        make: makes a broker that begins at a time.
         broker: who serves; replaced where it crashes.
         crashes: how often it did.
+        loses_answers: whether what a broker has sent is lost with it.
     """
 
     seed: int
-    make: Callable[[], Broker]
+    make: Callable[[int], Broker]
     network: Network = field(default_factory=Network)
+    loses_answers: bool = False
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
         self.now_ms = NOW_MS
-        self.broker = self.make()
         self.crashes = 0
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
         self._correlation_ids = count(1)
+        self._waiting: dict[Exchange, None] = {}
+        self._works = 0
+        self._at_work: list[Callable[[], None]] = []
         self.running = 0
+        self.broker = self._started()
 
     # Time.
 
@@ -86,38 +102,97 @@ class World:
     def run(self, most_ms: int) -> None:
         """Lets time pass until every client has ended."""
         end_ms = self.now_ms + most_ms
-        while self.running:
-            deadline_ms = self.broker.next_deadline_ms()
-            next_ms = self._events[0][0] if self._events else end_ms + 1
-            if deadline_ms is not None and deadline_ms <= next_ms:
-                self.now_ms = max(self.now_ms, deadline_ms)
-                self.broker.tick(self.now_ms)
-            elif next_ms <= end_ms:
-                moment_ms, _, action = heapq.heappop(self._events)
-                self.now_ms = max(self.now_ms, moment_ms)
-                action()
-                self.broker.tick(self.now_ms)
-            else:
-                break
-            assert self.now_ms <= end_ms, f"{self.running} clients have not ended"
+        while self.running and self._step(end_ms):
+            pass
         assert not self.running, f"{self.running} clients have not ended"
 
     def pass_time(self, duration_ms: int) -> None:
-        """Lets time pass for the broker alone."""
+        """Lets time pass when the clients have ended."""
+        end_ms = self.now_ms + duration_ms
+        while self._step(end_ms):
+            pass
+        self.now_ms = end_ms
+
+    def jump(self, duration_ms: int) -> None:
+        """Moves the broker's clock forward; what is due until then happens on the way."""
         end_ms = self.now_ms + duration_ms
         while (deadline_ms := self.broker.next_deadline_ms()) is not None and deadline_ms <= end_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
             self.broker.tick(self.now_ms)
         self.now_ms = end_ms
+        self.broker.expire(end_ms)
+
+    def _step(self, end_ms: int) -> bool:
+        """Does what is next, and returns whether there was anything until then."""
+        deadline_ms = self.broker.next_deadline_ms()
+        next_ms = self._events[0][0] if self._events else end_ms + 1
+        if deadline_ms is not None and deadline_ms <= min(next_ms, end_ms):
+            self.now_ms = max(self.now_ms, deadline_ms)
+        elif next_ms <= end_ms:
+            moment_ms, _, action = heapq.heappop(self._events)
+            self.now_ms = max(self.now_ms, moment_ms)
+            action()
+        else:
+            return False
+        self.broker.tick(self.now_ms)
+        self._look_for_forgotten()
+        return True
+
+    def _look_for_forgotten(self) -> None:
+        """Nobody waits for what is there already; what is to be on the disk is waited for."""
+        for exchange in self._waiting if not self._works else ():
+            may_wait = (
+                exchange.ask.may_wait(self.broker)
+                and self.now_ms < exchange.arrived_ms + exchange.ask.most_wait_ms
+            )
+            assert may_wait, f"nobody has answered {exchange.ask}"
 
     def crash(self) -> None:
         """Ends the broker in the midst of everything, and starts another on what it has left."""
         self.crashes += 1
-        self.broker = self.make()
+        self._works = 0
+        for exchange in self._waiting:
+            self.after(self.delay_ms(), exchange.break_off)
+        self._waiting.clear()
+        self.broker = self._started()
+
+    def _started(self) -> Broker:
+        broker = self.make(self.now_ms)
+        storage = broker.storage
+        if isinstance(storage, DirectoryStorage):
+            storage.flusher.submit = lambda job, then: self._work(broker, job, then)
+        return broker
+
+    def _work(
+        self,
+        broker: Broker,
+        job: Callable[[], None],
+        then: Callable[[BaseException | None], None],
+    ) -> None:
+        """Has a job done beside the broker: some time passes before it, and behind it."""
+
+        def work() -> None:
+            if self.broker is broker:
+                job()
+                self.after(self.random.randrange(_MOST_WORK_MS), take_back)
+
+        def take_back() -> None:
+            if self.broker is broker:
+                self._works -= 1
+                then(None)
+
+        self._works += 1
+        self.after(self.random.randrange(_MOST_WORK_MS), work)
+        if self._at_work:
+            self.after(self.random.randrange(2 * _MOST_WORK_MS), self._at_work.pop())
 
     def crash_after(self, delay_ms: int) -> None:
         """Has the broker crash then, if clients are still there."""
         self.after(delay_ms, lambda: self.crash() if self.running else None)
+
+    def at_work(self, action: Callable[[], None]) -> None:
+        """Has something happen while the broker next syncs, or shortly before or behind."""
+        self._at_work.append(action)
 
     # Clients.
 
@@ -136,6 +211,14 @@ class World:
             self.after(step.duration_ms, lambda: self._go_on(client, None))
         else:
             Exchange(self, client, step).begin()
+
+    def waits(self, exchange: "Exchange") -> None:
+        """The broker has a request."""
+        self._waiting[exchange] = None
+
+    def is_answered(self, exchange: "Exchange") -> None:
+        """The broker has answered a request."""
+        self._waiting.pop(exchange, None)
 
     def exchanged(self, client: Client, answer: Any) -> None:
         """Has a client go on with an answer, or with none."""
@@ -158,6 +241,7 @@ class Exchange:
         self.client = client
         self.ask = ask
         self.is_over = False
+        self.arrived_ms = -1
         random, network = world.random, world.network
         is_cut = random.random() < network.cut
         self.is_lost = is_cut and random.random() < 1 / 2
@@ -167,7 +251,7 @@ class Exchange:
     def begin(self) -> None:
         """Sends the request, and waits for an answer only so long."""
         world = self.world
-        world.after(REQUEST_TIMEOUT_MS, lambda: self._end(None))
+        world.after(self.ask.timeout_ms, lambda: self._end(None))
         if self.is_lost:
             return
         delay_ms = world.delay_ms()
@@ -175,7 +259,12 @@ class Exchange:
             delay_ms += world.random.randrange(2 * REQUEST_TIMEOUT_MS)
         world.after(delay_ms, self._arrive)
 
+    def break_off(self) -> None:
+        """The connection is gone."""
+        self._end(None)
+
     def _arrive(self) -> None:
+        self.arrived_ms = self.world.now_ms
         ask, broker = self.ask, self.world.broker
         key = schema(type(ask.request)).api_key
         assert key is not None
@@ -184,16 +273,25 @@ class Exchange:
         frame = header + b"".join(encode(type(ask.request), ask.version)(ask.request))
         self.connection = broker.connect(Peer())
         self.at = broker
+        if not broker.faults:
+            # A fault may have it wait for nothing.
+            self.world.waits(self)
         try:
             broker.handle(self.connection, frame, self.world.now_ms, self._send)
         except CloseConnectionError:
+            self.world.is_answered(self)
             self._end(None)
 
     def _send(self, parts: list[bytes] | None) -> None:
+        self.world.is_answered(self)
         if parts is None or self.is_unheard or self.world.broker is not self.at:
             return
         frame = b"".join(parts)
-        self.world.after(self.world.delay_ms(), lambda: self._end(frame))
+        self.world.after(self.world.delay_ms(), lambda: self._deliver(frame))
+
+    def _deliver(self, frame: bytes) -> None:
+        is_lost = self.world.loses_answers and self.world.broker is not self.at
+        self._end(None if is_lost else frame)
 
     def _end(self, frame: bytes | None) -> None:
         if self.is_over:
