@@ -13,6 +13,8 @@ from ottla.protocol.messages import cluster_metadata as layouts
 from ottla.protocol.metadata_record import record_bytes
 from ottla.protocol.wire import Message
 from ottla.testing import Broker
+from support.kept_broker import kept_broker
+from support.wire_client import NOW_MS
 
 TOPIC_ID = bytes(15) + b"\7"
 DIRECTORY_ID = bytes(15) + b"\5"
@@ -253,6 +255,23 @@ def test_a_broker_sums_its_metadata_up_and_starts_on_what_it_has_summed_up(
         assert {*broker.topics} >= topics
     found = ottla.audit(tmp_path).findings
     assert [(finding["name"], finding["message"]) for finding in found] == []
+
+
+def test_a_snapshot_that_cannot_be_written_is_told_and_the_change_holds(tmp_path: Path) -> None:
+    config = {"metadata.log.max.record.bytes.between.snapshots": "1000"}
+    lines: list[str] = []
+    path = tmp_path / METADATA_DIRECTORY
+    with kept_broker(tmp_path, config, lines=lines) as broker:
+        for number in range(40):
+            # What stands where the next snapshot is written first.
+            for end_offset in range(200):
+                (path / f"{end_offset:020}-{1:010}.checkpoint.part").mkdir(exist_ok=True)
+            broker.topics.create(f"topic-{number}", 1, {}, NOW_MS)
+        assert len(broker.image.topics) == 40
+    assert {line.split(":")[0] for line in lines} == {
+        "a snapshot of the cluster's metadata cannot be written"
+    }
+    assert names(path, ".checkpoint") == []
 
 
 @pytest.mark.shared

@@ -132,11 +132,10 @@ class MetadataKeeper(Keeper):
         try:
             self._log.write_snapshot(values_of(self._state, self._directory_id), self._clock())
             self._log.delete_old(self.retention_bytes)
-        except OSError as error:
+        except (OSError, LogDirectoryError) as error:
             self._log.bytes_behind_snapshot = 0
-            self._say(
-                f"a snapshot of the cluster's metadata cannot be written: {error.strerror or error}"
-            )
+            why = (isinstance(error, OSError) and error.strerror) or error
+            self._say(f"a snapshot of the cluster's metadata cannot be written: {why}")
 
     # What was kept.
 
