@@ -224,8 +224,8 @@ def check_compaction(before: Path, kafka: Path, ours: Path) -> None:
         assert compacted.aborted_in(ours / directory) == compacted.aborted_in(kafka / directory)
         names = [compacted.snapshots_in(each / directory) for each in (ours, kafka)]
         assert names[0] == names[1], name
-    theirs = read_offsets(bytes(kafka), CLEANER_OFFSETS)
-    assert ends == {known: offset for known, offset in theirs.items() if known in ends}
+    checkpoint = read_offsets(bytes(kafka), CLEANER_OFFSETS)
+    assert ends == {log: offset for log, offset in checkpoint.items() if log in ends}
 
 
 @pytest.mark.parametrize("release", RELEASES)
