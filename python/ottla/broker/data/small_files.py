@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-__all__ = ["read_text", "write_file"]
+__all__ = ["read_text", "sync_directory", "write_file"]
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -25,10 +25,10 @@ def write_file(path: str, data: bytes) -> None:
         with suppress(OSError):
             os.unlink(beside)
         raise
-    _sync_directory(os.path.dirname(path))
+    sync_directory(os.path.dirname(path))
 
 
-def _sync_directory(path: str) -> None:
+def sync_directory(path: str) -> None:
     """Makes the names in a directory stay.
 
     Raises:
