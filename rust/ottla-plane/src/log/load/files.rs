@@ -35,7 +35,11 @@ impl MutableDirectory for LogDirectory {
     }
 
     fn truncate(&self, name: &[u8], size: u64) -> io::Result<()> {
-        OpenOptions::new().write(true).open(self.file(name))?.set_len(size)
+        let file = OpenOptions::new().write(true).open(self.file(name))?;
+        file.set_len(size)?;
+        // What was cut off may lie behind the recovery point: once another segment follows, no start
+        // would look for it here.
+        file.sync_all()
     }
 
     fn copy(&self, from: &[u8], range: Range<u64>, to: &[u8]) -> io::Result<()> {
