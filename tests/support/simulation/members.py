@@ -35,6 +35,8 @@ from support.simulation.world import Ask, Client, Sleep
 
 SESSION_MS = 10_000
 NEW_SESSION_MS = 45_000
+_NEW_REBALANCE_MS = 2 * NEW_SESSION_MS
+"""Whoever stalls is out when its session ends, and not before."""
 _REBALANCE_MS = 8_000
 _LONG_MS = 30_000
 """Longer than anything waits in a group."""
@@ -293,7 +295,7 @@ def _heartbeat(model: Model, member: Member, *, says_all: bool) -> ConsumerGroup
         group_id=member.group,
         member_id=member.member_id,
         member_epoch=member.epoch,
-        rebalance_timeout_ms=NEW_SESSION_MS if is_first or says_all else -1,
+        rebalance_timeout_ms=_NEW_REBALANCE_MS if is_first or says_all else -1,
         subscribed_topic_names=[TOPIC] if is_first or says_all else None,
         topic_partitions=[] if is_first else owned if says_all else None,
     )
