@@ -32,8 +32,9 @@ const DETACH_BYTES: usize = 16 << 10;
 /// the bytes of a request to the bytes of its answer. It has no clock: each call brings the time.
 ///
 /// Requests are frames without their size, and ``position`` is where the body begins, behind the
-/// header; answers are bodies without a header, as a list of parts. What is decided elsewhere (authorisation, faults) comes in as ``refused``:
-/// error codes by topic and partition. Partitions have handles, which are never used again.
+/// header; answers are bodies without a header, as a list of parts. What is decided elsewhere
+/// (authorisation, faults) comes in as ``refused``: error codes by topic and partition. Partitions
+/// have handles, which are never used again.
 ///
 /// Args:
 ///     profile: ``"strict"``, or ``"kafka"`` for Apache Kafka's decisions, oddities included.
@@ -293,15 +294,7 @@ impl DataPlane {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let keywords = Keywords::new("DataPlane.configure()", options);
-        let known = {
-            let engine = self.engine(py);
-            engine.leader(handle).zip(engine.partition_settings(handle)).map(
-                |(leader, settings)| PartitionOptions {
-                    leader: leader.settings().clone(),
-                    settings,
-                },
-            )
-        };
+        let known = PartitionOptions::of(&self.engine(py), handle);
         let known = known.ok_or_else(|| closed(handle))?;
         let found = PartitionOptions::take(py, &self.options, settings, &keywords, Some(&known))?;
         keywords.finish()?;

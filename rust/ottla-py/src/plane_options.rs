@@ -5,7 +5,7 @@ use crate::request_options::{Integer, named_release, profile_of, release_of};
 use crate::topic_settings::settings_of;
 use ottla_leader::{LeaderSettings, UnknownProducer};
 use ottla_log::kafka_version::KafkaVersion;
-use ottla_plane::{LogSettings, PartitionSettings, PlaneSettings, Refused};
+use ottla_plane::{DataPlane, Handle, LogSettings, PartitionSettings, PlaneSettings, Refused};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
@@ -51,6 +51,12 @@ pub(crate) struct PartitionOptions {
 }
 
 impl PartitionOptions {
+    /// What an open partition decides by now.
+    pub(crate) fn of(plane: &DataPlane, handle: Handle) -> Option<Self> {
+        let leader = plane.leader(handle)?.settings().clone();
+        Some(Self { leader, settings: plane.partition_settings(handle)? })
+    }
+
     /// Takes the options that are given; the others are those that are `known`, or the defaults.
     pub(crate) fn take(
         py: Python<'_>,
