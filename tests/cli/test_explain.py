@@ -82,7 +82,7 @@ def test_on_a_narrow_terminal_the_list_stays_readable(
     assert len(run("explain").out.splitlines()) < 2 * wide
 
 
-def test_an_explanation_loads_no_more_than_the_version_does() -> None:
+def test_an_explanation_loads_no_more_than_the_catalogue_it_is_from() -> None:
     def loaded(*arguments: str) -> set[str]:
         program = (
             "import sys\nfrom ottla.cli import run\n"
@@ -92,5 +92,15 @@ def test_an_explanation_loads_no_more_than_the_version_does() -> None:
         return set(subprocess.run(command, capture_output=True, check=True).stderr.decode().split())
 
     explained = loaded("explain", "crc-mismatch")
-    assert explained <= loaded("--version")
+    own = {name for name in explained - loaded("--version") if name.startswith("ottla.")}
+    assert own == {
+        "ottla.audit.catalogue",
+        "ottla.audit.catalogue.explain",
+        "ottla.cli.explain",
+        "ottla.cli.options",
+        "ottla.logs",
+        "ottla.logs.names",
+        "ottla.logs.releases",
+        "ottla.severity",
+    }
     assert explained.isdisjoint({"numpy", "rich", "pyspark", "obstore", "pyarrow", "asyncio"})

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from ottla.logs.release import Releases, releases_of
+from ottla.logs.release_bounds import releases_of
+from ottla.logs.releases import Releases
 
 from benches.data import encode_batch
 

@@ -52,7 +52,11 @@ class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click has it
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - as click has it
+        cmd_name: str,
+    ) -> click.Command | None:
         return command_of(cmd_name) if cmd_name in VERBS else None
 
 

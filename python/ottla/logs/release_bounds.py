@@ -5,46 +5,24 @@ A lower bound: a cluster may be newer than it was formatted for. Commands are he
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ottla import _engine
 from ottla.errors import RecordBatchError
 from ottla.logs.inventory import FileEntry
 from ottla.logs.metadata import read_meta_properties
 from ottla.logs.names import BOOTSTRAP_CHECKPOINT
+from ottla.logs.releases import Releases
 from ottla.logs.side_files import SideFileError, read_side_file
 from ottla.records import read_batches
 from ottla.storage import ANYWHERE
 
 if TYPE_CHECKING:
+    from ottla.logs.releases import Release
     from ottla.storage import Files
-
-    Release = tuple[int, int]
-    """Major and minor."""
 
 MAX_BOOTSTRAP_BYTES = 1 << 20
 """Of a `bootstrap.checkpoint` with a record of each feature, 1 KiB is much."""
-
-
-class Releases(NamedTuple):
-    """The releases that may have written a log directory."""
-
-    since: Release | None = None
-    """The first; None if it is not known."""
-    before: Release | None = None
-    """The first after the last; None if it is not known."""
-
-    def has(self, since: Release) -> bool | None:
-        """Whether the broker has what came with a release; None if it is not known.
-
-        >>> Releases(since=(3, 7)).has((3, 0)), Releases(since=(3, 7)).has((4, 1))
-        (True, None)
-        >>> Releases(before=(4, 0)).has((4, 1))
-        False
-        """
-        if self.since is not None and self.since >= since:
-            return True
-        return False if self.before is not None and self.before <= since else None
 
 
 def releases_of(log_directory: bytes, files: Files = ANYWHERE) -> Releases:

@@ -17,7 +17,7 @@ from ottla.audit.catalogue.explain import (
 )
 from ottla.audit.catalogue.findings import UNREADABLE
 from ottla.audit.result.columns import TABLES
-from ottla.logs.release import Releases
+from ottla.logs.releases import Releases
 from ottla.severity import SEVERITIES
 
 # Findings about what lies around the segments, which are made in Python.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ottla import _engine
 from ottla._engine import CauseExplanation, Explanation
 from ottla.logs.names import may_hold_batches
-from ottla.logs.release import Releases
+from ottla.logs.releases import Releases
 from ottla.severity import SEVERITIES
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from ottla.logs.names import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
-from ottla.logs.release import Releases, releases_of
+from ottla.logs.release_bounds import releases_of
 from ottla.text import visible_all
 from ottla.words import count, duration
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ottla.audit.judge.collector import Outcome, TableRows
     from ottla.audit.plan.plan import Log, Plan
     from ottla.logs.inventory import Partition
+    from ottla.logs.releases import Releases
     from ottla.storage import Place
 
     PlacedRows: TypeAlias = list[tuple[Partition, dict[str, Any]]]
