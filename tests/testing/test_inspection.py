@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
+import confluent_kafka.admin
 import ottla
 import pytest
 from ottla.testing import Broker
@@ -264,3 +265,32 @@ def test_records_that_were_deleted_do_not_count(broker: Broker) -> None:
 def handle_of(core: Any) -> int:
     handle: int = core.image.topics["orders"].partitions[0].handle
     return handle
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_records_of_a_batch_that_were_deleted_are_not_shown(process: bool) -> None:
+    values = [b"0", b"1", b"2", b"3", b"4"]
+    with Broker(topics=["orders"], process=process) as broker:
+        producer = confluent_kafka.Producer(broker.client_config(linger_ms=500))
+        for batch in (values[:4], values[4:]):
+            for value in batch:
+                producer.produce("orders", value, b"k", headers=[("h", b"v")], timestamp=17)
+            assert producer.flush(PATIENCE_S) == 0
+        whole = broker.records("orders")
+        assert [record.value for record in whole] == values
+        admin = confluent_kafka.admin.AdminClient(broker.client_config())
+        place = confluent_kafka.TopicPartition("orders", 0, 3)
+        for deleted in admin.delete_records([place]).values():
+            deleted.result(PATIENCE_S)
+        found = broker.records("orders")
+        assert [(record.offset, record.value) for record in found] == [(3, b"3"), (4, b"4")]
+        columns = broker.columns("orders")
+        assert columns.offset.tolist() == [3, 4]
+        assert columns.timestamp.tolist() == [17, 17]
+        assert columns.value_length.tolist() == [1, 1]
+        with pytest.raises(TimeoutError, match="it has 2 records"):
+            broker.wait_for(topic="orders", records=3, timeout_s=0.1)
+        place.offset = -1
+        for deleted in admin.delete_records([place]).values():
+            deleted.result(PATIENCE_S)
+        assert (broker.records("orders"), len(broker.columns("orders"))) == ([], 0)

@@ -35,12 +35,14 @@ class LogPart(NamedTuple):
 
     Attributes:
         partition: its index.
+        start_offset: of the log. The first batch may have records before it, which are deleted.
         data: batches, as they are stored.
         next_offset: where to go on.
         end_offset: of the log.
     """
 
     partition: int
+    start_offset: int
     data: bytes
     next_offset: int
     end_offset: int
@@ -97,7 +99,9 @@ def log_part(broker: Broker, partition: Partition, offset: int, max_bytes: int) 
         data = bytes(broker.plane.read(partition.handle, next_offset, max_bytes))
     for batch in read_batches(data):
         next_offset = batch.last_offset + 1
-    return LogPart(partition.partition_index, data, next_offset, max(next_offset, end_offset))
+    return LogPart(
+        partition.partition_index, start_offset, data, next_offset, max(next_offset, end_offset)
+    )
 
 
 def log_record(partition: int, record: Record) -> LogRecord:
@@ -137,6 +141,11 @@ class RecordCounts:
                 break
             for batch in read_batches(data):
                 next_offset = batch.last_offset + 1
-                count += 0 if batch.is_control else batch.record_count or 0
+                if batch.is_control:
+                    continue
+                if batch.base_offset < start_offset:
+                    count += sum(record.offset >= start_offset for record in batch.records())
+                else:
+                    count += batch.record_count or 0
         self._known[handle] = (start_offset, next_offset, count)
         return count

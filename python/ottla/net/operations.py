@@ -156,7 +156,7 @@ class Operations(FaultOperations):
         for part in self.log(topic, partition, offset, max_bytes):
             next_offset = part.next_offset
             for record in read(part.data):
-                if record.offset < offset:
+                if record.offset < max(offset, part.start_offset):
                     continue
                 # What is compressed may be much longer than its batch.
                 if left_bytes <= 0 and records:

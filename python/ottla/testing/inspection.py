@@ -44,7 +44,12 @@ class Inspection:
         """
         from ottla.records import read  # noqa: PLC0415 - it is half of the start
 
-        return [record for data in self._logs(topic, partition) for record in read(data)]
+        return [
+            record
+            for start_offset, data in self._logs(topic, partition)
+            for record in read(data)
+            if record.offset >= start_offset
+        ]
 
     def columns(self, topic: str, partition: int | None = None) -> Columns:
         """Returns the records of a topic as columns, as `ottla.read_columns` does.
@@ -59,9 +64,15 @@ class Inspection:
         """
         from ottla.records import read_columns  # noqa: PLC0415 - as above
 
-        return read_columns(b"".join(self._logs(topic, partition)))
+        return read_columns(
+            b"".join(
+                _from_offset(start_offset, data)
+                for start_offset, data in self._logs(topic, partition)
+            )
+        )
 
-    def _logs(self, topic: str, partition: int | None) -> list[bytes]:
+    def _logs(self, topic: str, partition: int | None) -> list[tuple[int, bytes]]:
+        """Returns of each partition where its log begins, and its batches."""
         parts: list[LogPart] = self._desk.call(
             "log", topic=topic, partition=partition, max_bytes=ALL_BYTES
         )
@@ -79,7 +90,7 @@ class Inspection:
                 if not part.data:
                     break
                 data.append(part.data)
-            logs.append(b"".join(data))
+            logs.append((first.start_offset, b"".join(data)))
         return logs
 
     def audit(self) -> AuditResult:
@@ -103,7 +114,7 @@ class Inspection:
         home = TemporaryDirectory(prefix="ottla-")
         self._folders.append(home)
         names: list[tuple[str, int]] = self._desk.call("logs")
-        logs = ((topic, index, self._logs(topic, index)[0]) for topic, index in names)
+        logs = ((topic, index, self._logs(topic, index)[0][1]) for topic, index in names)
         return audited(home.name, logs)
 
     # Groups, transactions, producers, requests.
@@ -179,3 +190,25 @@ class Inspection:
         """
         count: int = self._desk.call("request_count")
         return count
+
+
+def _from_offset(start_offset: int, data: bytes) -> bytes:
+    """Returns batches without the records of the first that are before an offset."""
+    from ottla.records import NewRecord, build_batch, read_batches  # noqa: PLC0415 - as above
+
+    first = next(iter(read_batches(data)), None)
+    if first is None or first.base_offset >= start_offset:
+        return data
+    kept = [
+        NewRecord(
+            record.key,
+            record.value,
+            record.timestamp,
+            record.raw_headers,
+            offset_delta=record.offset - first.base_offset,
+        )
+        for record in first.records()
+        if record.offset >= start_offset
+    ]
+    rest = data[first.size :]
+    return build_batch(kept, base_offset=first.base_offset) + rest if kept else rest
