@@ -983,6 +983,7 @@ class DataPlane:
 @final
 class CompactJob:
     def run(self) -> None: ...
+    def stop(self) -> None: ...
 
 @final
 class Compaction:

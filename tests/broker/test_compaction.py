@@ -148,6 +148,25 @@ def test_jobs_run_one_after_the_other_wherever_they_run(client: WireClient) -> N
     assert offsets(broker, handle) == [1, 2, 3, 4]
 
 
+def test_a_broker_that_stops_has_its_compaction_end_early_and_begins_none(
+    client: WireClient,
+) -> None:
+    broker = client.broker
+    jobs: list[Any] = []
+    broker.cleaner.submit = lambda job, then: jobs.append((job, then))
+    handle = create(broker, segment_bytes="1048576")
+    fill(broker, handle)
+    broker.cleaner.compact(broker.image.topics.values(), NOW_MS)
+    ((job, then),) = jobs
+    broker.resign(NOW_MS)
+    job()
+    then(None)
+    assert offsets(broker, handle) == [0, 1, 2, 3, 4]
+    broker.cleaner.compact(broker.image.topics.values(), NOW_MS)
+    client.advance(BACKOFF_MS)
+    assert (len(jobs), broker.cleaner.done, broker.cleaner.is_idle) == (1, 0, True)
+
+
 def test_a_topic_that_is_deleted_while_it_is_compacted_is_no_fault(client: WireClient) -> None:
     broker = client.broker
     waiting: list[Any] = []

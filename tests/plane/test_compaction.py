@@ -121,6 +121,23 @@ def test_an_audit_finds_nothing_in_what_is_left(log: Log) -> None:
     assert len(log.left()) <= 20
 
 
+def test_a_job_that_is_stopped_leaves_everything_as_it_was(log: Log) -> None:
+    for _ in range(9):
+        log.append((b"a", LARGE))
+    before = log.data()
+    job = log.plane.compact_job(log.handle, now_ms=log.now_ms, is_forced=True)
+    assert job is not None
+    files = sorted(log.directory.iterdir())
+    job.stop()
+    job.run()
+    assert log.plane.compacted(job) is None
+    assert log.data() == before
+    assert sorted(log.directory.iterdir()) == files
+    # Another one does it.
+    assert log.compact() is not None
+    assert log.left() == {b"a": LARGE}
+
+
 def test_tombstones_go_once_their_horizon_has_passed(log: Log) -> None:
     log.append((b"a", b"1"), (b"b", b"1"))
     log.append((b"a", None))
@@ -370,7 +387,7 @@ log = Log(Path(sys.argv[1]))
 for key in (b"a", b"b", b"c", b"c"):
     log.append((key, LARGE))
 before = log.data()
-names = sorted(os.listdir(log.directory))
+names = sorted(log.directory.iterdir())
 job = log.plane.compact_job(log.handle, now_ms=log.now_ms)
 resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, resource.RLIM_INFINITY))
 job.run()
@@ -382,7 +399,7 @@ except ottla.KafkaError as error:
 else:
     raise AssertionError("it has fitted")
 assert not log.plane.is_offline(log.handle)
-assert (log.data(), sorted(os.listdir(log.directory))) == (before, names)
+assert (log.data(), sorted(log.directory.iterdir())) == (before, names)
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 assert log.compact().records_kept == 3
 """

@@ -293,8 +293,9 @@ class Broker(State):
         self.waiting.settle(now_ms)
 
     def resign(self, now_ms: int) -> None:
-        """Its coordinators lead nothing any more, and tell that to all who wait for them."""
+        """Leads and compacts nothing any more, and tells that to all who wait for it."""
         self.topics.resign()
+        self.cleaner.stop()
         self.tick(now_ms)
 
     # What handlers call.

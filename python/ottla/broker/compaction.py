@@ -84,8 +84,9 @@ class Cleaner:
         self._options: dict[bytes, tuple[Mapping[str, str], BrokerConfig, dict[str, Any]]] = {}
         self._due: deque[_Due] = deque()
         self._not_before_ms: dict[tuple[bytes, int], int] = {}
-        self._is_running = False
+        self._running: CompactJob | None = None
         self._is_beginning = False
+        self._is_stopped = False
         self._seen: tuple[Image | None, BrokerConfig | None, int] = None, None, 0
         self._looked_ms = 0
         self._pause_ms = 0
@@ -93,7 +94,7 @@ class Cleaner:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left of what was begun."""
-        return not self._due and not self._is_running
+        return not self._due and self._running is None
 
     def look(self, now_ms: int) -> None:
         """Compacts what its settings say is due, unless the last look is not done with yet."""
@@ -133,7 +134,16 @@ class Cleaner:
         """Compacts topics with all that they hold, however little it is."""
         self._compact(topics, now_ms, is_forced=True)
 
+    def stop(self) -> None:
+        """Compacts no more: a job that runs ends early, and leaves its log as it was."""
+        self._is_stopped = True
+        self._due.clear()
+        if self._running is not None:
+            self._running.stop()
+
     def _compact(self, topics: Iterable[Topic], now_ms: int, *, is_forced: bool) -> None:
+        if self._is_stopped:
+            return
         for topic in topics:
             if self._options_of(topic) is not None:
                 indexes = (partition.partition_index for partition in topic.partitions)
@@ -165,11 +175,11 @@ class Cleaner:
             return
         self._is_beginning = True
         try:
-            while self._due and not self._is_running:
+            while self._due and self._running is None:
                 due = self._due.popleft()
                 job = self._job(due)
                 if job is not None:
-                    self._is_running = True
+                    self._running = job
                     self.submit(job.run, self._taker(due, job))
         finally:
             self._is_beginning = False
@@ -197,13 +207,13 @@ class Cleaner:
 
     def _taker(self, due: _Due, job: CompactJob) -> Callable[[BaseException | None], None]:
         def take_back(error: BaseException | None) -> None:
-            self._is_running = False
+            self._running = None
             if error is not None:
                 self.say(f"{due} could not be compacted: {error}")
             elif (done := self._compacted(due, job)) is not None:
                 self.done += 1
                 self.keep()
-                if not done.is_whole:
+                if not done.is_whole and not self._is_stopped:
                     # Behind the others, of which none waits for a log of very many keys.
                     self._due.append(due)
             self._begin()

@@ -4,12 +4,14 @@ use crate::error::PlaneError;
 use crate::log::compaction::cleanable::LogFacts;
 use crate::log::compaction::filter::{LastBatch, RecordCounts};
 use crate::log::compaction::job::{Compacted, Sealed};
-use crate::log::compaction::{CompactionError, CompactionSettings};
+use crate::log::compaction::{CompactionError, CompactionFault, CompactionSettings};
 use crate::partition::Partition;
 use crate::plane::DataPlane;
 use crate::topics::Handle;
 use ottla_format::compression::Codecs;
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A compaction that any thread can do: what it reads does not change, and what it writes is no part
 /// of the log until [`DataPlane::compacted`] puts it there.
@@ -62,9 +64,17 @@ impl fmt::Display for CompactError {
 impl std::error::Error for CompactError {}
 
 impl CompactJob {
-    /// Compacts.
+    /// Compacts, unless it is stopped.
     pub fn run(&mut self, codecs: &mut Codecs) {
-        self.done = Some(self.sealed.compact(codecs));
+        let done = self.sealed.compact(codecs);
+        let is_stopped =
+            matches!(&done, Err(error) if matches!(error.fault, CompactionFault::Stopped));
+        self.done = (!is_stopped).then_some(done);
+    }
+
+    /// What ends it early when it is set, by any thread: the log stays as it was.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.sealed.stop)
     }
 }
 
@@ -118,6 +128,7 @@ impl Partition {
             now_ms,
             make: self.log.maker_of_cleaned(),
             segments,
+            stop: Arc::default(),
         }))
     }
 }
@@ -144,7 +155,7 @@ impl DataPlane {
     }
 
     /// Puts what a job has made in the place of what it was made of. `None` where the log has lost
-    /// segments since, or the job was not run: then everything stays.
+    /// segments since, or the job was not run to its end: then everything stays.
     ///
     /// # Errors
     /// [`CompactError`]; the log stays as it is, but where its files fail: then it is offline.

@@ -246,7 +246,8 @@ impl DataPlane {
         Ok(job.map_err(|error| refused(py, &error))?.map(CompactJob::new))
     }
 
-    /// Takes back a job that has run; ``None`` where its log has lost segments meanwhile.
+    /// Takes back a job that has run; ``None`` where its log has lost segments
+    /// meanwhile, or it was stopped.
     ///
     /// Raises:
     ///     KafkaError: CORRUPT_MESSAGE (2) of a log that cannot be read, and stays as it is.

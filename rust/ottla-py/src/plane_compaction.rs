@@ -7,7 +7,8 @@ use crate::validator::with_validator;
 use ottla_format::error_code::ErrorCode;
 use ottla_plane::{CompactJob as Job, Compaction as Done, CompactionError, CompactionSettings};
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The settings of a compaction, by Kafka's names.
 pub(crate) fn settings_of(keywords: &Keywords<'_>) -> PyResult<CompactionSettings> {
@@ -38,11 +39,12 @@ pub(crate) fn uncleanable(py: Python<'_>, error: &CompactionError) -> PyErr {
 #[pyclass(frozen, module = "ottla._engine")]
 pub(crate) struct CompactJob {
     job: Mutex<Option<Job>>,
+    stop: Arc<AtomicBool>,
 }
 
 impl CompactJob {
     pub(crate) fn new(job: Job) -> Self {
-        Self { job: Mutex::new(Some(job)) }
+        Self { stop: job.stop(), job: Mutex::new(Some(job)) }
     }
 
     /// The job, once.
@@ -61,6 +63,11 @@ impl CompactJob {
                 with_validator(|validator| job.run(validator.codecs()));
             }
         })
+    }
+
+    /// Has it end early, by any thread, so that nobody waits for a long one: its log stays as it was.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 }
 

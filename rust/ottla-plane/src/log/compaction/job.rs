@@ -18,6 +18,8 @@ use ottla_log::sidefiles::transaction_index::AbortedTransaction;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Bytes that are written at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -36,6 +38,8 @@ pub(crate) struct Sealed {
     pub(crate) now_ms: i64,
     /// Makes room for a segment that is no part of the log yet.
     pub(crate) make: MakeSegment,
+    /// Ends it before it is done.
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 /// Segments that were compacted.
@@ -132,7 +136,7 @@ impl Sealed {
                 continue;
             }
             let mut is_full = false;
-            segment.each_batch(&mut |info, batch| {
+            segment.each_batch(&self.stop, &mut |info, batch| {
                 is_full = !add(&mut map, &mut transactions, first, info, batch, codecs)?;
                 Ok(!is_full)
             })?;
@@ -167,7 +171,7 @@ impl Sealed {
         };
         let written = sources.iter().try_for_each(|source| {
             filter.keeps_legacy_tombstones = source.appended_ms > self.legacy_horizon_ms();
-            source.each_batch(&mut |info, batch| {
+            source.each_batch(&self.stop, &mut |info, batch| {
                 match filter.left_of(info, batch, codecs)? {
                     Left::Nothing => output.is_changed = true,
                     Left::Everything => output.add(batch)?,

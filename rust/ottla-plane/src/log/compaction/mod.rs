@@ -81,6 +81,8 @@ pub enum CompactionFault {
     Unreadable(Error),
     /// What is left of a batch is none.
     Unwritable(BuildError),
+    /// It was told to stop.
+    Stopped,
 }
 
 impl CompactionError {
@@ -98,6 +100,7 @@ impl fmt::Display for CompactionError {
             CompactionFault::Io(error) => error.fmt(f),
             CompactionFault::Unreadable(error) => error.kind.fmt(f),
             CompactionFault::Unwritable(error) => error.fmt(f),
+            CompactionFault::Stopped => f.write_str("the compaction was stopped"),
         }
     }
 }

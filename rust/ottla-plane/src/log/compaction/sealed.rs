@@ -6,6 +6,7 @@ use ottla_format::batch::{BatchInfo, verify};
 use ottla_format::batches::Batches;
 use ottla_format::error::{Error, ErrorKind};
 use ottla_format::limits::MAX_BATCH_BYTES;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -28,19 +29,32 @@ pub(crate) struct SealedSegment {
 }
 
 impl SealedSegment {
-    /// Gives its batches to `each`, whole and with a right checksum, until that returns false.
-    pub(super) fn each_batch(&self, each: &mut EachBatch<'_>) -> Result<(), CompactionError> {
+    /// Gives its batches to `each`, whole and with a right checksum, until that returns false or
+    /// somebody stops it.
+    pub(super) fn each_batch(
+        &self,
+        stop: &AtomicBool,
+        each: &mut EachBatch<'_>,
+    ) -> Result<(), CompactionError> {
         let mut position = 0u64;
-        let walked = self.walk(&mut position, each);
+        let walked = self.walk(&mut position, stop, each);
         let segment = self.base_offset;
         walked.map_err(|fault| CompactionError { segment, position, fault })
     }
 
     /// Walks on from a position, which stays that of the next batch.
-    fn walk(&self, position: &mut u64, each: &mut EachBatch<'_>) -> Result<(), CompactionFault> {
+    fn walk(
+        &self,
+        position: &mut u64,
+        stop: &AtomicBool,
+        each: &mut EachBatch<'_>,
+    ) -> Result<(), CompactionFault> {
         let mut chunk = Vec::new();
         let mut wanted = CHUNK_BYTES;
         while *position < self.size {
+            if stop.load(Ordering::Relaxed) {
+                return Err(CompactionFault::Stopped);
+            }
             let start = *position;
             let end = start.saturating_add(wanted).min(self.size);
             chunk.clear();
