@@ -127,3 +127,28 @@ def test_a_project_gives_the_broker_its_settings(tmp_path: Path) -> None:
     )
     done = run(tmp_path)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_each_worker_of_a_session_has_a_broker_of_its_own_and_tells_its_requests(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "test_project.py").write_text(
+        "import socket\n"
+        "import pytest\n\n"
+        "@pytest.mark.parametrize('number', range(4))\n"
+        "def test_the_broker_is_of_this_worker(kafka, worker_id, number, tmp_path_factory):\n"
+        "    place = tmp_path_factory.getbasetemp().parent / 'brokers'\n"
+        "    with place.open('a') as file:\n"
+        "        file.write(f'{worker_id} {kafka.bootstrap_servers}\\n')\n"
+        "    host, port = kafka.bootstrap_servers.split(':')\n"
+        "    with socket.create_connection((host, int(port))) as connection:\n"
+        "        connection.sendall(bytes.fromhex('0000000c 0012 0000 00000001 0002 6d65'))\n"
+        "        assert connection.recv(4096)\n"
+        "    assert number < 3\n"
+    )
+    done = run(tmp_path, "-n", "2", "--dist", "each", "--basetemp", str(tmp_path / "temp"))
+    assert "2 failed, 6 passed" in done.stdout, done.stdout + done.stderr
+    brokers = {tuple(line.split()) for line in (tmp_path / "temp/brokers").read_text().splitlines()}
+    assert sorted(worker for worker, _ in brokers) == ["gw0", "gw1"]
+    assert len({address for _, address in brokers}) == 2
+    assert len(re.findall(r"  me  ApiVersions 0$", done.stdout, re.MULTILINE)) == 2
