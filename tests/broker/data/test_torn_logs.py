@@ -66,3 +66,15 @@ def test_a_torn_index_of_aborted_transactions_is_built_anew(tmp_path: Path) -> N
     with kept_broker(tmp_path / "data") as broker:
         assert offsets(broker) == (0, 4)
     assert not index.exists() or index.read_bytes() == b""
+
+
+def test_a_torn_index_waits_until_what_is_before_its_segment_is_recovered(tmp_path: Path) -> None:
+    write_segments(tmp_path / "data", {}, 2)
+    directory = tmp_path / "data" / "orders-0"
+    (directory / "00000000000000000002.txnindex").write_bytes(b"\x41" * 34)
+    (directory / "00000000000000000002.snapshot").unlink()
+    # Zeros, as behind the end of a file that has grown and was not synced.
+    first = directory / "00000000000000000000.log"
+    first.write_bytes(first.read_bytes() + bytes(100))
+    with kept_broker(tmp_path / "data") as broker:
+        assert offsets(broker) == (0, 2)

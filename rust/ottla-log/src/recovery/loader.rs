@@ -168,7 +168,11 @@ fn load_segment(
     } else {
         false
     };
-    if !is_valid {
+    // What is recovered in any case has its turn once those before it are whole: until then a power cut
+    // may have left anything in them, which nobody can read to learn of producers.
+    let has_its_turn =
+        log.is_for_use && !restart.stopped_cleanly && names.base_offset >= restart.recovery_point;
+    if !is_valid && !has_its_turn {
         log.recover_segment(&names)?;
     }
     log.segments.insert(names.base_offset, names);
