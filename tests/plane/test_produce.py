@@ -92,7 +92,8 @@ def test_a_repeated_batch_gets_its_first_offset_and_is_stored_once(plane: Plane)
     plane.append(batch())
     again = batch(b"x", producer_id=7, producer_epoch=0, base_sequence=0)
     assert [plane.append(again).base_offset for _ in range(2)] == [1, 1]
-    assert plane.produced({("t", 0): again}).moved == ()
+    produced = plane.produced({("t", 0): again})
+    assert (produced.moved, produced.repeated) == ((), (plane.handles["t", 0],))
     assert len(values(plane.read().records)) == 2
 
 

@@ -74,6 +74,9 @@ class Storage:
     def moved(self, handles: tuple[int, ...]) -> None:
         """Logs have got records, or lost some."""
 
+    def repeated(self, handles: tuple[int, ...]) -> None:
+        """Logs were sent what they have had before."""
+
     def must_hold(self, _api_key: int) -> bool:
         """Whether an answer has to wait."""
         return False

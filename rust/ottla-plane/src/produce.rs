@@ -47,6 +47,8 @@ pub enum Produced {
         has_answer: bool,
         /// Partitions of which there is more to read.
         moved: Vec<Handle>,
+        /// Partitions that have had what they were sent before.
+        repeated: Vec<Handle>,
         /// Whether any partition was refused: with `acks=0` the connection is closed then.
         failed: bool,
     },
@@ -77,6 +79,7 @@ struct Work<'a> {
     /// The error of the whole request.
     refusal: Option<(ErrorCode, Option<String>)>,
     moved: Vec<Handle>,
+    repeated: Vec<Handle>,
     failed: bool,
 }
 
@@ -110,7 +113,14 @@ impl DataPlane {
             }
             _ => {}
         }
-        let mut work = Work { request: &request, call, refusal, moved: Vec::new(), failed: false };
+        let mut work = Work {
+            request: &request,
+            call,
+            refusal,
+            moved: Vec::new(),
+            repeated: Vec::new(),
+            failed: false,
+        };
         let has_answer = request.acks != 0;
         let mut nowhere = Vec::new();
         let to = if has_answer { out } else { &mut nowhere };
@@ -123,8 +133,8 @@ impl DataPlane {
             writer.end_topic();
         }
         writer.finish();
-        let Work { moved, failed, .. } = work;
-        Ok(Produced::Done { has_answer, moved, failed })
+        let Work { moved, repeated, failed, .. } = work;
+        Ok(Produced::Done { has_answer, moved, repeated, failed })
     }
 
     fn is_strict(&self, row: Difference) -> bool {
@@ -240,6 +250,8 @@ impl DataPlane {
                 if size > 0 {
                     work.moved.push(handle);
                     self.note_rolled(handle);
+                } else if accepted.is_duplicate {
+                    work.repeated.push(handle);
                 }
             }
             Err(refusal) => message = message_of(refusal, self.settings.profile),

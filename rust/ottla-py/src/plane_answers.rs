@@ -100,6 +100,7 @@ impl Verification {
 pub(crate) struct Produced {
     answer: Option<Py<PyList>>,
     moved: Vec<Handle>,
+    repeated: Vec<Handle>,
     failed: bool,
     to_verify: Option<Py<Verification>>,
 }
@@ -110,13 +111,14 @@ impl Produced {
             ProduceDone::Verify(engine) => Self {
                 answer: None,
                 moved: Vec::new(),
+                repeated: Vec::new(),
                 failed: false,
                 to_verify: Some(Py::new(py, Verification { engine })?),
             },
-            ProduceDone::Done { has_answer, moved, failed } => {
+            ProduceDone::Done { has_answer, moved, repeated, failed } => {
                 let parts = has_answer.then(|| PyList::new(py, [PyBytes::new(py, answer)]));
                 let answer = parts.transpose()?.map(Bound::unbind);
-                Self { answer, moved, failed, to_verify: None }
+                Self { answer, moved, repeated, failed, to_verify: None }
             }
         })
     }
@@ -135,6 +137,12 @@ impl Produced {
     #[getter]
     fn moved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.moved)
+    }
+
+    /// Handles of the partitions that have had what they were sent before.
+    #[getter]
+    fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.repeated)
     }
 
     /// Whether any partition was refused: with ``acks=0`` the connection is closed then.

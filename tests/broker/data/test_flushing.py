@@ -73,9 +73,15 @@ def worker(broker: Broker) -> Worker:
     return made
 
 
-def produce(client: WireClient, topic: str, partition: int = 0, records: int = 1) -> Pending:
+def produce(
+    client: WireClient, topic: str, partition: int = 0, records: int = 1, producer_id: int = -1
+) -> Pending:
+    first = -1 if producer_id < 0 else 0
     batch = ottla.build_batch(
-        [ottla.NewRecord(value=b"x", timestamp=NOW_MS) for _ in range(records)]
+        [ottla.NewRecord(value=b"x", timestamp=NOW_MS) for _ in range(records)],
+        producer_id=producer_id,
+        producer_epoch=first,
+        base_sequence=first,
     )
     data = PartitionProduceData(index=partition, records=batch)
     request = ProduceRequest(
@@ -119,6 +125,18 @@ def test_an_answer_waits_until_its_records_are_synced(broker: Broker, worker: Wo
     worker.do()
     assert error_of(pending) == 0
     assert worker.jobs == []
+
+
+def test_whoever_repeats_records_waits_for_the_sync_of_the_first(
+    broker: Broker, worker: Worker
+) -> None:
+    first, again = (produce(WireClient(broker), "synced", producer_id=7) for _ in range(2))
+    assert (first.is_answered, again.is_answered) == (False, False)
+    worker.do()
+    assert (error_of(first), error_of(again)) == (0, 0)
+    assert worker.jobs == []
+    # They are on the disk by now.
+    assert error_of(produce(WireClient(broker), "synced", producer_id=7)) == 0
 
 
 def test_all_that_come_during_a_sync_share_the_next_one(broker: Broker, worker: Worker) -> None:

@@ -120,6 +120,13 @@ class Flusher:
             self._due[handle] = None
             self._is_touched = True
 
+    def repeated(self, handles: Iterable[int]) -> None:
+        """Logs were sent what they have had before: whoever repeats it waits for the same sync."""
+        self._is_touched |= any(
+            handle in self._intervals and (handle in self._due or handle in self._running)
+            for handle in handles
+        )
+
     def _come_of_age(self, handle: int) -> None:
         if handle not in self._aging:
             return

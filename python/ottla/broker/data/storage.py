@@ -163,6 +163,10 @@ class DirectoryStorage(Storage):
         """See `Storage`."""
         self.flusher.moved(handles)
 
+    def repeated(self, handles: tuple[int, ...]) -> None:
+        """See `Storage`."""
+        self.flusher.repeated(handles)
+
     def must_hold(self, api_key: int) -> bool:
         """See `Storage`."""
         return self.flusher.must_wait(api_key)

@@ -47,6 +47,7 @@ def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Lat
             frame, position, version, now_ms=now_ms, refused=refused, verified=verification
         )
     broker.moved(produced.moved)
+    broker.storage.repeated(produced.repeated)
     if produced.answer is None:
         broker.remember(context, (ErrorCode.UNKNOWN_SERVER_ERROR,) if produced.failed else ())
         if produced.failed:
