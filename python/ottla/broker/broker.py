@@ -9,6 +9,7 @@ frames and at `next_deadline_ms`; and nothing else from another thread.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from itertools import count
@@ -470,9 +471,11 @@ class Broker(State):
         if fault.delay_ms:
             context.send = self._delaying(fault.delay_ms, context)
         if fault.after:
-            send, context.send = context.send, _nowhere
-            self._run(context, frame, position)
-            context.send, context.is_answered = send, False
+            # The answer may be held meanwhile, and is nobody's then, too.
+            unheard = copy(context)
+            unheard.send = _nowhere
+            self._run(unheard, frame, position)
+            context.trace = unheard.trace
         if fault.disconnect:
             raise CloseConnectionError("a fault that was set")
         if fault.error:

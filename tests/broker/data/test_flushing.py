@@ -6,8 +6,11 @@ from pathlib import Path
 
 import ottla
 import pytest
+from ottla.broker.api import APIS
 from ottla.broker.broker import Broker
 from ottla.broker.data.storage import DirectoryStorage
+from ottla.broker.faults import Fault
+from ottla.protocol.api_key import ApiKey
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_topics import (
     CreatableTopic,
@@ -137,6 +140,17 @@ def test_whoever_repeats_records_waits_for_the_sync_of_the_first(
     assert worker.jobs == []
     # They are on the disk by now.
     assert error_of(produce(WireClient(broker), "synced", producer_id=7)) == 0
+
+
+def test_an_answer_that_a_fault_takes_the_place_of_is_not_sent_when_the_disk_has_it(
+    broker: Broker, worker: Worker
+) -> None:
+    error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    broker.faults.add(Fault(APIS[ApiKey.PRODUCE], error=error, after=True))
+    pending = produce(WireClient(broker), "synced")
+    while worker.jobs:
+        worker.do()
+    assert error_of(pending) == error
 
 
 def test_all_that_come_during_a_sync_share_the_next_one(broker: Broker, worker: Worker) -> None:
