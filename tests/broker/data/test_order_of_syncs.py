@@ -128,6 +128,26 @@ def test_a_transaction_is_on_the_disk_step_by_step(world: World) -> None:
     assert only_error(pending) == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "log"),
+    [("produce", 12, "orders"), ("txn_offset_commit", 5, CONSUMER_OFFSETS)],
+)
+def test_what_joins_a_transaction_by_itself_is_written_once_that_is_on_the_disk(
+    world: World, name: str, version: int, log: str
+) -> None:
+    client = world.client()
+    answer = world.ask(client, "init_producer_id", 3, said(world)).answer()
+    own = said(world, producer_id=answer.producer_id, producer_epoch=answer.producer_epoch)
+    world.ask(client, "find_coordinator", 4, own)
+    pending = send(client, name, version, own)
+    assert (pending.waits, pending.is_answered, world.count(log)) == (True, False, 0)
+    world.sync()
+    assert world.count(log) == 1
+    while world.jobs:
+        world.sync()
+    assert only_error(pending) == 0
+
+
 def test_the_next_transaction_begins_as_soon_as_the_one_before_is_answered(world: World) -> None:
     client = world.client()
     own = in_transaction(world, client)

@@ -17,7 +17,7 @@ from ottla.broker.connection import CloseConnectionError
 from ottla.broker.context import LATER
 from ottla.broker.handlers.answers import answered_errors
 from ottla.broker.handlers.permission import may, transactional_id_error
-from ottla.broker.transactions.verification import produce_refusals
+from ottla.broker.transactions.verification import once_produce_is_added, produce_refusals
 from ottla.protocol.codec import decode
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.produce import (
@@ -30,22 +30,43 @@ from ottla.protocol.messages.produce import (
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Context, Later
+    from ottla.broker.plane import Produced
 
 __all__ = ["handle", "refuse"]
 
 
 def handle(broker: Broker, frame: bytes, position: int, context: Context) -> Later | None:
-    """Appends what is in a frame, and answers at once."""
+    """Appends what is in a frame, and answers; what joins its transaction is kept before."""
     is_checked = broker.faults.are_set or broker.authorizer.is_enabled
     refused = _refused(broker, frame, position, context) if is_checked else {}
     plane, version, now_ms = broker.plane, context.version, context.now_ms
     produced = plane.produce(frame, position, version, now_ms=now_ms, refused=refused)
-    if produced.to_verify is not None:
-        verification = produced.to_verify
-        refused |= produce_refusals(broker.transactions, verification, version, now_ms)
+    verification = produced.to_verify
+    if verification is None:
+        return _answer(broker, context, produced)
+    refused |= produce_refusals(broker.transactions, verification, version, now_ms)
+
+    def go_on(is_synced: bool) -> None:
+        if not is_synced:
+            context.send(None)
+            return
+        broker.storage.begin()
         produced = plane.produce(
             frame, position, version, now_ms=now_ms, refused=refused, verified=verification
         )
+        try:
+            if _answer(broker, context, produced) is None:
+                context.is_answered = True
+                context.send([])
+        except CloseConnectionError:
+            context.send(None)
+
+    once_produce_is_added(broker.transactions, verification.transactional_id, version, go_on)
+    return LATER
+
+
+def _answer(broker: Broker, context: Context, produced: Produced) -> Later | None:
+    """Answers, unless the producer wants no answer."""
     broker.moved(produced.moved)
     broker.storage.repeated(produced.repeated)
     if produced.answer is None:

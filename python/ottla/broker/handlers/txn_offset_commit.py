@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.authorizer import Operation
+from ottla.broker.context import LATER
 from ottla.broker.coordinator_errors import error_of_log
 from ottla.broker.handlers.permission import (
     group_error,
@@ -17,7 +18,7 @@ from ottla.broker.handlers.permission import (
     transactional_id_error,
 )
 from ottla.broker.topics import CONSUMER_OFFSETS
-from ottla.broker.transactions.verification import offsets_error
+from ottla.broker.transactions.verification import offsets_error, once_offsets_are_added
 from ottla.errors import KafkaError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.txn_offset_commit import (
@@ -28,7 +29,7 @@ from ottla.protocol.messages.txn_offset_commit import (
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.context import Context
+    from ottla.broker.context import Context, Later
     from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 __all__ = ["handle", "refuse"]
@@ -41,7 +42,7 @@ _BASE_SEQUENCE = 0
 
 def handle(
     broker: Broker, request: TxnOffsetCommitRequest, context: Context
-) -> TxnOffsetCommitResponse:
+) -> TxnOffsetCommitResponse | Later:
     """Commits each offset that is not refused, pending until the transaction ends."""
     error = transactional_id_error(broker, context, request.transactional_id) or group_error(
         broker, context, Operation.READ, request.group_id
@@ -76,7 +77,20 @@ def handle(
     refused = {}
     if broker.faults or broker.authorizer.is_enabled:
         refused = topic_errors(broker, context, Operation.READ, request.topics)
-    return broker.groups.commits.commit_transactional(request, context.now_ms, guard, refused)
+
+    def commit() -> TxnOffsetCommitResponse:
+        return broker.groups.commits.commit_transactional(request, context.now_ms, guard, refused)
+
+    def go_on(is_synced: bool) -> None:
+        if is_synced:
+            context.reply(commit())
+        else:
+            context.send(None)
+
+    if guard is None:
+        return commit()
+    once_offsets_are_added(broker.transactions, request.transactional_id, context.version, go_on)
+    return LATER
 
 
 class _Asked(NamedTuple):

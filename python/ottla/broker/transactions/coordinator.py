@@ -284,6 +284,10 @@ class TransactionCoordinator:
         known = self._known.get(transactional_id)
         return frozenset() if known is None else known.partitions
 
+    def when_synced(self, transactional_id: str, then: Callable[[bool], None]) -> None:
+        """Calls back once what is known of a transaction is on the disk, with whether it is."""
+        self._when_synced(self.partitions.of(transactional_id), frozenset(), then)
+
     def is_ending(self, transactional_id: str) -> bool:
         """Whether it comes to its end as soon as that is on the disk."""
         return transactional_id in self._syncing

@@ -14,12 +14,18 @@ from ottla.protocol.api_key import ApiKey
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ottla.broker.transactions.coordinator import TransactionCoordinator
     from ottla.broker.transactions.metadata import TopicPartition
 
-__all__ = ["Asked", "offsets_error", "produce_refusals"]
+__all__ = [
+    "Asked",
+    "offsets_error",
+    "once_offsets_are_added",
+    "once_produce_is_added",
+    "produce_refusals",
+]
 
 _PRODUCE_ADDS: Final = 12
 _OFFSETS_ADD: Final = 5
@@ -63,6 +69,44 @@ def produce_refusals(
     return {
         partition: _told_by_produce(error, version) for partition, error in errors.items() if error
     }
+
+
+def once_produce_is_added(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    version: int,
+    then: Callable[[bool], None],
+) -> None:
+    """Calls back once what a Produce request writes to is in its transaction on the disk, too.
+
+    Otherwise a power cut might leave records of a transaction that no coordinator knows of, and so
+    nobody ends.
+    """
+    _once_added(coordinator, transactional_id, then, adds=version >= _PRODUCE_ADDS)
+
+
+def once_offsets_are_added(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    version: int,
+    then: Callable[[bool], None],
+) -> None:
+    """Calls back once offsets of a TxnOffsetCommit are in its transaction on the disk, too."""
+    _once_added(coordinator, transactional_id, then, adds=version >= _OFFSETS_ADD)
+
+
+def _once_added(
+    coordinator: TransactionCoordinator,
+    transactional_id: str,
+    then: Callable[[bool], None],
+    *,
+    adds: bool,
+) -> None:
+    if adds:
+        coordinator.when_synced(transactional_id, then)
+    else:
+        # What was added by a request of its own was on the disk when that was answered.
+        then(True)  # noqa: FBT003 - as a sync calls back
 
 
 def _told_by_produce(error: int, version: int) -> int:
