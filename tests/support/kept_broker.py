@@ -59,7 +59,7 @@ def kept_broker(
             BrokerNode(data.directory.node_id, {"PLAINTEXT": ("127.0.0.1", 9092)}),
             BrokerConfig(SMALL if config is None else SMALL | dict(config)),
             plane=plane,
-            random=Random(7),
+            random=Random(7 if seed is None else seed),
             cluster_id=data.directory.cluster_id,
             now_ms=now_ms,
             storage=data.storage,

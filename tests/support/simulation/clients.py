@@ -318,7 +318,8 @@ def transactional_producer(
             error = yield from session.end(transaction)
         if error != ErrorCode.NONE:
             is_expected = (error in TAKEN_OVER and (stalls or not is_alone)) or (
-                model.history.has_lost or (error in TAKEN_OVER and model.history.has_jumped)
+                (model.history.has_lost and error in TAKEN_OVER | LOST)
+                or (error in TAKEN_OVER and model.history.has_jumped)
             )
             if not is_expected and error not in LATE:
                 model.history.faults.append(f"{name}: error {error} in {transaction}")

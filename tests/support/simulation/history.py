@@ -1,7 +1,6 @@
 """What clients did and were told: all that the checker knows."""
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -35,8 +34,6 @@ class Transaction:
     outcome: Literal["committed", "aborted", "unknown"] = "aborted"
     offsets: dict[int, int] = field(default_factory=dict)
     """What it commits for a group, by partition."""
-    is_shaken: bool = False
-    """Whether a power cut has taken something of it."""
 
 
 @dataclass
@@ -120,17 +117,17 @@ class History:
             reading.records = [record for record in reading.records if record[0] < end]
             reading.next_offset = min(reading.next_offset, end)
 
-    def lose(self, ends: Mapping[tuple[str, int], int], changed: AbstractSet[bytes]) -> None:
-        """A power cut has taken what is behind these ends, and the ends of transactions."""
+    def lose(self, ends: Mapping[tuple[str, int], int]) -> None:
+        """A power cut has taken what is behind these ends, and nothing of what was committed."""
         self.has_lost = True
+        committed = {
+            id(sent)
+            for transaction in self.transactions
+            if transaction.outcome == "committed"
+            for sent in transaction.sent
+        }
         for sent in self.sent:
             if sent.outcome == "done" and sent.base_offset >= ends[sent.topic, sent.partition]:
                 sent.outcome = "lost"
-        for reading in self.readings if changed else ():
-            if reading.is_committed:
-                reading.records.clear()
-        for transaction in self.transactions:
-            transaction.is_shaken |= any(
-                sent.outcome == "lost" or not changed.isdisjoint(sent.values)
-                for sent in transaction.sent
-            )
+                if id(sent) in committed:
+                    self.faults.append(f"a power cut has taken {sent} of a committed transaction")

@@ -41,6 +41,7 @@ class Starts:
         self.disk = disk
         self.configs = dict(configs)
         self.lines: list[str] = []
+        self.count = 0
         self.kept = contextlib.ExitStack()
 
     def __call__(self, now_ms: int) -> Broker:
@@ -48,8 +49,10 @@ class Starts:
         self.kept.close()
         if self.disk is not None:
             self.disk.cut_power()
+        # No two draw the same ids: a member may hold one that the broker has not kept.
+        self.count += 1
         broker = self.kept.enter_context(
-            kept_broker(self.path, is_killed=True, lines=self.lines, seed=7, now_ms=now_ms)
+            kept_broker(self.path, is_killed=True, lines=self.lines, seed=self.count, now_ms=now_ms)
         )
         if TOPIC not in broker.image.topics:
             broker.topics.create(TOPIC, PARTITIONS, self.configs, now_ms)

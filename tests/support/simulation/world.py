@@ -240,7 +240,7 @@ class Exchange:
         self.world = world
         self.client = client
         self.ask = ask
-        self.is_over = False
+        self.is_over = self.is_answered = False
         self.arrived_ms = -1
         random, network = world.random, world.network
         is_cut = random.random() < network.cut
@@ -283,6 +283,8 @@ class Exchange:
             self._end(None)
 
     def _send(self, parts: list[bytes] | None) -> None:
+        assert not self.is_answered, f"{self.ask} was answered twice"
+        self.is_answered = True
         self.world.is_answered(self)
         if parts is None or self.is_unheard or self.world.broker is not self.at:
             return
