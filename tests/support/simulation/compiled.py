@@ -28,9 +28,16 @@ def played(
     packages: Sequence[Path] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Play seeds in a process of their own, with other packages before the usual ones."""
-    command = [sys.executable, "-m", "support.simulation.play", kind, str(folder)]
+    arguments = ["-m", "support.simulation.play", kind, str(folder), *map(str, seeds)]
+    return run(arguments, preload=preload, packages=packages)
+
+
+def run(
+    arguments: Sequence[str], *, preload: Path | None = None, packages: Sequence[Path] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own, with other packages before the usual ones."""
     return subprocess.run(
-        [*command, *map(str, seeds)],
+        [sys.executable, *arguments],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, [*packages, TESTS, *sys.path])),
