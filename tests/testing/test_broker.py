@@ -1,9 +1,12 @@
 """A broker in a test's hand: its topics, its clock, its faults, what it holds."""
 
 import asyncio
+import socket
+from typing import Any
 
 import ottla
 import pytest
+from confluent_kafka.admin import AdminClient
 from ottla.broker.features import level_of
 from ottla.testing import Broker
 
@@ -38,6 +41,40 @@ def test_settings_of_listeners_are_refused_where_they_would_have_no_effect(name:
 def test_one_name_is_not_taken_for_a_list_of_letters() -> None:
     with pytest.raises(TypeError, match=r"not 'orders': \['orders'\]"):
         Broker(topics="orders")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"host": ""}, ValueError, "host is empty; 127.0.0.1 is this machine"),
+        ({"data": ""}, ValueError, "data is empty; give a directory"),
+        ({"kafka_version": 4.1}, TypeError, "kafka_version is a text such as '4.1', not 4.1"),
+    ],
+)
+def test_an_argument_that_says_nothing_is_refused(
+    arguments: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        Broker(**arguments)
+
+
+@pytest.mark.parametrize("process", [False, True])
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [("::1", "[::1]:"), ("0.0.0.0", "localhost:")],  # noqa: S104 - what clients make of it
+)
+def test_clients_are_given_an_address_that_they_can_connect_to(
+    host: str, told: str, process: bool
+) -> None:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, 0), family=family).close()
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+    with Broker(topics=["orders"], host=host, process=process) as broker:
+        assert broker.bootstrap_servers.startswith(told)
+        client = AdminClient({**broker.client_config(), "log_level": 0})
+        assert "orders" in client.list_topics(timeout=10).topics
 
 
 def test_a_frozen_clock_moves_by_advance_alone() -> None:

@@ -234,6 +234,7 @@ def _run(
     controlled: list[str],
 ) -> int:
     from ottla.broker.topics import TopicError
+    from ottla.net.served import authority
 
     wrong = {"broker": "it is starting"}
     ready = [_addresses(server)]
@@ -245,7 +246,7 @@ def _run(
         is_local = metrics.host in LOCAL_NAMES or metrics.host == "::1"
         site = broker_metrics(server, lambda: wrong, is_local=is_local)
         place = server.add_site(site, ListenerSettings(metrics.host, metrics.port, "METRICS"))
-        ready.append(f"metrics=http://{_authority(place.host, place.port)}/metrics")
+        ready.append(f"metrics=http://{authority(place.host, place.port)}/metrics")
     # Threads inherit the mask: the signals that end it reach `sigwait` and nobody else.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     handlers = [(end, signal.getsignal(end)) for end in _ENDS]
@@ -269,14 +270,12 @@ def _run(
 
 def _addresses(server: Server[Broker]) -> str:
     """Returns where clients connect, by listener, as they are told."""
+    from ottla.net.served import authority
+
     broker = server.served
     (_, place), *others = broker.image.brokers[broker.node_id].endpoints.items()
-    told = [f"bootstrap.servers={_authority(*place)}"]
-    return " ".join([*told, *(f"{name}={_authority(*other)}" for name, other in others)])
-
-
-def _authority(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    told = [f"bootstrap.servers={authority(*place)}"]
+    return " ".join([*told, *(f"{name}={authority(*other)}" for name, other in others)])
 
 
 def _tell(line: str) -> None:

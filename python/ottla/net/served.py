@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Address", "Peer", "Send", "Served", "Traffic"]
+__all__ = ["Address", "Peer", "Send", "Served", "Traffic", "authority"]
 
 
 class Address(NamedTuple):
@@ -16,6 +16,15 @@ class Address(NamedTuple):
     listener: str
     host: str
     port: int
+
+
+def authority(host: str, port: int) -> str:
+    """Returns a host and a port as clients take them, with brackets around an address of IPv6.
+
+    >>> authority("localhost", 9092), authority("::1", 9092)
+    ('localhost:9092', '[::1]:9092')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Traffic(NamedTuple):

@@ -58,7 +58,8 @@ class Broker(Inspection):
         ListenError: the port is taken.
         KafkaError: a topic that Kafka would not create.
         MissingDependencyError: TLS is asked for, and there is no program openssl.
-        ValueError: a release that cannot be imitated, or listeners among the settings.
+        ValueError: a release that cannot be imitated, listeners among the settings, or a host or
+            directory without a name.
     """
 
     def __init__(
@@ -81,6 +82,12 @@ class Broker(Inspection):
         if isinstance(topics, str):
             # Its characters would be names of topics.
             raise TypeError(f"topics are names or partitions by name, not {topics!r}: [{topics!r}]")
+        if not host:
+            raise ValueError("host is empty; 127.0.0.1 is this machine, 0.0.0.0 every interface")
+        if data is not None and not os.fspath(data):
+            raise ValueError("data is empty; give a directory, or leave it out for logs in memory")
+        if kafka_version is not None and not isinstance(kafka_version, str):
+            raise TypeError(f"kafka_version is a text such as '4.1', not {kafka_version!r}")
         named = topics.items() if hasattr(topics, "items") else ((name, 1) for name in topics)
         for name in ("listeners", "advertised.listeners"):
             if name in (config or {}):

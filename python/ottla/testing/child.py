@@ -13,7 +13,7 @@ from ottla.net.control import ControlSite, error_object, new_token
 from ottla.net.memory import keep_freed_memory
 from ottla.net.operations import Operations
 from ottla.net.settings import ListenerSettings
-from ottla.testing.options import Options, prepare, server_of
+from ottla.testing.options import Options, address_of, prepare, server_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,10 +42,9 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the parent raises it
         _tell({"error": error_object(error)})
         return
-    broker = server.addresses[0]
     _tell(
         {
-            "bootstrap_servers": f"{broker.host}:{broker.port}",
+            "bootstrap_servers": address_of(server),
             "host": address.host,
             "port": address.port,
             "token": token,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.net.operations import Operations
-from ottla.testing.options import prepare, server_of
+from ottla.testing.options import address_of, prepare, server_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +80,7 @@ class InProcess:
     @property
     def bootstrap_servers(self) -> str:
         """Where it listens."""
-        address = self.server.addresses[0]
-        return f"{address.host}:{address.port}"
+        return address_of(self.server)
 
     def call(self, operation: str, /, **arguments: Any) -> Any:
         """Returns what an operation returns."""

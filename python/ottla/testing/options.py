@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.net.clock import Clock
-from ottla.net.serving import broker_server
+from ottla.net.served import authority
+from ottla.net.serving import advertised_host, broker_server
 from ottla.net.settings import ListenerSettings, TlsSettings
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.net.operations import Operations
     from ottla.net.server import Server
 
-__all__ = ["Options", "prepare", "server_of"]
+__all__ = ["Options", "address_of", "prepare", "server_of"]
 
 SALT_BYTES = 16
 
@@ -69,6 +70,12 @@ def server_of(options: Options, log: Callable[[str], None] | None = None) -> Ser
         log=log,
         data=options.data,
     )
+
+
+def address_of(server: Server[Core]) -> str:
+    """Returns where clients connect, which is what the broker tells them of itself."""
+    listens = server.addresses[0]
+    return authority(advertised_host(listens.host), listens.port)
 
 
 def prepare(options: Options, server: Server[Core], operations: Operations) -> None:
