@@ -1,7 +1,9 @@
 """A broker in a test's hand: its topics, its clock, its faults, what it holds."""
 
 import asyncio
+import inspect
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import ottla
@@ -9,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from ottla.broker.features import level_of
 from ottla.testing import Broker
+from ottla.testing.arguments import FaultArguments, WaitArguments
 
 
 def test_topics_are_created_configured_and_deleted() -> None:
@@ -161,3 +164,20 @@ def test_a_release_before_4_takes_timestamps_of_any_future_unless_it_is_told_oth
     assert limit("3.9.1") == str(2**63 - 1)
     assert limit("4.0.0") == limit(None) == "3600000"
     assert limit("3.9.1", **{setting: 7}) == "7"
+
+
+@pytest.mark.parametrize(
+    ("handed_on", "method", "besides"),
+    [
+        (WaitArguments, Broker.wait_for, {"self", "timeout_s"}),
+        (FaultArguments, Broker.fail, {"self", "api"}),
+    ],
+)
+def test_what_hands_arguments_on_has_the_types_of_what_takes_them(
+    handed_on: type, method: Callable[..., object], besides: set[str]
+) -> None:
+    taken = inspect.get_annotations(method)
+    known = {name: str(each) for name, each in taken.items() if name not in {*besides, "return"}}
+    declared = inspect.get_annotations(handed_on)
+    assert {name: each.__forward_arg__ for name, each in declared.items()} == known
+    assert set(inspect.signature(method).parameters) == {*known, *besides}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import ottla
 from numpy.typing import NDArray
+from ottla.testing import Broker, Scope
 from typing_extensions import assert_type
 
 
@@ -72,3 +73,24 @@ def building() -> None:
     ottla.build_message_set([record], magic=2)  # type: ignore[arg-type]
     ottla.NewRecord(value="text")  # type: ignore[arg-type]
     record.timestamp = 5  # type: ignore[misc]
+
+
+def testing(kafka: Scope) -> None:
+    """Ask the fixture of pytest, whose type has a name."""
+    topic = kafka.topic("orders", partitions=3)
+    fault = kafka.fail("Produce", error="NOT_LEADER_OR_FOLLOWER", topic=topic, times=2)
+    kafka.fail("Produce", eror="NOT_LEADER_OR_FOLLOWER")  # type: ignore[call-arg]
+    assert_type(fault.hits, int)
+    kafka.wait_for(topic=topic, records=2, timeout_s=1)
+    kafka.wait_for(topic=topic, record=2)  # type: ignore[call-arg]
+    kafka.wait_for(topic=topic, records="2")  # type: ignore[arg-type]
+    kafka.clock.advance(seconds=3)  # type: ignore[attr-defined]
+    assert_type(kafka.broker.clock.now_ms, int)
+    assert_type(kafka.records(topic), list[ottla.Record])
+
+
+async def testing_in_a_coroutine() -> None:
+    """Wait without holding others up."""
+    async with Broker(topics=["orders"]) as broker:
+        await broker.wait_for_async(group="readers", members=2)
+        await broker.wait_for_async(group="readers", member=2)  # type: ignore[call-arg]

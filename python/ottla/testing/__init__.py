@@ -7,11 +7,13 @@
         ...
         assert [record.value for record in broker.records("orders")] == [b"1"]
 
-For pytest there are the fixtures `kafka_broker` and `kafka`, which it finds by itself.
+For pytest there are the fixtures `kafka_broker` and `kafka`, which it finds by itself;
+the latter is a `Scope`.
 """
 
 from ottla.testing.broker import Broker
 from ottla.testing.clock import BrokerClock
 from ottla.testing.fault import FaultHandle
+from ottla.testing.scope import Scope
 
-__all__ = ["Broker", "BrokerClock", "FaultHandle"]
+__all__ = ["Broker", "BrokerClock", "FaultHandle", "Scope"]

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
     from typing import TypeVar
 
+    from typing_extensions import Unpack
+
     from ottla.broker.broker import Broker as Core
+    from ottla.testing.arguments import WaitArguments
     from ottla.testing.certificates import Certificates
     from ottla.testing.desk import Desk
 
@@ -427,7 +430,9 @@ class Broker(Inspection):
         wanted = {name: value for name, value in locals().items() if name != "self"}
         self._desk.wait("wait_for", wanted.pop("timeout_s"), **wanted)
 
-    async def wait_for_async(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+    async def wait_for_async(
+        self, *, timeout_s: float = 10.0, **wanted: Unpack[WaitArguments]
+    ) -> None:
         """Waits as `wait_for` does, with its arguments; other coroutines go on meanwhile.
 
         >>> import asyncio

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeVar
 
+    from typing_extensions import Unpack
+
     from ottla.broker.inspection import Group, Producer, Transaction
     from ottla.broker.journal import RequestEntry
     from ottla.records import Columns, Record
+    from ottla.testing.arguments import FaultArguments, WaitArguments
     from ottla.testing.broker import Broker
     from ottla.testing.fault import FaultHandle
 
@@ -105,11 +108,13 @@ class Scope:
         """Returns the records of a topic, as `ottla.testing.Broker.records` does."""
         return self.broker.records(topic, partition)
 
-    def wait_for(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+    def wait_for(self, *, timeout_s: float = 10.0, **wanted: Unpack[WaitArguments]) -> None:
         """Returns once something is as wanted, as `ottla.testing.Broker.wait_for` does."""
         self.broker.wait_for(timeout_s=timeout_s, **wanted)
 
-    async def wait_for_async(self, *, timeout_s: float = 10.0, **wanted: Any) -> None:
+    async def wait_for_async(
+        self, *, timeout_s: float = 10.0, **wanted: Unpack[WaitArguments]
+    ) -> None:
         """Waits as `wait_for` does, and lets other coroutines go on meanwhile."""
         await self.broker.wait_for_async(timeout_s=timeout_s, **wanted)
 
@@ -118,25 +123,30 @@ class Scope:
         """The requests that the broker has got since the test began, oldest first."""
         return self.broker.last_requests(self.broker.request_count - self._requests_before)
 
-    def fail(self, api: str | int | None = None, **options: Any) -> FaultHandle:
+    def fail(self, api: str | int | None = None, **options: Unpack[FaultArguments]) -> FaultHandle:
         """Sets a fault, as `ottla.testing.Broker.fail` does; it is gone at the end of the test."""
         fault = self.broker.fail(api, **options)
         self._faults.append(fault)
         return fault
 
-    def fail_disk(self, kind: str, **options: Any) -> FaultHandle:
+    def fail_disk(
+        self, kind: str, *, topic: str | None = None, partition: int | None = None
+    ) -> FaultHandle:
         """Has the disk fail until the end of the test, as `ottla.testing.Broker.fail_disk` does."""
-        fault = self.broker.fail_disk(kind, **options)
+        fault = self.broker.fail_disk(kind, topic=topic, partition=partition)
         self._faults.append(fault)
         return fault
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and (hasattr(type(self.broker), name) or name == "clock"):
-            raise AttributeError(
-                f"kafka has no {name}, which is of the whole broker that tests share: take "
-                f"kafka.broker.{name}"
-            )
-        raise AttributeError(f"kafka has no {name}", name=name, obj=self)
+    if not TYPE_CHECKING:
+        # A checker of types knows what there is, and tells a name that is not.
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and (hasattr(type(self.broker), name) or name == "clock"):
+                raise AttributeError(
+                    f"kafka has no {name}, which is of the whole broker that tests share: take "
+                    f"kafka.broker.{name}"
+                )
+            raise AttributeError(f"kafka has no {name}", name=name, obj=self)
 
     def __enter__(self) -> Scope:  # noqa: PYI034 - no Self in 3.10
         return self
