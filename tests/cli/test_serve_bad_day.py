@@ -251,6 +251,15 @@ def test_it_serves_on_where_nobody_reads_its_first_line() -> None:
             process.kill()
 
 
+def test_two_signals_of_one_moment_are_one_clean_end(tmp_path: Path) -> None:
+    with served("--topic", "orders", "--data", tmp_path) as broker:
+        broker.process.send_signal(signal.SIGINT)
+        broker.process.send_signal(signal.SIGTERM)
+        _, complaints = broker.process.communicate(timeout=WITHIN_S)
+        assert (broker.process.returncode, complaints) == (0, "")
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_signal_is_no_traceback(first: signal.Signals) -> None:
     with served("--topic", "orders") as broker:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -26,6 +28,8 @@ _ENOUGH_DESCRIPTORS = 65_536
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 _LOOK_EVERY_S = 1.0
 """How often it is seen that the broker has ended by itself, which is a fault of it."""
+_ONE_SIGNAL_S = 1.0
+"""Signals within it are one: `timeout` sends two, as do a terminal and a wrapper that passes on."""
 
 
 class _Place(NamedTuple):
@@ -129,7 +133,8 @@ def serve(
 
     It speaks Kafka's protocol to any client. It keeps records in memory and forgets them when it
     ends, or keeps everything in the directory of --data (or log.dirs), as Kafka does. One line on
-    standard output says that it is ready, and where. A second Ctrl-C or SIGTERM ends it at once.
+    standard output says that it is ready, and where. Another Ctrl-C or SIGTERM, a second later,
+    ends it at once.
 
     \b
     Exit status:
@@ -290,7 +295,7 @@ def _tell(line: str) -> None:
 def _wait_for_the_end(server: Server[Broker]) -> bool:
     """Waits for a signal; returns whether one came, and not the end of a broker that failed.
 
-    The next signal ends the process at once: nobody has to wait for a disk that hangs.
+    A later signal ends the process at once: nobody has to wait for a disk that hangs.
     """
     if hasattr(signal, "sigtimedwait"):
         while signal.sigtimedwait(_ENDS, _LOOK_EVERY_S) is None:
@@ -298,13 +303,16 @@ def _wait_for_the_end(server: Server[Broker]) -> bool:
                 return False
     else:
         signal.sigwait(_ENDS)
+    end_at_once = partial(_end_at_once, time.monotonic() + _ONE_SIGNAL_S)
     for end in _ENDS:
-        signal.signal(end, _end_at_once)
+        signal.signal(end, end_at_once)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     return True
 
 
-def _end_at_once(number: int, _frame: object) -> None:
+def _end_at_once(after: float, number: int, _frame: object) -> None:
+    if time.monotonic() < after:
+        return
     _complain("ended at once")
     os._exit(128 + number)
 
