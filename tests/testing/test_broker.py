@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ottla
@@ -125,6 +126,16 @@ def test_a_wait_for_a_fault_ends_with_its_hits_or_in_an_error() -> None:
         with pytest.raises(TimeoutError, match="has struck 0 times"):
             fault.wait(timeout_s=0.01)
         fault.wait(0)
+
+
+def test_a_fault_that_did_not_strike_as_expected_says_which_it_is(tmp_path: Path) -> None:
+    with Broker(topics=["orders"], data=tmp_path) as broker:
+        fault = broker.fail("Produce", error="NOT_LEADER_OR_FOLLOWER", partition=0, times=2)
+        assert repr(fault) == (
+            "<FaultHandle api='Produce', error='NOT_LEADER_OR_FOLLOWER', partition=0, times=2>"
+        )
+        assert repr(broker.fail()) == "<FaultHandle of everything>"
+        assert repr(broker.fail_disk("full")) == "<FaultHandle kind='full'>"
 
 
 def test_a_condition_is_waited_for() -> None:

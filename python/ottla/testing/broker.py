@@ -363,7 +363,7 @@ class Broker(Inspection):
         """
         # First of all, while these are the arguments and nothing else.
         arguments = {name: value for name, value in locals().items() if name != "self"}
-        return FaultHandle(self._desk, self._desk.call("fail", **arguments))
+        return FaultHandle(self._desk, self._desk.call("fail", **arguments), arguments)
 
     def fail_disk(
         self, kind: str, *, topic: str | None = None, partition: int | None = None
@@ -389,8 +389,8 @@ class Broker(Inspection):
         Raises:
             ValueError: there is no such fault, or the broker has its logs in memory.
         """
-        number = self._desk.call("fail_disk", kind=kind, topic=topic, partition=partition)
-        return FaultHandle(self._desk, number)
+        arguments = {"kind": kind, "topic": topic, "partition": partition}
+        return FaultHandle(self._desk, self._desk.call("fail_disk", **arguments), arguments)
 
     # Waiting.
 

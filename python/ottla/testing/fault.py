@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ottla.testing.desk import Desk
 
 __all__ = ["FaultHandle"]
@@ -13,9 +15,10 @@ __all__ = ["FaultHandle"]
 class FaultHandle:
     """A fault that was set by `ottla.testing.Broker.fail`; as a context it is gone at the end."""
 
-    def __init__(self, desk: Desk, number: int) -> None:
+    def __init__(self, desk: Desk, number: int, arguments: Mapping[str, object]) -> None:
         self._desk = desk
         self._number = number
+        self._arguments = arguments
 
     @property
     def hits(self) -> int:
@@ -91,4 +94,10 @@ class FaultHandle:
         self.remove()
 
     def __repr__(self) -> str:
-        return f"<FaultHandle {self._number}>"
+        # What was left out is None, 0 or False, all but a partition 0.
+        given = [
+            f"{name}={value!r}"
+            for name, value in self._arguments.items()
+            if value or (name == "partition" and value is not None)
+        ]
+        return f"<FaultHandle {', '.join(given) or 'of everything'}>"

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import ottla
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -100,6 +101,12 @@ def test_a_table_larger_than_a_chunk_is_whole_in_arrow() -> None:
     table = Table.of_rows("records", rows)
     assert len(table) == CHUNK_ROWS + 1
     assert table.to_arrow()["offset"].to_pylist() == list(range(CHUNK_ROWS + 1))
+
+
+def test_a_table_says_how_many_rows_it_has_where_that_is_known(root: Path) -> None:
+    result = ottla.audit(root / "examples" / "data")
+    assert repr(result.findings).startswith("<Table findings: 8 rows of name, severity, ")
+    assert repr(result.batches).startswith("<Table batches: file, ")
 
 
 def test_a_table_that_reads_files_counts_them_once() -> None:

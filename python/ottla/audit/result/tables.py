@@ -14,6 +14,7 @@ from ottla import _engine
 from ottla.audit.result.columns import columns_of
 from ottla.errors import MissingDependencyError
 from ottla.text import json_text
+from ottla.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -100,7 +101,8 @@ class Table:
             yield dict(zip(names, row, strict=True))
 
     def __repr__(self) -> str:
-        return f"<Table {self.name}: {', '.join(column.name for column in self.columns)}>"
+        rows = "" if self._length is None else f"{count(self._length, 'row')} of "
+        return f"<Table {self.name}: {rows}{', '.join(column.name for column in self.columns)}>"
 
     def rows(self) -> Iterator[Row]:
         """Yields the rows as tuples, in the order of `columns`."""
