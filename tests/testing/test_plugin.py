@@ -107,6 +107,24 @@ def test_a_project_uses_the_fixtures_and_sees_the_requests_of_a_failed_test(
     assert "ab  ApiVersions" not in shown
 
 
+@pytest.mark.parametrize("process", [False, True])
+def test_a_wait_in_vain_shows_the_line_of_the_test_alone(tmp_path: Path, process: bool) -> None:
+    if process:
+        (tmp_path / "conftest.py").write_text(OPTIONS)
+    (tmp_path / "test_project.py").write_text(
+        "def test_a_record_comes(kafka):\n"
+        "    kafka.wait_for(topic=kafka.topic('orders'), records=1, timeout_s=0.01)\n"
+        "def test_a_fault_strikes(kafka):\n"
+        "    kafka.fail('Produce').wait(timeout_s=0.01)\n"
+    )
+    done = run(tmp_path)
+    assert "2 failed" in done.stdout, done.stdout + done.stderr
+    assert re.search(r"^E +TimeoutError: topic t\d-orders was to", done.stdout, re.MULTILINE)
+    assert re.search(r"^E +TimeoutError: the fault was to strike", done.stdout, re.MULTILINE)
+    places = re.findall(r"^(\S+\.py):\d+: ", done.stdout, re.MULTILINE)
+    assert places == ["test_project.py"] * 2, done.stdout
+
+
 def test_a_session_that_uses_none_of_it_loads_none_of_the_package(tmp_path: Path) -> None:
     (tmp_path / "test_project.py").write_text(
         "import sys\n\n"

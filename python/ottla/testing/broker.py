@@ -428,6 +428,7 @@ class Broker(Inspection):
         """
         # First of all, while these are the arguments and nothing else.
         wanted = {name: value for name, value in locals().items() if name != "self"}
+        __tracebackhide__ = True
         self._desk.wait("wait_for", wanted.pop("timeout_s"), **wanted)
 
     async def wait_for_async(
@@ -441,6 +442,7 @@ class Broker(Inspection):
         ...         await broker.wait_for_async(topic="orders", records=0)
         >>> asyncio.run(wait())
         """
+        __tracebackhide__ = True
         await self._desk.wait_async("wait_for", timeout_s, **wanted)
 
     def until(self, condition: Callable[[Core], bool], *, timeout_s: float = 10.0) -> None:

@@ -88,6 +88,8 @@ class InProcess:
 
     def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> None:
         """Returns once there is what an operation waits for."""
+        # pytest shows the line of the test, and not how it is waited here.
+        __tracebackhide__ = True
         wanted = self.call(operation, **arguments)
         found = self.server.wait(lambda _: wanted.look(), timeout_s)
         if found:
@@ -95,6 +97,8 @@ class InProcess:
 
     async def wait_async(self, operation: str, timeout_s: float, /, **arguments: Any) -> None:
         """Waits as `wait` does."""
+        # pytest shows the line of the test, and not how it is waited here.
+        __tracebackhide__ = True
         wanted = self.call(operation, **arguments)
         found = await self.server.wait_async(lambda _: wanted.look(), timeout_s)
         if found:

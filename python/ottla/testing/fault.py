@@ -44,6 +44,7 @@ class FaultHandle:
         Raises:
             TimeoutError: it has not, with how often it has.
         """
+        __tracebackhide__ = True
         self._desk.wait("wait", timeout_s, fault=self._number, hits=hits)
 
     async def wait_async(self, hits: int = 1, *, timeout_s: float = 10.0) -> None:
@@ -56,6 +57,7 @@ class FaultHandle:
         ...         await broker.fail("Fetch").wait_async(0)
         >>> asyncio.run(wait())
         """
+        __tracebackhide__ = True
         await self._desk.wait_async("wait", timeout_s, fault=self._number, hits=hits)
 
     def pause(self) -> None:

@@ -105,6 +105,8 @@ class OwnProcess:
 
     def wait(self, operation: str, timeout_s: float, /, **arguments: Any) -> None:
         """Returns once there is what an operation waits for."""
+        # pytest shows the line of the test, and not how it is waited here.
+        __tracebackhide__ = True
         arguments["timeout_s"] = timeout_s
         self._ask(operation, arguments, timeout_s + CALL_TIMEOUT_S)
 
@@ -126,6 +128,7 @@ class OwnProcess:
     def _ask(self, operation: str, arguments: Mapping[str, Any], timeout_s: float) -> Any:
         from http.client import HTTPConnection, HTTPException  # noqa: PLC0415 - not at the start
 
+        __tracebackhide__ = True
         if self._process is None:
             raise ServerStoppedError("the server has stopped, or is not started yet")
         if arguments.get("when") is not None:

@@ -110,12 +110,14 @@ class Scope:
 
     def wait_for(self, *, timeout_s: float = 10.0, **wanted: Unpack[WaitArguments]) -> None:
         """Returns once something is as wanted, as `ottla.testing.Broker.wait_for` does."""
+        __tracebackhide__ = True
         self.broker.wait_for(timeout_s=timeout_s, **wanted)
 
     async def wait_for_async(
         self, *, timeout_s: float = 10.0, **wanted: Unpack[WaitArguments]
     ) -> None:
         """Waits as `wait_for` does, and lets other coroutines go on meanwhile."""
+        __tracebackhide__ = True
         await self.broker.wait_for_async(timeout_s=timeout_s, **wanted)
 
     @property
