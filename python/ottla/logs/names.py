@@ -63,6 +63,7 @@ __all__ = [
     "lacks_offset",
     "may_hold_batches",
     "parse_partition_name",
+    "stray_name",
 ]
 
 FileKind = Literal[
@@ -117,6 +118,22 @@ def parse_partition_name(name: bytes) -> tuple[str, int, PartitionState] | None:
     topic, partition, state = parsed
     # All partitions of a topic share one string.
     return sys.intern(display(topic)), partition, state
+
+
+def stray_name(name: str, unique_id: bytes) -> str:
+    """Returns the name under which a partition's directory is put aside as that of no topic.
+
+    >>> stray_name("orders-0", bytes(16))
+    'orders-0.00000000000000000000000000000000-stray'
+
+    Args:
+        name: of the directory as it is.
+        unique_id: 16 bytes that no other such directory of this partition has.
+    """
+    renamed = _engine.stray_name(os.fsencode(name), unique_id)
+    if renamed is None:
+        raise ValueError(f"{name} is not the name of a partition's directory")
+    return os.fsdecode(renamed)
 
 
 @lru_cache(maxsize=4096)

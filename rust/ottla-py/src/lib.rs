@@ -106,7 +106,7 @@ mod _engine {
     #[pymodule_export]
     use crate::names::{
         directory_kind, file_name, lacks_offset, parse_file_name, parse_partition_name,
-        refuses_start,
+        refuses_start, stray_name,
     };
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};

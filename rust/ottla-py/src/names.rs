@@ -1,6 +1,6 @@
 //! Kafka's names: of files, of partitions' directories, and what a directory is by its files.
 
-use ottla_log::names::{self, DirectoryKind, FileKind, FileName, PartitionName};
+use ottla_log::names::{self, DirectoryKind, FileKind, FileName, PartitionName, PartitionState};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -24,6 +24,18 @@ pub(crate) fn parse_partition_name<'py>(
     let name = PartitionName::parse(name)?;
     let state = PyString::intern(py, name.state.name());
     Some((PyBytes::new(py, name.topic), name.partition, state))
+}
+
+/// The name under which the directory of a partition is put aside as that of no topic; None when the
+/// name is no partition's.
+#[pyfunction]
+pub(crate) fn stray_name<'py>(
+    py: Python<'py>,
+    name: &[u8],
+    unique_id: [u8; 16],
+) -> Option<Bound<'py, PyBytes>> {
+    let name = PartitionName::parse(name)?;
+    Some(PyBytes::new(py, &name.renamed(PartitionState::Stray, unique_id)))
 }
 
 /// What a directory is by the names of its files: ``log-directory``, ``partition`` or ``unknown``.

@@ -346,6 +346,22 @@ def test_a_directory_of_no_topic_is_put_aside_and_told(tmp_path: Path) -> None:
     assert not deleted.exists()
 
 
+def test_a_directory_of_no_topic_is_put_aside_however_long_its_name_is(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    with kept_broker(path):
+        pass
+    topic = "s" * 249
+    (path / f"{topic}-0").mkdir()
+    (path / f"{topic}-0" / "partition.metadata").write_text(
+        "version: 0\ntopic_id: 0oxwDUXU7rJV88pEP6rAlQ"
+    )
+    with kept_broker(path):
+        pass
+    # As with Kafka, the topic is cut so that there is room for the rest.
+    (aside,) = path.glob("sss*-stray")
+    assert (len(aside.name), aside.name.count("s-0.")) == (255, 1)
+
+
 def test_partitions_are_not_put_aside_where_the_log_of_the_controller_is_lost(
     tmp_path: Path,
 ) -> None:

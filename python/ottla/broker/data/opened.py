@@ -35,6 +35,7 @@ from ottla.logs.names import (
     PARTITION_METADATA,
     RECOVERY_POINTS,
     parse_partition_name,
+    stray_name,
 )
 from ottla.logs.side_files import SideFileError
 from ottla.protocol.messages.cluster_metadata import AbortTransactionRecord
@@ -56,7 +57,7 @@ _LEAST_FREE_BYTES: Final = 1 << 20
 """Below which producers are, or soon will be, refused."""
 ROOM: Final = "room"
 """What is wrong (`Broker.wrong`) where the disk of a log directory is full."""
-_HEX: Final = 32
+_ID_BYTES: Final = 16
 _CUT = re.compile(r"cut \d+\.log ")
 """How the engine says that the batches of a log end earlier than before."""
 _MAX_BOOTSTRAP_BYTES: Final = 1 << 30
@@ -332,7 +333,7 @@ class OpenedData:
             if state == "delete":
                 shutil.rmtree(path)
             elif state == "live" and not _is_of(path, known.get((topic, index))):
-                aside = f"{name}.{os.urandom(_HEX // 2).hex()}-stray"
+                aside = stray_name(name, os.urandom(_ID_BYTES))
                 os.rename(path, os.path.join(self.directory.path, aside))
                 self._say(f"{path} is of no topic that the cluster has, and is now {aside}")
 

@@ -4,6 +4,7 @@
 //! <log dir>/meta.properties                           of the log directory
 //!          /orders-0/                                 a partition: topic, '-', number
 //!          /orders-0.<32 hex digits>-delete/          the same, to be deleted
+//!          /orders-0.<32 hex digits>-stray/           the same, put aside as that of no topic
 //!          /orders-0/00000000000000000042.log         a file of a segment: base offset, suffix
 //!                   /00000000000000000042.log.swap    the same, of an operation under way
 //!                   /leader-epoch-checkpoint          a file of the partition
@@ -28,5 +29,5 @@ pub use directory::DirectoryKind;
 pub use file::{FileKind, FileName, FileState};
 pub use metadata_snapshot::MetadataSnapshotId;
 pub use offset::{OffsetError, file_name, lacks_offset, offset_of};
-pub use partition::{PartitionName, PartitionState, delete_name, refuses_start};
+pub use partition::{PartitionName, PartitionState, refuses_start};
 pub use segment::SegmentNames;

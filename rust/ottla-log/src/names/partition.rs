@@ -47,6 +47,9 @@ impl PartitionState {
     }
 }
 
+/// The most characters of a name.
+const MAX_NAME_CHARACTERS: usize = 255;
+
 /// What the name of a partition's directory says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionName<'a> {
@@ -78,26 +81,28 @@ impl<'a> PartitionName<'a> {
         let partition = std::str::from_utf8(number.strip_prefix(b"-")?).ok()?.parse().ok()?;
         (!topic.is_empty()).then_some(Self { topic, partition, state })
     }
-}
 
-/// The most characters of a name.
-const MAX_NAME_CHARACTERS: usize = 255;
-
-/// The name that the directory of a partition gets before it is removed (`LocalLog.logDeleteDirName`).
-/// Kafka takes a random id; `id` is any that no other directory of this partition has.
-///
-/// # Examples
-/// ```
-/// use ottla_log::names::delete_name;
-///
-/// assert_eq!(delete_name(b"orders", 3, [0xab; 16]), *b"orders-3.abababababababababababababababab-delete");
-/// ```
-pub fn delete_name(topic: &[u8], partition: i32, id: [u8; 16]) -> Vec<u8> {
-    let id = u128::from_be_bytes(id);
-    let mut end = format!("-{partition}.{id:032x}").into_bytes();
-    end.extend_from_slice(PartitionState::Delete.suffix());
-    let kept = topic.len().min(MAX_NAME_CHARACTERS.saturating_sub(end.len()));
-    [topic.get(..kept).unwrap_or_default(), &end].concat()
+    /// The name that its directory gets before it is removed, or put aside as that of no topic
+    /// (`UnifiedLog.logDeleteDirName`, `logStrayDirName`). Kafka takes a random id; `id` is any that no
+    /// other directory of this partition has.
+    ///
+    /// # Examples
+    /// ```
+    /// use ottla_log::names::{PartitionName, PartitionState};
+    ///
+    /// let name = PartitionName::parse(b"orders-3").unwrap();
+    /// assert_eq!(
+    ///     name.renamed(PartitionState::Delete, [0xab; 16]),
+    ///     *b"orders-3.abababababababababababababababab-delete"
+    /// );
+    /// ```
+    pub fn renamed(&self, state: PartitionState, id: [u8; 16]) -> Vec<u8> {
+        let id = u128::from_be_bytes(id);
+        let mut end = format!("-{}.{id:032x}", self.partition).into_bytes();
+        end.extend_from_slice(state.suffix());
+        let kept = self.topic.len().min(MAX_NAME_CHARACTERS.saturating_sub(end.len()));
+        [self.topic.get(..kept).unwrap_or_default(), &end].concat()
+    }
 }
 
 /// Whether a broker does not start over a log directory that has a directory of this name: it takes

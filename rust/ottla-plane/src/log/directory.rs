@@ -4,8 +4,8 @@ use super::epochs::EpochStarts;
 use super::open_files::OpenFiles;
 use crate::wire::TopicId;
 use ottla_log::names::{
-    FileKind, FileName, FileState, LEADER_EPOCHS, PARTITION_METADATA, SNAPSHOT, delete_name,
-    file_name,
+    FileKind, FileName, FileState, LEADER_EPOCHS, PARTITION_METADATA, PartitionName,
+    PartitionState, SNAPSHOT, file_name,
 };
 use ottla_log::sidefiles::checkpoint::write_leader_epochs;
 use ottla_log::sidefiles::metadata::write_partition_metadata;
@@ -159,7 +159,8 @@ impl LogDirectory {
     /// Removes it with all that is in it: first its name, so that no start takes what is left for a
     /// partition.
     pub(crate) fn remove(&self, topic: &[u8], index: i32, topic_id: TopicId) -> io::Result<()> {
-        let name = delete_name(topic, index, topic_id);
+        let live = PartitionName { topic, partition: index, state: PartitionState::Live };
+        let name = live.renamed(PartitionState::Delete, topic_id);
         let renamed = self.path.with_file_name(&*String::from_utf8_lossy(&name));
         // A removal of an earlier topic of that name and id may have been cut short.
         match fs::remove_dir_all(&renamed) {
