@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from ottla.errors import ListenError, ServerError, ServerStoppedError
+from ottla.errors import ListenError, ServerBusyError, ServerError, ServerStoppedError
 from ottla.net.clock import Clock
 from ottla.net.outcome import Outcome
 from ottla.net.served import Address
@@ -301,6 +301,41 @@ def test_a_stop_waits_for_sealed_jobs_and_tells_their_errors() -> None:
         for _ in range(10):
             server.work(fails, lambda _, outcome: errors.append(outcome.error))
     assert [str(error) for error in errors] == ["the disk is full"] * 10
+
+
+def test_outcomes_and_a_stop_are_taken_however_many_jobs_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ottla.net.jobs.MAX_JOBS", 1)
+    told: list[object] = []
+    is_busy, gate, is_full = threading.Event(), threading.Event(), threading.Event()
+    is_told = threading.Event()
+
+    def keep_busy(_: FakeBroker) -> str:
+        is_busy.set()
+        gate.wait(WITHIN_S)
+        return ""
+
+    def nothing(_: FakeBroker) -> str:
+        return ""
+
+    server = Server(lambda _: FakeBroker())
+    server.start()
+    server.watch(keep_busy, lambda _: None, WITHIN_S)
+    assert is_busy.wait(WITHIN_S)
+    server.work(lambda: is_full.wait(WITHIN_S), lambda _, outcome: told.append(outcome.get()))
+    # One worker does both: the outcome of the first is told before the second begins.
+    server.work(is_told.set, lambda _, outcome: told.append(outcome.error))
+    server.watch(nothing, lambda _: None, WITHIN_S)
+    with pytest.raises(ServerBusyError):
+        server.watch(nothing, lambda _: None, WITHIN_S)
+    is_full.set()
+    assert is_told.wait(WITHIN_S)
+    stops = threading.Thread(target=server.stop)
+    stops.start()
+    gate.set()
+    stops.join(WITHIN_S)
+    assert (told, server.failure) == ([True, None], None)
 
 
 def test_an_async_user_awaits_jobs_and_the_end() -> None:

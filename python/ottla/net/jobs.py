@@ -34,8 +34,20 @@ class Jobs:
         self._waiting: deque[tuple[Callable[[], None], Callable[[BaseException], None]]] = deque()
         self._end = ""
 
-    def post(self, job: Callable[[], Result], then: Callable[[Outcome[Result]], None]) -> None:
+    def post(
+        self,
+        job: Callable[[], Result],
+        then: Callable[[Outcome[Result]], None],
+        *,
+        is_own: bool = False,
+    ) -> None:
         """Has a job done; `then` is called with its outcome by the thread that does it.
+
+        Args:
+            job: what is done.
+            then: takes its outcome.
+            is_own: whether it is the server's own, of which there are few: it is never refused for
+                those of others.
 
         Raises:
             ServerStoppedError: nobody does jobs any more.
@@ -44,7 +56,7 @@ class Jobs:
         with self._lock:
             if self._end:
                 raise ServerStoppedError(self._end)
-            if len(self._waiting) >= MAX_JOBS:
+            if len(self._waiting) >= MAX_JOBS and not is_own:
                 raise ServerBusyError(f"{MAX_JOBS:,} jobs wait for the broker already")
             self._waiting.append(
                 (lambda: then(outcome_of(job)), lambda error: then(Outcome(error=error)))
@@ -52,8 +64,11 @@ class Jobs:
             if len(self._waiting) == 1:
                 self._alarm.send(b"!")
 
-    def call(self, job: Callable[[], Result]) -> Result:
-        """Has a job done by the other thread, and returns its result or raises its error."""
+    def call(self, job: Callable[[], Result], *, is_own: bool = False) -> Result:
+        """Has a job done by the other thread, and returns its result or raises its error.
+
+        See `post`.
+        """
         outcomes: list[Outcome[Result]] = []
         # A lock that is released once costs a third of an Event.
         done = threading.Lock()
@@ -63,7 +78,7 @@ class Jobs:
             outcomes.append(outcome)
             done.release()
 
-        self.post(job, tell)
+        self.post(job, tell, is_own=is_own)
         done.acquire()
         return outcomes[0].get()
 

@@ -176,10 +176,10 @@ class Server(Generic[Broker]):
             self._close()
             return
         with suppress(ServerStoppedError):
-            self._jobs.call(self._close_all)
+            self._jobs.call(self._close_all, is_own=True)
             self._slow_worker.stop()
             self._worker.stop()
-            self._jobs.call(self._end)
+            self._jobs.call(self._end, is_own=True)
         self._thread.join()
 
     def run(self, job: Callable[[Broker], Result]) -> Result:
@@ -285,7 +285,8 @@ class Server(Generic[Broker]):
         def post(outcome: Outcome[Result]) -> None:
             # Without a server nobody waits for it.
             with suppress(ServerStoppedError):
-                self._jobs.post(partial(then, self._served, outcome), self._must_not_fail)
+                take = partial(then, self._served, outcome)
+                self._jobs.post(take, self._must_not_fail, is_own=True)
 
         worker = self._slow_worker if is_slow else self._worker
         worker.submit(job, post)
