@@ -1,5 +1,8 @@
 """Access rules: who may do what with which resource, and what is said to those who may not."""
 
+import timeit
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -267,3 +270,16 @@ def test_decisions_are_those_of_a_look_at_every_rule(
     )
     is_allowed = any(one.permission == Permission.ALLOW for one in own)
     assert may(authorizer, name, Operation.DESCRIBE) == (is_allowed and not is_denied)
+
+
+@pytest.mark.measures
+def test_a_name_of_very_many_prefixes_is_decided_on_about_as_fast_as_a_short_one() -> None:
+    authorizer = enforced(rule("or", pattern=PatternType.PREFIXED))
+
+    def least_s(name: str) -> float:
+        decide = partial(may, authorizer, name)
+        assert decide()
+        return min(timeit.repeat(decide, number=3, repeat=5))
+
+    # To try every prefix takes ten thousand times as long.
+    assert least_s("or" + "d" * 32_765) < 500 * least_s("orders")

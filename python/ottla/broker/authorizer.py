@@ -15,6 +15,7 @@ and requests about rules are answered SECURITY_DISABLED.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.broker.access_rule import (
@@ -136,10 +137,12 @@ class Authorizer:
         self.is_enabled = is_enabled
         self.super_users = frozenset(super_users)
         self.allow_everyone = allow_everyone
-        self._rules: dict[AccessRule, None] = dict.fromkeys(rules)
+        self._rules: dict[AccessRule, None] = {}
         self._by_name: dict[tuple[int, int, str], dict[AccessRule, None]] = {}
-        for rule in self._rules:
-            self._of_name(rule)[rule] = None
+        self._prefix_lengths: Counter[int] = Counter()
+        """Rules on prefixes by their length: the name of a client may have 32,767 prefixes."""
+        for rule in dict.fromkeys(rules):
+            self._index(rule)
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -214,12 +217,12 @@ class Authorizer:
         """Adds a rule, once; returns an error code."""
         if rule.fault() is not None:
             return ErrorCode.INVALID_REQUEST
-        if rule not in self._rules and len(self._rules) >= MAX_RULES:
+        if rule in self._rules:
+            return ErrorCode.NONE
+        if len(self._rules) >= MAX_RULES:
             return ErrorCode.POLICY_VIOLATION
-        if rule not in self._rules:
-            self._keeper.add_rule(rule)
-        self._rules[rule] = None
-        self._of_name(rule)[rule] = None
+        self._keeper.add_rule(rule)
+        self._index(rule)
         return ErrorCode.NONE
 
     def remove(self, rule: AccessRule) -> None:
@@ -228,21 +231,34 @@ class Authorizer:
             return
         self._keeper.remove_rule(rule)
         del self._rules[rule]
-        of_name = self._of_name(rule)
+        of_name = self._by_name[_key_of(rule)]
         del of_name[rule]
         if not of_name:
-            del self._by_name[rule.resource_type, rule.pattern_type, rule.resource_name]
+            del self._by_name[_key_of(rule)]
+        if rule.pattern_type == PatternType.PREFIXED:
+            length = len(rule.resource_name)
+            self._prefix_lengths[length] -= 1
+            if not self._prefix_lengths[length]:
+                del self._prefix_lengths[length]
 
-    def _of_name(self, rule: AccessRule) -> dict[AccessRule, None]:
-        key = (rule.resource_type, rule.pattern_type, rule.resource_name)
-        return self._by_name.setdefault(key, {})
+    def _index(self, rule: AccessRule) -> None:
+        """Enters a rule that is not there."""
+        self._rules[rule] = None
+        self._by_name.setdefault(_key_of(rule), {})[rule] = None
+        if rule.pattern_type == PatternType.PREFIXED:
+            self._prefix_lengths[len(rule.resource_name)] += 1
 
     def _rules_on(self, resource_type: int, name: str) -> Iterator[AccessRule]:
         find = self._by_name.get
         for literal in {name, ANYTHING}:
             yield from find((resource_type, PatternType.LITERAL, literal), ())
-        for end in range(1, len(name) + 1):
-            yield from find((resource_type, PatternType.PREFIXED, name[:end]), ())
+        for length in self._prefix_lengths:
+            if length <= len(name):
+                yield from find((resource_type, PatternType.PREFIXED, name[:length]), ())
+
+
+def _key_of(rule: AccessRule) -> tuple[int, int, str]:
+    return rule.resource_type, rule.pattern_type, rule.resource_name
 
 
 def _is_wildcard(rule: AccessRule) -> bool:
