@@ -387,6 +387,27 @@ def test_of_a_user_all_changes_are_made_or_none() -> None:
     assert client.broker.credentials.scram_users() == ["dora"]
 
 
+def test_one_request_adds_no_more_users_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.broker.sasl.credentials.MAX_CREDENTIALS", 2)
+    client = WireClient(new_broker())
+    users = ("dora", "emil", "fritz")
+    changes = [
+        upsertion(user, "x", mechanism=mechanism)
+        for user in users
+        for mechanism in (SCRAM_SHA_256, SCRAM_SHA_512)
+    ]
+    answer = client.ask(AlterUserScramCredentialsRequest(upsertions=changes), 0)
+    assert [result.error_code for result in answer.results] == [
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.POLICY_VIOLATION,
+    ]
+    assert client.broker.credentials.scram_users() == ["dora", "emil"]
+    # Who is there already may change.
+    changed = AlterUserScramCredentialsRequest(upsertions=[upsertion("emil", "y")])
+    assert client.ask(changed, 0).results[0].error_code == ErrorCode.NONE
+
+
 def test_client_quotas_are_set_and_described() -> None:
     client = WireClient(new_broker())
     entry = EntryData(

@@ -66,12 +66,15 @@ def _faults(
         if credentials.scram(deletion.name, deletion.mechanism) is None:
             text = "Attempt to delete a user credential that does not exist"
             faults.setdefault(deletion.name, (ErrorCode.RESOURCE_NOT_FOUND, text))
+    added: set[str] = set()
     for each in request.upsertions:
-        fault = credentials.check_new(each.name, each.mechanism, each.iterations)
+        fault = credentials.check_new(each.name, each.mechanism, each.iterations, added)
         if fault[0] == ErrorCode.NONE and not (each.salt and each.salted_password):
             fault = ErrorCode.UNACCEPTABLE_CREDENTIAL, "Salt and salted password must not be empty."
         if fault[0]:
             faults.setdefault(each.name, fault)
+        elif not credentials.scram_of(each.name):
+            added.add(each.name)
     return faults
 
 

@@ -18,7 +18,7 @@ from ottla.broker.sasl.scram_credential import (
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 __all__ = [
     "HASHES",
@@ -90,8 +90,17 @@ class Credentials:
         """Returns all users that have a SCRAM credential, by name."""
         return sorted(self._scram)
 
-    def check_new(self, user: str, mechanism: int, iterations: int) -> tuple[int, str | None]:
-        """Returns the error code and message of a credential that cannot be set (KIP-554)."""
+    def check_new(
+        self, user: str, mechanism: int, iterations: int, added: Collection[str] = ()
+    ) -> tuple[int, str | None]:
+        """Returns the error code and message of a credential that cannot be set (KIP-554).
+
+        Args:
+            user: whose it is.
+            mechanism: Kafka's number of it.
+            iterations: of its hash.
+            added: users that have none yet, and get one before this is set.
+        """
         if not user:
             return ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty."
         if mechanism not in HASHES:
@@ -102,7 +111,8 @@ class Credentials:
         if iterations > MAX_ITERATIONS:
             text = f"Too many iterations: {iterations}, at most {MAX_ITERATIONS} are allowed."
             return ErrorCode.UNACCEPTABLE_CREDENTIAL, text
-        if user not in self._scram and len(self._scram) >= MAX_CREDENTIALS:
+        is_new = user not in self._scram and user not in added
+        if is_new and len(self._scram) + len(added) >= MAX_CREDENTIALS:
             return ErrorCode.POLICY_VIOLATION, f"There are {MAX_CREDENTIALS} users already."
         return ErrorCode.NONE, None
 
