@@ -17,7 +17,7 @@ _HIDDEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
-__all__ = ["json_text", "visible", "visible_all"]
+__all__ = ["json_text", "shortened", "visible", "visible_all"]
 
 
 def visible(text: str) -> str:
@@ -41,6 +41,16 @@ def _escaped(character: str) -> str:
     except UnicodeEncodeError:
         data = character.encode("utf-8", "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)
+
+
+def shortened(text: str, max_characters: int) -> str:
+    """Returns text of at most so many characters as it is, and of more of them how many more.
+
+    >>> shortened("orders", 6), shortened("orders", 2)
+    ('orders', 'or… and 4 more characters')
+    """
+    more = len(text) - max_characters
+    return text if more <= 0 else f"{text[:max_characters]}… and {more} more characters"
 
 
 def visible_all(value: Any) -> Any:

@@ -16,6 +16,9 @@ __all__ = ["Journal", "RequestEntry"]
 MAX_ENTRIES = 10_000
 """A test of some minutes fits; some 3 MiB of memory."""
 
+MAX_NAME = 1_000
+"""Characters of a name that a client has given itself: it may have 32,767."""
+
 
 class RequestEntry(NamedTuple):
     """One request.
@@ -24,7 +27,7 @@ class RequestEntry(NamedTuple):
         time_ms: when it arrived, by the broker's clock.
         api: name of the API, as in ``Produce``.
         version: of the request.
-        client_id: of its header.
+        client_id: of its header; what is too much of it is counted, as of the software's.
         host: address of the client.
         software_name, software_version: what the client says it is (KIP-511).
         errors: the distinct error codes of the answer, ascending; empty where it was not answered.
@@ -66,6 +69,8 @@ class Journal:
     def add(self, entry: _Entry) -> None:
         """Remembers a request: a `RequestEntry`, or the same as a plain tuple."""
         entries = self._entries
+        if len(entry[3]) + len(entry[5]) + len(entry[6]) > MAX_NAME:
+            entry = _with_short_names(entry)
         if len(entries) == entries.maxlen:
             self.dropped += 1
         entries.append(entry)
@@ -78,3 +83,13 @@ class Journal:
         """Forgets everything."""
         self._entries.clear()
         self.dropped = 0
+
+
+def _with_short_names(entry: _Entry) -> _Entry:
+    # Hardly any client has such names.
+    from ottla.text import shortened  # noqa: PLC0415
+
+    time_ms, api, version, client_id, host, *software, errors = entry
+    name, software_version = (shortened(text, MAX_NAME) for text in software)
+    short_id = shortened(client_id, MAX_NAME)
+    return time_ms, api, version, short_id, host, name, software_version, errors

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ottla.broker.configs.broker import BROKER_SETTINGS
 from ottla.broker.configs.topic import TOPIC_SETTINGS
 from ottla.protocol.wire import Struct, byte_string, records, schema, uuid
+from ottla.text import shortened
 
 if TYPE_CHECKING:
     from ottla.protocol.wire import Field
@@ -69,9 +70,7 @@ class _Room:
             return self.of(item)
         if field.kind is uuid and item is not None:
             return _uuid_text(item)
-        if isinstance(item, str) and len(item) > MAX_TEXT:
-            return f"{item[:MAX_TEXT]}… and {len(item) - MAX_TEXT} more characters"
-        return item
+        return shortened(item, MAX_TEXT) if isinstance(item, str) else item
 
 
 def _is_open(name: object) -> bool:
