@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ottla.broker.configs.broker import BROKER_SETTINGS
 from ottla.broker.configs.topic import TOPIC_SETTINGS
+from ottla.broker.uuids import base64_of
 from ottla.protocol.wire import Struct, byte_string, records, schema, uuid
 from ottla.text import shortened
 
@@ -69,7 +70,7 @@ class _Room:
         if isinstance(item, Struct):
             return self.of(item)
         if field.kind is uuid and item is not None:
-            return _uuid_text(item)
+            return base64_of(item)
         return shortened(item, MAX_TEXT) if isinstance(item, str) else item
 
 
@@ -77,13 +78,6 @@ def _is_open(name: object) -> bool:
     """Whether values of a setting may be shown."""
     setting = BROKER_SETTINGS.get(str(name)) or TOPIC_SETTINGS.get(str(name))
     return setting is not None and not setting.is_sensitive
-
-
-def _uuid_text(value: bytes) -> str:
-    """Returns an id as Kafka writes it."""
-    from base64 import urlsafe_b64encode  # noqa: PLC0415 - a broker that logs nothing needs none
-
-    return urlsafe_b64encode(value).decode().rstrip("=")
 
 
 def _camel(name: str) -> str:

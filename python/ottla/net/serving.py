@@ -15,6 +15,7 @@ from ottla.broker.image import BrokerNode
 from ottla.broker.loggers import Loggers
 from ottla.broker.plane import DataPlane
 from ottla.broker.releases import apis_of, defaults_of, features_of, parse_release
+from ottla.broker.uuids import base64_of, random_uuid
 from ottla.errors import ServerStoppedError
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
@@ -175,7 +176,7 @@ class _Making(NamedTuple):
             settings,
             plane=self.plane,
             random=self.random,
-            cluster_id=of_cluster or _cluster_id(self.random.getrandbits(128)),
+            cluster_id=of_cluster or base64_of(random_uuid(self.random.getrandbits)),
             now_ms=self.clock.now_ms(),
             apis=None if self.line is None else apis_of(self.line),
             features=FEATURES if self.line is None else features_of(self.line),
@@ -251,15 +252,3 @@ def limits_of(config: BrokerConfig) -> Limits:
     if not config.is_set("max.connections"):
         return limits
     return limits._replace(max_connections=config.number("max.connections"))
-
-
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
-
-def _cluster_id(number: int) -> str:
-    """Returns 22 characters, as many as Kafka's base64 of a UUID has."""
-    digits = []
-    for _ in range(22):
-        number, digit = divmod(number, len(_ALPHABET))
-        digits.append(_ALPHABET[digit])
-    return "".join(digits)
