@@ -92,11 +92,6 @@ class Image:
         found = self.topics.get(topic)
         return None if found is None else found.partition(index)
 
-    def with_broker(self, node: BrokerNode) -> Image:
-        """Returns an image in which a broker is as given."""
-        brokers = {**self.brokers, node.node_id: node}
-        return Image(self.cluster_id, self.controller_id, brokers, self.topics, self.topics_by_id)
-
     def with_topics(self, topics: Iterable[Topic]) -> Image:
         """Returns an image with topics added or replaced."""
         by_name, by_id = dict(self.topics), dict(self.topics_by_id)

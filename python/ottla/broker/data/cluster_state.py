@@ -136,10 +136,6 @@ class ClusterState:
             return 2 if levels.get("eligible.leader.replicas.version", 0) else 0
         return 0
 
-    def topic_named(self, name: str) -> TopicState | None:
-        """Returns a topic by its name."""
-        return next((topic for topic in self.topics.values() if topic.name == name), None)
-
     def _take(self, record: Message) -> None:
         if isinstance(record, layouts.BeginTransactionRecord):
             self._pending = []
