@@ -29,7 +29,9 @@ from ottla.broker.topics import Topics
 from ottla.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
 from ottla.broker.waiting import Waiting
 from ottla.errors import KafkaError, MalformedFrameError
+from ottla.protocol.api_key import ApiKey
 from ottla.protocol.codec import decode, encode
+from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.header import read_client_id, response_header
 
 if TYPE_CHECKING:
@@ -57,8 +59,6 @@ if TYPE_CHECKING:
 __all__ = ["Broker", "Peer"]
 
 _FIXED = Struct(">hhi")
-_API_VERSIONS = 18
-_UNSUPPORTED_VERSION = 35
 
 
 class Peer(Protocol):
@@ -253,7 +253,7 @@ class Broker(State):
             if self.request_log is not None:
                 self.request_log.begin(context, frame, position)
             if not api.min_version <= version <= api.max_version:
-                if key != _API_VERSIONS:
+                if key != ApiKey.API_VERSIONS:
                     raise CloseConnectionError(
                         f"version {version} of {api.title}, which is served in the versions "
                         f"{api.min_version} to {api.max_version}"
@@ -456,7 +456,8 @@ class Broker(State):
     def _refuse_version(self, context: Context) -> None:
         """Answers in version 0 which versions of ApiVersions there are (KIP-511)."""
         context.version = 0
-        refusal = self.handler(context.api).refuse(None, context, _UNSUPPORTED_VERSION, None)
+        error = ErrorCode.UNSUPPORTED_VERSION
+        refusal = self.handler(context.api).refuse(None, context, error, None)
         self.answer(context, refusal)
 
     # Faults.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.topics import TopicError
 from ottla.net.wanted import listed
+from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -68,7 +69,8 @@ def find_topic(broker: Broker, name: str) -> Topic:
     topic = broker.image.topics.get(name)
     if topic is None:
         known = listed("topics", broker.image.topics)
-        raise TopicError(3, f"there is no topic {name}; {known}")
+        why = f"there is no topic {name}; {known}"
+        raise TopicError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
     return topic
 
 
@@ -84,7 +86,8 @@ def find_partitions(broker: Broker, topic: str, partition: int | None) -> tuple[
     one = found.partition(partition)
     if one is None:
         count = len(found.partitions)
-        raise TopicError(3, f"topic {topic} has no partition {partition}; it has {count}")
+        why = f"topic {topic} has no partition {partition}; it has {count}"
+        raise TopicError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
     return (one,)
 
 

@@ -22,6 +22,7 @@ from ottla.net.log_parts import (
     log_record,
 )
 from ottla.net.wanted import Wanted, listed, wanted_group, wanted_records, wanted_transaction
+from ottla.protocol.error_code import ErrorCode, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -245,7 +246,8 @@ class Operations(FaultOperations):
     def _require_group(self, group: str) -> None:
         known = self._server.run(lambda broker: sorted(broker.groups.store.groups))
         if group not in known:
-            raise _kafka_error(69, f"there is no group {group}; {listed('groups', known)}")
+            why = f"there is no group {group}; {listed('groups', known)}"
+            raise _kafka_error(ErrorCode.GROUP_ID_NOT_FOUND, why)
 
     def transactions(self) -> dict[str, Transaction]:
         """Returns all transactional ids."""
@@ -351,6 +353,4 @@ def _allow(what: str, conditions: str, others: Iterable[object]) -> None:
 
 
 def _kafka_error(code: int, message: str) -> KafkaError:
-    from ottla.protocol.error_code import name_of
-
     return KafkaError(message, code, name_of(code))

@@ -153,14 +153,13 @@ def _incremented(
         if operation == SET:
             configs[key] = value
             continue
+        if operation not in {APPEND, SUBTRACT}:
+            why = f"Unknown operation type {operation} for {key}"
+            raise TopicError(ErrorCode.INVALID_REQUEST, why)
         setting = known.get(key)
-        if operation not in {APPEND, SUBTRACT} or setting is None or setting.type != LIST:
-            raise TopicError(
-                ErrorCode.INVALID_CONFIG if operation in {APPEND, SUBTRACT} else 42,
-                f"Config value append is not allowed for config key: {key}"
-                if operation in {APPEND, SUBTRACT}
-                else f"Unknown operation type {operation} for {key}",
-            )
+        if setting is None or setting.type != LIST:
+            why = f"Config value append is not allowed for config key: {key}"
+            raise TopicError(ErrorCode.INVALID_CONFIG, why)
         default = broker.dynamic.static.text(key) if resource_type == BROKER else setting.default
         before = _texts(configs.get(key) or default)
         given = _texts(value)

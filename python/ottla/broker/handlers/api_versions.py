@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["handle", "is_valid_name", "refuse"]
 
-_KEY = 18
 _ENDS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _MIDDLE = _ENDS | {".", "-"}
 _NAMES_ITSELF = 3
@@ -92,6 +91,6 @@ def refuse(
     if error == ErrorCode.UNSUPPORTED_VERSION:
         api = context.api
         keys.append(
-            ApiVersion(api_key=_KEY, min_version=api.min_version, max_version=api.max_version)
+            ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
         )
     return ApiVersionsResponse(error_code=error, api_keys=keys)
