@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.broker.faults import SELECTORS, Fault, Names
+from ottla.net.limits import MAX_ADVANCE_S
 from ottla.net.wanted import Wanted, nearest
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ __all__ = ["FaultEntry", "FaultOperations"]
 
 MAX_FAULTS = 1_000
 """Each is looked at for each request."""
-
-MAX_DELAY_S = 1_000_000_000
-"""Some 30 years: times stay far from the end of 64 bits."""
 
 
 class FaultEntry(NamedTuple):
@@ -85,8 +83,8 @@ class FaultOperations:
         names = Names(topic, partition, group, transactional_id)
         if times is not None and times < 1:
             raise ValueError(f"times is {times}: a fault strikes once at least")
-        if not 0 <= delay <= MAX_DELAY_S:
-            raise ValueError(f"delay is {delay}, expected 0 to {MAX_DELAY_S:,} seconds")
+        if not 0 <= delay <= MAX_ADVANCE_S:
+            raise ValueError(f"delay is {delay}, expected 0 to {MAX_ADVANCE_S:,} seconds")
 
         def add(broker: Broker) -> int:
             row = None if api is None else _api(broker, api)

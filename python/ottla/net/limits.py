@@ -72,6 +72,10 @@ MAX_WORK = 1_000
 MAX_ERRORS = 16
 """Faults of the broker that are kept to be looked at: the newest, with all that they refer to."""
 
+MAX_ADVANCE_S = 1_000_000_000
+"""By which a test moves a clock, or delays an answer: some 30 years. Times stay far from the end of
+64 bits."""
+
 MAX_STEPS_OF_TIME = 10_000
 """Deadlines that an advanced clock passes one after the other; beyond, it jumps."""
 

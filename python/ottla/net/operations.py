@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.topics import TopicError
 from ottla.errors import KafkaError, ServerError
 from ottla.net.fault_operations import FaultOperations
+from ottla.net.limits import MAX_ADVANCE_S
 from ottla.net.log_parts import (
     ALL_BYTES,
     LogPart,
@@ -39,9 +40,6 @@ __all__ = ["Operations", "text_of"]
 
 _COMPACTION_S = 60
 """How long who asks for a compaction waits for it."""
-MAX_ADVANCE_S = 1_000_000_000
-"""Some 30 years: times stay far from the end of 64 bits."""
-
 
 RECORD_BYTES = 100
 """What a record is taken for in an answer, beside its key and value."""
