@@ -135,9 +135,17 @@ def test_indexes_of_a_segment_that_was_synced_as_it_grew_are_built_anew(tmp_path
     written = batch(bytes(8_000), **fields(7, 0), is_transactional=True)
     guard = plane.engine.begin_verification(0, 7, 0, 0, now_ms=NOW_MS)
     assert not plane.engine.append(0, written, now_ms=NOW_MS, guard=guard).error
-    marker = {"producer_id": 7, "producer_epoch": 0, "coordinator_epoch": 0, "commit": False}
-    plane.engine.end_transaction(0, **marker, transaction_version=0, now_ms=NOW_MS)
+    plane.engine.end_transaction(
+        0,
+        producer_id=7,
+        producer_epoch=0,
+        coordinator_epoch=0,
+        commit=False,
+        transaction_version=0,
+        now_ms=NOW_MS,
+    )
     job = plane.engine.flush_job(0)
+    assert job is not None
     job.run()
     plane.engine.flushed(0, job)
     # What was synced ends where the next segment begins.

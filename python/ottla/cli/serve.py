@@ -239,19 +239,18 @@ def _run(
     controlled: list[str],
 ) -> int:
     from ottla.broker.topics import TopicError
-    from ottla.net.served import authority
 
     wrong = {"broker": "it is starting"}
     ready = [_addresses(server)]
     if metrics is not None:
-        from ottla.net.http import LOCAL_NAMES
+        from ottla.net.http import is_of_this_machine
         from ottla.net.metrics import broker_metrics
         from ottla.net.settings import ListenerSettings
 
-        is_local = metrics.host in LOCAL_NAMES or metrics.host == "::1"
+        is_local = is_of_this_machine(metrics.host)
         site = broker_metrics(server, lambda: wrong, is_local=is_local)
         place = server.add_site(site, ListenerSettings(metrics.host, metrics.port, "METRICS"))
-        ready.append(f"metrics=http://{authority(place.host, place.port)}/metrics")
+        ready.append(f"metrics=http://{place.authority}/metrics")
     # Threads inherit the mask: the signals that end it reach `sigwait` and nobody else.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     handlers = [(end, signal.getsignal(end)) for end in _ENDS]
@@ -275,12 +274,10 @@ def _run(
 
 def _addresses(server: Server[Broker]) -> str:
     """Returns where clients connect, by listener, as they are told."""
-    from ottla.net.served import authority
+    from ottla.net.serving import endpoints_of
 
-    broker = server.served
-    (_, place), *others = broker.image.brokers[broker.node_id].endpoints.items()
-    told = [f"bootstrap.servers={authority(*place)}"]
-    return " ".join([*told, *(f"{name}={authority(*other)}" for name, other in others)])
+    (_, first), *others = endpoints_of(server).items()
+    return " ".join([f"bootstrap.servers={first}", *(f"{name}={at}" for name, at in others)])
 
 
 def _tell(line: str) -> None:

@@ -16,7 +16,6 @@ __all__ = ["add_control"]
 
 TOKEN_VARIABLE = "OTTLA_CONTROL_TOKEN"  # noqa: S105 - its name, and no token
 MIN_TOKEN_LENGTH = 8
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def add_control(
@@ -43,16 +42,16 @@ def _added(
             raise click.UsageError("--control-token-file is for --control, which is missing")
         return []
     from ottla.net.control import ControlSite, new_token
+    from ottla.net.http import is_of_this_machine
     from ottla.net.settings import ListenerSettings
 
     given = _given_token(token_file)
     token = given or new_token()
     host, port = place
-    site = ControlSite(server, token, stop=_stop, is_local=host in _LOOPBACK)
+    site = ControlSite(server, token, stop=_stop, is_local=is_of_this_machine(host))
     address = server.add_site(site, ListenerSettings(host, port, name="CONTROL"))
-    shown = f"[{address.host}]" if ":" in address.host else address.host
     # Who has given a token has it; on a screen or in a log it would be one place more.
-    return [f"control={shown}:{address.port}", *([] if given else [f"token={token}"])]
+    return [f"control={address.authority}", *([] if given else [f"token={token}"])]
 
 
 def _given_token(token_file: str | None) -> str:

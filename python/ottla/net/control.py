@@ -116,8 +116,9 @@ class ControlSite(Site):
         if operation.name == "operations":
             return {name: each.described() for name, each in OPERATIONS.items()}
         if operation.name == "bootstrap_servers":
-            address = self._server.addresses[0]
-            return f"{address.host}:{address.port}"
+            from ottla.net.serving import endpoints_of
+
+            return next(iter(endpoints_of(self._server).values()))
         if operation.name == "stop":
             return None
         return getattr(self._operations, operation.name)(**arguments)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "LOCAL_NAMES",
     "NOT_OF_THIS_MACHINE",
     "HttpRefusal",
     "HttpRequest",
     "HttpRequests",
     "http_answer",
+    "is_of_this_machine",
 ]
 
 MAX_HEAD_BYTES = 16_384
@@ -51,10 +51,16 @@ _REASONS = {
 }
 
 
-LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
-"""What clients on this machine call it."""
-
 NOT_OF_THIS_MACHINE = "this endpoint answers to 127.0.0.1, [::1] and localhost alone"
+
+
+def is_of_this_machine(host: str) -> bool:
+    """Whether a host is what clients on this machine call it.
+
+    >>> is_of_this_machine("[::1]"), is_of_this_machine("::1"), is_of_this_machine("0.0.0.0")
+    (True, True, False)
+    """
+    return host in {"127.0.0.1", "localhost", "::1", "[::1]"}
 
 
 class HttpRequest(NamedTuple):
@@ -85,7 +91,7 @@ class HttpRequest(NamedTuple):
         name = self.headers.get("host", "").lower()
         if name.rpartition(":")[2].isdigit():
             name = name.rpartition(":")[0]
-        return name in LOCAL_NAMES
+        return is_of_this_machine(name)
 
 
 class HttpRefusal(Exception):  # noqa: N818 - it is an answer

@@ -17,6 +17,11 @@ class Address(NamedTuple):
     host: str
     port: int
 
+    @property
+    def authority(self) -> str:
+        """Its host and port, see `authority`."""
+        return authority(self.host, self.port)
+
 
 def authority(host: str, port: int) -> str:
     """Returns a host and a port as clients take them, with brackets around an address of IPv6.

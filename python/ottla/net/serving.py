@@ -19,6 +19,7 @@ from ottla.broker.uuids import base64_of, random_uuid
 from ottla.errors import ServerStoppedError
 from ottla.net.clock import Clock
 from ottla.net.limits import Limits
+from ottla.net.served import authority
 from ottla.net.server import Server
 from ottla.net.settings import listeners_of
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ottla.net.served import Address
     from ottla.net.settings import ListenerSettings
 
-__all__ = ["advertised_host", "broker_server", "limits_of"]
+__all__ = ["advertised_host", "broker_server", "endpoints_of", "limits_of"]
 
 LOCAL = "127.0.0.1"
 _EVERY_INTERFACE = ("", "0.0.0.0", "::")  # noqa: S104 - what is listened on, nobody can connect to
@@ -186,6 +187,13 @@ class _Making(NamedTuple):
         if kept:
             kept.restore(broker)
         return broker
+
+
+def endpoints_of(server: Server[Broker]) -> dict[str, str]:
+    """Returns where clients connect, as they are told, by the name of the listener."""
+    broker = server.served
+    endpoints = broker.image.brokers[broker.node_id].endpoints
+    return {name: authority(*place) for name, place in endpoints.items()}
 
 
 def advertised_host(host: str) -> str:

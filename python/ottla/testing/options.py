@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.net.clock import Clock
-from ottla.net.served import authority
-from ottla.net.serving import advertised_host, broker_server
+from ottla.net.serving import broker_server, endpoints_of
 from ottla.net.settings import ListenerSettings, TlsSettings
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ def server_of(options: Options, log: Callable[[str], None] | None = None) -> Ser
 
 def address_of(server: Server[Core]) -> str:
     """Returns where clients connect, which is what the broker tells them of itself."""
-    listens = server.addresses[0]
-    return authority(advertised_host(listens.host), listens.port)
+    return next(iter(endpoints_of(server).values()))
 
 
 def prepare(options: Options, server: Server[Core], operations: Operations) -> None:
