@@ -143,7 +143,7 @@ mutants-rust: ## of the crates that hold Kafka's rules: ONLY=rust/ottla-log/src/
 	cargo mutants --output target $(MUTATED:%=--package %) $(MUTATED:%=--test-package %) \
 		$(ONLY:%=--file %) -- --locked --tests || test $$? -eq 2 -o $$? -eq 3
 
-mutants-python: $(VENV)/.engine $(VENV)/.dev ## of logs, audit and spark: ONLY=python/ottla/logs COUNT=50
+mutants-python: $(VENV)/.engine $(VENV)/.dev ## in Python: ONLY=python/ottla/logs COUNT=50
 	PYTHONPATH=tests $(BIN)/python -m support.mutants $(ONLY) $(if $(COUNT),--count $(COUNT))
 
 ci: $(VENV)/.release $(VENV)/.dev ## what .ci/run calls

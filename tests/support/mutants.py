@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ROOT / "python"
-PACKAGES = ("logs", "audit", "protocol", "spark")
+PACKAGES = ("logs", "audit", "protocol", "broker", "net", "testing", "spark")
 
 # Folders of tests/ that hold a package, beside the one of its own name, nearest first.
 ALSO = {
     "logs": ("audit", "findings"),
     "audit": ("findings", "samples", "cli"),
     "protocol": (),
+    "broker": ("plane", "testing"),
+    "net": ("testing",),
+    "testing": (),
     "spark": (),
 }
 
