@@ -1,7 +1,30 @@
 """Valid requests that no client sends: an answer of the protocol, and no fault."""
 
+import time
+from collections.abc import Callable
+
 import pytest
 from ottla.protocol.error_code import ErrorCode
+from ottla.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from ottla.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from ottla.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -13,6 +36,7 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from ottla.protocol.wire import Message
 from support.wire_client import WireClient, new_broker
 
 
@@ -67,3 +91,61 @@ def test_a_commit_that_is_to_be_kept_longer_than_time_lasts_is_kept(
     )
     (topic,) = client.ask(request, version).topics
     assert [p.error_code for p in topic.partitions] == [ErrorCode.NONE]
+
+
+def offsets_of(count: int) -> ListOffsetsRequest:
+    partitions = [ListOffsetsPartition(partition_index=index) for index in range(count)]
+    return ListOffsetsRequest(topics=[ListOffsetsTopic(name="orders", partitions=partitions)])
+
+
+def invalid_topics(count: int) -> CreateTopicsRequest:
+    topics = [CreatableTopic(name=f"?{number}", num_partitions=1) for number in range(count)]
+    return CreateTopicsRequest(topics=topics)
+
+
+def grown_topics(count: int) -> CreatePartitionsRequest:
+    topics = [CreatePartitionsTopic(name=f"t{number}", count=2) for number in range(count)]
+    return CreatePartitionsRequest(topics=topics)
+
+
+def unknown_settings(count: int) -> IncrementalAlterConfigsRequest:
+    settings = [
+        AlterableConfig(name=f"setting.{number}", value="", config_operation=0)
+        for number in range(count)
+    ]
+    resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=settings)
+    return IncrementalAlterConfigsRequest(resources=[resource])
+
+
+def moved_replicas(count: int) -> AlterPartitionReassignmentsRequest:
+    # The last two are the same.
+    replicas = [*range(2, count + 1), count]
+    partition = ReassignablePartition(partition_index=0, replicas=replicas)
+    topic = ReassignableTopic(name="orders", partitions=[partition])
+    return AlterPartitionReassignmentsRequest(topics=[topic])
+
+
+@pytest.mark.measures
+@pytest.mark.parametrize(
+    ("request_of", "version"),
+    [
+        (offsets_of, 7),
+        (invalid_topics, 5),
+        (grown_topics, 2),
+        (unknown_settings, 1),
+        (moved_replicas, 0),
+    ],
+)
+def test_a_request_of_very_many_names_takes_about_as_long_as_many_of_few(
+    client: WireClient, request_of: Callable[[int], Message], version: int
+) -> None:
+    few, many = request_of(100), request_of(20_000)
+    client.ask(few, version)
+    began = time.perf_counter()
+    for _ in range(200):
+        client.ask(few, version)
+    apart_s = time.perf_counter() - began
+    began = time.perf_counter()
+    client.ask(many, version)
+    # To compare each name with each takes two hundred times as many steps.
+    assert time.perf_counter() - began < 5 * apart_s

@@ -22,6 +22,7 @@ from ottla.broker.configs.group import (
 from ottla.broker.configs.loggers import changed_levels
 from ottla.broker.configs.setting import LIST, InvalidConfigError, Setting
 from ottla.broker.configs.topic import TOPIC_SETTINGS, check_topic_configs
+from ottla.broker.repeated import repeated
 from ottla.broker.topics import TopicError, check_name
 from ottla.protocol.error_code import ErrorCode
 
@@ -139,9 +140,9 @@ def _incremented(
         configs, known = dict(broker.dynamic.of(name)), BROKER_SETTINGS
     else:
         raise _unknown_type(resource_type)
-    names = [change[0] for change in changes]
+    twice = repeated(change[0] for change in changes)
     for key, operation, value in changes:
-        if names.count(key) > 1:
+        if key in twice:
             raise TopicError(
                 ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {key}"
             )

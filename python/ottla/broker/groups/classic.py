@@ -17,6 +17,7 @@ Invariants: a request that waits is answered once, whatever becomes of its membe
 when the group is in its next state, since an answer may bring the connection's next request.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -74,7 +75,7 @@ class ClassicGroups:
         self._store = store
         self._timers = store.timers
         self._new_id = new_id
-        self._answers: list[tuple[Reply, Any]] = []
+        self._answers: deque[tuple[Reply, Any]] = deque()
 
     # Requests
 
@@ -182,7 +183,7 @@ class ClassicGroups:
     def send(self) -> None:
         """Sends what was answered."""
         while self._answers:
-            reply, response = self._answers.pop(0)
+            reply, response = self._answers.popleft()
             reply(response)
 
     def _of_generation(

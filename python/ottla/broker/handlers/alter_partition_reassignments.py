@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import partition_fault
 from ottla.broker.handlers.permission import cluster_error
+from ottla.broker.repeated import repeated
 from ottla.broker.topics import TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.alter_partition_reassignments import (
@@ -69,11 +70,12 @@ def _check(image: Image, topic: str, asked: ReassignablePartition) -> None:
     assignment = "The manual partition assignment includes"
     why = None
     unknown = [broker for broker in replicas if broker not in image.brokers]
+    twice = repeated(replicas)
     if not replicas:
         why = f"{assignment} an empty replica list."
-    elif len(set(replicas)) != len(replicas):
-        twice = next(broker for broker in replicas if replicas.count(broker) > 1)
-        why = f"{assignment} the broker {twice} more than once."
+    elif twice:
+        first = next(broker for broker in replicas if broker in twice)
+        why = f"{assignment} the broker {first} more than once."
     elif unknown:
         why = f"{assignment} broker {unknown[0]}, but no such broker is registered."
     if why is not None:

@@ -5,11 +5,11 @@ A client sends the salted password, never the password. All changes of a user ar
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import cluster_error
+from ottla.broker.repeated import repeated
 from ottla.broker.sasl.credentials import ScramCredential
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.alter_user_scram_credentials import (
@@ -57,11 +57,9 @@ def _faults(
 ) -> dict[str, tuple[int, str | None]]:
     """Returns the first error of each user that has one."""
     faults: dict[str, tuple[int, str | None]] = {}
-    counts = Counter((each.name, each.mechanism) for each in _changes(request))
-    for (user, _), count in counts.items():
-        if count > 1:
-            text = "A user credential cannot be altered twice in the same request"
-            faults[user] = ErrorCode.DUPLICATE_RESOURCE, text
+    for user, _ in repeated((each.name, each.mechanism) for each in _changes(request)):
+        text = "A user credential cannot be altered twice in the same request"
+        faults[user] = ErrorCode.DUPLICATE_RESOURCE, text
     for deletion in request.deletions:
         if credentials.scram(deletion.name, deletion.mechanism) is None:
             text = "Attempt to delete a user credential that does not exist"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import topic_error
+from ottla.broker.repeated import repeated
 from ottla.broker.topics import TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_partitions import (
@@ -31,12 +32,12 @@ def handle(
     broker: Broker, request: CreatePartitionsRequest, context: Context
 ) -> CreatePartitionsResponse:
     """Grows each topic that can grow."""
-    names = [topic.name for topic in request.topics]
+    twice = repeated(topic.name for topic in request.topics)
     results = []
     for topic in {topic.name: topic for topic in request.topics}.values():
         result = CreatePartitionsTopicResult(name=topic.name)
         results.append(result)
-        if names.count(topic.name) > 1:
+        if topic.name in twice:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = "Duplicate topic name."
             continue

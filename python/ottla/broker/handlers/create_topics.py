@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.configs.topic import TOPIC_SETTINGS
 from ottla.broker.handlers.permission import creation_error
+from ottla.broker.repeated import repeated
 from ottla.broker.topics import TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_topics import (
@@ -33,16 +34,12 @@ _TOPIC_CONFIG, _BROKER_CONFIG, _DEFAULT_CONFIG = 1, 4, 5
 
 def handle(broker: Broker, request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
     """Creates each topic that can be; a name that is there twice is created not at all."""
-    names = [topic.name for topic in request.topics]
-    repeated = {name for name in names if names.count(name) > 1} if len(names) > 1 else set()
+    twice = repeated(topic.name for topic in request.topics)
     results: list[CreatableTopicResult] = []
     wanted: list[tuple[str, int, Mapping[str, str]]] = []
-    for topic in request.topics:
-        if topic.name in repeated:
-            if all(result.name != topic.name for result in results):
-                results.append(
-                    _failed(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-                )
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        if topic.name in twice:
+            results.append(_failed(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
             continue
         error = creation_error(broker, context, topic.name)
         if error:

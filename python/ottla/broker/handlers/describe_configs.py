@@ -55,7 +55,7 @@ def handle(
         except TopicError as refusal:
             results.append(_failed(resource, refusal.error, refusal.message))
             continue
-        keys = resource.configuration_keys
+        keys = frozenset(resource.configuration_keys or ())
         configs = [
             _described(each, request) for each in found if not keys or each.setting.name in keys
         ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.partitions import find_partition
+from ottla.broker.repeated import repeated
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -32,11 +33,10 @@ _EARLIEST_OF_ALL = -6
 
 def handle(broker: Broker, request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
     """Answers for each partition by itself; one that is named twice is refused."""
-    named = [(t.name, p.partition_index) for t in request.topics for p in t.partitions]
-    repeated = {name for name in named if named.count(name) > 1} if len(named) > 1 else set()
+    twice = repeated((t.name, p.partition_index) for t in request.topics for p in t.partitions)
 
     def found(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-        if (topic, asked.partition_index) in repeated:
+        if (topic, asked.partition_index) in twice:
             return _failed(asked, ErrorCode.INVALID_REQUEST)
         least = _LEAST_VERSIONS.get(asked.timestamp, 0)
         if asked.timestamp < _EARLIEST_OF_ALL or context.version < least:
