@@ -35,13 +35,14 @@ _NO_CHANGE: Final = -2
 class PartitionState:
     """A partition."""
 
-    __slots__ = ("leader", "leader_epoch", "partition_epoch", "replicas")
+    __slots__ = ("directories", "leader", "leader_epoch", "partition_epoch", "replicas")
 
     def __init__(self, record: layouts.PartitionRecord) -> None:
         self.leader = record.leader
         self.leader_epoch = record.leader_epoch
         self.partition_epoch = record.partition_epoch
         self.replicas = tuple(record.replicas)
+        self.directories = tuple(record.directories)
 
 
 class TopicState:
@@ -181,6 +182,8 @@ def _partition_change(state: ClusterState, record: layouts.PartitionChangeRecord
         partition.leader_epoch += 1
     if record.replicas is not None:
         partition.replicas = tuple(record.replicas)
+    if record.directories is not None:
+        partition.directories = tuple(record.directories)
     partition.partition_epoch += 1
 
 

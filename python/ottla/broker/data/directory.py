@@ -66,6 +66,7 @@ class DataDirectory:
     ) -> None:
         self.path = path
         self._lock = -1
+        self._is_complete = True
         self._real_path = os.path.realpath(path)
         try:
             self._make()
@@ -81,6 +82,26 @@ class DataDirectory:
             raise LogDirectoryError(
                 f"{error.filename or path}: {error.strerror or error}"
             ) from None
+
+    def complete_meta(self) -> None:
+        """Writes the id of the directory where it has none, as releases before 3.7 leave it.
+
+        Of a directory that is there, that waits until nothing else speaks against having it.
+
+        Raises:
+            OSError: the system could not.
+        """
+        if self._is_complete:
+            return
+        lines = {
+            "version": _VERSION,
+            "cluster.id": self.cluster_id,
+            "node.id": str(self.node_id),
+            "directory.id": base64_of(self.directory_id),
+        }
+        written = "".join(f"{name}={value}\n" for name, value in lines.items())
+        write_file(os.path.join(self.path, _META), written.encode())
+        self._is_complete = True
 
     def take_clean_mark(self) -> None:
         """Has whoever comes next find it unclean, until `leave_clean`.
@@ -183,15 +204,9 @@ class DataDirectory:
             self.node_id = of_node
         text = known.get("directory.id")
         self.directory_id = self._directory_id(text, random_bits)
-        if text is None:
-            lines = {
-                "version": _VERSION,
-                "cluster.id": self.cluster_id,
-                "node.id": str(self.node_id),
-                "directory.id": base64_of(self.directory_id),
-            }
-            written = "".join(f"{name}={value}\n" for name, value in lines.items())
-            write_file(os.path.join(self.path, _META), written.encode())
+        self._is_complete = text is not None
+        if not known:
+            self.complete_meta()
 
     def _read_meta(self) -> Mapping[str, str]:
         path = os.path.join(self.path, _META)

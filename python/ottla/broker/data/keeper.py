@@ -80,23 +80,11 @@ class MetadataKeeper(Keeper):
         """Becomes the leader of every partition, in an epoch of its own.
 
         Raises:
-            LogDirectoryError: a partition is on another broker.
             KafkaError: it could not be written.
         """
         records: list[Message] = []
         for topic in self._state.topics.values():
-            if sorted(topic.partitions) != list(range(len(topic.partitions))):
-                raise LogDirectoryError(
-                    f"__cluster_metadata has partitions {sorted(topic.partitions)} of topic "
-                    f"{topic.name}, and they should be numbered from 0"
-                )
-            for index, partition in sorted(topic.partitions.items()):
-                if partition.replicas != (self._node_id,):
-                    raise LogDirectoryError(
-                        f"partition {topic.name}-{index} is on the brokers "
-                        f"{', '.join(map(str, partition.replicas))}: a directory can be served "
-                        f"whose partitions are on node {self._node_id} alone"
-                    )
+            for index in sorted(topic.partitions):
                 # A clean stop of Kafka leaves nobody in sync, but who may be elected (KIP-966).
                 change = layouts.PartitionChangeRecord(
                     partition_id=index,

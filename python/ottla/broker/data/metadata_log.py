@@ -22,6 +22,7 @@ from ottla.records import NewRecord, build_batch, read_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from ottla.broker.data.disk import Disk
 
@@ -132,6 +133,8 @@ class MetadataLog:
                 values = [record.value for record in batch.records()]
                 self._has_records = self._has_records or bool(values)
                 yield from (value for value in values if value is not None)
+        # A quorum whose voters change has them in its log (KIP-853), and not in its file.
+        self._refuse_other_voters(self._quorum.voters, self._path)
 
     def begin_term(self, now_ms: int) -> None:
         """Becomes the leader of an epoch that nobody has been in.
@@ -242,9 +245,12 @@ class MetadataLog:
                 f"{path} is no state of a quorum: expected JSON with leaderEpoch and currentVoters"
             ) from None
         self._state.pop("votedDirectoryId", None)
+        self._refuse_other_voters(voters, path)
+
+    def _refuse_other_voters(self, voters: AbstractSet[int], where: str) -> None:
         others = sorted(voters - {self._node_id})
         if others:
             raise LogDirectoryError(
-                f"{path} names the voters {', '.join(map(str, others))} beside node "
+                f"{where} names the voters {', '.join(map(str, others))} beside node "
                 f"{self._node_id}: a directory can be served whose cluster has one node"
             )

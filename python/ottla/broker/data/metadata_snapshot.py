@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ottla.broker.plane import build_quorum_batch, metadata_snapshot_fault
-from ottla.errors import LogDirectoryError
-from ottla.protocol.codec import encode
-from ottla.protocol.messages.quorum_records import SnapshotFooterRecord, SnapshotHeaderRecord
+from ottla.errors import LogDirectoryError, MalformedFrameError
+from ottla.protocol.codec import decode, encode
+from ottla.protocol.messages.quorum_records import (
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
 from ottla.records import NewRecord, build_batch, read_batches
 
 if TYPE_CHECKING:
@@ -19,7 +23,8 @@ __all__ = ["QuorumRecords", "snapshot_bytes", "snapshot_values"]
 
 _SNAPSHOT_HEADER: Final = 3
 _SNAPSHOT_FOOTER: Final = 4
-_OF_QUORUM: Final = {"KRAFT_VERSION": 5, "KRAFT_VOTERS": 6}
+_VOTERS: Final = 6
+_OF_QUORUM: Final = {"KRAFT_VERSION": 5, "KRAFT_VOTERS": _VOTERS}
 _RECORDS_A_BATCH: Final = 1000
 
 
@@ -39,6 +44,24 @@ class QuorumRecords:
             kind = _OF_QUORUM.get(record.control or "")
             if kind is not None and record.value is not None:
                 self.values[kind] = record.value
+
+    @property
+    def voters(self) -> frozenset[int]:
+        """Nodes that elect its leader; none where the log does not say.
+
+        Raises:
+            LogDirectoryError: the record of them cannot be read.
+        """
+        value = self.values.get(_VOTERS)
+        if value is None:
+            return frozenset()
+        try:
+            record, _ = decode(VotersRecord, 0)(value, 0)
+        except MalformedFrameError as error:
+            raise LogDirectoryError(
+                f"the record of voters in __cluster_metadata cannot be read: {error}"
+            ) from None
+        return frozenset(voter.voter_id for voter in record.voters)
 
 
 def snapshot_bytes(

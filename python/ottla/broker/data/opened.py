@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ottla.broker.data.belonging import missing_partitions, refuse_part_of_a_cluster
 from ottla.broker.data.cluster_state import ClusterState
 from ottla.broker.data.directory import DataDirectory
 from ottla.broker.data.keeper import MetadataKeeper
@@ -131,6 +132,7 @@ class OpenedData:
                 )
                 self.keeper.lead_all()
                 self.keeper.say_what_is_left_out()
+                self._say_what_is_missing()
         except BaseException:
             self.abandon()
             raise
@@ -180,6 +182,14 @@ class OpenedData:
         _repeat(broker, interval_ms, self._checkpoint_or_say)
         _repeat(broker, _ROLLED_CHECK_MS, storage.flusher.sync_sealed)
         _repeat(broker, _ROOM_CHECK_MS, self._look_for_room)
+
+    def _say_what_is_missing(self) -> None:
+        if self._missing:
+            self._say(
+                f"{len(self._missing):,} partitions of the cluster are not in "
+                f"{self.directory.path} ({', '.join(self._missing[:3])}), and begin empty: if "
+                f"records are missing, stop the broker and take them from a copy"
+            )
 
     def _say_what_was_cut(self, broker: Broker) -> None:
         """Behind a crash that is what it leaves; a clean stop leaves nothing to cut off."""
@@ -252,8 +262,12 @@ class OpenedData:
     def _load_metadata(self, release: tuple[int, int] | None) -> None:
         self._state.replay_all(self._log.load())
         is_new = self._log.is_empty
+        path, directory = self.directory.path, self.directory
         if is_new:
             self._refuse_partitions_of_nobody()
+        refuse_part_of_a_cluster(self._state, path, directory.node_id, directory.directory_id)
+        directory.complete_meta()
+        self._missing = [*missing_partitions(self._state, path, was_clean=directory.was_clean)]
         bootstrap = os.path.join(self.directory.path, _text(BOOTSTRAP_CHECKPOINT))
         if is_new and not os.path.exists(bootstrap):
             write_file(bootstrap, bootstrap_snapshot(release, self._clock()))
