@@ -42,6 +42,12 @@ def test_settings_of_listeners_are_refused_where_they_would_have_no_effect(name:
         Broker(config={name: "PLAINTEXT://127.0.0.1:9092"})
 
 
+def test_a_setting_without_effect_is_told_to_the_log() -> None:
+    lines: list[str] = []
+    with Broker(config={"num.io.threads": 8, "num.partitions": 3}, log=lines.append):
+        assert lines == ["num.io.threads has no effect here"]
+
+
 def test_one_name_is_not_taken_for_a_list_of_letters() -> None:
     with pytest.raises(TypeError, match=r"not 'orders': \['orders'\]"):
         Broker(topics="orders")

@@ -59,7 +59,7 @@ def server_of(options: Options, log: Callable[[str], None] | None = None) -> Ser
     listener = ListenerSettings(
         options.host, options.port, security_protocol=options.security_protocol, tls=tls
     )
-    return broker_server(
+    server = broker_server(
         options.config,
         listeners=(listener,),
         clock=Clock(options.frozen_at_ms),
@@ -69,6 +69,10 @@ def server_of(options: Options, log: Callable[[str], None] | None = None) -> Ser
         log=log,
         data=options.data,
     )
+    if log is not None:
+        for name in server.served.config.ignored:
+            log(f"{name} has no effect here")
+    return server
 
 
 def address_of(server: Server[Core]) -> str:
