@@ -76,6 +76,19 @@ def test_settings_of_a_file_are_those_of_a_broker_and_of_the_command_line_win(
         assert complaints == "ottla: background.threads has no effect here\n"
 
 
+def test_settings_are_read_from_standard_input_too() -> None:
+    done = subprocess.run(
+        [*COMMAND, "--port", "0", "--config", "-"],
+        input="# ours\nnum.partitions=many\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "Invalid value many for configuration num.partitions" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

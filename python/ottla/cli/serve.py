@@ -58,7 +58,7 @@ class _Place(NamedTuple):
     "config_file",
     metavar="FILE",
     type=click.Path(),
-    help="Settings by Kafka's names, as a server.properties has them.",
+    help="Settings by Kafka's names, as a server.properties has them; - for standard input.",
 )
 @click.option(
     "--set",
@@ -331,17 +331,25 @@ def _settings(config_file: str | None, settings: tuple[str, ...]) -> dict[str, s
 
     texts: dict[str, str] = {}
     if config_file is not None:
-        with open(config_file, encoding="utf-8", errors="surrogateescape") as file:
-            try:
-                texts = parse_properties(file.read())
-            except ValueError as error:
-                raise click.UsageError(f"{config_file}: {error}") from None
+        try:
+            texts = parse_properties(_text_of(config_file))
+        except ValueError as error:
+            raise click.UsageError(f"{config_file}: {error}") from None
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
         texts[name.strip()] = value
     return texts
+
+
+def _text_of(file: str) -> str:
+    if file == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        with open(file, "rb") as opened:
+            data = opened.read()
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _topic(text: str) -> tuple[str, int]:
