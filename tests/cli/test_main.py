@@ -116,6 +116,18 @@ def test_a_full_disk_is_said_and_is_no_success(demo: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+def test_python_runs_it_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ottla", "serve", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: ottla serve [OPTIONS]")
+
+
 @pytest.mark.parametrize("output", [None, "results"])
 def test_ctrl_c_ends_at_once_with_130_and_leaves_nothing(
     tmp_path: Path, output: str | None
