@@ -96,6 +96,14 @@ def test_a_frozen_clock_moves_by_advance_alone() -> None:
             broker.clock.advance(seconds=-1)
 
 
+@pytest.mark.parametrize("process", [False, True])
+def test_a_topic_that_is_not_compacted_is_no_topic_to_compact(process: bool) -> None:
+    with Broker(topics=["orders"], process=process) as broker:
+        with pytest.raises(ValueError, match="orders is not compacted: its"):
+            broker.compact("orders")
+        broker.compact()
+
+
 def test_retention_is_over_when_advance_returns() -> None:
     with Broker(frozen_at_ms=1_700_000_000_000) as broker:
         broker.create_topic("orders", 1, retention_ms=60_000)
@@ -119,11 +127,13 @@ def test_retention_is_over_when_advance_returns() -> None:
         ({"api": "Metadata", "error": "not_leader"}, "did you mean NOT_LEADER_OR_FOLLOWER\\?"),
         ({"api": "Metadata", "group": "g"}, "name no group"),
         ({"api": "DescribeCluster", "topic": "t"}, "limited to nothing"),
+        ({"api": "Fetch", "observe": True, "error": "NOT_LEADER_OR_FOLLOWER"}, "leave out what"),
+        ({"api": "Fetch", "observe": True, "delay": 1}, "observe changes nothing"),
     ],
 )
-def test_a_fault_that_could_never_strike_is_an_error(arguments: dict[str, str], said: str) -> None:
+def test_a_fault_that_could_never_strike_is_an_error(arguments: dict[str, Any], said: str) -> None:
     with Broker() as broker, pytest.raises(ValueError, match=said):
-        broker.fail(**arguments)  # type: ignore[arg-type]
+        broker.fail(**arguments)
 
 
 def test_a_wait_for_a_fault_ends_with_its_hits_or_in_an_error() -> None:

@@ -134,6 +134,10 @@ class Cleaner:
         """Compacts topics with all that they hold, however little it is."""
         self._compact(topics, now_ms, is_forced=True)
 
+    def compacts(self, topic: Topic) -> bool:
+        """Returns whether the settings of a topic have it compacted."""
+        return self._options_of(topic) is not None
+
     def stop(self) -> None:
         """Compacts no more: a job that runs ends early, and leaves its log as it was."""
         self._is_stopped = True
@@ -145,7 +149,7 @@ class Cleaner:
         if self._is_stopped:
             return
         for topic in topics:
-            if self._options_of(topic) is not None:
+            if self.compacts(topic):
                 indexes = (partition.partition_index for partition in topic.partitions)
                 self._due.extend(
                     _Due(topic.name, topic.topic_id, index, now_ms, is_forced) for index in indexes

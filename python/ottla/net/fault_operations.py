@@ -81,6 +81,8 @@ class FaultOperations:
         """
         code = _error_code(error)
         names = Names(topic, partition, group, transactional_id)
+        if observe and (code or after or disconnect or delay or corrupt):
+            raise ValueError("observe changes nothing: leave out what would change an answer")
         if times is not None and times < 1:
             raise ValueError(f"times is {times}: a fault strikes once at least")
         if not 0 <= delay <= MAX_ADVANCE_S:

@@ -91,11 +91,14 @@ class Operations(FaultOperations):
 
         Raises:
             KafkaError: there is no such topic.
+            ValueError: the topic is not one that is compacted.
         """
 
         def compact(broker: Broker) -> None:
             known = broker.image.topics
             topics = known.values() if topic is None else [find_topic(broker, topic)]
+            if topic is not None and not any(map(broker.cleaner.compacts, topics)):
+                raise ValueError(f"topic {topic} is not compacted: its cleanup.policy is delete")
             broker.cleaner.compact(topics, self.now_ms())
 
         self._asking(compact)

@@ -278,8 +278,8 @@ class Broker(Inspection):
         """Compacts the logs of a topic, or of all, as they are now.
 
         Kafka's cleaner waits until there is enough to do, and leaves the active segment alone; here
-        it begins a new one first. Only topics whose ``cleanup.policy`` says so are compacted, and
-        what ``min.compaction.lag.ms`` and open transactions keep is kept.
+        it begins a new one first. Topics whose ``cleanup.policy`` does not say so are left alone,
+        and what ``min.compaction.lag.ms`` and open transactions keep is kept.
 
             >>> with Broker() as broker:
             ...     broker.create_topic("prices", cleanup_policy="compact")
@@ -287,6 +287,7 @@ class Broker(Inspection):
 
         Raises:
             KafkaError: there is no such topic.
+            ValueError: the topic is not one that is compacted.
         """
         self._desk.call("compact", topic=topic)
 
@@ -356,10 +357,12 @@ class Broker(Inspection):
             disconnect: closes the connection.
             delay: seconds of the broker's clock until the answer.
             corrupt: inverts the last byte of the answer.
-            observe: changes nothing, only counts.
+            observe: changes nothing, only counts; so does a fault without an error, `disconnect`,
+                `delay` or `corrupt`, until it is paused.
 
         Raises:
-            ValueError: no such API or error, or a limit that the API's requests do not name.
+            ValueError: no such API or error, a limit that the API's requests do not name, or
+                `observe` beside what would change an answer.
         """
         # First of all, while these are the arguments and nothing else.
         arguments = {name: value for name, value in locals().items() if name != "self"}
