@@ -113,7 +113,7 @@ def wanted_records(
         elif partition in known:
             found = known[partition]
         else:
-            return f"it has no partition {partition}, but {len(known)} partitions"
+            return f"it has no partition {partition}, but {_counted(len(known), 'partition')}"
         return "" if found >= records else f"it has {_counted(found, 'record')}"
 
     place = f"topic {topic}" if partition is None else f"partition {partition} of topic {topic}"
