@@ -107,6 +107,7 @@ def test_a_table_says_how_many_rows_it_has_where_that_is_known(root: Path) -> No
     result = ottla.audit(root / "examples" / "data")
     assert repr(result.findings).startswith("<Table findings: 8 rows of name, severity, ")
     assert repr(result.batches).startswith("<Table batches: file, ")
+    assert repr(result) == "<AuditResult SUSPECT: 0 errors and 2 warnings in 14 partitions>"
 
 
 def test_a_table_that_reads_files_counts_them_once() -> None:

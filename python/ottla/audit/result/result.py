@@ -24,6 +24,7 @@ from ottla.logs.output import check_output
 from ottla.logs.segment import batch_chunks, offset_of_timestamp, record_chunks, segment_table
 from ottla.severity import SEVERITIES, Severity
 from ottla.text import json_text
+from ottla.words import count
 
 if TYPE_CHECKING:
     import os
@@ -122,6 +123,12 @@ class AuditResult:
     """The audited paths, absolute or as URIs."""
     _select: Callable[[Selection], AuditResult] = field(repr=False, compare=False)
     _selection: Selection = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        found = self.summary.findings
+        told = " and ".join(count(found[each], each) for each in ("error", "warning"))
+        place = count(self.summary.partitions, "partition")
+        return f"<AuditResult {self.summary.verdict}: {told} in {place}>"
 
     @property
     def exit_code(self) -> int:
