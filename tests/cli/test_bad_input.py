@@ -80,6 +80,8 @@ def test_an_empty_directory_holds_nothing_to_audit(run: Run, tmp_path: Path) -> 
     ran = run("audit", tmp_path / "empty")
     assert ran.status == 3
     assert "the directory holds nothing" in ran.out
+    assert "What to do: Check the path" in ran.out
+    assert "disk" not in ran.out
 
 
 def test_a_partition_directory_without_a_segment_is_a_warning(
