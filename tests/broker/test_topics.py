@@ -159,6 +159,30 @@ def test_a_name_that_is_twice_in_a_request_is_created_not_at_all(client: WireCli
     assert set(client.broker.image.topics) == {"b"}
 
 
+def test_a_request_adds_no_more_partitions_than_kafkas_controller_does_at_once(
+    client: WireClient,
+) -> None:
+    topics = [topic("a", 6_000), topic("b", 4_001)]
+    assert create(client, *topics) == dict.fromkeys("ab", ErrorCode.POLICY_VIOLATION)
+    assert not client.broker.image.topics
+    assert create(client, topic("a"), topic("b")) == {"a": 0, "b": 0}
+    grown = [
+        CreatePartitionsTopic(name="a", count=6_000),
+        CreatePartitionsTopic(name="b", count=4_003),
+    ]
+    answer = client.ask(CreatePartitionsRequest(topics=grown, timeout_ms=1000), 3)
+    assert {each.error_code for each in answer.results} == {ErrorCode.POLICY_VIOLATION}
+    assert [len(each.partitions) for each in client.broker.image.topics.values()] == [1, 1]
+
+
+def test_metadata_creates_as_many_topics_at_once_and_others_when_they_are_asked_for_again() -> None:
+    client = WireClient(new_broker({"num.partitions": "4000"}))
+    request = MetadataRequest(topics=asked("a", "b", "c"), allow_auto_topic_creation=True)
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [each.error_code for each in client.ask(request, 9).topics] == [0, 0, missing]
+    assert [each.error_code for each in client.ask(request, 9).topics] == [0, 0, 0]
+
+
 def test_what_is_only_validated_is_not_created(client: WireClient) -> None:
     request = CreateTopicsRequest(topics=[topic("orders", 2)], validate_only=True)
     (made,) = client.ask(request, 7).topics

@@ -32,6 +32,7 @@ __all__ = [
     "TopicError",
     "Topics",
     "check_name",
+    "check_partitions_of_request",
 ]
 
 CONSUMER_OFFSETS = "__consumer_offsets"
@@ -91,6 +92,18 @@ def check_name(name: str) -> None:
         return
     shown = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…"
     raise TopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {shown!r} is invalid: {why}")
+
+
+def check_partitions_of_request(count: int) -> None:
+    """Checks how many partitions one request would add.
+
+    Raises:
+        TopicError: with ``POLICY_VIOLATION``, of the request as a whole.
+    """
+    if count > MAX_PARTITIONS:
+        raise TopicError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
 
 
 class LogOwner(Protocol):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.authorizer import Operation
 from ottla.broker.handlers.permission import topic_error
 from ottla.broker.repeated import repeated
-from ottla.broker.topics import TopicError
+from ottla.broker.topics import MAX_PARTITIONS, TopicError, check_partitions_of_request
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
@@ -32,6 +32,10 @@ def handle(
     broker: Broker, request: CreatePartitionsRequest, context: Context
 ) -> CreatePartitionsResponse:
     """Grows each topic that can grow."""
+    try:
+        check_partitions_of_request(sum(_added(topic, context) for topic in request.topics))
+    except TopicError as refusal:
+        return refuse(request, context, refusal.error, refusal.message)
     twice = repeated(topic.name for topic in request.topics)
     results = []
     for topic in {topic.name: topic for topic in request.topics}.values():
@@ -46,6 +50,13 @@ def handle(
         except TopicError as refusal:
             result.error_code, result.error_message = refusal.error, refusal.message
     return CreatePartitionsResponse(results=results)
+
+
+def _added(asked: CreatePartitionsTopic, context: Context) -> int:
+    """Returns how many partitions a topic is to get; none where it can not have so many."""
+    topic = context.image.topics.get(asked.name)
+    added = 0 if topic is None else asked.count - len(topic.partitions)
+    return added if 0 < added <= MAX_PARTITIONS else 0
 
 
 def _grow(

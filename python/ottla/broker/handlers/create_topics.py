@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.configs.topic import TOPIC_SETTINGS
 from ottla.broker.handlers.permission import creation_error
 from ottla.broker.repeated import repeated
-from ottla.broker.topics import TopicError
+from ottla.broker.topics import TopicError, check_partitions_of_request
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_topics import (
     CreatableTopicConfigs,
@@ -58,6 +58,10 @@ def handle(broker: Broker, request: CreateTopicsRequest, context: Context) -> Cr
             continue
         results.append(_created(broker, topic, count, configs))
         wanted.append((topic.name, count, configs))
+    try:
+        check_partitions_of_request(sum(count for _, count, _ in wanted))
+    except TopicError as refusal:
+        return refuse(request, context, refusal.error, refusal.message)
     if not request.validate_only:
         ids = {t.name: t.topic_id for t in broker.topics.create_all(wanted, context.now_ms)}
         for result in results:

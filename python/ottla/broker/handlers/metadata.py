@@ -18,7 +18,7 @@ from ottla.broker.handlers.permission import (
     topic_error,
     topic_operations,
 )
-from ottla.broker.topics import INTERNAL_TOPICS, TopicError
+from ottla.broker.topics import INTERNAL_TOPICS, MAX_PARTITIONS, TopicError
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.metadata import (
     MetadataResponse,
@@ -92,6 +92,7 @@ def refuse(
 def _create_missing(broker: Broker, asked: list[MetadataRequestTopic], context: Context) -> None:
     """Creates topics that are asked for by name, as far as that is allowed."""
     wanted = []
+    left = MAX_PARTITIONS
     for name in dict.fromkeys(topic.name for topic in asked if topic.topic_id == NO_UUID):
         if not name or name in context.image.topics:
             continue
@@ -104,6 +105,10 @@ def _create_missing(broker: Broker, asked: list[MetadataRequestTopic], context: 
             count, configs = broker.topics.check(name, -1, -1, {})
         except TopicError:
             continue
+        left -= count
+        if left < 0:
+            # The client asks for the others again.
+            break
         wanted.append((name, count, configs))
     if wanted:
         broker.topics.create_all(wanted, context.now_ms)
