@@ -167,6 +167,27 @@ def test_a_broker_that_stops_has_its_compaction_end_early_and_begins_none(
     assert (len(jobs), broker.cleaner.done, broker.cleaner.is_idle) == (1, 0, True)
 
 
+@pytest.mark.parametrize("ends", ["stop", "deletion"])
+def test_what_is_due_when_the_broker_stops_or_the_topic_is_deleted_is_not_begun(
+    client: WireClient, ends: str
+) -> None:
+    broker = client.broker
+    jobs: list[Any] = []
+    broker.cleaner.submit = lambda job, then: jobs.append((job, then))
+    fill(broker, create(broker, segment_bytes="1048576"))
+    other = broker.topics.create("costs", 1, {"cleanup.policy": "compact"}, NOW_MS)
+    fill(broker, other.partitions[0].handle)
+    broker.cleaner.compact(broker.image.topics.values(), NOW_MS)
+    ((job, then),) = jobs
+    if ends == "stop":
+        broker.resign(NOW_MS)
+    else:
+        broker.topics.delete(["costs"])
+    job()
+    then(None)
+    assert (len(jobs), broker.cleaner.is_idle) == (1, True)
+
+
 def test_a_topic_that_is_deleted_while_it_is_compacted_is_no_fault(client: WireClient) -> None:
     broker = client.broker
     waiting: list[Any] = []

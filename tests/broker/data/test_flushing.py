@@ -214,6 +214,15 @@ def test_what_a_topic_has_is_synced_when_its_records_are_to_be(
     assert recovery_point(broker, "cached") == 1
 
 
+def test_a_topic_may_be_left_to_the_page_cache_again(broker: Broker, worker: Worker) -> None:
+    client = WireClient(broker)
+    produce(client, "synced")
+    worker.do()
+    broker.topics.configure(broker.image.topics["synced"], {})
+    assert error_of(produce(client, "synced")) == 0
+    assert worker.jobs == []
+
+
 def test_a_topic_that_is_deleted_during_a_sync_is_no_fault(broker: Broker, worker: Worker) -> None:
     pending = produce(WireClient(broker), "synced")
     broker.topics.delete(["synced"])
