@@ -27,7 +27,7 @@ from ottla.broker.meters import Meters
 from ottla.broker.state import State
 from ottla.broker.topics import Topics
 from ottla.broker.transactions.producer_ids import BLOCK_SIZE, ProducerIds
-from ottla.broker.waiting import Waiting
+from ottla.broker.waiting import NEVER_MS, Waiting
 from ottla.errors import KafkaError, MalformedFrameError
 from ottla.protocol.api_key import ApiKey
 from ottla.protocol.codec import decode, encode
@@ -501,23 +501,15 @@ class Broker(State):
                 context.send(None)
             return True
 
-        self.waiting.add(Waiting(_NEVER_MS, attempt, [("fault", fault)]))
+        self.waiting.add(Waiting(NEVER_MS, attempt, [("fault", fault)]))
 
     def _delaying(self, delay_ms: int, context: Context) -> Send:
         send = context.send
 
         def later(parts: list[bytes] | None) -> None:
-            def attempt(is_due: bool, _now_ms: int) -> bool:
-                if is_due:
-                    send(parts)
-                return is_due
-
-            self.waiting.add(Waiting(context.now_ms + delay_ms, attempt))
+            self.waiting.do_at(context.now_ms + delay_ms, lambda: send(parts))
 
         return later
-
-
-_NEVER_MS = 2**63 - 1
 
 
 def _nowhere(_parts: list[bytes] | None) -> None:

@@ -22,7 +22,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
-__all__ = ["Waiting", "WaitingList"]
+__all__ = ["NEVER_MS", "Waiting", "WaitingList"]
+
+NEVER_MS = 2**63 - 1
+"""The deadline of what only something else ends."""
 
 
 class Waiting:
@@ -77,14 +80,17 @@ class WaitingList:
             self._watchers.setdefault(key, {})[waiting] = None
         return waiting
 
-    def do_next(self, action: Callable[[], None], now_ms: int) -> None:
-        """Does something at the next `tick`, when what is under way is over."""
+    def do_at(self, deadline_ms: int, action: Callable[[], None]) -> None:
+        """Does something once, at the first `tick` from a time on.
+
+        With the time as it is, that is when what is under way is over.
+        """
 
         def attempt(_is_due: bool, _now_ms: int) -> bool:
             action()
             return True
 
-        self.add(Waiting(now_ms, attempt))
+        self.add(Waiting(deadline_ms, attempt))
 
     def cancel(self, waiting: Waiting) -> None:
         """Waits for it no longer; nothing if it is done already."""

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ottla.broker.data.belonging import missing_partitions, refuse_part_of_a_cluster
@@ -148,7 +147,9 @@ class OpenedData:
         broker.log_dir = os.path.abspath(path)
         storage.wrong = broker.wrong
         storage.disk.look = self._look_for_room
-        storage.flusher.later = partial(_do_later, broker, self._clock)
+        storage.flusher.later = lambda delay_ms, action: broker.waiting.do_at(
+            self._clock() + delay_ms, action
+        )
         broker.cleaner.say = self._say
         # Gaps that compaction leaves are explained by it to an audit behind a crash.
         broker.cleaner.keep = self._keep_cleaned
@@ -388,19 +389,6 @@ def _said(path: str) -> Iterator[None]:
         raise LogDirectoryError(f"{error.filename or path}: {error.strerror or error}") from None
     except KafkaError as error:
         raise LogDirectoryError(f"{path}: {error}") from None
-
-
-def _do_later(
-    broker: Broker, clock: Callable[[], int], delay_ms: int, action: Callable[[], None]
-) -> None:
-    """Has something done once, after so long of the broker's time."""
-
-    def attempt(is_due: bool, _now_ms: int) -> bool:
-        if is_due:
-            action()
-        return is_due
-
-    broker.waiting.add(Waiting(clock() + delay_ms, attempt))
 
 
 def _repeat(broker: Broker, interval_ms: int, action: Callable[[], None]) -> None:

@@ -122,7 +122,7 @@ class BrokerGroups(GroupCoordinator):
         except KafkaError as error:
             if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
                 # What cannot be written is led no longer.
-                state.waiting.do_next(lambda: self.give_up(index), now_ms)
+                state.waiting.do_at(now_ms, lambda: self.give_up(index))
             return error.error_code
         if not verdict.error:
             state.moved((partition.handle,))

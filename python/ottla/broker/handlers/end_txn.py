@@ -12,7 +12,7 @@ from ottla.broker.context import LATER
 from ottla.broker.handlers.permission import transactional_id_error
 from ottla.broker.storage import STORAGE
 from ottla.broker.transactions.error_codes import known_to
-from ottla.broker.waiting import Waiting
+from ottla.broker.waiting import NEVER_MS, Waiting
 from ottla.protocol.api_key import ApiKey
 from ottla.protocol.messages.end_txn import EndTxnResponse
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["handle", "refuse"]
 
 _BUMPS = 5
-_NEVER_MS = 2**63 - 1
 
 
 def handle(broker: Broker, request: EndTxnRequest, context: Context) -> EndTxnResponse | Later:
@@ -65,7 +64,7 @@ def _answer_at_its_end(
             context.reply(response)
         return True
 
-    broker.waiting.add(Waiting(_NEVER_MS, attempt, [("transaction", transactional_id)]))
+    broker.waiting.add(Waiting(NEVER_MS, attempt, [("transaction", transactional_id)]))
 
 
 def refuse(
