@@ -5,12 +5,11 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ottla.broker.coordinator_log import read_whole_log
+from ottla.broker.coordinator_log import append_to_log, read_whole_log
 from ottla.broker.groups.config import GroupConfig
 from ottla.broker.groups.coordinator import GroupCoordinator
 from ottla.broker.topics import CONSUMER_OFFSETS
-from ottla.errors import KafkaError, OttlaError
-from ottla.protocol.error_code import ErrorCode
+from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,17 +112,5 @@ class BrokerGroups(GroupCoordinator):
     def _append_batch(
         self, index: int, records: bytes, now_ms: int, guard: VerificationGuard | None
     ) -> int:
-        state = self._state
-        partition = state.image.partition(CONSUMER_OFFSETS, index)
-        if partition is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        try:
-            verdict = state.plane.append(partition.handle, records, now_ms=now_ms, guard=guard)
-        except KafkaError as error:
-            if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
-                # What cannot be written is led no longer.
-                state.waiting.do_at(now_ms, lambda: self.give_up(index))
-            return error.error_code
-        if not verdict.error:
-            state.moved((partition.handle,))
-        return verdict.error
+        place = CONSUMER_OFFSETS, index
+        return append_to_log(self._state, place, records, now_ms, give_up=self.give_up, guard=guard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ottla.broker.coordinator_log import read_whole_log
+from ottla.broker.coordinator_log import append_to_log, read_whole_log
 from ottla.broker.features import level_of
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.transactions.coordinator import TransactionCoordinator
@@ -121,21 +121,9 @@ class BrokerTransactions(TransactionCoordinator):
                     yield from ((record.key, record.value) for record in batch.records())
 
     def _append_record(self, index: int, key: bytes, value: bytes | None, now_ms: int) -> int:
-        state = self._state
-        partition = state.image.partition(TRANSACTION_STATE, index)
-        if partition is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         batch = build_batch([NewRecord(key, value, timestamp=now_ms)])
-        try:
-            verdict = state.plane.append(partition.handle, batch, now_ms=now_ms)
-        except KafkaError as error:
-            if error.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
-                # What cannot be written is led no longer.
-                state.waiting.do_at(now_ms, lambda: self.give_up(index))
-            return error.error_code
-        if not verdict.error:
-            state.moved((partition.handle,))
-        return verdict.error
+        place = TRANSACTION_STATE, index
+        return append_to_log(self._state, place, batch, now_ms, give_up=self.give_up)
 
     def _sync_logs(
         self, index: int, partitions: frozenset[TopicPartition], then: Callable[[bool], None]
