@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["FEATURES", "Feature", "FeatureError", "level_of", "updated"]
+__all__ = ["FEATURES", "METADATA_VERSION", "Feature", "FeatureError", "level_of", "updated"]
+
+METADATA_VERSION: Final = "metadata.version"
+"""The feature by which records of the cluster's metadata are read; a controller's own."""
 
 
 class Feature(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ottla.broker.features import METADATA_VERSION
 from ottla.protocol.messages import cluster_metadata as layouts
 from ottla.protocol.metadata_record import record_bytes
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["values_of"]
 
-_METADATA_VERSION: Final = "metadata.version"
 _NOBODY: Final = -1
 
 
@@ -35,7 +35,7 @@ def values_of(state: ClusterState, directory_id: bytes) -> Iterator[bytes]:
 
 def _features(state: ClusterState) -> Iterator[Message]:
     # What follows is read by the level of the metadata.
-    for name in sorted(state.features, key=lambda name: (name != _METADATA_VERSION, name)):
+    for name in sorted(state.features, key=lambda name: (name != METADATA_VERSION, name)):
         yield layouts.FeatureLevelRecord(name=name, feature_level=state.features[name])
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from ottla.broker.data.carried_records import CarriedRecords
+from ottla.broker.features import METADATA_VERSION
 from ottla.errors import LogDirectoryError, MalformedFrameError
 from ottla.protocol.messages import cluster_metadata as layouts
 from ottla.protocol.metadata_record import read_record
@@ -132,7 +133,7 @@ class ClusterState:
         """Returns the version of a record that the levels of features allow."""
         levels = self.features
         if kind is layouts.PartitionRecord:
-            return 1 if levels.get("metadata.version", 0) >= _WITH_DIRECTORIES else 0
+            return 1 if levels.get(METADATA_VERSION, 0) >= _WITH_DIRECTORIES else 0
         if kind is layouts.PartitionChangeRecord:
             return 2 if levels.get("eligible.leader.replicas.version", 0) else 0
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ottla.broker.data.metadata_snapshot import snapshot_bytes
-from ottla.broker.features import FEATURES
+from ottla.broker.features import FEATURES, METADATA_VERSION
 from ottla.protocol.messages.cluster_metadata import FeatureLevelRecord
 from ottla.protocol.metadata_record import record_bytes
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["bootstrap_snapshot"]
 
-_METADATA_VERSION: Final = "metadata.version"
 _KAFKA_4: Final = (4, 0)
 _LEVEL_OF_4_0: Final = 25
 """The highest that 4.0 knows, and with it everything later."""
@@ -33,5 +32,5 @@ def bootstrap_snapshot(release: tuple[int, int] | None, now_ms: int) -> bytes:
 
 def _levels(release: tuple[int, int] | None) -> Mapping[str, int]:
     if release is not None and release < _KAFKA_4:
-        return {_METADATA_VERSION: _LEVEL_OF_3_9}
-    return {_METADATA_VERSION: _LEVEL_OF_4_0, **{each.name: each.level for each in FEATURES}}
+        return {METADATA_VERSION: _LEVEL_OF_3_9}
+    return {METADATA_VERSION: _LEVEL_OF_4_0, **{each.name: each.level for each in FEATURES}}
