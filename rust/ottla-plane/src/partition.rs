@@ -71,17 +71,7 @@ impl Partition {
         log: PartitionLog,
         settings: PartitionSettings,
     ) -> io::Result<Self> {
-        let mut partition = Self {
-            topic,
-            index,
-            leader,
-            log,
-            epochs: EpochStarts::default(),
-            settings,
-            is_offline: Cell::new(false),
-            changes: Vec::new(),
-            cleaned_to: None,
-        };
+        let mut partition = Self::of(topic, index, leader, (log, EpochStarts::default()), settings);
         partition.begin_epoch(partition.leader.settings().leader_epoch)?;
         Ok(partition)
     }
@@ -91,10 +81,27 @@ impl Partition {
         topic: Arc<[u8]>,
         index: i32,
         leader: Leader,
-        (log, epochs): (PartitionLog, EpochStarts),
+        known: (PartitionLog, EpochStarts),
         settings: PartitionSettings,
     ) -> io::Result<Self> {
-        let mut partition = Self {
+        let mut partition = Self::of(topic, index, leader, known, settings);
+        let leader_epoch = partition.leader.settings().leader_epoch;
+        // An epoch below those that are known has not begun.
+        if partition.epochs.latest().is_none_or(|latest| latest < leader_epoch) {
+            partition.begin_epoch(leader_epoch)?;
+        }
+        partition.log.keep_epochs(&partition.epochs)?;
+        Ok(partition)
+    }
+
+    fn of(
+        topic: Arc<[u8]>,
+        index: i32,
+        leader: Leader,
+        (log, epochs): (PartitionLog, EpochStarts),
+        settings: PartitionSettings,
+    ) -> Self {
+        Self {
             topic,
             index,
             leader,
@@ -104,14 +111,7 @@ impl Partition {
             is_offline: Cell::new(false),
             changes: Vec::new(),
             cleaned_to: None,
-        };
-        let leader_epoch = partition.leader.settings().leader_epoch;
-        // An epoch below those that are known has not begun.
-        if partition.epochs.latest().is_none_or(|latest| latest < leader_epoch) {
-            partition.begin_epoch(leader_epoch)?;
         }
-        partition.log.keep_epochs(&partition.epochs)?;
-        Ok(partition)
     }
 
     fn begin_epoch(&mut self, leader_epoch: i32) -> io::Result<()> {

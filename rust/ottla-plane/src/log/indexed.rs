@@ -68,7 +68,6 @@ impl IndexedSegment {
     }
 
     /// A segment whose batches and entries are there: counted from the last entries on.
-    #[allow(dead_code, reason = "a loader begins with it")]
     pub(super) fn resume(
         base_offset: i64,
         now_ms: i64,
