@@ -86,7 +86,11 @@ def in_transaction(world: World, client: WireClient) -> Said:
     return own
 
 
-def test_an_offset_is_committed_once_the_records_before_it_are_on_the_disk(world: World) -> None:
+@pytest.mark.parametrize("configs", [{}, {"flush.messages": "2"}])
+def test_an_offset_is_committed_once_the_records_before_it_are_on_the_disk(
+    world: World, configs: dict[str, str]
+) -> None:
+    world.broker.topics.configure(world.broker.image.topics["orders"], configs)
     client = world.client()
     batch = ottla.build_batch([ottla.NewRecord(value=b"x", timestamp=NOW_MS)])
     data = TopicProduceData(
