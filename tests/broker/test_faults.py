@@ -10,6 +10,7 @@ from ottla.broker.connection import CloseConnectionError
 from ottla.broker.faults import Fault, Names
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -19,7 +20,7 @@ from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTop
 from support.messages import one_item_in_each_list
 from support.wire_client import WireClient, new_broker
 
-LIST_OFFSETS, METADATA = APIS[2], APIS[3]
+FETCH, LIST_OFFSETS, METADATA = APIS[1], APIS[2], APIS[3]
 
 
 @pytest.fixture
@@ -91,6 +92,33 @@ def test_after_the_work_is_done_the_client_is_told_otherwise(client: WireClient)
     client.broker.faults.add(Fault(APIS[19], error=ErrorCode.REQUEST_TIMED_OUT, after=True))
     assert client.ask(create, 7).topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
     assert "new" in client.broker.image.topics
+
+
+@pytest.mark.parametrize("happens", ["an error", "the end", "nothing"])
+def test_a_request_that_waits_has_its_work_done_before_one_answer_says_otherwise(
+    client: WireClient, happens: str
+) -> None:
+    client.broker.faults.add(
+        Fault(
+            FETCH,
+            error=ErrorCode.REQUEST_TIMED_OUT if happens == "an error" else 0,
+            disconnect=happens == "the end",
+            after=True,
+            times=1,
+        )
+    )
+    partition = FetchPartition(partition_max_bytes=1000)
+    topic = FetchTopic(topic="orders", partitions=[partition])
+    wanted = FetchRequest(
+        session_epoch=-1, topics=[topic], max_wait_ms=500, min_bytes=1, max_bytes=1000
+    )
+    fetch = client.send(wanted, 12)
+    assert not fetch.is_answered
+    client.advance(1000)
+    if happens == "an error":
+        assert fetch.answer().error_code == ErrorCode.REQUEST_TIMED_OUT
+    else:
+        assert fetch.frames == ([None] if happens == "the end" else [])
 
 
 def test_before_the_work_is_done_nothing_of_it_is(client: WireClient) -> None:

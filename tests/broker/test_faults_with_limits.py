@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from ottla.broker.api import APIS, Api
 from ottla.broker.broker import error_codes
+from ottla.broker.connection import CloseConnectionError
 from ottla.broker.faults import Fault, Names
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest
+from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -135,6 +138,60 @@ def test_every_api_answers_a_fault_with_each_limit_in_every_version_that_names_i
             assert (ERROR in error_codes(answer), fault.hits) == (bool(hits), hits), version
             struck += hits
     assert struck
+
+
+@pytest.mark.parametrize(("api", "selector"), CASES)
+def test_an_observer_with_each_limit_counts_in_every_version_that_names_it(
+    api: Api, selector: str
+) -> None:
+    for version in range(api.min_version, api.max_version + 1):
+        if api.name == "find_coordinator" and selector == "transactional_id" and not version:
+            continue
+        topic = METADATA_LOG if api.name == "describe_quorum" else TOPIC
+        named = Names(topic, 0, GROUP, TRANSACTION)
+        chosen: dict[str, Any] = {selector: getattr(named, selector)}
+        another: dict[str, Any] = {selector: 7 if selector == "partition" else "other"}
+        home = Home()
+        request = home.request(api, version, selector)
+        seen = home.broker.faults.add(Fault(api, observe=True, names=Names(**chosen)))
+        unseen = home.broker.faults.add(Fault(api, observe=True, names=Names(**another)))
+        home.client.send(request, version)
+        assert (seen.hits, unseen.hits) == (1, 0), version
+
+
+def test_a_condition_decides_on_the_error_of_a_topic_and_is_asked_once_a_request() -> None:
+    home = Home()
+    asked: list[object] = []
+    home.broker.faults.add(
+        Fault(
+            None, error=ERROR, names=Names(topic=TOPIC), when=lambda r: asked.append(r) or r.topics
+        )
+    )
+    home.broker.topics.create("payments", 1, {}, home.client.now_ms)
+    api = next(each for each in APIS.values() if each.name == "metadata")
+    named = home.request(api, 9, "topic")
+    everything = MetadataRequest(topics=None)
+    assert ERROR not in error_codes(home.client.ask(everything, 9))
+    assert ERROR in error_codes(home.client.ask(named, 9))
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_a_fetch_in_a_session_is_of_the_topics_that_the_session_has(version: int) -> None:
+    home = Home()
+    topic = FetchTopic(topic=TOPIC, topic_id=home.topic_id, partitions=[FetchPartition()])
+    begin = FetchRequest(session_epoch=0, topics=[topic], max_bytes=1)
+    session_id = home.client.ask(begin, version).session_id
+    names = Names(TOPIC, 0)
+    fault = home.broker.faults.add(Fault(None, disconnect=True, names=names, times=1))
+    seen = home.broker.faults.add(Fault(None, observe=True, names=names))
+    unseen = home.broker.faults.add(Fault(None, observe=True, names=Names(TOPIC, 1)))
+    again = FetchRequest(session_id=session_id, session_epoch=1)
+    with pytest.raises(CloseConnectionError):
+        home.client.ask(again, version)
+    assert (fault.hits, unseen.hits) == (1, 0)
+    assert home.client.ask(again, version).error_code == 0
+    assert seen.hits == 2
 
 
 def test_a_fault_of_a_partition_counts_no_request_that_is_refused_before_it() -> None:

@@ -9,8 +9,7 @@ frames and at `next_deadline_ms`; and nothing else from another thread.
 
 from __future__ import annotations
 
-from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import count
 from struct import Struct
@@ -400,7 +399,9 @@ class Broker(State):
 
     def _run_unless_struck(self, context: Context, frame: bytes, position: int) -> bool:
         request = self.decoded(context, frame, position)
-        fault = self.faults.of_request(context, request)
+        # In a session, a request names what has changed of it.
+        session = partial(self.plane.fetch_session, getattr(request, "session_id", 0))
+        fault = self.faults.of_request(context, request, session)
         if fault is not None:
             return self._struck(fault, context, (frame, position, request))
         return self._run(context, frame, position)
@@ -472,21 +473,41 @@ class Broker(State):
         if fault.delay_ms:
             context.send = self._delaying(fault.delay_ms, context)
         if fault.after:
-            # The answer may be held meanwhile, and is nobody's then, too.
-            unheard = copy(context)
-            unheard.send = _nowhere
-            self._run(unheard, frame, position)
-            context.trace = unheard.trace
-        if fault.disconnect:
-            raise CloseConnectionError("a fault that was set")
-        if fault.error:
-            refusal = self.handler(context.api).refuse(message, context, fault.error, None)
-            if refusal is None:
-                raise CloseConnectionError("a fault of a request that is not answered")
-            self.answer(context, refusal)
+            send, context.send = context.send, _nowhere
+            if self._run(context, frame, position) or context.is_held:
+                context.send = self._answering_instead(fault, context, message, send)
+                return bool(fault.error or fault.disconnect)
+            context.send, context.is_answered = send, False
+        if fault.disconnect or fault.error:
+            self._fail(fault, context, message)
             return bool(fault.delay_ms)
         waits = False if fault.after else self._run(context, frame, position)
         return waits or bool(fault.delay_ms)
+
+    def _fail(self, fault: Fault, context: Context, message: Message) -> None:
+        if fault.disconnect:
+            raise CloseConnectionError("a fault that was set")
+        refusal = self.handler(context.api).refuse(message, context, fault.error, None)
+        if refusal is None:
+            raise CloseConnectionError("a fault of a request that is not answered")
+        self.answer(context, refusal)
+
+    def _answering_instead(
+        self, fault: Fault, context: Context, message: Message, send: Send
+    ) -> Send:
+        """Has a fault strike once a request that waits is answered: then its work is done."""
+
+        def instead(parts: list[bytes] | None) -> None:
+            context.send, context.is_answered = send, False
+            if parts is None:
+                send(None)
+            elif fault.disconnect or fault.error:
+                try:
+                    self._fail(fault, context, message)
+                except CloseConnectionError:
+                    context.send(None)
+
+        return instead
 
     def _pause(self, fault: Fault, context: Context, request: tuple[bytes, int, Message]) -> None:
         """Holds a request until the fault is released or taken away."""

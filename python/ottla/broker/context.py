@@ -45,6 +45,7 @@ class Context:
         now_ms: the broker's clock when the request arrived.
         send: takes the parts of the answer, its header included; `None` closes the connection.
         is_answered: whether it was.
+        spared_by: faults whose condition it does not meet.
         is_held: whether the answer waits until what it rests on is on the disk.
         trace: what the log of requests remembers of it until then.
     """
@@ -60,6 +61,7 @@ class Context:
         "is_held",
         "now_ms",
         "send",
+        "spared_by",
         "trace",
         "version",
     )
@@ -85,6 +87,7 @@ class Context:
         self.now_ms = now_ms
         self.is_answered = False
         self.is_held = False
+        self.spared_by: tuple[object, ...] = ()
         self.trace: Trace | None = None
         self.send = send
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ottla.broker.api import Api
     from ottla.broker.context import Context
+    from ottla.broker.image import Topic
 
 __all__ = ["SELECTORS", "Fault", "Faults", "Names"]
 
@@ -97,12 +98,13 @@ class Fault:
         """Whether a handler finds it, beside the error that it stands for."""
         return bool(self.error) and self.is_of_an_entity and not (self.after or self.observe)
 
-    def is_for(self, api: Api, client_id: str) -> bool:
-        """Whether it may strike a request of that API and client."""
+    def is_for(self, context: Context) -> bool:
+        """Whether it may strike a request, as far as its API, client and condition go."""
         return (
             not self.is_spent
-            and (self.api is None or self.api.key == api.key)
-            and self.client in {None, client_id}
+            and (self.api is None or self.api.key == context.api.key)
+            and self.client in {None, context.client_id}
+            and self not in context.spared_by
         )
 
     def covers(self, names: Names) -> bool:
@@ -144,26 +146,40 @@ class Faults:
         self._faults.clear()
         self.are_set = False
 
-    def of_request(self, context: Context, request: object) -> Fault | None:
+    def of_request(
+        self,
+        context: Context,
+        request: object,
+        session: Callable[[], Iterable[tuple[str, int]]] = tuple,
+    ) -> Fault | None:
         """Returns the fault that strikes a request as a whole, and counts it.
 
-        Faults that only observe are counted on the way.
+        Faults that only observe are counted on the way, and conditions are asked once a request.
+
+        Args:
+            context, request: the request.
+            session: returns the topics and partitions of the fetch session that it is of.
         """
-        found = None
+        found, spared = None, []
+        topics = context.image.topics_by_id
         for fault in self._faults:
-            if not fault.is_for(context.api, context.client_id):
+            if not fault.is_for(context):
                 continue
-            if fault.is_an_error_of_an_entity:
-                continue
-            if not _speaks_of(request, fault.names):
+            if not fault.is_an_error_of_an_entity and not _speaks_of(
+                request, fault.names, topics, session
+            ):
                 continue
             if fault.when is not None and not fault.when(request):
+                spared.append(fault)
+                continue
+            if fault.is_an_error_of_an_entity:
                 continue
             if fault.observe:
                 fault.strike()
             elif found is None:
                 fault.strike()
                 found = fault
+        context.spared_by = tuple(spared)
         return found
 
     def error(
@@ -183,7 +199,7 @@ class Faults:
         for fault in self._faults:
             if (
                 fault.is_an_error_of_an_entity
-                and fault.is_for(context.api, context.client_id)
+                and fault.is_for(context)
                 and fault.covers(names)
                 and any(
                     own is not None and other is not None
@@ -206,17 +222,38 @@ class Faults:
         return found
 
 
-_NAMES_OF_TOPICS = ("name", "topic", "topic_name")
-_NAMES_OF_PARTITIONS = ("partition", "index", "partition_index")
-_NAMES_OF_GROUPS = ("group_id", "groups_names", "group_ids", "groups")
+_SELECTOR_OF_FIELD = {
+    **dict.fromkeys(("name", "topic", "topics", "topic_name", "topic_names"), "topic"),
+    **dict.fromkeys(
+        ("partition", "partitions", "index", "partition_index", "partition_indexes"), "partition"
+    ),
+    **dict.fromkeys(("group_id", "group_ids", "groups", "groups_names"), "group"),
+    **dict.fromkeys(
+        ("transactional_id", "transactional_ids", "v3_and_below_transactional_id"),
+        "transactional_id",
+    ),
+}
+"""What fields of requests name, be it one or a list."""
+_TOPIC_RESOURCE = 2
+_SELECTOR_OF_KEY = {0: "group", 1: "transactional_id"}
+"""By the type of the key whose coordinator is looked for."""
 
 
-def _speaks_of(request: object, names: Names) -> bool:
+def _speaks_of(
+    request: object,
+    names: Names,
+    topics: Mapping[bytes, Topic],
+    session: Callable[[], Iterable[tuple[str, int]]],
+) -> bool:
     """Whether a request names everything that a fault is limited to."""
     if names == Names():
         return True
     found: dict[str, set[object]] = {name: set() for name in SELECTORS}
-    _collect(request, found, 0)
+    _collect(request, found, topics, 0)
+    if names.topic is not None or names.partition is not None:
+        for topic, partition in session():
+            found["topic"].add(topic)
+            found["partition"].add(partition)
     return all(
         wanted is None or wanted in found[name]
         for name, wanted in zip(SELECTORS, names, strict=True)
@@ -226,28 +263,32 @@ def _speaks_of(request: object, names: Names) -> bool:
 _MAX_DEPTH = 8
 
 
-def _collect(value: object, found: dict[str, set[object]], depth: int) -> None:
+def _collect(
+    value: object, found: dict[str, set[object]], topics: Mapping[bytes, Topic], depth: int
+) -> None:
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, list | tuple):
         for item in value:
-            _collect(item, found, depth + 1)
+            _collect(item, found, topics, depth + 1)
         return
     for name in getattr(type(value), "__slots__", ()):
-        item = getattr(value, name, None)
-        if name in _NAMES_OF_TOPICS and isinstance(item, str):
-            found["topic"].add(item)
-        elif name in {"topics", "topic_names"} and isinstance(item, list | tuple):
-            found["topic"].update(each for each in item if isinstance(each, str))
-        elif name in _NAMES_OF_PARTITIONS and isinstance(item, int):
-            found["partition"].add(item)
-        elif name in {"partitions", "partition_indexes"} and isinstance(item, list | tuple):
-            found["partition"].update(each for each in item if isinstance(each, int))
-        elif name in _NAMES_OF_GROUPS and isinstance(item, str):
-            found["group"].add(item)
-        elif name in _NAMES_OF_GROUPS and isinstance(item, list | tuple):
-            found["group"].update(each for each in item if isinstance(each, str))
-        elif name == "transactional_id" and isinstance(item, str):
-            found["transactional_id"].add(item)
+        item = getattr(value, name)
+        if name == "topic_id" and item in topics:
+            found["topic"].add(topics[item].name)
+        selector = _selector(value, name)
+        if selector is not None:
+            kind = int if selector == "partition" else str
+            items = item if isinstance(item, list | tuple) else (item,)
+            found[selector].update(each for each in items if isinstance(each, kind))
         if isinstance(item, list | tuple):
-            _collect(item, found, depth + 1)
+            _collect(item, found, topics, depth + 1)
+
+
+def _selector(value: object, name: str) -> str | None:
+    """Returns what a field names, which may depend on the one beside it."""
+    if name == "resource_name":
+        return "topic" if getattr(value, "resource_type", 0) == _TOPIC_RESOURCE else None
+    if name in {"key", "coordinator_keys"}:
+        return _SELECTOR_OF_KEY.get(getattr(value, "key_type", -1))
+    return _SELECTOR_OF_FIELD.get(name)

@@ -122,6 +122,18 @@ impl DataPlane {
         Ok(Fetched::Answered { errors })
     }
 
+    /// The topics, by name, and partitions that a session has: a request of it does not repeat them.
+    pub fn fetch_session(&self, id: i32) -> Vec<(String, i32)> {
+        let named = |known: &SessionPartition| {
+            let name = match known.topic.key() {
+                TopicKey::Name(name) => name,
+                key @ TopicKey::Id(_) => &*self.topics.find(key)?.name,
+            };
+            Some((String::from_utf8_lossy(name).into_owned(), known.asked.index))
+        };
+        self.sessions.partitions(id).iter().filter_map(named).collect()
+    }
+
     /// Reads partitions in their order, each as much as those before it have left.
     fn read_all<'a>(
         &self,

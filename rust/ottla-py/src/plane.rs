@@ -206,8 +206,12 @@ impl DataPlane {
         done.map_err(|error| refused(py, &error))
     }
 
-    /// Returns what the checkpoint files of a log directory say of the logs in directories: topic,
-    /// partition, recovery point, log start offset, high watermark.
+    /// Returns the topics and partitions that a fetch session has.
+    fn fetch_session(&self, py: Python<'_>, session_id: i32) -> Vec<(String, i32)> {
+        self.engine(py).fetch_session(session_id)
+    }
+
+    /// Returns rows of checkpoint files: topic, partition, recovery point, log start, high watermark.
     fn checkpoints(&self, py: Python<'_>) -> Vec<(String, i32, i64, i64, i64)> {
         self.engine(py).checkpoints().iter().map(checkpoint_row).collect()
     }

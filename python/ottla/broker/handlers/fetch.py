@@ -79,7 +79,7 @@ def _refused(broker: Broker, context: Context) -> dict[tuple[str, int], int]:
     return denied | {
         (topic.name, partition.partition_index): fault.error
         for fault in broker.faults
-        if fault.is_an_error_of_an_entity and fault.is_for(context.api, context.client_id)
+        if fault.is_an_error_of_an_entity and fault.is_for(context)
         for topic in broker.image.topics.values()
         for partition in topic.partitions
         if fault.covers(Names(topic.name, partition.partition_index))
