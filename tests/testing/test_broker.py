@@ -127,13 +127,36 @@ def test_retention_is_over_when_advance_returns() -> None:
         ({"api": "Metadata", "error": "not_leader"}, "did you mean NOT_LEADER_OR_FOLLOWER\\?"),
         ({"api": "Metadata", "group": "g"}, "name no group"),
         ({"api": "DescribeCluster", "topic": "t"}, "limited to nothing"),
-        ({"api": "Fetch", "observe": True, "error": "NOT_LEADER_OR_FOLLOWER"}, "leave out what"),
-        ({"api": "Fetch", "observe": True, "delay": 1}, "observe changes nothing"),
+        ({"partition": -1}, "partition is -1, expected a number from 0 on"),
+        ({"topic": b"orders"}, "topic is b'orders', expected a text"),
+        ({"client": 5}, "client is 5, expected a text"),
     ],
 )
 def test_a_fault_that_could_never_strike_is_an_error(arguments: dict[str, Any], said: str) -> None:
     with Broker() as broker, pytest.raises(ValueError, match=said):
         broker.fail(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"observe": True, "error": 6}, "observe=True changes nothing"),
+        ({"observe": True, "disconnect": True}, "observe=True changes nothing"),
+        ({"observe": True, "delay": 1}, "observe=True changes nothing"),
+        ({"error": 6, "disconnect": True}, "leave out one of them"),
+        ({"error": 6, "topic": "orders", "delay": 2}, "comes without delay: set that as a fault"),
+        ({"error": 6, "topic": "orders", "corrupt": True}, "comes without corrupt"),
+    ],
+)
+def test_a_fault_of_which_a_part_would_never_strike_is_an_error(
+    arguments: dict[str, Any], said: str
+) -> None:
+    with Broker(topics=["orders"]) as broker:
+        with pytest.raises(ValueError, match=said):
+            broker.fail("Produce", **arguments)
+        fault = broker.fail("Produce", error=6, topic="orders")
+        with pytest.raises(ValueError, match="pause one without an error"):
+            fault.pause()
 
 
 def test_a_wait_for_a_fault_ends_with_its_hits_or_in_an_error() -> None:

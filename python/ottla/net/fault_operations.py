@@ -80,13 +80,23 @@ class FaultOperations:
             ValueError: no such API or error, or a limit that the API's requests do not name.
         """
         code = _error_code(error)
+        _check_limits(topic, partition, group, transactional_id, client)
         names = Names(topic, partition, group, transactional_id)
-        if observe and (code or after or disconnect or delay or corrupt):
-            raise ValueError("observe changes nothing: leave out what would change an answer")
         if times is not None and times < 1:
             raise ValueError(f"times is {times}: a fault strikes once at least")
         if not 0 <= delay <= MAX_ADVANCE_S:
             raise ValueError(f"delay is {delay}, expected 0 to {MAX_ADVANCE_S:,} seconds")
+
+        is_limited = not {topic, partition, group, transactional_id} <= {None}
+        _check_deeds(
+            observe=observe,
+            error=bool(code),
+            after=after,
+            disconnect=disconnect,
+            delay=bool(delay),
+            corrupt=corrupt,
+            is_limited=is_limited,
+        )
 
         def add(broker: Broker) -> int:
             row = None if api is None else _api(broker, api)
@@ -169,7 +179,13 @@ class FaultOperations:
         """Has requests that match wait, unanswered, until `release` or `remove`."""
 
         def pause(_: Broker) -> None:
-            self._fault_of_requests(fault).is_paused = True
+            found = self._fault_of_requests(fault)
+            if found.is_an_error_of_an_entity:
+                raise ValueError(
+                    f"fault {fault} is an error of what it is limited to, which no request waits "
+                    f"for: pause one without an error"
+                )
+            found.is_paused = True
 
         self._server.run(pause)
 
@@ -234,6 +250,34 @@ def _error_code(error: int | str) -> int:
             f"{error!r} is no error of Kafka's protocol{nearest(error.upper(), names)}"
         )
     return code
+
+
+def _check_limits(
+    topic: object, partition: object, group: object, transactional_id: object, client: object
+) -> None:
+    """Refuses what no request has, so that the fault would never strike."""
+    texts = {"topic": topic, "group": group, "transactional_id": transactional_id, "client": client}
+    for name, value in texts.items():
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{name} is {value!r}, expected a text")
+    if partition is not None and not (isinstance(partition, int) and partition >= 0):
+        raise ValueError(f"partition is {partition!r}, expected a number from 0 on")
+
+
+def _check_deeds(
+    *, observe: bool, error: bool, after: bool, is_limited: bool, **other: bool
+) -> None:
+    """Refuses deeds of which one would keep another from being done."""
+    others = [name for name, is_set in other.items() if is_set]
+    if observe and (error or after or others):
+        raise ValueError("observe=True changes nothing: leave out what else the fault is to do")
+    if error and other["disconnect"]:
+        raise ValueError("a fault answers with an error or disconnects: leave out one of them")
+    if error and is_limited and others and not after:
+        raise ValueError(
+            f"an error of a topic, partition, group or transactional id comes without "
+            f"{' and '.join(others)}: set that as a fault of its own"
+        )
 
 
 def _api(broker: Broker, api: str | int) -> Api:
