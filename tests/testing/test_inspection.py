@@ -148,7 +148,7 @@ def test_a_wait_in_vain_tells_what_there_is_instead(
 
 def test_one_partition_is_told_as_one(broker: Broker) -> None:
     broker.create_topic("prices")
-    with pytest.raises(TimeoutError, match="it has no partition 1, but 1 partition$"):
+    with pytest.raises(TimeoutError, match=r"it has no partition 1, but 1 partition$"):
         broker.wait_for(topic="prices", partition=1, records=1, timeout_s=0)
 
 

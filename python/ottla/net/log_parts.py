@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.topics import TopicError
-from ottla.net.wanted import listed
+from ottla.net.wanted import listed, shown
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def find_topic(broker: Broker, name: str) -> Topic:
     topic = broker.image.topics.get(name)
     if topic is None:
         known = listed("topics", broker.image.topics)
-        why = f"there is no topic {name}; {known}"
+        why = f"there is no topic {shown(name)}; {known}"
         raise TopicError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
     return topic
 

@@ -22,7 +22,7 @@ from ottla.net.log_parts import (
     log_part,
     log_record,
 )
-from ottla.net.wanted import Wanted, listed, wanted_group, wanted_records, wanted_transaction
+from ottla.net.wanted import Wanted, listed, shown, wanted_group, wanted_records, wanted_transaction
 from ottla.protocol.error_code import ErrorCode, name_of
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class Operations(FaultOperations):
         self._require_group(group)
         error = self._server.run(delete)
         if error:
-            raise _kafka_error(error, f"group {group} cannot be deleted")
+            raise _kafka_error(error, f"group {shown(group)} cannot be deleted")
 
     def expire(self, group: str) -> None:
         """Has the sessions of all members of a group end now, as if they had been silent.
@@ -247,7 +247,7 @@ class Operations(FaultOperations):
     def _require_group(self, group: str) -> None:
         known = self._server.run(lambda broker: sorted(broker.groups.store.groups))
         if group not in known:
-            why = f"there is no group {group}; {listed('groups', known)}"
+            why = f"there is no group {shown(group)}; {listed('groups', known)}"
             raise _kafka_error(ErrorCode.GROUP_ID_NOT_FOUND, why)
 
     def transactions(self) -> dict[str, Transaction]:

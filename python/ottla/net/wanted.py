@@ -9,7 +9,15 @@ if TYPE_CHECKING:
 
     from ottla.broker.inspection import Group, Transaction
 
-__all__ = ["Wanted", "listed", "nearest", "wanted_group", "wanted_records", "wanted_transaction"]
+__all__ = [
+    "Wanted",
+    "listed",
+    "nearest",
+    "shown",
+    "wanted_group",
+    "wanted_records",
+    "wanted_transaction",
+]
 
 MAX_LISTED = 10
 """Names in a message: a reader wants to see a slip, not an inventory."""
@@ -62,14 +70,14 @@ def wanted_group(
             # Nobody in it is what Kafka calls such a group.
             if state in {"Dead", "Empty"} and not members:
                 return ""
-            return f"there is no group {group_id}; {listed('groups', known)}"
+            return f"there is no group {shown(group_id)}; {listed('groups', known)}"
         is_it = state in {None, group.state} and members in {None, len(group.members)}
         return "" if is_it else f"it is {group.state} with {_counted(len(group.members), 'member')}"
 
     told = f" {state}" if state is not None else " there"
     if members is not None:
         told += f" with {_counted(members, 'member')}"
-    return Wanted(f"group {group_id} was to be{told}", look)
+    return Wanted(f"group {shown(group_id)} was to be{told}", look)
 
 
 def wanted_transaction(
@@ -89,11 +97,11 @@ def wanted_transaction(
         found = known.get(transactional_id)
         if found is None:
             there = listed("transactional ids", known)
-            return f"there is no transactional id {transactional_id}; {there}"
+            return f"there is no transactional id {shown(transactional_id)}; {there}"
         return "" if state in {None, found.state} else f"it is {found.state}"
 
     told = "there" if state is None else state
-    return Wanted(f"transactional id {transactional_id} was to be {told}", look)
+    return Wanted(f"transactional id {shown(transactional_id)} was to be {told}", look)
 
 
 def wanted_records(
@@ -138,11 +146,18 @@ def nearest(given: str, names: Sequence[str]) -> str:
 
 def listed(what: str, names: Iterable[str]) -> str:
     """Returns names for a message, the first of them."""
-    known = sorted(names)
+    known = [shown(name) for name in sorted(names)]
     if not known:
         return f"there are no {what}"
     more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
     return f"{what} are {', '.join(known[:MAX_LISTED])}{more}"
+
+
+def shown(name: str) -> str:
+    """Returns a name as a message has it: those of groups and transactions may be any text."""
+    from ottla.text import visible
+
+    return visible(name)
 
 
 def _counted(count: int, what: str) -> str:
