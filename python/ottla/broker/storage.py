@@ -77,6 +77,13 @@ class Storage:
     def repeated(self, handles: tuple[int, ...]) -> None:
         """Logs were sent what they have had before."""
 
+    def keep_log_starts(self) -> None:
+        """Has logs begin where they begin now also behind a crash.
+
+        Raises:
+            KafkaError: that cannot be written.
+        """
+
     def must_hold(self, _api_key: int) -> bool:
         """Whether an answer has to wait."""
         return False

@@ -5,6 +5,11 @@ from typing import Any
 
 import ottla
 from ottla.broker.broker import Broker
+from ottla.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from ottla.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -37,6 +42,19 @@ def produce(broker: Broker, value: bytes, timestamp: int) -> None:
 def offsets(broker: Broker) -> tuple[int, int]:
     start, _, _, end = broker.plane.offsets(broker.image.topics["orders"].partitions[0].handle)
     return start, end
+
+
+def test_deleted_records_do_not_come_back_when_the_broker_is_killed(tmp_path: Path) -> None:
+    with kept_broker(tmp_path / "data", is_killed=True) as broker:
+        broker.topics.create("orders", 1, {}, NOW_MS)
+        produce(broker, b"first", NOW_MS)
+        produce(broker, b"second", NOW_MS)
+        partition = DeleteRecordsPartition(partition_index=0, offset=2)
+        topic = DeleteRecordsTopic(name="orders", partitions=[partition])
+        WireClient(broker).ask(DeleteRecordsRequest(topics=[topic], timeout_ms=1000), 2)
+        assert offsets(broker) == (2, 4)
+    with kept_broker(tmp_path / "data") as broker:
+        assert offsets(broker) == (2, 4)
 
 
 def test_what_is_behind_batches_that_are_gone_is_cut_off(tmp_path: Path) -> None:

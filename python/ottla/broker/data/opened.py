@@ -147,6 +147,7 @@ class OpenedData:
         broker.log_dir = os.path.abspath(path)
         storage.wrong = broker.wrong
         storage.disk.look = self._look_for_room
+        storage.write_log_starts = self._write_log_starts
         storage.flusher.later = lambda delay_ms, action: broker.waiting.do_at(
             self._clock() + delay_ms, action
         )
@@ -231,7 +232,7 @@ class OpenedData:
         logs = self._logs()
         write = self.directory.write_checkpoint
         write(_text(RECOVERY_POINTS), [(topic, index, at) for topic, index, at, _, _ in logs])
-        write(_text(LOG_START_OFFSETS), [(t, index, at) for t, index, _, at, _ in logs if at])
+        self._write_log_starts()
         self._write_cleaner_offsets()
         write(_text(HIGH_WATERMARKS), [(topic, index, at) for topic, index, _, _, at in logs])
 
@@ -301,6 +302,10 @@ class OpenedData:
 
     def _logs(self) -> list[tuple[str, int, int, int, int]]:
         return sorted(self.storage.plane.checkpoints())
+
+    def _write_log_starts(self) -> None:
+        starts = [(topic, index, at) for topic, index, _, at, _ in self._logs() if at]
+        self.directory.write_checkpoint(_text(LOG_START_OFFSETS), starts)
 
     def _write_cleaner_offsets(self) -> None:
         offsets = sorted(self.storage.plane.cleaner_offsets())

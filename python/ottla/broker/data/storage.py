@@ -55,6 +55,7 @@ class DirectoryStorage(Storage):
         past: how the logs were left that are opened; `None` for logs that are new.
         is_offline: whether a sync has failed: what is on the disk is not known any more.
         wrong: has a line where that is so (`Broker.wrong`).
+        write_log_starts: writes where logs begin to the directory.
     """
 
     is_kept = True
@@ -68,6 +69,7 @@ class DirectoryStorage(Storage):
         self.is_offline = False
         self.wrong: dict[str, str] = {}
         self._say = say
+        self.write_log_starts: Callable[[], None] = _nothing
         self._open: dict[int, None] = {}
 
     @property
@@ -167,6 +169,15 @@ class DirectoryStorage(Storage):
         """See `Storage`."""
         self.flusher.repeated(handles)
 
+    def keep_log_starts(self) -> None:
+        """See `Storage`."""
+        try:
+            self.write_log_starts()
+        except OSError as error:
+            raise _storage_error(
+                f"where logs begin cannot be written: {error.strerror or error}"
+            ) from None
+
     def must_hold(self, api_key: int) -> bool:
         """See `Storage`."""
         return self.flusher.must_wait(api_key)
@@ -197,6 +208,10 @@ class DirectoryStorage(Storage):
         )
         for handle in self._open:
             self.plane.take_offline(handle)
+
+
+def _nothing() -> None:
+    """Has no directory yet."""
 
 
 def _storage_error(message: str) -> KafkaError:
