@@ -54,6 +54,8 @@ from support.simulation.world import REQUEST_TIMEOUT_MS, Ask, Client, Sleep
 
 TOPIC, PARTITIONS = "orders", 2
 TRANSACTION_TIMEOUT_MS = 60_000
+KEYS = 3
+"""Of each producer, in topics that have keys."""
 GROUP, TRANSACTIONAL_ID = 0, 1
 
 # The coordinator is elsewhere, loads, or is busy with the end before: ask again.
@@ -108,9 +110,18 @@ class Model:
         self.values += count
         return [b"%s-%d" % (name.encode(), self.values - number) for number in range(count)]
 
-    def new_sent(self, name: str) -> Sent:
-        """A batch for one of the partitions."""
-        sent = Sent(name, TOPIC, self.random.randrange(PARTITIONS), self.new_values(name))
+    def new_sent(self, name: str, topic: str = TOPIC) -> Sent:
+        """A batch for one of the partitions; topics but the first have one, and keys."""
+        partitions = PARTITIONS if topic == TOPIC else 1
+        sent = Sent(name, topic, self.random.randrange(partitions), self.new_values(name))
+        if topic != TOPIC:
+            sent.records = [
+                (
+                    b"%s-key-%d" % (name.encode(), self.random.randrange(KEYS)),
+                    value if self.random.random() < 0.8 else None,
+                )
+                for value in sent.values
+            ]
         self.history.sent.append(sent)
         return sent
 
@@ -134,7 +145,10 @@ def _produce_request(
 ) -> ProduceRequest:
     now_ms = model.clock()
     batch = ottla.build_batch(
-        [ottla.NewRecord(None, value, timestamp=now_ms) for value in sent.values],
+        [
+            ottla.NewRecord(key, value, timestamp=now_ms)
+            for key, value in sent.records or [(None, value) for value in sent.values]
+        ],
         producer_id=ids[0],
         producer_epoch=ids[1],
         base_sequence=sequence,
@@ -163,25 +177,38 @@ def _produce(sent: Sent, request: ProduceRequest, version: int) -> Steps:
     return error
 
 
-def idempotent_producer(model: Model, name: str, batches: int) -> Client:
-    """Writes batches, each once, in order; begins anew where a power cut has taken some."""
+def idempotent_producer(
+    model: Model,
+    name: str,
+    batches: int,
+    *,
+    topic: str = TOPIC,
+    most_pause_ms: int = 200,
+    then: Callable[[Model, Sent], Steps] | None = None,
+) -> Client:
+    """Writes batches, each once, in order; begins anew where a power cut has taken some.
+
+    A start knows no producer of records that were all deleted, so that it begins anew then, too.
+    """
     ids, sequences = (-1, -1), [0] * PARTITIONS
     for _ in range(batches):
         if ids[0] < 0:
             request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
             _, answer = yield from until(request, 5, lambda answer: answer.error_code)
             ids, sequences = (answer.producer_id, answer.producer_epoch), [0] * PARTITIONS
-        sent = model.new_sent(name)
+        sent = model.new_sent(name, topic)
         frame = _produce_request(model, sent, ids, sequences[sent.partition])
         error = yield from _produce(sent, frame, 9)
         sequences[sent.partition] += len(sent.values)
-        if error in LOST and model.history.has_lost:
+        if error in LOST and (model.history.has_lost or topic != TOPIC):
             sent.outcome = "refused"
             ids = -1, -1
         elif error != ErrorCode.NONE:
             model.history.faults.append(f"{name}: error {error} for {sent}")
             return
-        yield Sleep(model.random.randrange(200))
+        elif then is not None:
+            yield from then(model, sent)
+        yield Sleep(model.random.randrange(most_pause_ms))
 
 
 @dataclass

@@ -21,6 +21,8 @@ class Sent:
     outcome: Outcome = "unknown"
     base_offset: int = -1
     """Where the broker said that it is."""
+    records: list[tuple[bytes | None, bytes | None]] = field(default_factory=list)
+    """Keys and values, where they are not the values alone."""
 
 
 @dataclass
@@ -99,6 +101,8 @@ class History:
     """Group, generation, member and its partitions."""
     faults: list[str] = field(default_factory=list)
     """What a broker should not have answered."""
+    deleted_to: int = 0
+    """The offset up to which a client was told that records are deleted."""
     has_lost: bool = False
     """Whether a power cut has taken what was acknowledged in the page cache alone."""
     has_jumped: bool = False

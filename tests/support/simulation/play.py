@@ -6,6 +6,7 @@ started with the compiled `disk.c` preloaded.
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -31,14 +32,16 @@ from support.simulation.clients import (
 )
 from support.simulation.disk import Disk
 from support.simulation.history import History
+from support.simulation.kept import CONFIGS, check_kept, deleting_producer, keyed_producer
 from support.simulation.members import classic_member, new_member
-from support.simulation.stage import SEGMENTS, Starts, a_broker, logs_of, whole_batches
+from support.simulation.stage import Starts, a_broker, logs_of, whole_batches
 from support.simulation.weather import faults, jumps
 from support.simulation.world import World
 
 HOUR_MS = 3_600_000
 _CRASHES = 4
 _MOST_MS_TO_CRASH = 20_000
+_CHECK_MS = 3000
 SYNCED = {"flush.messages": "1"}
 """Topics of the level at which an answer says that records are on the disk."""
 
@@ -73,6 +76,12 @@ def play(seed: int, world: World, history: History) -> None:
         world.start(classic_member(model, "classic", f"classic-{number}", 3))
     for number in range(3):
         world.start(new_member(model, "new", f"new-{number}", 8))
+    keyed = replace(model, random=Random(seed + 5))
+    world.start(keyed_producer(keyed, "state"))
+    world.start(deleting_producer(keyed, "event"))
+    # What is old is gone in the end, so that it is looked at before.
+    for delay_ms in range(_CHECK_MS, _MOST_MS_TO_CRASH, _CHECK_MS):
+        world.after(delay_ms, lambda: check_kept(history, world.broker))
     world.run(HOUR_MS)
     # What was left open times out.
     world.pass_time(HOUR_MS)
@@ -82,6 +91,7 @@ def judge(history: History, broker: Broker) -> None:
     """Hold a history against what the broker has in the end."""
     logs = logs_of(broker)
     check(history, logs)
+    check_kept(history, broker)
     kept = broker.groups.store.offsets.get("of-payments", TOPIC, 0)
     offset = None if kept is None else kept.offset
     check_offsets_of_transactions(history, logs, "payments", offset)
@@ -104,8 +114,14 @@ def hold_with_crashes(seed: int, path: Path) -> None:
     starts, history = Starts(path), History()
     with starts.kept:
         world = World(seed, starts)
+
+        def crash() -> None:
+            if world.running:
+                world.crash()
+                check_kept(history, world.broker)
+
         for _ in range(_CRASHES):
-            world.crash_after(world.random.randrange(_MOST_MS_TO_CRASH))
+            world.after(world.random.randrange(_MOST_MS_TO_CRASH), crash)
         play(seed, world, history)
         assert world.crashes
         judge(history, world.broker)
@@ -119,7 +135,7 @@ def hold_with_power_cuts(seed: int, path: Path) -> None:
     is_synced = seed % 4 < 2
     path.mkdir()
     disk, history = Disk(path, Random(seed + 2)), History()
-    starts = Starts(path, disk, SEGMENTS | SYNCED if is_synced else SEGMENTS)
+    starts = Starts(path, disk, SYNCED if is_synced else {})
     try:
         with starts.kept:
             world = World(seed, starts, loses_answers=True)
@@ -149,7 +165,14 @@ def _cut(world: World, history: History, disk: Disk, *, is_synced: bool) -> None
     ends = ends_of(check_power_cut(before, sure, after))
     history.unread(ends)
     if not is_synced:
-        history.lose(ends)
+        history.lose(ends | {(topic, 0): _end_of(world.broker, topic) for topic in CONFIGS})
+    check_kept(history, world.broker)
+
+
+def _end_of(broker: Broker, topic: str) -> int:
+    partition = broker.image.partition(topic, 0)
+    assert partition is not None
+    return broker.plane.offsets(partition.handle)[3]
 
 
 def _sure(disk: Disk) -> Logs:

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import ottla
 from ottla.broker.broker import Broker
@@ -10,6 +11,7 @@ from support.kept_broker import kept_broker
 from support.simulation.checker import Logs, Stored
 from support.simulation.clients import PARTITIONS, TOPIC
 from support.simulation.disk import Disk
+from support.simulation.kept import CONFIGS, OFTEN
 from support.wire_client import NOW_MS, new_broker
 
 # Segments are full after some seconds, so that some are sealed in every history.
@@ -19,10 +21,19 @@ SEGMENTS = {"segment.ms": "3000"}
 def a_broker(now_ms: int = NOW_MS) -> Broker:
     """A broker in memory."""
     broker = new_broker(
-        {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
+        {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2", **OFTEN}
     )
-    broker.topics.create(TOPIC, PARTITIONS, SEGMENTS, now_ms)
+    create_topics(broker, {}, now_ms)
     return broker
+
+
+def create_topics(broker: Broker, configs: Mapping[str, str], now_ms: int) -> None:
+    """Create those that are not there, with settings beside their own."""
+    if TOPIC not in broker.image.topics:
+        broker.topics.create(TOPIC, PARTITIONS, {**SEGMENTS, **configs}, now_ms)
+    for topic, own in CONFIGS.items():
+        if topic not in broker.image.topics:
+            broker.topics.create(topic, 1, {**own, **configs}, now_ms)
 
 
 class Starts:
@@ -31,11 +42,14 @@ class Starts:
     Args:
         path: of the directory.
         disk: what forgets when the power is cut; without one the process alone is killed.
-        configs: of the topic.
+        configs: of topics, beside their own.
     """
 
     def __init__(
-        self, path: Path, disk: Disk | None = None, configs: Mapping[str, str] = SEGMENTS
+        self,
+        path: Path,
+        disk: Disk | None = None,
+        configs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.path = path
         self.disk = disk
@@ -52,10 +66,11 @@ class Starts:
         # No two draw the same ids: a member may hold one that the broker has not kept.
         self.count += 1
         broker = self.kept.enter_context(
-            kept_broker(self.path, is_killed=True, lines=self.lines, seed=self.count, now_ms=now_ms)
+            kept_broker(
+                self.path, OFTEN, is_killed=True, lines=self.lines, seed=self.count, now_ms=now_ms
+            )
         )
-        if TOPIC not in broker.image.topics:
-            broker.topics.create(TOPIC, PARTITIONS, self.configs, now_ms)
+        create_topics(broker, self.configs, now_ms)
         return broker
 
 

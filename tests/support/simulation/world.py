@@ -161,6 +161,7 @@ class World:
         storage = broker.storage
         if isinstance(storage, DirectoryStorage):
             storage.flusher.submit = lambda job, then: self._work(broker, job, then)
+            broker.cleaner.submit = storage.flusher.submit
         return broker
 
     def _work(
@@ -185,10 +186,6 @@ class World:
         self.after(self.random.randrange(_MOST_WORK_MS), work)
         if self._at_work:
             self.after(self.random.randrange(2 * _MOST_WORK_MS), self._at_work.pop())
-
-    def crash_after(self, delay_ms: int) -> None:
-        """Has the broker crash then, if clients are still there."""
-        self.after(delay_ms, lambda: self.crash() if self.running else None)
 
     def at_work(self, action: Callable[[], None]) -> None:
         """Has something happen while the broker next syncs, or shortly before or behind."""
