@@ -131,7 +131,8 @@ class History:
             for sent in transaction.sent
         }
         for sent in self.sent:
-            if sent.outcome == "done" and sent.base_offset >= ends[sent.topic, sent.partition]:
+            end = ends[sent.topic, sent.partition]
+            if sent.outcome == "done" and sent.base_offset + len(sent.values) > end:
                 sent.outcome = "lost"
                 if id(sent) in committed:
                     self.faults.append(f"a power cut has taken {sent} of a committed transaction")

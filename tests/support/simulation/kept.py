@@ -92,6 +92,22 @@ def kept_of(broker: Broker, topic: str) -> Kept:
     return kept
 
 
+def starts_of(broker: Broker) -> dict[str, int]:
+    """Where the logs of these topics begin."""
+    starts = {}
+    for topic in CONFIGS:
+        partition = broker.image.partition(topic, 0)
+        assert partition is not None
+        starts[topic] = broker.plane.offsets(partition.handle)[0]
+    return starts
+
+
+def check_starts(before: dict[str, int], after: dict[str, int]) -> None:
+    """No log begins earlier than it did."""
+    for topic, start in before.items():
+        assert after[topic] >= start, f"{topic} begins at {after[topic]}, and began at {start}"
+
+
 def check_kept(history: History, broker: Broker) -> None:
     """Nothing is gone that is to be left, and nothing has come back."""
     kept = {topic: kept_of(broker, topic) for topic in CONFIGS}

@@ -27,6 +27,7 @@ _VERIFICATION = "broker/transactions/verification.py"
 _OFFSETS = "broker/groups/offsets.py"
 _CLASSIC = "broker/groups/classic.py"
 _FLUSHER = "broker/data/flusher.py"
+_DELETE_RECORDS = "broker/handlers/delete_records.py"
 
 MUTANTS = (
     Mutant(
@@ -241,19 +242,34 @@ MUTANTS = (
         needs_power_cuts=True,
     ),
     Mutant(
-        "the controller's log is not synced",
-        "broker/data/metadata_log.py",
-        "            os.fsync(self._file)\n        except OSError:",
-        "            pass\n        except OSError:",
-        "payments: error 49 ",
-        needs_power_cuts=True,
-    ),
-    Mutant(
         "a file is renamed before it is synced",
         "broker/data/small_files.py",
         "os.fsync(file.fileno())",
         "pass",
         "LogDirectoryError",
+        needs_power_cuts=True,
+    ),
+    Mutant(
+        "what is compacted ends where a key was written again",
+        "broker/data/storage.py",
+        '"is_dense": is_dense and (topic, index) not in past.compacted,',
+        '"is_dense": True,',
+        "was given more at|instead of one of|has None at",
+        needs_power_cuts=True,
+    ),
+    Mutant(
+        "what a client deletes is there",
+        _DELETE_RECORDS,
+        "low_watermark = broker.plane.delete_records(partition.handle, offset)",
+        "low_watermark = offset",
+        "events begins at .* is deleted up to",
+    ),
+    Mutant(
+        "what a client deletes comes back",
+        _DELETE_RECORDS,
+        "broker.storage.keep_log_starts()",
+        "assert broker.storage",
+        "events begins at",
         needs_power_cuts=True,
     ),
 )

@@ -32,7 +32,14 @@ from support.simulation.clients import (
 )
 from support.simulation.disk import Disk
 from support.simulation.history import History
-from support.simulation.kept import CONFIGS, check_kept, deleting_producer, keyed_producer
+from support.simulation.kept import (
+    CONFIGS,
+    check_kept,
+    check_starts,
+    deleting_producer,
+    keyed_producer,
+    starts_of,
+)
 from support.simulation.members import classic_member, new_member
 from support.simulation.stage import Starts, a_broker, logs_of, whole_batches
 from support.simulation.weather import faults, jumps
@@ -117,7 +124,9 @@ def hold_with_crashes(seed: int, path: Path) -> None:
 
         def crash() -> None:
             if world.running:
+                before = starts_of(world.broker)
                 world.crash()
+                check_starts(before, starts_of(world.broker))
                 check_kept(history, world.broker)
 
         for _ in range(_CRASHES):
@@ -157,7 +166,7 @@ def hold_with_power_cuts(seed: int, path: Path) -> None:
 
 
 def _cut(world: World, history: History, disk: Disk, *, is_synced: bool) -> None:
-    before = logs_of(world.broker)
+    before, starts = logs_of(world.broker), starts_of(world.broker)
     check_readings(history, before)
     sure = _sure(disk)
     world.crash()
@@ -166,6 +175,7 @@ def _cut(world: World, history: History, disk: Disk, *, is_synced: bool) -> None
     history.unread(ends)
     if not is_synced:
         history.lose(ends | {(topic, 0): _end_of(world.broker, topic) for topic in CONFIGS})
+    check_starts(starts, starts_of(world.broker))
     check_kept(history, world.broker)
 
 
