@@ -161,12 +161,13 @@ def test_an_observer_with_each_limit_counts_in_every_version_that_names_it(
 
 def test_a_condition_decides_on_the_error_of_a_topic_and_is_asked_once_a_request() -> None:
     home = Home()
-    asked: list[object] = []
-    home.broker.faults.add(
-        Fault(
-            None, error=ERROR, names=Names(topic=TOPIC), when=lambda r: asked.append(r) or r.topics
-        )
-    )
+    asked: list[Any] = []
+
+    def names_topics(request: Any) -> bool:
+        asked.append(request)
+        return bool(request.topics)
+
+    home.broker.faults.add(Fault(None, error=ERROR, names=Names(topic=TOPIC), when=names_topics))
     home.broker.topics.create("payments", 1, {}, home.client.now_ms)
     api = next(each for each in APIS.values() if each.name == "metadata")
     named = home.request(api, 9, "topic")

@@ -307,7 +307,7 @@ def test_what_is_not_there_is_refused_and_not_pretended(
     tools: Tools, broker: Broker, tmp_path: Path
 ) -> None:
     metrics = ("--alter", "--name", "all", "--metrics", "org.apache", "--interval", "1000")
-    assert "Unsupported resource type" in tools.refused(broker, "ClientMetricsCommand", *metrics)
+    assert "Unknown resource type 16" in tools.refused(broker, "ClientMetricsCommand", *metrics)
     nobody = tmp_path / "client.properties"
     nobody.write_text("")
     tokens = ("--describe", "--command-config", str(nobody))

@@ -1,5 +1,7 @@
 """What strangers call themselves, in what a person reads of a test that has failed."""
 
+from collections.abc import Callable
+
 import confluent_kafka
 import pytest
 from ottla.broker.journal import RequestEntry
@@ -28,13 +30,14 @@ def test_no_name_of_a_group_or_transaction_commands_a_terminal_by_an_error() -> 
         producer.init_transactions(10)
         assert EVIL in broker.groups
         assert EVIL in broker.transactions
-        for work in (
+        works: tuple[Callable[[], object], ...] = (
             lambda: broker.expire(group="readers"),
             lambda: broker.wait_for(group="readers", members=1, timeout_s=0.01),
             lambda: broker.wait_for(group=EVIL, members=1, timeout_s=0.01),
             lambda: broker.wait_for(transactional_id="b", state="Ongoing", timeout_s=0.01),
             lambda: broker.wait_for(transactional_id=EVIL, state="Ongoing", timeout_s=0.01),
-        ):
+        )
+        for work in works:
             with pytest.raises((KafkaError, TimeoutError)) as caught:
                 work()
             assert str(caught.value).isprintable()

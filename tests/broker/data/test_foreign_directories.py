@@ -29,7 +29,7 @@ def directory_with(
     """What node 1 has of a cluster with one partition."""
     path.mkdir()
     (path / "meta.properties").write_text(meta)
-    log = MetadataLog(str(path / METADATA_DIRECTORY), 1, str)
+    log = MetadataLog(str(path / METADATA_DIRECTORY), 1, print)
     list(log.load())
     log.begin_term(NOW_MS)
     partition = layouts.PartitionRecord(
@@ -83,7 +83,7 @@ def test_a_directory_whose_voters_are_in_its_log_and_elsewhere_is_refused_and_st
     tmp_path: Path,
 ) -> None:
     path = directory_with(tmp_path / "data")
-    log = MetadataLog(str(path / METADATA_DIRECTORY), 1, str)
+    log = MetadataLog(str(path / METADATA_DIRECTORY), 1, print)
     list(log.load())
     log.begin_term(NOW_MS)
     voters = VotersRecord(voters=[NewVoter(voter_id=1), NewVoter(voter_id=2)])
