@@ -1,6 +1,6 @@
 """What strangers call themselves, in what a person reads of a test that has failed."""
 
-from collections.abc import Callable
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -30,7 +30,7 @@ def test_no_name_of_a_group_or_transaction_commands_a_terminal_by_an_error() -> 
         producer.init_transactions(10)
         assert EVIL in broker.groups
         assert EVIL in broker.transactions
-        works: tuple[Callable[[], object], ...] = (
+        works: tuple[Any, ...] = (
             lambda: broker.expire(group="readers"),
             lambda: broker.wait_for(group="readers", members=1, timeout_s=0.01),
             lambda: broker.wait_for(group=EVIL, members=1, timeout_s=0.01),

@@ -147,7 +147,12 @@ class Flusher:
 
         Where a log of the round is offline, nobody of the round is told that it did.
         """
-        (self._held if self._due else self._held_by_running).append(release)
+        if self._due:
+            self._held.append(release)
+        elif self._is_running:
+            self._held_by_running.append(release)
+        else:
+            release(not self._has_failed)
 
     def unsynced(self, handles: Iterable[int]) -> tuple[int, ...]:
         """Returns those of these logs that are not known to be on the disk as they are now."""
