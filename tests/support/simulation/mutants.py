@@ -99,7 +99,7 @@ MUTANTS = (
         _METADATA,
         "producer_epoch=min(self.producer_epoch + bumps, MAX_EPOCH)",
         "producer_epoch=min(self.producer_epoch, MAX_EPOCH)",
-        r"is at \[\]",
+        r"is at \[\]|payments: error 48 ",
     ),
     Mutant(
         "a commit is remembered as an abort",
@@ -236,8 +236,8 @@ MUTANTS = (
     Mutant(
         "an answer leaves when a sync begins",
         _FLUSHER,
-        "(self._held if self._due else self._held_by_running).append(release)",
-        "release(True)",
+        "            self._held.append(release)\n        elif",
+        "            release(not self._has_failed)\n        elif",
         "was committed before|was taken|is at",
         needs_power_cuts=True,
     ),
@@ -247,14 +247,6 @@ MUTANTS = (
         "os.fsync(file.fileno())",
         "pass",
         "LogDirectoryError",
-        needs_power_cuts=True,
-    ),
-    Mutant(
-        "what is compacted ends where a key was written again",
-        "broker/data/storage.py",
-        '"is_dense": is_dense and (topic, index) not in past.compacted,',
-        '"is_dense": True,',
-        "was given more at|instead of one of|has None at",
         needs_power_cuts=True,
     ),
     Mutant(
