@@ -17,6 +17,7 @@ from ottla.net.clock import elapsed_ms
 from ottla.net.connection import Connection
 from ottla.net.limits import (
     ACCEPT_PAUSE_MS,
+    AWAKE_BYTES,
     MAX_ACCEPTED_A_TURN,
     MAX_ERRORS,
     MAX_HTTP_CONNECTIONS,
@@ -68,6 +69,7 @@ class Hub:
         self.watches = Watches()
         self.awake_ns = 0
         self._is_soon = False
+        self._moved_bytes = 0
         self._clock = clock
         self._jobs = jobs
         self._log = LogLines(log)
@@ -127,19 +129,22 @@ class Hub:
     def _wait(self) -> list[tuple[selectors.SelectorKey, int]]:
         """Returns what sockets and jobs have, once they have something or something is due.
 
-        To be woken takes longer than to serve a small request. So where the last pause was short,
-        and the process is ours, it looks for a moment before it sleeps.
+        To be woken takes longer than to serve a small request. So where one client asks little
+        at a time, after short pauses, and the process is ours, it looks a moment before it sleeps.
         """
         if not self.awake_ns:
             return self._selector.select(self._timeout_s())
         begin_ns = monotonic_ns()
         events: list[tuple[selectors.SelectorKey, int]] = []
-        if self._is_soon and not self._again and not self._gone:
+        moved_bytes = self.received_bytes + self.sent_bytes
+        is_small = moved_bytes - self._moved_bytes <= AWAKE_BYTES
+        self._moved_bytes = moved_bytes
+        if self._is_soon and is_small and not self._again and not self._gone:
             while not events and monotonic_ns() - begin_ns < self.awake_ns:
                 events = self._selector.select(0)
         if not events:
             events = self._selector.select(self._timeout_s())
-        self._is_soon = monotonic_ns() - begin_ns < self.awake_ns
+        self._is_soon = len(events) == 1 and monotonic_ns() - begin_ns < self.awake_ns
         return events
 
     def _timeout_s(self) -> float | None:

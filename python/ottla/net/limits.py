@@ -42,6 +42,9 @@ AWAKE_US = 150
 """Before it sleeps, where the last pause was no longer: a client that sends one record after the
 other pauses for some 100 µs, and the system takes 20 to 50 µs to wake who sleeps."""
 
+AWAKE_BYTES = 4 << 10
+"""Received and sent in the turn before: behind more, the time to wake up counts for little."""
+
 MAX_WAIT_MS = 3_600_000
 """Between two looks at what is due: settings of Kafka are longer than system calls can wait."""
 
