@@ -84,11 +84,7 @@ TOPIC, BROKER = 2, 4
 @pytest.fixture
 def client() -> WireClient:
     """A client who may do nothing."""
-    config = {
-        "authorizer.class.name": "StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "false",
-    }
-    client = WireClient(new_broker(config))
+    client = WireClient(new_broker({"authorizer.class.name": "StandardAuthorizer"}))
     client.broker.topics.create("orders", 1, {}, NOW_MS)
     return client
 

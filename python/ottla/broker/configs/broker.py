@@ -180,7 +180,7 @@ _OWN = (
     ),
     Setting("super.users", STRING, "", documentation="Principals that may do everything."),
     Setting(
-        "allow.everyone.if.no.acl.found", BOOLEAN, "true",
+        "allow.everyone.if.no.acl.found", BOOLEAN, "false",
         documentation="Whether what has no ACL is open to all.",
     ),
     Setting(
