@@ -148,4 +148,4 @@ def test_a_request_of_very_many_names_takes_about_as_long_as_many_of_few(
     began = time.perf_counter()
     client.ask(many, version)
     # To compare each name with each takes two hundred times as many steps.
-    assert time.perf_counter() - began < 5 * apart_s
+    assert time.perf_counter() - began < 20 * apart_s

@@ -107,6 +107,34 @@ def test_records_are_given_in_base64_and_what_is_left_out_is_counted(endpoint: E
     assert [record.value for record in ottla.read(b64decode(part["data"]))] == [b"\x00\xff"]
 
 
+def test_records_are_appended_from_base64(endpoint: Endpoint) -> None:
+    endpoint.result("create_topic", name="orders")
+    headers = [["trace", "AP8="], ["none", None]]
+    given: dict[str, Any] = {
+        "topic": "orders",
+        "key": "aw==",
+        "value": "AP8=",
+        "headers": headers,
+        "timestamp": 17,
+    }
+    assert endpoint.result("produce", **given) == 0
+    (record,) = endpoint.result("records", topic="orders")["records"]
+    assert {name: record[name] for name in ("key", "value", "headers", "timestamp")} == {
+        name: given[name] for name in ("key", "value", "headers", "timestamp")
+    }
+    for name, wrong in (
+        ("value", "no base64!"),
+        ("key", 5),
+        ("headers", {"trace": "AP8="}),
+        ("headers", [["trace"]]),
+        ("headers", [[5, None]]),
+        ("headers", [["trace", "?"]]),
+        ("headers", [[]]),
+    ):
+        status, told = endpoint.ask("produce", **{"topic": "orders", name: wrong})
+        assert (status, told["message"].startswith(f"{name} is to be ")) == (400, True), told
+
+
 def test_a_fault_is_set_paused_counted_and_removed(endpoint: Endpoint) -> None:
     fault = endpoint.result("fail", api="Metadata", error="INVALID_REQUEST", times=2)
     (entry,) = endpoint.result("faults")

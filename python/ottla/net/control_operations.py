@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ WHOLE = (int,)
 NUMBER = (int, float)
 FLAG = (bool,)
 OBJECT = (dict,)
+BYTES = (bytes,)
+"""Texts of base64, handed on as what they say."""
+HEADERS = (list,)
 TEXT_OR_WHOLE = (str, int)
 
 _WORDS = {
@@ -22,6 +26,8 @@ _WORDS = {
     float: "a number",
     bool: "a flag",
     dict: "an object",
+    bytes: "base64",
+    list: "a list of pairs of a name and base64",
 }
 _MAX_WHOLE = 1 << 53
 """Larger ones are not the same in every language's JSON."""
@@ -64,7 +70,11 @@ class Operation(NamedTuple):
                 raise ValueError(f"{self.name} has no argument {name!r}: arguments are {known}")
             if value is not None and not _is_one(value, types):
                 raise ValueError(f"{name} is to be {_expected(types)}, not {value!r:.100}")
-        found = {name: value for name, value in given.items() if value is not None}
+        found = {
+            name: _handed_on(value, self.arguments[name])
+            for name, value in given.items()
+            if value is not None
+        }
         missing = [name for name in self.required if name not in found]
         if missing:
             raise ValueError(f"{self.name} needs {' and '.join(missing)}")
@@ -77,7 +87,32 @@ def _is_one(value: object, types: tuple[type, ...]) -> bool:
         return bool in types
     if isinstance(value, int):
         return (int in types or float in types) and abs(value) < _MAX_WHOLE
+    if types == BYTES:
+        return _is_base64(value)
+    if types == HEADERS:
+        return isinstance(value, list) and all(map(_is_header, value))
     return isinstance(value, types)
+
+
+def _is_base64(value: object) -> bool:
+    try:
+        return isinstance(value, str) and b64decode(value, validate=True) is not None
+    except ValueError:
+        return False
+
+
+def _is_header(value: object) -> bool:
+    if not isinstance(value, list) or [isinstance(each, str) for each in value[:1]] != [True]:
+        return False
+    return len(value) == 2 and (value[1] is None or _is_base64(value[1]))  # noqa: PLR2004 - a pair
+
+
+def _handed_on(value: Any, types: tuple[type, ...]) -> Any:
+    if types == BYTES:
+        return b64decode(value)
+    if types == HEADERS:
+        return [(name, None if data is None else b64decode(data)) for name, data in value]
+    return value
 
 
 def _expected(types: tuple[type, ...]) -> str:
@@ -100,6 +135,19 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
         Operation("compact", {"topic": TEXT}, changes=True),
         Operation("delete_topic", {"name": TEXT}, required=("name",), changes=True),
+        Operation(
+            "produce",
+            {
+                "topic": TEXT,
+                "value": BYTES,
+                "key": BYTES,
+                "partition": WHOLE,
+                "headers": HEADERS,
+                "timestamp": WHOLE,
+            },
+            required=("topic",),
+            changes=True,
+        ),
         Operation(
             "records",
             {"topic": TEXT, "partition": WHOLE, "offset": WHOLE, "max_bytes": WHOLE},

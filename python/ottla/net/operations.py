@@ -26,7 +26,7 @@ from ottla.net.wanted import Wanted, listed, shown, wanted_group, wanted_records
 from ottla.protocol.error_code import ErrorCode, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeVar
 
     from ottla.broker.broker import Broker
@@ -121,6 +121,42 @@ class Operations(FaultOperations):
             broker.tick(self.now_ms())
 
         self._asking(delete)
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        *,
+        key: bytes | None = None,
+        partition: int = 0,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        timestamp: int | None = None,
+    ) -> int:
+        """Appends a record to a partition, and returns its offset.
+
+        Args:
+            timestamp: ms since 1970; by default the broker's time.
+
+        Raises:
+            KafkaError: there is no such topic or partition, or it refuses the record.
+        """
+        from ottla.records import NewRecord, build_batch
+
+        def produce(broker: Broker) -> int:
+            (place,) = find_partitions(broker, topic, partition)
+            now_ms = self.now_ms()
+            created_ms = now_ms if timestamp is None else timestamp
+            batch = build_batch([NewRecord(key, value, created_ms, headers)])
+            verdict = broker.plane.append(place.handle, batch, now_ms=now_ms)
+            if verdict.error:
+                reasons = [each.message for each in verdict.record_errors if each.message]
+                why = "; ".join([verdict.error_message or "", *reasons]).strip("; ")
+                raise TopicError(verdict.error, f"{topic}-{partition} refuses the record: {why}")
+            broker.moved((place.handle,))
+            broker.tick(now_ms)
+            return verdict.base_offset
+
+        return self._asking(produce)
 
     def log(
         self, topic: str, partition: int | None = None, offset: int = 0, max_bytes: int = 1 << 20

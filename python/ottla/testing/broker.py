@@ -13,7 +13,7 @@ from ottla.testing.inspection import Inspection
 from ottla.testing.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from tempfile import TemporaryDirectory
     from typing import TypeVar
 
@@ -273,6 +273,46 @@ class Broker(Inspection):
             KafkaError: there is no such topic.
         """
         self._desk.call("delete_topic", name=name)
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        *,
+        key: bytes | None = None,
+        partition: int = 0,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        timestamp: int | None = None,
+    ) -> int:
+        """Appends a record, for a test of who reads it; returns its offset.
+
+        No client is involved, and no request: faults do not strike it.
+
+            >>> with Broker(topics=["orders"]) as broker:
+            ...     broker.produce("orders", b"1", key=b"k", headers=[("trace", b"7")])
+            ...     broker.produce("orders", b"2")
+            0
+            1
+
+        Args:
+            topic, partition: where to.
+            value, key: ``None`` for null.
+            headers: pairs of name and value.
+            timestamp: ms since 1970; by default the broker's time.
+
+        Raises:
+            KafkaError: there is no such topic or partition, or it refuses the record.
+        """
+        offset: int = self._desk.call(
+            "produce",
+            topic=topic,
+            value=value,
+            key=key,
+            partition=partition,
+            headers=headers,
+            timestamp=timestamp,
+        )
+        return offset
 
     def compact(self, topic: str | None = None) -> None:
         """Compacts the logs of a topic, or of all, as they are now.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +139,7 @@ class OwnProcess:
             client.request(
                 "POST",
                 f"/{operation}",
-                json.dumps(given),
+                json.dumps(given, default=_base64),
                 {"Authorization": f"Bearer {self._token}"},
             )
             body = client.getresponse().read()
@@ -151,6 +151,12 @@ class OwnProcess:
         if "error" in told:
             raise _error_of(told["error"], "")
         return told["result"]
+
+
+def _base64(value: object) -> str:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    raise TypeError(f"{value!r:.100} cannot be sent to the broker's process")
 
 
 def _told(process: subprocess.Popen[bytes], options: Options) -> bytes:
