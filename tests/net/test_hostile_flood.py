@@ -54,6 +54,8 @@ SETTINGS = (
     f'listener.name.sasl_plaintext.plain.sasl.jaas.config={JAAS} user_healthy="{PASSWORD}";',
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users=User:healthy",
+    # Strangers are to reach what is behind the check of their rights.
+    "allow.everyone.if.no.acl.found=true",
     # What strangers are allowed to write does not stay for long.
     "log.segment.bytes=1048576",
     "log.retention.bytes=1048576",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import ottla
 import pytest
 from ottla._engine import DataPlane
-from support.plane_frames import NOW_MS, Plane, batch
+from support.plane_frames import Plane, batch
 
 
 class Written(NamedTuple):
@@ -128,34 +128,3 @@ def test_what_was_synced_is_there_and_a_prefix_of_the_rest(tmp_path: Path, seed:
 def test_what_was_synced_is_there_of_many_logs(tmp_path: Path) -> None:
     for seed in range(8, 300):
         check_seed(tmp_path / str(seed) / "t-0", seed)
-
-
-def test_indexes_of_a_segment_that_was_synced_as_it_grew_are_built_anew(tmp_path: Path) -> None:
-    plane = opened(tmp_path)
-    written = batch(bytes(8_000), **fields(7, 0), is_transactional=True)
-    guard = plane.engine.begin_verification(0, 7, 0, 0, now_ms=NOW_MS)
-    assert not plane.engine.append(0, written, now_ms=NOW_MS, guard=guard).error
-    plane.engine.end_transaction(
-        0,
-        producer_id=7,
-        producer_epoch=0,
-        coordinator_epoch=0,
-        commit=False,
-        transaction_version=0,
-        now_ms=NOW_MS,
-    )
-    job = plane.engine.flush_job(0)
-    assert job is not None
-    job.run()
-    plane.engine.flushed(0, job)
-    # What was synced ends where the next segment begins.
-    ((_, _, recovery_point, _, _),) = plane.engine.checkpoints()
-    plane.append(batch(bytes(2_000)))
-    assert [segment[0] for segment in plane.engine.segments(0)] == [0, recovery_point]
-    plane.engine.close(0)
-    index = tmp_path / "00000000000000000000.txnindex"
-    whole = index.read_bytes()
-    assert whole
-    index.write_bytes(b"")
-    opened(tmp_path, recovery_point)
-    assert index.read_bytes() == whole

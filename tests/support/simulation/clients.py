@@ -126,9 +126,13 @@ class Model:
         return sent
 
 
-def until(request: Any, version: int, error_of: Any, **options: Any) -> Steps:
+def until(
+    request: Any, version: int, error_of: Any, asked: list[None] | None = None, **options: Any
+) -> Steps:
     """Ask until there is an answer that is not to be asked for again; return its error and it."""
     while True:
+        if asked is not None:
+            asked.append(None)
         answer = yield Ask(request, version, **options)
         error = None if answer is None else error_of(answer)
         if error is not None and error not in AGAIN:
@@ -468,10 +472,12 @@ def committer(model: Model, group: str, commits: int) -> Client:
         )
         entry = Commit("commit", 0, offset, history.step(), -1)
         history.commits.append(entry)
+        asked_for: list[None] = []
         error, _ = yield from until(
-            commit, 7, lambda answer: answer.topics[0].partitions[0].error_code
+            commit, 7, lambda answer: answer.topics[0].partitions[0].error_code, asked_for
         )
         entry.answered_at = history.step()
+        entry.is_repeated = len(asked_for) > 1
         if error != ErrorCode.NONE:
             history.faults.append(f"{group}: error {error} for offset {offset}")
             return

@@ -71,6 +71,8 @@ class Commit:
     group: str = ""
     epoch: int = -1
     """The generation or epoch of the member that commits."""
+    is_repeated: bool = False
+    """Whether an attempt was given up, which may have been held and be served at any time."""
 
 
 @dataclass

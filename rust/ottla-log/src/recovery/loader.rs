@@ -168,12 +168,16 @@ fn load_segment(
     } else {
         false
     };
-    // What is recovered in any case has its turn once those before it are whole: until then a power cut
-    // may have left anything in them, which nobody can read to learn of producers.
-    let has_its_turn =
-        log.is_for_use && !restart.stopped_cleanly && names.base_offset >= restart.recovery_point;
-    if !is_valid && !has_its_turn {
-        log.recover_segment(&names)?;
+    if !is_valid {
+        // What is recovered in any case has its turn once those before it are whole: until then a power
+        // cut may have left anything in them, and over that Kafka gives up.
+        let has_its_turn = log.is_for_use
+            && !restart.stopped_cleanly
+            && names.base_offset >= restart.recovery_point;
+        match log.recover_segment(&names) {
+            Err(Interruption::Corrupt(_) | Interruption::InvalidRecord(_)) if has_its_turn => {}
+            result => drop(result?),
+        }
     }
     log.segments.insert(names.base_offset, names);
     Ok(())

@@ -78,8 +78,9 @@ fn is_whole(
 /// behind the last batch: where that would hide batches, or those to come, the last segment is recovered
 /// as after an unclean stop, unless that would only take batches away. After an unclean stop Kafka gives
 /// up over a transaction index with bytes that are no entry, as a power cut may leave them: here it is
-/// built anew from the segment, and never before the segments in front of it are recovered. And where nothing was ever compacted, a segment that was not synced and
-/// begins behind the end of the one before it is cut off with all that follow.
+/// built anew from the segment, and where that needs segments in front of it which are torn themselves,
+/// once they are recovered. And where nothing was ever compacted, a segment that was not synced and begins
+/// behind the end of the one before it is cut off with all that follow.
 ///
 /// It may be stopped at any moment; the next one makes the same log, if it is not told that the broker
 /// stopped cleanly.

@@ -30,12 +30,7 @@ pub(super) fn recover_log(
 }
 
 fn recover_unflushed(log: &mut PartitionLog<'_>, restart: &Restart) -> Result<(), Interruption> {
-    let mut first = restart.recovery_point;
-    if log.is_for_use {
-        // A segment that ends there was synced while it grew, without its indexes.
-        first = first.saturating_sub(1);
-    }
-    let mut unflushed = log.segments_from(first).into_iter();
+    let mut unflushed = log.segments_from(restart.recovery_point).into_iter();
     while let Some(names) = unflushed.next() {
         let cut = match log.recover_segment(&names) {
             Err(Interruption::InvalidOffset(_)) => log.empty_segment(&names)?,

@@ -162,6 +162,11 @@ impl OnDisk {
         self.sealed.retain(|sealed| !job.sealed.contains(sealed));
         self.snapshots.retain(|snapshot| !job.snapshots.contains(snapshot));
         self.made_synced = self.made_synced.max(job.made);
-        self.recovery_point = self.recovery_point.max(job.log_end_offset);
+        let mut synced_to = job.log_end_offset;
+        if !self.sealed.is_empty() {
+            // What grew when the job was made is sealed now, and its indexes are not synced.
+            synced_to = synced_to.saturating_sub(1);
+        }
+        self.recovery_point = self.recovery_point.max(synced_to);
     }
 }

@@ -187,6 +187,10 @@ impl PartitionLog {
     ) -> io::Result<()> {
         let Some(active) = self.segments.last_mut() else { return Ok(()) };
         active.seal()?;
+        if self.disk.as_ref().is_some_and(|disk| disk.recovery_point() >= base_offset) {
+            // It was synced while it grew, without its indexes, which no start builds anew from now on.
+            active.sync()?;
+        }
         let sealed = active.base_offset;
         if let Some(disk) = &mut self.disk {
             disk.take_snapshot(state, base_offset)?;
