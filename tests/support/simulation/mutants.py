@@ -49,7 +49,7 @@ MUTANTS = (
         _COORDINATOR,
         "deadline_ms = ongoing.start_ms + ongoing.timeout_ms",
         "deadline_ms = ongoing.start_ms + 1",
-        "payments: error 90 ",
+        "payments: error (90|47) ",
     ),
     Mutant(
         "a partition that is in no transaction can be written to",
