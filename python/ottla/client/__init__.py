@@ -1,0 +1,1 @@
+"""A client of Kafka whose errors say what to do."""
