@@ -1,0 +1,481 @@
+"""Batches on their way to a leader: what it refuses is dropped, the rest arrives in order, once.
+
+The leader is the engine's, which decides as Kafka's does; the network loses requests and answers.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import ottla
+import pytest
+from ottla import Leader, NewRecord, TopicConfig
+from ottla.client.delivery.batch import Batch, Identity, QueuedRecord, sequence_after
+from ottla.client.delivery.partition import PartitionQueue
+from ottla.client.errors import (
+    InvalidRecordError,
+    KafkaTimeoutError,
+    OutOfOrderSequenceError,
+    RecordTooLargeError,
+    UnknownProducerIdError,
+)
+from ottla.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
+
+NOW_MS = 1_700_000_000_000
+TIMEOUT_MS = 120_000
+
+
+class Sender:
+    """A producer with one partition, and its leader.
+
+    Attributes:
+        queue: what is under test.
+        log: the values that the leader has appended, in order.
+        delivered: those that were acknowledged.
+        failed: the others, with their errors.
+    """
+
+    def __init__(self, kind: Any = "idempotent") -> None:
+        self.kind = kind
+        self.policy: Any = "kip691"
+        self.identity = Identity() if kind == "none" else Identity(7, 0)
+        self.drops_invalid_records = True
+        self.recovers_unknown_producer = False
+        self.delivery_timeout_ms = TIMEOUT_MS
+        self.abortable: list[BaseException] = []
+        self.fatal: list[BaseException] = []
+        self.lost: list[tuple[str, int, int, int]] = []
+        self.refreshed = 0
+        self.queue = PartitionQueue("prices", 0, self)
+        self.leader = Leader(TopicConfig(cleanup_policy="compact"))
+        self.log: list[bytes] = []
+        self.delivered: dict[bytes, int] = {}
+        self.failed: dict[bytes, BaseException] = {}
+        self.now_ms = NOW_MS
+
+    def backoff_ms(self, attempts: int) -> int:
+        return 100 * attempts
+
+    def refresh(self, topic: str) -> None:
+        assert topic == "prices"
+        self.refreshed += 1
+
+    def need_bump(self) -> None:
+        pass
+
+    def fail_abortably(self, error: BaseException, *, must_bump: bool = False) -> None:
+        self.abortable.append(error)
+        self.must_bump = must_bump
+
+    def fail_fatally(self, error: BaseException) -> None:
+        self.fatal.append(error)
+
+    def lose_data(self, *what: Any) -> None:
+        self.lost.append(what)
+
+    def add(self, *values: bytes) -> None:
+        """Gives records to the producer; those that begin with ``!`` have no key."""
+        records = []
+        for value in values:
+            key = None if value.startswith(b"!") else b"k"
+            row = NewRecord(key=key, value=value, timestamp=self.now_ms)
+            records.append(QueuedRecord(row, self.now_ms, self._settle(value)))
+        self.queue.add(records)
+
+    def _settle(self, value: bytes) -> Any:
+        def settle(offset: int, error: BaseException | None) -> None:
+            assert value not in self.delivered
+            assert value not in self.failed
+            if error is None:
+                self.delivered[value] = offset
+            else:
+                self.failed[value] = error
+
+        return settle
+
+    def next(self, max_in_flight: int = 5) -> Batch | None:
+        """The next batch; a new epoch as soon as one is needed and can be had."""
+        batch = self.queue.next_batch(self.now_ms, max_in_flight)
+        if batch is None and self.queue.may_bump:
+            self.identity = Identity(7, self.identity.epoch + 1)
+            batch = self.queue.next_batch(self.now_ms, max_in_flight)
+        return batch
+
+    def bytes_of(self, batch: Batch) -> bytes:
+        return ottla.build_batch(
+            [record.row for record in batch.records],
+            producer_id=batch.identity.producer_id,
+            producer_epoch=batch.identity.epoch,
+            base_sequence=batch.sent_sequence,
+        )
+
+    def append(self, data: bytes) -> PartitionProduceResponse:
+        """The leader's answer to a batch."""
+        verdict = self.leader.append(data, now_ms=self.now_ms, api_version=9)
+        if verdict.accepted and not verdict.is_duplicate:
+            self.log += [r.value or b"" for b in ottla.read_batches(data) for r in b.records()]
+        return PartitionProduceResponse(
+            index=0,
+            error_code=verdict.error,
+            base_offset=verdict.base_offset,
+            log_append_time_ms=-1,
+            log_start_offset=verdict.log_start_offset,
+            record_errors=[
+                BatchIndexAndErrorMessage(
+                    batch_index=one.batch_index, batch_index_error_message=one.message
+                )
+                for one in verdict.record_errors
+            ],
+            error_message=verdict.error_message,
+        )
+
+    def answer(self, batch: Batch, code: int | None = None, **fields: Any) -> None:
+        """Has the leader answer, or answers with a code in its place."""
+        if code is None:
+            found = self.append(self.bytes_of(batch))
+        else:
+            fields = {"base_offset": -1, "log_append_time_ms": -1, **fields}
+            found = PartitionProduceResponse(index=0, error_code=code, **fields)
+        self.queue.answered(batch, found, self.now_ms)
+
+    def run(self) -> None:
+        """Sends and answers until nothing is left."""
+        for _ in range(1_000):
+            batch = self.next()
+            if batch is not None:
+                self.answer(batch)
+            elif self.queue.is_empty:
+                return
+            else:
+                deadline_ms = self.queue.next_deadline_ms()
+                assert deadline_ms is not None
+                self.now_ms = max(self.now_ms, deadline_ms)
+                self.queue.expire(self.now_ms)
+        raise AssertionError("no end")
+
+
+KINDS = ["none", "idempotent"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"!0", b"1", b"2"],
+        [b"0", b"!1", b"2"],
+        [b"0", b"1", b"!2"],
+        [b"!0", b"1", b"!2", b"3"],
+        [b"!0", b"!1"],
+    ],
+)
+def test_records_that_the_leader_names_fail_and_the_others_are_sent_again(
+    kind: str, values: list[bytes]
+) -> None:
+    sender = Sender(kind)
+    sender.add(*values)
+    sender.add(b"behind")
+    sender.run()
+    sound = [value for value in values if not value.startswith(b"!")]
+    assert sender.log == [*sound, b"behind"]
+    assert sender.delivered == {value: i for i, value in enumerate(sender.log)}
+    assert set(sender.failed) == set(values) - set(sound)
+    assert all(isinstance(one, InvalidRecordError) for one in sender.failed.values())
+
+
+def test_batches_behind_a_refused_one_keep_their_order_and_the_epoch() -> None:
+    sender = Sender()
+    sender.add(b"0", b"!1", b"2")
+    sender.add(b"3", b"4")
+    sender.add(b"5")
+    batches = [sender.next() for _ in range(3)]
+    assert [b.sent_sequence for b in batches if b] == [0, 3, 5]
+    for batch in batches:
+        assert batch is not None
+        sender.answer(batch)
+    sender.run()
+    assert sender.log == [b"0", b"2", b"3", b"4", b"5"]
+    assert sender.identity == Identity(7, 0)
+    assert sender.queue.last_sequence == 4
+
+
+def test_a_refused_batch_whose_place_is_not_sure_is_sent_again_in_a_new_epoch() -> None:
+    sender = Sender()
+    sender.add(b"0", b"!1", b"2")
+    first = sender.next()
+    assert first is not None
+    sender.queue.disconnected(first, sender.now_ms)
+    sender.run()
+    assert sender.log == [b"0", b"2"]
+    assert sender.identity == Identity(7, 1)
+
+
+def test_an_answer_that_names_a_record_that_was_not_sent_fails_all_of_them() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1")
+    sender.add(b"2")
+    batch = sender.next()
+    assert batch is not None
+    named = [BatchIndexAndErrorMessage(batch_index=2)]
+    sender.answer(batch, 87, record_errors=named, error_message="what")
+    sender.run()
+    assert set(sender.failed) == {b"0", b"1"}
+    assert {str(one) for one in sender.failed.values()} == {"what"}
+    assert sender.log == [b"2"]
+
+
+def test_a_record_gets_its_own_message_and_where_it_has_one_its_own_code() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1", b"2")
+    batch = sender.next()
+    assert batch is not None
+    named = [
+        BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="late", error_code=32),
+        BatchIndexAndErrorMessage(batch_index=0),
+    ]
+    sender.answer(batch, 32, record_errors=named, error_message="one or more records")
+    assert [(type(e).__name__, str(e)) for e in sender.failed.values()] == [
+        ("InvalidRecordError", "one or more records"),
+        ("InvalidTimestampError", "late"),
+    ]
+
+
+def test_a_retriable_error_sends_the_same_again_whatever_it_names() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, 2, record_errors=[BatchIndexAndErrorMessage(batch_index=0)])
+    assert sender.next() is None
+    sender.run()
+    assert sender.log == [b"0", b"1"]
+    assert not sender.failed
+
+
+def test_without_dropping_a_batch_fails_whole() -> None:
+    sender = Sender()
+    sender.drops_invalid_records = False
+    sender.add(b"0", b"!1")
+    sender.add(b"2")
+    sender.run()
+    assert set(sender.failed) == {b"0", b"!1"}
+    assert sender.log == [b"2"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_that_is_too_large_is_split_until_a_record_alone_is(kind: str) -> None:
+    sender = Sender(kind)
+    sender.add(b"0", b"1", b"2", b"3", b"4")
+    for _ in range(100):
+        batch = sender.next()
+        if batch is None:
+            break
+        if batch.count > 2 or b"3" in [one.row.value for one in batch.records]:
+            sender.answer(batch, 10)
+        else:
+            sender.answer(batch)
+    assert sender.log == [b"0", b"1", b"2", b"4"]
+    assert [type(one) for one in sender.failed.values()] == [RecordTooLargeError]
+
+
+def test_repetitions_leave_alone_and_the_oldest_first() -> None:
+    sender = Sender()
+    for value in (b"0", b"1", b"2"):
+        sender.add(value)
+    first, second = sender.next(), sender.next()
+    assert first is not None
+    assert second is not None
+    sender.answer(first, 6)
+    sender.answer(second)
+    assert sender.refreshed == 1
+    assert sender.next() is None
+    sender.now_ms += 1_000
+    assert sender.next() is first
+    assert sender.next() is None
+    sender.answer(first)
+    assert sender.next() is second
+    sender.answer(second)
+    sender.run()
+    assert sender.log == [b"0", b"1", b"2"]
+    assert sender.identity == Identity(7, 0)
+
+
+def test_an_answer_that_was_lost_is_given_again() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1")
+    batch = sender.next()
+    assert batch is not None
+    sender.append(sender.bytes_of(batch))
+    sender.queue.disconnected(batch, sender.now_ms)
+    sender.run()
+    assert sender.log == [b"0", b"1"]
+    assert sender.delivered == {b"0": 0, b"1": 1}
+
+
+def test_a_producer_that_the_leader_forgot_with_its_records_goes_on() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1")
+    sender.run()
+    sender.leader = Leader(next_offset=2, log_start_offset=2)
+    sender.add(b"2")
+    sender.run()
+    assert sender.log == [b"0", b"1", b"2"]
+    assert sender.identity == Identity(7, 1)
+    assert not sender.lost
+
+
+def test_a_producer_that_the_leader_forgot_though_its_records_should_be_there_ends() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1")
+    sender.run()
+    sender.leader = Leader(next_offset=1, log_start_offset=0)
+    sender.add(b"2")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch)
+    (error,) = sender.fatal
+    assert isinstance(error, UnknownProducerIdError)
+    assert "offset 1 was acknowledged and its log begins at 0" in str(error)
+    assert sender.failed[b"2"] is error
+
+
+def test_lost_records_are_told_where_the_producer_is_to_go_on_all_the_same() -> None:
+    sender = Sender()
+    sender.recovers_unknown_producer = True
+    sender.add(b"0", b"1")
+    sender.run()
+    sender.leader = Leader(next_offset=1, log_start_offset=0)
+    sender.add(b"2")
+    sender.run()
+    assert sender.lost == [("prices", 0, 1, 0)]
+    assert sender.log == [b"0", b"1", b"2"]
+
+
+def test_a_partition_that_moved_is_asked_again() -> None:
+    sender = Sender()
+    sender.add(b"0")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, 59, log_start_offset=-1)
+    sender.run()
+    assert sender.log == [b"0"]
+    assert sender.identity == Identity(7, 0)
+
+
+def test_a_gap_before_the_next_batch_is_told_as_loss_and_the_rest_goes_on() -> None:
+    sender = Sender()
+    sender.add(b"0")
+    sender.run()
+    sender.add(b"1")
+    sender.add(b"2")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, 45, log_start_offset=0)
+    sender.run()
+    assert [type(one) for one in sender.failed.values()] == [OutOfOrderSequenceError]
+    assert sender.lost == [("prices", 0, 0, 0)]
+    assert sender.log == [b"0", b"2"]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_what_expired_behind_a_lost_answer_is_told_and_leaves_no_doubt_in_the_log(
+    is_written: bool,
+) -> None:
+    sender = Sender()
+    sender.add(b"0")
+    batch = sender.next()
+    assert batch is not None
+    if is_written:
+        sender.append(sender.bytes_of(batch))
+    sender.queue.disconnected(batch, sender.now_ms)
+    sender.add(b"1")
+    sender.now_ms += TIMEOUT_MS
+    sender.queue.expire(sender.now_ms)
+    assert {type(one) for one in sender.failed.values()} == {KafkaTimeoutError}
+    sender.add(b"2")
+    sender.run()
+    assert sender.log == ([b"0", b"2"] if is_written else [b"2"])
+
+
+@pytest.mark.parametrize(
+    ("code", "is_fatal"), [(53, True), (90, True), (29, True), (18, False), (87, False)]
+)
+def test_what_fails_a_record_of_a_transaction_fails_the_transaction(
+    code: int, is_fatal: bool
+) -> None:
+    sender = Sender("transactional")
+    sender.drops_invalid_records = False
+    sender.add(b"0")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, code)
+    (error,) = sender.failed.values()
+    assert sender.fatal == ([error] if is_fatal else [])
+    assert sender.abortable == ([] if is_fatal else [error])
+
+
+def test_sequences_begin_again_behind_the_last() -> None:
+    sender = Sender()
+    sender.queue.next_sequence = 2**31 - 2
+    sender.queue.last_sequence = 2**31 - 3
+    sender.queue._identity = sender.identity
+    sender.add(b"0", b"1", b"2")
+    sender.add(b"3")
+    batches = [sender.next(), sender.next()]
+    assert [b.base_sequence for b in batches if b] == [2**31 - 2, 1]
+    assert sequence_after(0, -1) == 2**31 - 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("block", range(20))
+def test_what_arrives_is_what_was_sent_without_what_was_refused(kind: str, block: int) -> None:
+    for seed in range(block * 25, block * 25 + 25):
+        _deliver(kind, seed)
+
+
+def _deliver(kind: str, seed: int) -> None:
+    """Sends records through a network that loses, a leader that moves, with batches in flight."""
+    random = Random(seed)
+    sender = Sender(kind)
+    max_in_flight = random.choice([1, 2, 5])
+    under_way: list[Batch] = []
+    sent: list[bytes] = []
+    losses = random.choice([0.0, 0.1, 0.4])
+    for _ in range(400):
+        if random.random() < 0.3 and len(sent) < 60:
+            values = [
+                (b"!" if random.random() < 0.2 else b"") + str(len(sent) + i).encode()
+                for i in range(random.randrange(1, 5))
+            ]
+            sent += values
+            sender.add(*values)
+        batch = sender.next(max_in_flight)
+        if batch is not None:
+            under_way.append(batch)
+        if under_way and random.random() < 0.5:
+            # A connection has one order; when it breaks, all that is under way is lost.
+            fate = random.random()
+            if fate < losses / 2:
+                for one in under_way[: random.randrange(len(under_way) + 1)]:
+                    sender.append(sender.bytes_of(one))
+                for one in under_way:
+                    sender.queue.disconnected(one, sender.now_ms)
+                under_way.clear()
+            elif fate < losses:
+                sender.answer(under_way.pop(0), random.choice([6, 7, 19, 56]))
+            else:
+                sender.answer(under_way.pop(0))
+        sender.now_ms += random.choice([0, 50, 500])
+    for one in under_way:
+        sender.answer(one)
+    sender.run()
+    sound = [value for value in sent if not value.startswith(b"!")]
+    assert not sender.fatal
+    assert not sender.lost
+    assert set(sender.failed) == {value for value in sent if value.startswith(b"!")}
+    assert set(sender.delivered) == set(sound)
+    if kind == "none":
+        assert set(sender.log) == set(sound)
+        return
+    assert sender.log == sound
+    assert sender.delivered == {value: offset for offset, value in enumerate(sound)}
