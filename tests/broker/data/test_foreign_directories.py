@@ -10,7 +10,7 @@ from ottla.broker.plane import build_quorum_batch
 from ottla.errors import LogDirectoryError
 from ottla.protocol.codec import encode
 from ottla.protocol.messages import cluster_metadata as layouts
-from ottla.protocol.messages.quorum_records import NewVoter, VotersRecord
+from ottla.protocol.messages.voters_record import Voter, VotersRecord
 from ottla.protocol.metadata_record import record_bytes
 from support.kept_broker import kept_broker
 from support.wire_client import NOW_MS
@@ -86,7 +86,7 @@ def test_a_directory_whose_voters_are_in_its_log_and_elsewhere_is_refused_and_st
     log = MetadataLog(str(path / METADATA_DIRECTORY), 1, print)
     list(log.load())
     log.begin_term(NOW_MS)
-    voters = VotersRecord(voters=[NewVoter(voter_id=1), NewVoter(voter_id=2)])
+    voters = VotersRecord(voters=[Voter(voter_id=1), Voter(voter_id=2)])
     value = b"".join(encode(VotersRecord, 0)(voters))
     log._append(build_quorum_batch(6, value, timestamp=NOW_MS), NOW_MS)
     log.close()

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Final
 from ottla.broker.plane import build_quorum_batch, metadata_snapshot_fault
 from ottla.errors import LogDirectoryError, MalformedFrameError
 from ottla.protocol.codec import decode, encode
-from ottla.protocol.messages.quorum_records import (
-    SnapshotFooterRecord,
-    SnapshotHeaderRecord,
-    VotersRecord,
-)
+from ottla.protocol.messages.quorum_records import SnapshotFooterRecord, SnapshotHeaderRecord
+from ottla.protocol.messages.voters_record import VotersRecord
 from ottla.records import NewRecord, build_batch, read_batches
 
 if TYPE_CHECKING:

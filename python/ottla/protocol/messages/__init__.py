@@ -1,9 +1,9 @@
 """The messages, one module an API: its request, its response, and the structs of both.
 
 The names are Apache's; attributes are those of its JSON in snake case. What an API is for stands at
-the head of its module, what a field is for in Kafka's protocol guide. Five modules have what logs
+the head of its module, what a field is for in Kafka's protocol guide. Six modules have what logs
 keep or members tell each other: `consumer_offsets`, `transaction_state`, `cluster_metadata`,
-`quorum_records`, `consumer_protocol`.
+`quorum_records`, `voters_record`, `consumer_protocol`.
 
 Fields with ``private=True`` are Ottla's own, as tagged fields that other clients skip:
 

@@ -9,9 +9,6 @@ from ottla.protocol.wire import (
     int16,
     int32,
     int64,
-    string,
-    struct,
-    uint16,
     uuid,
 )
 
@@ -20,7 +17,6 @@ __all__ = [
     "SnapshotFooterRecord",
     "SnapshotHeaderRecord",
     "Voter",
-    "VotersRecord",
 ]
 
 
@@ -43,26 +39,3 @@ class SnapshotHeaderRecord(Message, versions="0", flexible="0+"):
 
 class SnapshotFooterRecord(Message, versions="0", flexible="0+"):
     version: int = int16("0+")
-
-
-class Endpoint(Struct):
-    name: str = string("0+")
-    host: str = string("0+")
-    port: int = uint16("0+")
-
-
-class KRaftVersionFeature(Struct):
-    min_supported_version: int = int16("0+")
-    max_supported_version: int = int16("0+")
-
-
-class NewVoter(Struct):
-    voter_id: int = int32("0+")
-    voter_directory_id: bytes = uuid("0+")
-    endpoints: list[Endpoint] = array(Endpoint, "0+")
-    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature, "0+")
-
-
-class VotersRecord(Message, versions="0", flexible="0+"):
-    version: int = int16("0+")
-    voters: list[NewVoter] = array(NewVoter, "0+")
