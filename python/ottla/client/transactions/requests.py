@@ -6,6 +6,7 @@ answers partitions beside a refused one with OPERATION_NOT_ATTEMPTED.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -77,7 +78,7 @@ class GroupMetadata(NamedTuple):
     group_instance_id: str | None = None
 
 
-class Request:
+class Request(ABC):
     """One that waits or is under way.
 
     Attributes:
@@ -115,8 +116,9 @@ class Request:
         """Returns the error code of an answer and what is said about it."""
         return self._error_in(response)
 
+    @abstractmethod
     def _fields(self, producer: Producer) -> dict[str, Any]:
-        raise NotImplementedError
+        """Returns the fields of the request, of all its versions."""
 
     def _error_in(self, response: Any) -> tuple[int, str | None]:
         return response.error_code, None
