@@ -19,8 +19,8 @@ from ottla.client.errors import (
     TransactionAbortedError,
     UnsupportedVersionError,
 )
+from ottla.client.pending import Pending
 from ottla.client.transactions.manager import TransactionManager
-from ottla.client.transactions.pending import Pending
 from ottla.client.transactions.states import State
 from support.coordinator import GROUP, NODE, OFFSETS, Coordinator, chain_of
 

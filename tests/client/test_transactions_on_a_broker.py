@@ -2,11 +2,10 @@
 
 import pytest
 from ottla.client.errors import ProducerFencedError
+from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
 from ottla.client.transactions.manager import TransactionManager
 from ottla.client.transactions.requests import (
     FindCoordinator,
-    GroupMetadata,
-    OffsetAndMetadata,
 )
 from ottla.client.transactions.states import State
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest

@@ -5,14 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
 from ottla.client.transactions.manager import TransactionManager
 from ottla.client.transactions.requests import (
     AddPartitions,
     CommitOffsets,
     FindCoordinator,
-    GroupMetadata,
     InitProducerId,
-    OffsetAndMetadata,
     Request,
 )
 from ottla.protocol.codec import decode, encode

@@ -21,6 +21,7 @@ mod error_codes;
 mod errors;
 mod findings;
 mod framing;
+mod hashes;
 mod header_json;
 mod header_structs;
 mod internal_topics;
@@ -94,6 +95,8 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::framing::{follow_batches, lawful_hole};
+    #[pymodule_export]
+    use crate::hashes::crc32c;
     #[pymodule_export]
     use crate::internal_topics::{
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,

@@ -28,7 +28,8 @@ from ottla.client.errors import (
     TransactionAbortedError,
     error_of,
 )
-from ottla.client.transactions.pending import Pending
+from ottla.client.partitions import TopicPartition
+from ottla.client.pending import Pending
 from ottla.client.transactions.reactions import Reaction, reaction
 from ottla.client.transactions.requests import (
     AddOffsets,
@@ -43,10 +44,9 @@ from ottla.client.transactions.states import State, require_transition
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
     from ottla.client.transactions.reactions import Policy
-    from ottla.client.transactions.requests import GroupMetadata, OffsetAndMetadata, Request
-
-    TopicPartition = tuple[str, int]
+    from ottla.client.transactions.requests import Request
 
 __all__ = ["Batches", "TransactionManager"]
 
@@ -180,7 +180,7 @@ class TransactionManager:
 
     def add_partition(self, topic: str, partition: int) -> None:
         """A record of the open transaction is going to a partition."""
-        one = (topic, partition)
+        one = TopicPartition(topic, partition)
         if one in self._added or one in self._adding or self.is_implicit:
             return
         self._adding.add(one)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from ottla.client.offset_epoch import epochs_in
+from ottla.client.partitions import TopicPartition
 from ottla.protocol.error_code import ErrorCode, is_retriable, name_of
 from ottla.protocol.wire import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ottla.client.transactions.pending import Pending
+    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+    from ottla.client.pending import Pending
     from ottla.protocol.wire import Message
-
-    TopicPartition = tuple[str, int]
 
 __all__ = [
     "AddOffsets",
@@ -27,9 +28,7 @@ __all__ = [
     "CommitOffsets",
     "EndTransaction",
     "FindCoordinator",
-    "GroupMetadata",
     "InitProducerId",
-    "OffsetAndMetadata",
     "Producer",
     "Request",
 ]
@@ -44,38 +43,6 @@ class Producer(Protocol):
     timeout_ms: int
     producer_id: int
     producer_epoch: int
-
-
-class OffsetAndMetadata(NamedTuple):
-    """Where a group goes on in a partition.
-
-    Attributes:
-        offset: of the next record.
-        leader_epoch: of the last record read; -1 where it is not known.
-        metadata: of the application's own.
-        offset_epoch: the partition's epoch (KIP-232); -1 where it is not known.
-    """
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str | None = ""
-    offset_epoch: int = -1
-
-
-class GroupMetadata(NamedTuple):
-    """A consumer as its group knows it (KIP-447).
-
-    Attributes:
-        group_id: the group.
-        generation_id: of a classic group, or the member's epoch; -1 for neither.
-        member_id: as the group gave it.
-        group_instance_id: of a static member.
-    """
-
-    group_id: str
-    generation_id: int = -1
-    member_id: str = ""
-    group_instance_id: str | None = None
 
 
 class Request(ABC):
@@ -254,10 +221,14 @@ class CommitOffsets(Request):
                 partitions=[
                     module.TxnOffsetCommitRequestPartition(
                         partition_index=number,
-                        committed_offset=self.offsets[name, number].offset,
-                        committed_leader_epoch=self.offsets[name, number].leader_epoch,
-                        committed_metadata=self.offsets[name, number].metadata,
-                        partition_epoch=self.offsets[name, number].offset_epoch,
+                        committed_offset=self.offsets[TopicPartition(name, number)].offset,
+                        committed_leader_epoch=self.offsets[
+                            TopicPartition(name, number)
+                        ].leader_epoch,
+                        committed_metadata=self.offsets[TopicPartition(name, number)].metadata,
+                        partition_epoch=_partition_epoch(
+                            self.offsets[TopicPartition(name, number)]
+                        ),
                     )
                     for number in numbers
                 ],
@@ -301,6 +272,10 @@ class EndTransaction(Request):
             "producer_epoch": producer.producer_epoch,
             "committed": self.is_commit,
         }
+
+
+def _partition_epoch(offset: OffsetAndMetadata) -> int:
+    return epochs_in(offset.offset_epoch).partition_epoch
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

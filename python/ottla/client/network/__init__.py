@@ -1,0 +1,1 @@
+"""Connections to brokers, and what a client knows of the cluster, without I/O."""

@@ -1,0 +1,47 @@
+"""Partitions, and where a group goes on in them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["GroupMetadata", "OffsetAndMetadata", "TopicPartition"]
+
+
+class TopicPartition(NamedTuple):
+    """A partition by the name of its topic; it equals a tuple of both."""
+
+    topic: str
+    partition: int
+
+
+class OffsetAndMetadata(NamedTuple):
+    """Where a group goes on in a partition.
+
+    Attributes:
+        offset: of the next record.
+        metadata: of the application's own.
+        leader_epoch: of the last record read (KIP-320); -1 where it is not known.
+        offset_epoch: what tells this partition from an earlier one of the same name (KIP-232), by
+            `ottla.client.offset_epoch`; empty where it is not known.
+    """
+
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int = -1
+    offset_epoch: bytes = b""
+
+
+class GroupMetadata(NamedTuple):
+    """A consumer as its group knows it (KIP-447).
+
+    Attributes:
+        group_id: the group.
+        generation_id: of a classic group, or the member's epoch; -1 for neither.
+        member_id: as the group gave it.
+        group_instance_id: of a static member.
+    """
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
