@@ -218,20 +218,7 @@ class CommitOffsets(Request):
         topics = [
             module.TxnOffsetCommitRequestTopic(
                 name=name,
-                partitions=[
-                    module.TxnOffsetCommitRequestPartition(
-                        partition_index=number,
-                        committed_offset=self.offsets[TopicPartition(name, number)].offset,
-                        committed_leader_epoch=self.offsets[
-                            TopicPartition(name, number)
-                        ].leader_epoch,
-                        committed_metadata=self.offsets[TopicPartition(name, number)].metadata,
-                        partition_epoch=_partition_epoch(
-                            self.offsets[TopicPartition(name, number)]
-                        ),
-                    )
-                    for number in numbers
-                ],
+                partitions=[self._partition(name, number) for number in numbers],
             )
             for name, numbers in _by_topic(self.offsets).items()
         ]
@@ -245,6 +232,16 @@ class CommitOffsets(Request):
             "member_id": self.consumer.member_id,
             "group_instance_id": self.consumer.group_instance_id,
         }
+
+    def _partition(self, name: str, number: int) -> Any:
+        one = self.offsets[TopicPartition(name, number)]
+        return self._messages.TxnOffsetCommitRequestPartition(
+            partition_index=number,
+            committed_offset=one.offset,
+            committed_leader_epoch=one.leader_epoch,
+            committed_metadata=one.metadata,
+            partition_epoch=epochs_in(one.offset_epoch).partition_epoch,
+        )
 
     def _error_in(self, response: Any) -> tuple[int, str | None]:
         return _first_error(
@@ -272,10 +269,6 @@ class EndTransaction(Request):
             "producer_epoch": producer.producer_epoch,
             "committed": self.is_commit,
         }
-
-
-def _partition_epoch(offset: OffsetAndMetadata) -> int:
-    return epochs_in(offset.offset_epoch).partition_epoch
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
