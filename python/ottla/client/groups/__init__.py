@@ -1,0 +1,1 @@
+"""Consumers that share partitions: membership, assignment, committed offsets, without I/O."""
