@@ -32,7 +32,7 @@ class Group(Protocol):
         """
 
     def committed(self, partitions: Iterable[TopicPartition], now_ms: int) -> Pending:
-        """Looks up what the group has committed; the value is a dict, without those that it has not."""
+        """Looks up what the group has committed: a dict, without what it has not."""
 
     def time_out(self, pending: Pending) -> None:
         """The caller's time is over: the call ends with a `KafkaTimeoutError`, unless it ended."""
