@@ -6,24 +6,54 @@ The leader is the engine's, which decides as Kafka's does; the network loses req
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ottla
 import pytest
 from ottla import Leader, NewRecord, TopicConfig
-from ottla.client.delivery.batch import Batch, Identity, QueuedRecord, sequence_after
+from ottla.client.delivery.batch import Batch, Identity, sequence_after
 from ottla.client.delivery.partition import PartitionQueue
 from ottla.client.errors import (
     InvalidRecordError,
     KafkaTimeoutError,
     OutOfOrderSequenceError,
     RecordTooLargeError,
+    TransactionAbortedError,
     UnknownProducerIdError,
 )
 from ottla.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
+from support.listed_records import ListedRecords
+
+if TYPE_CHECKING:
+    from ottla.client.delivery.promises import Place
 
 NOW_MS = 1_700_000_000_000
 TIMEOUT_MS = 120_000
+
+
+class Told:
+    """Records whose fate is written down."""
+
+    def __init__(self, sender: Sender, values: tuple[bytes, ...]) -> None:
+        self.sender = sender
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def part(self, start: int, stop: int) -> Told:
+        return Told(self.sender, self.values[start:stop])
+
+    def succeed(self, place: Place) -> None:
+        for index, value in enumerate(self.values):
+            self.sender.require_unknown(value)
+            known = place.base_offset >= 0
+            self.sender.delivered[value] = place.base_offset + index if known else -1
+
+    def fail(self, error: BaseException) -> None:
+        for value in self.values:
+            self.sender.require_unknown(value)
+            self.sender.failed[value] = error
 
 
 class Sender:
@@ -44,6 +74,7 @@ class Sender:
         self.recovers_unknown_producer = False
         self.delivery_timeout_ms = TIMEOUT_MS
         self.abortable: list[BaseException] = []
+        self.must_bump = False
         self.fatal: list[BaseException] = []
         self.lost: list[tuple[str, int, int, int]] = []
         self.refreshed = 0
@@ -53,6 +84,10 @@ class Sender:
         self.delivered: dict[bytes, int] = {}
         self.failed: dict[bytes, BaseException] = {}
         self.now_ms = NOW_MS
+        self.ended_bytes = 0
+        self.failed_batches = 0
+        self.added_bytes = 0
+        self.counts: dict[str, int] = {}
 
     def backoff_ms(self, attempts: int) -> int:
         return 100 * attempts
@@ -61,12 +96,9 @@ class Sender:
         assert topic == "prices"
         self.refreshed += 1
 
-    def need_bump(self) -> None:
-        pass
-
     def fail_abortably(self, error: BaseException, *, must_bump: bool = False) -> None:
         self.abortable.append(error)
-        self.must_bump = must_bump
+        self.must_bump |= must_bump
 
     def fail_fatally(self, error: BaseException) -> None:
         self.fatal.append(error)
@@ -74,37 +106,41 @@ class Sender:
     def lose_data(self, *what: Any) -> None:
         self.lost.append(what)
 
+    def ended(self, batch: Batch, error: BaseException | None) -> None:
+        self.failed_batches += error is not None
+        self.ended_bytes += batch.reserved_bytes
+
+    def count(self, metric: str, by: int = 1) -> None:
+        self.counts[metric] = self.counts.get(metric, 0) + by
+
+    def require_unknown(self, value: bytes) -> None:
+        assert value not in self.delivered
+        assert value not in self.failed
+
     def add(self, *values: bytes) -> None:
         """Gives records to the producer; those that begin with ``!`` have no key."""
-        records = []
+        rows = []
         for value in values:
             key = None if value.startswith(b"!") else b"k"
-            row = NewRecord(key=key, value=value, timestamp=self.now_ms)
-            records.append(QueuedRecord(row, self.now_ms, self._settle(value)))
-        self.queue.add(records)
-
-    def _settle(self, value: bytes) -> Any:
-        def settle(offset: int, error: BaseException | None) -> None:
-            assert value not in self.delivered
-            assert value not in self.failed
-            if error is None:
-                self.delivered[value] = offset
-            else:
-                self.failed[value] = error
-
-        return settle
+            rows.append(NewRecord(key=key, value=value, timestamp=self.now_ms))
+        # Two callers of whom each waits for some of the records.
+        middle = len(values) // 2
+        parts = [part for part in (values[:middle], values[middle:]) if part]
+        runs = [Told(self, part) for part in parts]
+        self.added_bytes += 16_384
+        self.queue.add(Batch(ListedRecords(rows), [*runs], self.now_ms, 16_384))
 
     def next(self, max_in_flight: int = 5) -> Batch | None:
         """The next batch; a new epoch as soon as one is needed and can be had."""
         batch = self.queue.next_batch(self.now_ms, max_in_flight)
-        if batch is None and self.queue.may_bump:
+        if batch is None and self.queue.may_bump and self.kind == "idempotent":
             self.identity = Identity(7, self.identity.epoch + 1)
             batch = self.queue.next_batch(self.now_ms, max_in_flight)
         return batch
 
     def bytes_of(self, batch: Batch) -> bytes:
         return ottla.build_batch(
-            [record.row for record in batch.records],
+            batch.records.rows,
             producer_id=batch.identity.producer_id,
             producer_epoch=batch.identity.epoch,
             base_sequence=batch.sent_sequence,
@@ -146,11 +182,10 @@ class Sender:
             if batch is not None:
                 self.answer(batch)
             elif self.queue.is_empty:
+                assert self.ended_bytes == self.added_bytes
                 return
             else:
-                deadline_ms = self.queue.next_deadline_ms()
-                assert deadline_ms is not None
-                self.now_ms = max(self.now_ms, deadline_ms)
+                self.now_ms = max(self.now_ms, min(self.queue.next_deadlines_ms()))
                 self.queue.expire(self.now_ms)
         raise AssertionError("no end")
 
@@ -262,6 +297,49 @@ def test_without_dropping_a_batch_fails_whole() -> None:
     assert sender.log == [b"2"]
 
 
+def test_a_refused_record_of_a_transaction_has_its_own_error_and_those_beside_it_are_aborted() -> (
+    None
+):
+    sender = Sender("transactional")
+    sender.drops_invalid_records = False
+    sender.add(b"0", b"!1", b"2")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch)
+    assert {value: type(error) for value, error in sender.failed.items()} == {
+        b"0": TransactionAbortedError,
+        b"!1": InvalidRecordError,
+        b"2": TransactionAbortedError,
+    }
+    assert sender.abortable == [sender.failed[b"!1"]]
+
+
+def test_records_that_are_dropped_from_a_transaction_leave_it_open() -> None:
+    sender = Sender("transactional")
+    sender.add(b"0", b"!1", b"2")
+    sender.run()
+    assert sender.log == [b"0", b"2"]
+    assert not sender.abortable
+    assert sender.counts == {"record-drop-total": 1, "batch-culprit-retry-total": 1}
+
+
+def test_a_transaction_whose_batch_is_refused_at_a_doubtful_place_has_nothing_left_to_send() -> (
+    None
+):
+    sender = Sender("transactional")
+    sender.add(b"0", b"!1")
+    sender.add(b"2")
+    first, second = sender.next(), sender.next()
+    assert first is not None
+    assert second is not None
+    sender.queue.disconnected(first, sender.now_ms)
+    sender.queue.disconnected(second, sender.now_ms)
+    sender.run()
+    assert sender.log == []
+    assert set(sender.failed) == {b"0", b"!1", b"2"}
+    assert sender.must_bump
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_that_is_too_large_is_split_until_a_record_alone_is(kind: str) -> None:
     sender = Sender(kind)
@@ -270,7 +348,7 @@ def test_a_batch_that_is_too_large_is_split_until_a_record_alone_is(kind: str) -
         batch = sender.next()
         if batch is None:
             break
-        if batch.count > 2 or b"3" in [one.row.value for one in batch.records]:
+        if batch.count > 2 or b"3" in [row.value for row in batch.records.rows]:
             sender.answer(batch, 10)
         else:
             sender.answer(batch)

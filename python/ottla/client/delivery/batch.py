@@ -1,13 +1,17 @@
-"""Records on their way to a partition, and the batches that they travel in."""
+"""Records that travel together, who waits for them, and their sequences."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ottla.client.delivery.promises import pieces, split_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["NO_SEQUENCE", "SEQUENCES", "Batch", "Identity", "QueuedRecord", "sequence_after"]
+    from ottla.client.delivery.promises import Place, Run
+
+__all__ = ["NO_SEQUENCE", "SEQUENCES", "Batch", "Identity", "Records", "sequence_after"]
 
 NO_SEQUENCE = -1
 SEQUENCES = 2**31
@@ -26,24 +30,22 @@ class Identity(NamedTuple):
     epoch: int = -1
 
 
-class QueuedRecord:
-    """One record, until its fate is known.
+class Records(Protocol):
+    """The records of a batch: `ottla.records.BatchBuilder`."""
 
-    Attributes:
-        row: what the engine's builder takes.
-        created_ms: when it was given to the producer: from then on its time runs.
-        settle: called once, with its offset or with what went wrong; an offset of -1 is one that
-            the leader no longer knows.
-    """
+    @property
+    def count(self) -> int:
+        """How many there are."""
 
-    __slots__ = ("created_ms", "row", "settle")
+    @property
+    def size_bytes(self) -> int:
+        """The size of the batch without compression."""
 
-    def __init__(
-        self, row: Any, created_ms: int, settle: Callable[[int, BaseException | None], None]
-    ) -> None:
-        self.row = row
-        self.created_ms = created_ms
-        self.settle = settle
+    def without(self, indexes: Sequence[int]) -> Any:
+        """Returns the others."""
+
+    def split(self, at: int) -> tuple[Any, Any]:
+        """Returns the first ones, and the others."""
 
 
 class Batch:
@@ -51,6 +53,10 @@ class Batch:
 
     Attributes:
         records: in order.
+        runs: who waits for them.
+        created_ms: when the first of them was given to the producer: from then on their time runs,
+            also for those that are sent again in other batches.
+        reserved_bytes: what it has of the producer's buffer.
         identity: whose sequences it has.
         base_sequence: of its first record; `NO_SEQUENCE` until it is first sent.
         sent_sequence: what stands in the bytes that were sent last.
@@ -65,17 +71,25 @@ class Batch:
     __slots__ = (
         "attempts",
         "base_sequence",
+        "created_ms",
         "identity",
         "is_renumbered",
         "is_under_way",
         "may_be_written",
         "not_before_ms",
         "records",
+        "reserved_bytes",
+        "runs",
         "sent_sequence",
     )
 
-    def __init__(self, records: Sequence[QueuedRecord]) -> None:
-        self.records = list(records)
+    def __init__(
+        self, records: Records, runs: list[Run], created_ms: int, reserved_bytes: int = 0
+    ) -> None:
+        self.records: Any = records
+        self.runs = runs
+        self.created_ms = created_ms
+        self.reserved_bytes = reserved_bytes
         self.identity = Identity()
         self.base_sequence = self.sent_sequence = NO_SEQUENCE
         self.is_under_way = False
@@ -87,12 +101,8 @@ class Batch:
     @property
     def count(self) -> int:
         """How many records it has."""
-        return len(self.records)
-
-    @property
-    def created_ms(self) -> int:
-        """When the oldest of them was given to the producer."""
-        return min(record.created_ms for record in self.records)
+        count: int = self.records.count
+        return count
 
     def number(self, identity: Identity, base_sequence: int) -> None:
         """Gives it sequences."""
@@ -100,12 +110,37 @@ class Batch:
         self.identity = identity
         self.base_sequence = base_sequence
 
-    def succeed(self, base_offset: int) -> None:
+    def split(self, at: int) -> tuple[Batch, Batch]:
+        """Returns batches of the first records, and of the others; this one ends without a word."""
+        first, second = self.records.split(at)
+        runs = split_runs(self.runs, at)
+        share = self.reserved_bytes * first.size_bytes // (first.size_bytes + second.size_bytes)
+        return (
+            Batch(first, runs[0], self.created_ms, share),
+            Batch(second, runs[1], self.created_ms, self.reserved_bytes - share),
+        )
+
+    def without(self, indexes: Iterable[int]) -> tuple[Batch, list[tuple[int, Run]]]:
+        """Returns a batch of the other records, and who waits for each of those named."""
+        named = sorted(indexes)
+        kept: list[Run] = []
+        failed: list[tuple[int, Run]] = []
+        for index, run in pieces(self.runs, named):
+            if index is None:
+                kept.append(run)
+            else:
+                failed.append((index, run))
+        records = self.records.without(named)
+        return Batch(records, kept, self.created_ms, self.reserved_bytes), failed
+
+    def succeed(self, place: Place) -> None:
         """Its records are in the log."""
-        for index, record in enumerate(self.records):
-            record.settle(base_offset + index if base_offset >= 0 else -1, None)
+        for run in self.runs:
+            run.succeed(place)
+            if place.base_offset >= 0:
+                place = place._replace(base_offset=place.base_offset + len(run))
 
     def fail(self, error: BaseException) -> None:
         """Its records are not, or nobody knows."""
-        for record in self.records:
-            record.settle(-1, error)
+        for run in self.runs:
+            run.fail(error)

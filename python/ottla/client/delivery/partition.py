@@ -1,11 +1,12 @@
 """The batches of one partition, in order, and their sequences.
 
-    add ─▸ waiting ─▸ next_batch ─▸ open ─┬▸ done, or failed
-                          ▴               │
-                          └── to repeat ──┘
+    growing ─▸ waiting ─▸ next_batch ─▸ open ─┬▸ done, or failed
+                              ▴               │
+                              └── to repeat ──┘
 
-`open` has the batches that have sequences and no end yet, in order; some of them are under way,
-others wait to be sent again. What holds:
+The batch that is growing takes records until it is full, or leaves because it has lingered long
+enough and nothing is before it. `open` has the batches that have sequences and no end yet, in
+order; some of them are under way, others wait to be sent again. What holds:
 
 - the sequences of `open` follow each other without a gap, from the one behind the last that was
   acknowledged to `next_sequence`;
@@ -23,17 +24,28 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.client.delivery.batch import NO_SEQUENCE, Batch, Identity, sequence_after
+from ottla.client.delivery.promises import Place
 from ottla.client.delivery.reactions import Reaction, reaction
-from ottla.client.errors import KafkaTimeoutError, UnknownProducerIdError, error_of
+from ottla.client.errors import (
+    ApiError,
+    KafkaError,
+    KafkaTimeoutError,
+    OutOfOrderSequenceError,
+    TransactionAbortedError,
+    UnknownProducerIdError,
+    error_of,
+)
 from ottla.protocol.error_code import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-    from ottla.client.delivery.batch import QueuedRecord
     from ottla.client.delivery.reactions import Kind
     from ottla.client.transactions.reactions import Policy
-    from ottla.protocol.messages.produce import PartitionProduceResponse
+    from ottla.protocol.messages.produce import (
+        BatchIndexAndErrorMessage,
+        PartitionProduceResponse,
+    )
 
 __all__ = ["PartitionQueue", "Producer"]
 
@@ -65,9 +77,6 @@ class Producer(Protocol):
     def refresh(self, topic: str) -> None:
         """The leaders of a topic have to be looked up again."""
 
-    def need_bump(self) -> None:
-        """A new epoch is needed, as soon as the partition's `may_bump` says so."""
-
     def fail_abortably(self, error: BaseException, *, must_bump: bool = False) -> None:
         """The open transaction has to be aborted."""
 
@@ -79,6 +88,12 @@ class Producer(Protocol):
     ) -> None:
         """Acknowledged records may be lost."""
 
+    def ended(self, batch: Batch, error: BaseException | None) -> None:
+        """A batch has ended: what it had of the buffer is free."""
+
+    def count(self, metric: str, by: int = 1) -> None:
+        """Something has happened that is counted, by Kafka's name for it."""
+
 
 class PartitionQueue:
     """The batches of a partition.
@@ -89,7 +104,8 @@ class PartitionQueue:
         producer: what it shares with others.
 
     Attributes:
-        waiting: batches without sequences.
+        growing: the last batch, which still takes records; ``None`` where there is none.
+        waiting: batches without sequences that take none.
         open: batches with sequences and no end yet.
         next_sequence: of the next batch to be numbered.
         last_sequence: the last that was acknowledged.
@@ -100,6 +116,7 @@ class PartitionQueue:
     def __init__(self, topic: str, partition: int, producer: Producer) -> None:
         self.topic = topic
         self.partition = partition
+        self.growing: Batch | None = None
         self.waiting: deque[Batch] = deque()
         self.open: list[Batch] = []
         self.next_sequence = 0
@@ -108,11 +125,18 @@ class PartitionQueue:
         self.must_bump = False
         self._identity = Identity()
         self._unresolved = False
+        self._abandoned: BaseException | None = None
         self._producer = producer
 
-    def add(self, records: Iterable[QueuedRecord]) -> None:
-        """Puts records behind the others, as one batch."""
-        self.waiting.append(Batch([*records]))
+    def add(self, batch: Batch) -> None:
+        """Puts a batch behind the others, which takes no more records."""
+        self.waiting.append(batch)
+
+    def close_growing(self) -> None:
+        """The batch that is growing takes no more records."""
+        if self.growing is not None:
+            self.waiting.append(self.growing)
+            self.growing = None
 
     @property
     def is_idle(self) -> bool:
@@ -122,7 +146,12 @@ class PartitionQueue:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is left to be sent or answered."""
-        return not self.open and not self.waiting
+        return not self.open and not self.waiting and self.growing is None
+
+    @property
+    def waiting_count(self) -> int:
+        """How many batches were not sent yet."""
+        return len(self.waiting) + (self.growing is not None)
 
     @property
     def may_bump(self) -> bool:
@@ -139,30 +168,40 @@ class PartitionQueue:
 
     # To the leader.
 
-    def next_batch(self, now_ms: int, max_in_flight: int) -> Batch | None:
-        """Returns the batch to send now, which is under way from then on; `None` for none."""
+    def next_batch(self, now_ms: int, max_in_flight: int, linger_ms: int = 0) -> Batch | None:
+        """Returns the batch to send now, which is under way from then on; `None` for none.
+
+        Args:
+            now_ms: the time.
+            max_in_flight: how many may be under way.
+            linger_ms: how long a batch waits for more records.
+        """
         under_way = sum(batch.is_under_way for batch in self.open)
         if under_way >= max_in_flight:
             return None
+        due_ms = now_ms - linger_ms
         if not self._has_sequences:
             repeated = next((batch for batch in self.open if not batch.is_under_way), None)
-            return self._repeated(repeated, now_ms) if repeated else self._fresh()
+            return self._repeated(repeated, now_ms) if repeated else self._fresh(due_ms)
         self._take_over()
         if self.must_bump:
+            self._give_up_transaction()
             doubtful = next((batch for batch in self.open if batch.may_be_written), None)
             return self._repeated(doubtful, now_ms) if doubtful and not under_way else None
         if self.open and not all(batch.is_under_way for batch in self.open):
             return None if under_way else self._repeated(self.open[0], now_ms)
         if self._unresolved or self._identity != self._producer.identity:
             return None
-        return self._fresh()
+        return self._fresh(due_ms)
 
     def _repeated(self, batch: Batch, now_ms: int) -> Batch | None:
         return None if batch.not_before_ms > now_ms else self._send(batch)
 
-    def _fresh(self) -> Batch | None:
+    def _fresh(self, due_ms: int) -> Batch | None:
         if not self.waiting:
-            return None
+            if self.growing is None or self.growing.created_ms > due_ms:
+                return None
+            self.close_growing()
         batch = self.waiting.popleft()
         if self._has_sequences:
             batch.number(self._identity, self.next_sequence)
@@ -170,15 +209,19 @@ class PartitionQueue:
         self.open.append(batch)
         return self._send(batch)
 
-    def next_deadline_ms(self) -> int | None:
-        """Returns when a batch may be sent again, or expires; `None` for never."""
-        times = [batch.not_before_ms for batch in self.open[:1] if not batch.is_under_way]
-        times += [
-            batch.created_ms + self._producer.delivery_timeout_ms
-            for batch in (*self.open, *self.waiting)
-            if not batch.is_under_way
-        ]
-        return min(times, default=None)
+    def next_deadlines_ms(self, linger_ms: int = 0) -> list[int]:
+        """Returns when something is to be done: a batch sent, or sent again, or failed."""
+        times: list[int] = []
+        timeout_ms = self._producer.delivery_timeout_ms
+        for batch in self.open:
+            if not batch.is_under_way:
+                times += [batch.not_before_ms, batch.created_ms + timeout_ms]
+        if self.waiting:
+            times.append(self.waiting[0].created_ms + timeout_ms)
+        elif self.growing is not None:
+            created_ms = self.growing.created_ms
+            times += [created_ms + linger_ms, created_ms + timeout_ms]
+        return times
 
     def _take_over(self) -> None:
         """Begins with the producer's new epoch, if there is one and it can be."""
@@ -241,9 +284,10 @@ class PartitionQueue:
     def expire(self, now_ms: int) -> None:
         """Fails what has waited too long, except where an answer is to come."""
         before_ms = now_ms - self._producer.delivery_timeout_ms
-        for batch in [one for one in self.waiting if one.created_ms <= before_ms]:
-            self.waiting.remove(batch)
-            self._expired(batch)
+        if self.growing is not None and self.growing.created_ms <= before_ms:
+            self.close_growing()
+        while self.waiting and self.waiting[0].created_ms <= before_ms:
+            self._expired(self.waiting.popleft())
         for batch in [one for one in self.open if one.created_ms <= before_ms]:
             if batch.is_under_way:
                 continue
@@ -255,16 +299,29 @@ class PartitionQueue:
 
     def fail_unsent(self, error: BaseException) -> None:
         """Fails what was never sent."""
+        self.close_growing()
         waiting, self.waiting = self.waiting, deque()
         for batch in waiting:
-            batch.fail(error)
+            self._fail(batch, error)
+
+    def abandon(self, error: BaseException) -> None:
+        """Fails everything, except what an answer is to come for: that, if it is to be repeated."""
+        self._abandoned = error
+        self.fail_unsent(error)
+        for batch in [one for one in self.open if not one.is_under_way]:
+            self.open.remove(batch)
+            self._fail(batch, error)
+
+    def _fail(self, batch: Batch, error: BaseException) -> None:
+        self._producer.ended(batch, error)
+        batch.fail(error)
 
     def _expired(self, batch: Batch) -> None:
         error = KafkaTimeoutError(
             f"{batch.count} records for {self.topic}-{self.partition} were not acknowledged within "
             f"delivery_timeout_ms ({self._producer.delivery_timeout_ms})"
         )
-        batch.fail(error)
+        self._fail(batch, error)
         if self._producer.kind == "transactional":
             self._producer.fail_abortably(error, must_bump=batch.attempts > 0)
 
@@ -273,7 +330,7 @@ class PartitionQueue:
         if self.next_sequence == sequence_after(self.last_sequence, 1):
             self._unresolved = False
         else:
-            self._bump()
+            self._doubt()
 
     def _done(self, batch: Batch, answer: PartitionProduceResponse) -> None:
         self.open.remove(batch)
@@ -282,12 +339,20 @@ class PartitionQueue:
         if self._has_sequences:
             if batch.sent_sequence != batch.base_sequence:
                 # The leader took it at the place that it had before: what it expects is not known.
-                self._bump()
+                self._doubt()
             else:
                 self.last_sequence = sequence_after(batch.base_sequence, batch.count - 1)
-        batch.succeed(answer.base_offset)
+        self._producer.ended(batch, None)
+        batch.succeed(
+            Place(self.topic, self.partition, answer.base_offset, answer.log_append_time_ms)
+        )
 
     def _repeat(self, batch: Batch, now_ms: int) -> None:
+        if self._abandoned is not None:
+            self.open.remove(batch)
+            self._fail(batch, self._abandoned)
+            return
+        self._producer.count("record-retry-total", batch.count)
         batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
 
     def _split(self, batch: Batch, answer: PartitionProduceResponse) -> None:
@@ -295,8 +360,9 @@ class PartitionQueue:
         if batch.count == 1:
             self._give_up(batch, Reaction.FAIL, _error_in(answer))
             return
+        self._producer.count("batch-split-total")
         middle = batch.count // 2
-        halves = [Batch(batch.records[:middle]), Batch(batch.records[middle:])]
+        halves = batch.split(middle)
         if self._has_sequences:
             halves[0].number(batch.identity, batch.base_sequence)
             halves[1].number(batch.identity, sequence_after(batch.base_sequence, middle))
@@ -307,22 +373,32 @@ class PartitionQueue:
         """Fails the records that the leader names, and sends the others again (KIP-467)."""
         producer = self._producer
         named = {one.batch_index: one for one in answer.record_errors}
-        is_sound = bool(named) and all(0 <= index < batch.count for index in named)
-        if not is_sound or not producer.drops_invalid_records:
+        if not named or not all(0 <= index < batch.count for index in named):
             self._give_up(batch, Reaction.FAIL, _error_in(answer))
             return
-        survivors = Batch([r for i, r in enumerate(batch.records) if i not in named])
+        errors = {index: _error_of_record(answer, named, index) for index in named}
         in_place = self._is_in_place(batch)
-        if producer.kind == "transactional" and not in_place:
-            self._give_up(batch, Reaction.FAIL, _error_in(answer))
+        is_transactional = producer.kind == "transactional"
+        is_dropped = producer.drops_invalid_records and (in_place or not is_transactional)
+        producer.count("record-drop-total" if is_dropped else "record-error-total", len(errors))
+        survivors, culprits = batch.without(errors)
+        if is_dropped:
+            if survivors.count:
+                producer.count("batch-culprit-retry-total")
+                self._replace(batch, survivors, in_place=in_place)
+            else:
+                self._replace(batch, None, in_place=in_place)
+                producer.ended(batch, None)
+        else:
+            self._replace(batch, None, in_place=in_place)
+        for index, run in culprits:
+            run.fail(errors[index])
+        if is_dropped:
             return
-        self._replace(batch, survivors, in_place=in_place)
-        for index in sorted(named):
-            one = named[index]
-            code = one.error_code or (answer.error_code if len(named) == 1 else 0)
-            said = one.batch_index_error_message or answer.error_message
-            error = error_of(code or ErrorCode.INVALID_RECORD, said)
-            batch.records[index].settle(-1, error)
+        root = errors[min(errors)]
+        self._fail(survivors, _error_beside(root, is_transactional=is_transactional))
+        if is_transactional:
+            producer.fail_abortably(root, must_bump=self.must_bump)
 
     def _is_in_place(self, batch: Batch) -> bool:
         """Whether the leader surely expects this batch next, so that others can have its place."""
@@ -334,10 +410,10 @@ class PartitionQueue:
             and batch.base_sequence == sequence_after(self.last_sequence, 1)
         )
 
-    def _replace(self, batch: Batch, survivors: Batch, *, in_place: bool) -> None:
+    def _replace(self, batch: Batch, survivors: Batch | None, *, in_place: bool) -> None:
         """Puts fewer records in the place of a batch, and moves up those behind it."""
         place = self.open.index(batch)
-        self.open[place : place + 1] = [survivors] if survivors.records else []
+        self.open[place : place + 1] = [survivors] if survivors else []
         if not self._has_sequences:
             return
         if not in_place:
@@ -352,16 +428,36 @@ class PartitionQueue:
     def _give_up(self, batch: Batch, found: Reaction, error: BaseException) -> None:
         """Fails the records of a batch that the leader refused."""
         producer = self._producer
-        self._replace(batch, Batch([]), in_place=self._is_in_place(batch))
-        batch.fail(error)
+        self._replace(batch, None, in_place=self._is_in_place(batch))
+        self._fail(batch, error)
         if found is Reaction.FATAL:
             producer.fail_fatally(error)
         elif producer.kind == "transactional":
-            producer.fail_abortably(error, must_bump=found is Reaction.ABORT_BUMP)
+            must_bump = found is Reaction.ABORT_BUMP or self.must_bump
+            producer.fail_abortably(error, must_bump=must_bump)
+
+    def _give_up_transaction(self) -> None:
+        """Fails what could only be sent in an epoch of which the transaction is over."""
+        if self._producer.kind != "transactional":
+            return
+        error = TransactionAbortedError("its transaction was aborted")
+        for batch in [one for one in self.open if not one.is_under_way]:
+            if not batch.may_be_written:
+                self.open.remove(batch)
+                self._fail(batch, error)
 
     def _bump(self) -> None:
         self.must_bump = True
-        self._producer.need_bump()
+
+    def _doubt(self) -> None:
+        """It is not known what the leader expects: only a new epoch is sure."""
+        self._bump()
+        if self._producer.kind == "transactional":
+            error = OutOfOrderSequenceError(
+                f"which sequence {self.topic}-{self.partition} expects is not known, as a batch "
+                "expired of which it is not known whether it was written"
+            )
+            self._producer.fail_abortably(error, must_bump=True)
 
     def _reconcile(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
         """The leader expects another sequence, or does not know the producer (KIP-192)."""
@@ -412,9 +508,32 @@ class PartitionQueue:
             self._give_up(batch, Reaction.ABORT_BUMP, _error_in(answer))
             return
         producer.lose_data(self.topic, self.partition, self.last_offset, answer.log_start_offset)
-        self._replace(batch, Batch([]), in_place=False)
-        batch.fail(_error_in(answer))
+        self._replace(batch, None, in_place=False)
+        self._fail(batch, _error_in(answer))
 
 
-def _error_in(answer: PartitionProduceResponse) -> BaseException:
+def _error_in(answer: PartitionProduceResponse) -> ApiError:
     return error_of(answer.error_code, answer.error_message)
+
+
+def _error_of_record(
+    answer: PartitionProduceResponse,
+    named: Mapping[int, BatchIndexAndErrorMessage],
+    index: int,
+) -> ApiError:
+    """Returns what is wrong with a record that an answer names."""
+    one = named[index]
+    code = one.error_code or (answer.error_code if len(named) == 1 else 0)
+    said = one.batch_index_error_message or answer.error_message
+    return error_of(code or ErrorCode.INVALID_RECORD, said)
+
+
+def _error_beside(root: ApiError, *, is_transactional: bool) -> KafkaError:
+    """Returns what a record gets that is not sent because of another one."""
+    if is_transactional:
+        return TransactionAbortedError(
+            f"its transaction cannot commit, as another record was refused: {root}"
+        )
+    return KafkaError(
+        f"its batch was refused for another record: {root}", root.error_code, root.error
+    )
