@@ -23,6 +23,7 @@ __all__ = [
     "SHARE_GROUP_STATE",
     "TRANSACTION_STATE",
     "AbortedTransaction",
+    "BatchBuilder",
     "BatchIterator",
     "CauseExplanation",
     "Chunk",
@@ -245,6 +246,43 @@ def build_message_set(
     compression_level: int | None = None,
     log_append_time_ms: int | None = None,
 ) -> bytes: ...
+@final
+class BatchBuilder:
+    def __new__(cls, max_bytes: int) -> BatchBuilder: ...
+    def append(
+        self,
+        timestamp_ms: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Sequence[tuple[str | bytes, Buffer | None]] | None = None,
+        /,
+    ) -> int: ...
+    def append_many(
+        self,
+        timestamps: NDArray[np.int64] | int,
+        keys: list[Any] | tuple[Any, ...] | None,
+        values: list[Any] | tuple[Any, ...] | None,
+        rows: NDArray[np.int64] | None = None,
+        start: int = 0,
+        headers: list[Any] | None = None,
+    ) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+    def without(self, indexes: Sequence[int]) -> BatchBuilder: ...
+    def split(self, at: int) -> tuple[BatchBuilder, BatchBuilder]: ...
+    def finish(
+        self,
+        *,
+        compression: _Compression = "none",
+        compression_level: int | None = None,
+        producer_id: int = ...,
+        producer_epoch: int = ...,
+        base_sequence: int = ...,
+        is_transactional: bool = False,
+    ) -> bytes: ...
+
 def build_batch_from_columns(
     timestamps: NDArray[np.int64],
     keys: tuple[Any, ...] | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ottla._engine import (
     AbortedTransaction,
+    BatchBuilder,
     BatchIterator,
     Columns,
     ErrorCode,
@@ -62,6 +63,7 @@ else:
 
 __all__ = [
     "AbortedTransaction",
+    "BatchBuilder",
     "BatchIterator",
     "BinaryColumn",
     "Columns",

@@ -15,11 +15,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyBytesMethods, PyString};
 
-fn refused(error: BuildError) -> PyErr {
+pub(crate) fn refused(error: BuildError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn codec(name: &str) -> PyResult<Compression> {
+pub(crate) fn codec(name: &str) -> PyResult<Compression> {
     Compression::from_name(name).ok_or_else(|| {
         let names = "'none', 'gzip', 'snappy', 'lz4' or 'zstd'";
         PyValueError::new_err(format!("compression is {names}, not '{name}'"))
@@ -36,47 +36,61 @@ type RecordRow<'py> = (
 );
 
 /// A record that holds its bytes.
-struct OwnedRecord<'py> {
-    timestamp: i64,
-    key: Option<Bound<'py, PyBytes>>,
-    value: Option<Bound<'py, PyBytes>>,
-    headers: Vec<(Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)>,
-    offset_delta: Option<i32>,
+pub(crate) struct OwnedRecord<'py> {
+    pub(crate) timestamp: i64,
+    pub(crate) key: Option<Bound<'py, PyBytes>>,
+    pub(crate) value: Option<Bound<'py, PyBytes>>,
+    pub(crate) headers: Vec<OwnedHeader<'py>>,
+    pub(crate) offset_delta: Option<i32>,
 }
 
-fn owned<'py>(row: RecordRow<'py>) -> PyResult<OwnedRecord<'py>> {
+/// A header that holds its bytes.
+pub(crate) type OwnedHeader<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+
+fn owned(row: RecordRow<'_>) -> PyResult<OwnedRecord<'_>> {
     let (timestamp, key, value, headers, offset_delta) = row;
-    let optional = |part: Option<Bound<'py, PyAny>>| part.map(|part| bytes_of(&part)).transpose();
-    let header_key = |key: Bound<'py, PyAny>| match key.cast::<PyString>() {
-        Ok(text) => Ok(PyBytes::new(key.py(), text.to_str()?.as_bytes())),
-        Err(_) => bytes_of(&key),
-    };
-    let headers = headers
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(key, value)| Ok((header_key(key)?, optional(value)?)))
-        .collect::<PyResult<_>>()?;
+    let headers = headers.unwrap_or_default();
     Ok(OwnedRecord {
         timestamp,
         key: optional(key)?,
         value: optional(value)?,
-        headers,
+        headers: headers.into_iter().map(owned_header).collect::<PyResult<_>>()?,
         offset_delta,
     })
 }
 
-fn borrowed<'a>(record: &'a OwnedRecord<'_>) -> NewRecord<'a> {
+/// Key and value of a header; a key may be text.
+pub(crate) fn owned_header<'py>(
+    (key, value): (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>),
+) -> PyResult<OwnedHeader<'py>> {
+    let key = match key.cast::<PyString>() {
+        Ok(text) => PyBytes::new(key.py(), text.to_str()?.as_bytes()),
+        Err(_) => bytes_of(&key)?,
+    };
+    Ok((key, optional(value)?))
+}
+
+fn optional(part: Option<Bound<'_, PyAny>>) -> PyResult<Option<Bound<'_, PyBytes>>> {
+    part.map(|part| bytes_of(&part)).transpose()
+}
+
+pub(crate) fn borrowed<'a>(record: &'a OwnedRecord<'_>) -> NewRecord<'a> {
     NewRecord {
         timestamp: record.timestamp,
         key: record.key.as_ref().map(PyBytesMethods::as_bytes),
         value: record.value.as_ref().map(PyBytesMethods::as_bytes),
-        headers: record
-            .headers
-            .iter()
-            .map(|(key, value)| (key.as_bytes(), value.as_ref().map(PyBytesMethods::as_bytes)))
-            .collect(),
+        headers: borrowed_headers(&record.headers),
         offset_delta: record.offset_delta,
     }
+}
+
+pub(crate) fn borrowed_headers<'a>(
+    headers: &'a [OwnedHeader<'_>],
+) -> Vec<(&'a [u8], Option<&'a [u8]>)> {
+    headers
+        .iter()
+        .map(|(key, value)| (key.as_bytes(), value.as_ref().map(PyBytesMethods::as_bytes)))
+        .collect()
 }
 
 fn all_owned(rows: Vec<RecordRow<'_>>) -> PyResult<Vec<OwnedRecord<'_>>> {

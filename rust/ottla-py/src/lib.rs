@@ -11,6 +11,7 @@
 
 mod arrow;
 mod bare;
+mod batch_builder;
 mod batches;
 mod build;
 mod bytes;
@@ -74,6 +75,8 @@ mod _engine {
     use crate::arrow::verdicts::validate_column;
     #[pymodule_export]
     use crate::bare::{bare_inflate, bare_read};
+    #[pymodule_export]
+    use crate::batch_builder::BatchBuilder;
     #[pymodule_export]
     use crate::batches::{BatchIterator, RecordBatch, read_batches};
     #[pymodule_export]

@@ -74,7 +74,11 @@ pub(crate) fn contiguous<'a, T: numpy::Element>(
     })
 }
 
-impl ByteColumn<'_> {
+impl<'py> ByteColumn<'py> {
+    pub(crate) fn py(&self) -> Python<'py> {
+        self.data.py()
+    }
+
     /// The column as the kernels take it.
     pub(crate) fn borrow(&self) -> PyResult<BinaryColumn<'_>> {
         Ok(BinaryColumn {

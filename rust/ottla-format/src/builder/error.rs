@@ -41,6 +41,10 @@ pub enum BuildError {
     Codec { codec: Compression, magic: i8 },
     /// The columns do not fit together.
     Columns(ottla_kernels::build::BuildError),
+    /// A column ends before this row.
+    Row { row: usize, rows: usize },
+    /// The offsets of this row are outside the data.
+    RowOffset { row: usize, from: i64, to: i64, size: usize },
     /// The memory provided does not have the size of the batch.
     BufferSize { expected: usize, found: usize },
 }
@@ -88,6 +92,10 @@ impl fmt::Display for BuildError {
                 write!(f, "{} with magic {magic}, expected magic 2", codec.name())
             }
             Self::Columns(error) => error.fmt(f),
+            Self::Row { row, rows } => write!(f, "row {row} of a column that has {rows}"),
+            Self::RowOffset { row, from, to, size } => {
+                write!(f, "row {row} from {from} to {to}, expected within {size} bytes of data")
+            }
             Self::BufferSize { expected, found } => {
                 write!(f, "memory of {found} bytes for a batch of {expected}")
             }
@@ -102,6 +110,16 @@ fn fmt_level(f: &mut fmt::Formatter<'_>, codec: Compression, level: i32) -> fmt:
         Some((range, _)) => {
             let (start, end) = range.into_inner();
             write!(f, "level {level} for {name}, expected {start} to {end}")
+        }
+    }
+}
+
+impl BuildError {
+    /// The error of a row of columns, of which the batch has others before it.
+    pub(super) fn of_row(self, row: usize) -> Self {
+        match self {
+            Self::Timestamp { timestamp, .. } => Self::Timestamp { index: row, timestamp },
+            error => error,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | `fields` | the fields of a batch, and its header once the records are in place |
 //! | `records` | a batch of magic 2 from records, at once or one by one |
 //! | `columns` | a batch of magic 2 from columns |
+//! | `growing` | a batch of magic 2 that a producer grows and sends again |
 //! | `control` | control batches |
 //! | `compacted` | what compaction leaves of a batch |
 //! | `legacy` | message sets of magic 0 and 1 |
@@ -19,6 +20,7 @@ mod compacted;
 mod control;
 mod error;
 mod fields;
+mod growing;
 mod legacy;
 mod records;
 
@@ -27,5 +29,6 @@ pub use compacted::{CompactedWriter, build_emptied};
 pub use control::{NewControlRecord, build_control_batch};
 pub use error::BuildError;
 pub use fields::BatchFields;
+pub use growing::{BatchBuilder, RowColumns, RowTimestamps, rows_of, value_at};
 pub use legacy::{LegacyFields, MessageSetWriter, build_legacy};
 pub use records::{NewRecord, RecordsWriter, build_batch};

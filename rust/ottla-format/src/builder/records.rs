@@ -188,7 +188,7 @@ pub(super) fn offset_deltas(records: &[NewRecord<'_>]) -> Result<Vec<i32>, Build
     clippy::arithmetic_side_effects,
     reason = "sums of sizes of slices that are in memory at once, and a few bytes for each"
 )]
-fn body_size(record: &NewRecord<'_>, base_timestamp: i64, offset_delta: i32) -> u64 {
+pub(super) fn body_size(record: &NewRecord<'_>, base_timestamp: i64, offset_delta: i32) -> u64 {
     let part = |bytes: Option<&[u8]>| {
         bytes.map_or(1, |bytes| varint_size(bytes.len() as i32) + bytes.len()) as u64
     };
@@ -208,7 +208,20 @@ pub(super) fn write_record(
     base_timestamp: i64,
     offset_delta: i32,
 ) {
-    write_varint(out, body_size(record, base_timestamp, offset_delta) as i32);
+    let body = body_size(record, base_timestamp, offset_delta) as i32;
+    write_measured(out, record, body, base_timestamp, offset_delta);
+}
+
+/// Appends a record whose [`body_size`] is known, and has been checked.
+#[inline]
+pub(super) fn write_measured(
+    out: &mut Vec<u8>,
+    record: &NewRecord<'_>,
+    body: i32,
+    base_timestamp: i64,
+    offset_delta: i32,
+) {
+    write_varint(out, body);
     out.push(0);
     write_varlong(out, record.timestamp.wrapping_sub(base_timestamp));
     write_varint(out, offset_delta);
