@@ -66,6 +66,7 @@ __all__ = [
     "KafkaError",
     "KafkaTimeoutError",
     "LeaderNotAvailableError",
+    "MalformedResponseError",
     "NetworkError",
     "NotCoordinatorError",
     "NotEnoughReplicasAfterAppendError",
@@ -206,9 +207,31 @@ class BrokerNotAvailableError(ApiError):
 
 
 class NetworkError(InvalidMetadataError):
-    """A connection broke before the answer came."""
+    """A connection broke before the answer came, or could not be made in time.
+
+    Attributes:
+        is_sent: whether the broker may have seen the request.
+    """
 
     code = ErrorCode.NETWORK_EXCEPTION
+
+    def __init__(
+        self,
+        message: str = "",
+        error_code: int | None = None,
+        error: str = "",
+        *,
+        is_sent: bool = True,
+    ) -> None:
+        super().__init__(message, error_code, error)
+        self.is_sent = is_sent
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_network_error, (type(self), str(self), self.is_sent))
+
+
+def _network_error(kind: type[NetworkError], message: str, is_sent: bool) -> NetworkError:
+    return kind(message, is_sent=is_sent)
 
 
 class RecordTooLargeError(ApiError):
@@ -537,6 +560,10 @@ class CorrelationIdMismatchError(IllegalStateError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.request_id, self.response_id))
+
+
+class MalformedResponseError(IllegalStateError):
+    """Bytes came that are no answer of Kafka's protocol: no broker is there, or a faulty one."""
 
 
 class IllegalArgumentError(OttlaError, ValueError):
