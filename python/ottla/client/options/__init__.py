@@ -1,0 +1,1 @@
+"""The options of a client: their names, types, defaults and bounds, each in one place."""
