@@ -16,6 +16,7 @@ from ottla.client.delivery.partition import PartitionQueue
 from ottla.client.errors import (
     InvalidRecordError,
     KafkaTimeoutError,
+    NetworkError,
     OutOfOrderSequenceError,
     RecordTooLargeError,
     TransactionAbortedError,
@@ -73,6 +74,7 @@ class Sender:
         self.drops_invalid_records = True
         self.recovers_unknown_producer = False
         self.delivery_timeout_ms = TIMEOUT_MS
+        self.retries = 2**31 - 1
         self.abortable: list[BaseException] = []
         self.must_bump = False
         self.fatal: list[BaseException] = []
@@ -166,6 +168,10 @@ class Sender:
             error_message=verdict.error_message,
         )
 
+    def disconnect(self, batch: Batch) -> None:
+        """No answer comes."""
+        self.queue.disconnected(batch, NetworkError("the connection broke"), self.now_ms)
+
     def answer(self, batch: Batch, code: int | None = None, **fields: Any) -> None:
         """Has the leader answer, or answers with a code in its place."""
         if code is None:
@@ -239,7 +245,7 @@ def test_a_refused_batch_whose_place_is_not_sure_is_sent_again_in_a_new_epoch() 
     sender.add(b"0", b"!1", b"2")
     first = sender.next()
     assert first is not None
-    sender.queue.disconnected(first, sender.now_ms)
+    sender.disconnect(first)
     sender.run()
     assert sender.log == [b"0", b"2"]
     assert sender.identity == Identity(7, 1)
@@ -332,8 +338,8 @@ def test_a_transaction_whose_batch_is_refused_at_a_doubtful_place_has_nothing_le
     first, second = sender.next(), sender.next()
     assert first is not None
     assert second is not None
-    sender.queue.disconnected(first, sender.now_ms)
-    sender.queue.disconnected(second, sender.now_ms)
+    sender.disconnect(first)
+    sender.disconnect(second)
     sender.run()
     assert sender.log == []
     assert set(sender.failed) == {b"0", b"!1", b"2"}
@@ -378,13 +384,32 @@ def test_repetitions_leave_alone_and_the_oldest_first() -> None:
     assert sender.identity == Identity(7, 0)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_is_sent_again_as_often_as_is_allowed_and_then_fails_by_what_it_failed_with(
+    kind: str,
+) -> None:
+    sender = Sender(kind)
+    sender.retries = 1
+    sender.add(b"0")
+    batch = sender.next()
+    assert batch is not None
+    sender.answer(batch, 19)
+    sender.now_ms += 1_000
+    assert sender.next() is batch
+    sender.answer(batch, 19)
+    assert [type(one).__name__ for one in sender.failed.values()] == ["NotEnoughReplicasError"]
+    sender.add(b"1")
+    sender.run()
+    assert sender.log == [b"1"]
+
+
 def test_an_answer_that_was_lost_is_given_again() -> None:
     sender = Sender()
     sender.add(b"0", b"1")
     batch = sender.next()
     assert batch is not None
     sender.append(sender.bytes_of(batch))
-    sender.queue.disconnected(batch, sender.now_ms)
+    sender.disconnect(batch)
     sender.run()
     assert sender.log == [b"0", b"1"]
     assert sender.delivered == {b"0": 0, b"1": 1}
@@ -465,7 +490,7 @@ def test_what_expired_behind_a_lost_answer_is_told_and_leaves_no_doubt_in_the_lo
     assert batch is not None
     if is_written:
         sender.append(sender.bytes_of(batch))
-    sender.queue.disconnected(batch, sender.now_ms)
+    sender.disconnect(batch)
     sender.add(b"1")
     sender.now_ms += TIMEOUT_MS
     sender.queue.expire(sender.now_ms)
@@ -537,7 +562,7 @@ def _deliver(kind: str, seed: int) -> None:
                 for one in under_way[: random.randrange(len(under_way) + 1)]:
                     sender.append(sender.bytes_of(one))
                 for one in under_way:
-                    sender.queue.disconnected(one, sender.now_ms)
+                    sender.disconnect(one)
                 under_way.clear()
             elif fate < losses:
                 sender.answer(under_way.pop(0), random.choice([6, 7, 19, 56]))

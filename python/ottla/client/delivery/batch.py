@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ottla.client.delivery.promises import Place, Run
 
-__all__ = ["NO_SEQUENCE", "SEQUENCES", "Batch", "Identity", "Records", "sequence_after"]
+__all__ = ["NO_SEQUENCE", "SEQUENCES", "Batch", "Identity", "Origin", "Records", "sequence_after"]
 
 NO_SEQUENCE = -1
 SEQUENCES = 2**31
@@ -48,6 +48,19 @@ class Records(Protocol):
         """Returns the first ones, and the others."""
 
 
+class Origin:
+    """The batch that records were first put into.
+
+    Attributes:
+        unsettled: how many batches have records of it whose fate is not known.
+    """
+
+    __slots__ = ("unsettled",)
+
+    def __init__(self) -> None:
+        self.unsettled = 1
+
+
 class Batch:
     """Records that are sent as one batch.
 
@@ -57,6 +70,8 @@ class Batch:
         created_ms: when the first of them was given to the producer: from then on their time runs,
             also for those that are sent again in other batches.
         reserved_bytes: what it has of the producer's buffer.
+        origin: the batch that its records were first put into.
+        first_sent_ms: when it was sent for the first time; -1 before.
         identity: whose sequences it has.
         base_sequence: of its first record; `NO_SEQUENCE` until it is first sent.
         sent_sequence: what stands in the bytes that were sent last.
@@ -72,11 +87,13 @@ class Batch:
         "attempts",
         "base_sequence",
         "created_ms",
+        "first_sent_ms",
         "identity",
         "is_renumbered",
         "is_under_way",
         "may_be_written",
         "not_before_ms",
+        "origin",
         "records",
         "reserved_bytes",
         "runs",
@@ -84,12 +101,19 @@ class Batch:
     )
 
     def __init__(
-        self, records: Records, runs: list[Run], created_ms: int, reserved_bytes: int = 0
+        self,
+        records: Records,
+        runs: list[Run],
+        created_ms: int,
+        reserved_bytes: int = 0,
+        origin: Origin | None = None,
     ) -> None:
         self.records: Any = records
         self.runs = runs
         self.created_ms = created_ms
         self.reserved_bytes = reserved_bytes
+        self.origin = origin or Origin()
+        self.first_sent_ms = -1
         self.identity = Identity()
         self.base_sequence = self.sent_sequence = NO_SEQUENCE
         self.is_under_way = False
@@ -115,9 +139,11 @@ class Batch:
         first, second = self.records.split(at)
         runs = split_runs(self.runs, at)
         share = self.reserved_bytes * first.size_bytes // (first.size_bytes + second.size_bytes)
+        origin = self.origin
+        origin.unsettled += 1
         return (
-            Batch(first, runs[0], self.created_ms, share),
-            Batch(second, runs[1], self.created_ms, self.reserved_bytes - share),
+            Batch(first, runs[0], self.created_ms, share, origin),
+            Batch(second, runs[1], self.created_ms, self.reserved_bytes - share, origin),
         )
 
     def without(self, indexes: Iterable[int]) -> tuple[Batch, list[tuple[int, Run]]]:
@@ -131,7 +157,8 @@ class Batch:
             else:
                 failed.append((index, run))
         records = self.records.without(named)
-        return Batch(records, kept, self.created_ms, self.reserved_bytes), failed
+        survivors = Batch(records, kept, self.created_ms, self.reserved_bytes, self.origin)
+        return survivors, failed
 
     def succeed(self, place: Place) -> None:
         """Its records are in the log."""

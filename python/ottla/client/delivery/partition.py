@@ -62,6 +62,7 @@ class Producer(Protocol):
         drops_invalid_records: whether records that the leader names fail alone.
         recovers_unknown_producer: whether records that may be lost are no reason to stop.
         delivery_timeout_ms: after which a record fails.
+        retries: how often a batch is sent again.
     """
 
     kind: Kind
@@ -70,6 +71,7 @@ class Producer(Protocol):
     drops_invalid_records: bool
     recovers_unknown_producer: bool
     delivery_timeout_ms: int
+    retries: int
 
     def backoff_ms(self, attempts: int) -> int:
         """How long to wait before a batch is sent again."""
@@ -111,6 +113,7 @@ class PartitionQueue:
         last_sequence: the last that was acknowledged.
         last_offset: likewise.
         must_bump: whether it goes on with a new epoch only.
+        closed_bytes: of batches that take no more records, all that there were.
     """
 
     def __init__(self, topic: str, partition: int, producer: Producer) -> None:
@@ -123,6 +126,7 @@ class PartitionQueue:
         self.last_sequence = NO_SEQUENCE
         self.last_offset = -1
         self.must_bump = False
+        self.closed_bytes = 0
         self._identity = Identity()
         self._unresolved = False
         self._abandoned: BaseException | None = None
@@ -135,6 +139,7 @@ class PartitionQueue:
     def close_growing(self) -> None:
         """The batch that is growing takes no more records."""
         if self.growing is not None:
+            self.closed_bytes += self.growing.records.size_bytes
             self.waiting.append(self.growing)
             self.growing = None
 
@@ -152,6 +157,14 @@ class PartitionQueue:
     def waiting_count(self) -> int:
         """How many batches were not sent yet."""
         return len(self.waiting) + (self.growing is not None)
+
+    @property
+    def next_bytes(self) -> int:
+        """The size of the batch that is the next to be sent, without compression."""
+        batch = next((one for one in self.open if not one.is_under_way), None)
+        batch = batch or (self.waiting[0] if self.waiting else self.growing)
+        size: int = batch.records.size_bytes if batch else 0
+        return size
 
     @property
     def may_bump(self) -> bool:
@@ -182,7 +195,7 @@ class PartitionQueue:
         due_ms = now_ms - linger_ms
         if not self._has_sequences:
             repeated = next((batch for batch in self.open if not batch.is_under_way), None)
-            return self._repeated(repeated, now_ms) if repeated else self._fresh(due_ms)
+            return self._repeated(repeated, now_ms) if repeated else self._fresh(now_ms, due_ms)
         self._take_over()
         if self.must_bump:
             self._give_up_transaction()
@@ -192,17 +205,18 @@ class PartitionQueue:
             return None if under_way else self._repeated(self.open[0], now_ms)
         if self._unresolved or self._identity != self._producer.identity:
             return None
-        return self._fresh(due_ms)
+        return self._fresh(now_ms, due_ms)
 
     def _repeated(self, batch: Batch, now_ms: int) -> Batch | None:
         return None if batch.not_before_ms > now_ms else self._send(batch)
 
-    def _fresh(self, due_ms: int) -> Batch | None:
+    def _fresh(self, now_ms: int, due_ms: int) -> Batch | None:
         if not self.waiting:
             if self.growing is None or self.growing.created_ms > due_ms:
                 return None
             self.close_growing()
         batch = self.waiting.popleft()
+        batch.first_sent_ms = now_ms
         if self._has_sequences:
             batch.number(self._identity, self.next_sequence)
             self.next_sequence = sequence_after(self.next_sequence, batch.count)
@@ -262,7 +276,7 @@ class PartitionQueue:
                 self._producer.refresh(self.topic)
             if answer.error_code in _WRITTEN_PERHAPS:
                 batch.may_be_written = True
-            self._repeat(batch, now_ms)
+            self._repeat(batch, now_ms, _error_in(answer))
         elif found is Reaction.SPLIT:
             self._split(batch, answer)
         elif found is Reaction.DROP:
@@ -274,12 +288,24 @@ class PartitionQueue:
         else:
             self._give_up(batch, found, _error_in(answer))
 
-    def disconnected(self, batch: Batch, now_ms: int) -> None:
-        """The connection broke before the answer came."""
+    def disconnected(self, batch: Batch, error: BaseException, now_ms: int) -> None:
+        """No answer came.
+
+        Args:
+            batch: what was sent.
+            error: why; `is_sent` of a `NetworkError` tells whether the leader may have it.
+            now_ms: the time.
+        """
         batch.is_under_way = False
-        batch.may_be_written = True
+        batch.may_be_written |= getattr(error, "is_sent", True)
         self._producer.refresh(self.topic)
-        self._repeat(batch, now_ms)
+        self._repeat(batch, now_ms, error)
+
+    def refused(self, batch: Batch, error: BaseException) -> None:
+        """It cannot be sent: the leader lets nobody in, or does not speak the protocol."""
+        batch.is_under_way = False
+        is_fatal = self._has_sequences and getattr(error, "fatal", True)
+        self._give_up(batch, Reaction.FATAL if is_fatal else Reaction.FAIL, error)
 
     def expire(self, now_ms: int) -> None:
         """Fails what has waited too long, except where an answer is to come."""
@@ -289,13 +315,14 @@ class PartitionQueue:
         while self.waiting and self.waiting[0].created_ms <= before_ms:
             self._expired(self.waiting.popleft())
         for batch in [one for one in self.open if one.created_ms <= before_ms]:
-            if batch.is_under_way:
-                continue
-            self.open.remove(batch)
-            if self._has_sequences:
-                # Whether it is in the log decides the sequence of the next.
-                self._unresolved = True
-            self._expired(batch)
+            if not batch.is_under_way:
+                self._leave(batch)
+                self._expired(batch)
+
+    def _leave(self, batch: Batch) -> None:
+        """A batch is sent no more: whether it is in the log decides the sequence of the next."""
+        self.open.remove(batch)
+        self._unresolved |= self._has_sequences
 
     def fail_unsent(self, error: BaseException) -> None:
         """Fails what was never sent."""
@@ -347,10 +374,16 @@ class PartitionQueue:
             Place(self.topic, self.partition, answer.base_offset, answer.log_append_time_ms)
         )
 
-    def _repeat(self, batch: Batch, now_ms: int) -> None:
+    def _repeat(self, batch: Batch, now_ms: int, error: BaseException) -> None:
         if self._abandoned is not None:
             self.open.remove(batch)
             self._fail(batch, self._abandoned)
+            return
+        if batch.attempts > self._producer.retries:
+            self._leave(batch)
+            self._fail(batch, error)
+            if self._producer.kind == "transactional":
+                self._producer.fail_abortably(error, must_bump=True)
             return
         self._producer.count("record-retry-total", batch.count)
         batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
@@ -466,7 +499,7 @@ class PartitionQueue:
         is_next = batch.base_sequence == sequence_after(self.last_sequence, 1)
         if batch.sent_sequence != batch.base_sequence or self.must_bump or not is_next:
             # One before it failed first, and is sent again before it.
-            self._repeat(batch, now_ms)
+            self._repeat(batch, now_ms, _error_in(answer))
         elif answer.error_code == ErrorCode.UNKNOWN_PRODUCER_ID:
             self._reconcile_unknown(batch, answer, now_ms)
         else:
@@ -479,7 +512,7 @@ class PartitionQueue:
         log_start_offset = answer.log_start_offset
         if log_start_offset < 0:
             # The partition has moved; an answer of its leader says more.
-            self._repeat(batch, now_ms)
+            self._repeat(batch, now_ms, _error_in(answer))
             return
         is_lossless = self.last_offset < log_start_offset
         if is_lossless and producer.kind == "transactional":
