@@ -16,6 +16,8 @@ root, never a wrapper.
     │       └─ InvalidMetadataError   … once metadata or a coordinator was looked up again
     ├─ AbortableError         of a call: abort the transaction (root in `root`)
     │   └─ CommitFailedError  of `commit_transaction`: it did not commit, abort and go on
+    │       └─ OffsetCommitFailedError   of a consumer's `commit`: it is out of its group
+    ├─ PollIntervalExceededError   of a consumer's `poll`: it had to leave its group
     ├─ ProduceFailedError     of `produce`: which of three ways a record failed
     ├─ TransactionAbortedError   of a record that was never sent, as its transaction was aborted
     └─ KafkaTimeoutError      the client's own time is over; the same call may be made again
@@ -72,10 +74,13 @@ __all__ = [
     "NotEnoughReplicasAfterAppendError",
     "NotEnoughReplicasError",
     "NotLeaderOrFollowerError",
+    "OffsetCommitFailedError",
     "OutOfOrderSequenceError",
+    "PollIntervalExceededError",
     "ProduceFailedError",
     "ProducerClosedError",
     "ProducerFencedError",
+    "RebalanceInProgressError",
     "RecordBatchTooLargeError",
     "RecordTooLargeError",
     "RequestTimedOutError",
@@ -304,6 +309,12 @@ class UnknownMemberIdError(_RecoverableError):
     code = ErrorCode.UNKNOWN_MEMBER_ID
 
 
+class RebalanceInProgressError(ApiError):
+    """The group assigns partitions anew: after the next ``poll()`` the same call may succeed."""
+
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+
+
 class TopicAuthorizationError(AuthorizationError):
     """The user may not do this with the topic."""
 
@@ -479,6 +490,37 @@ class CommitFailedError(AbortableError):
     """The transaction did not commit: abort it, go back to the last committed positions, go on."""
 
     _said = "the transaction was not committed"
+
+
+class OffsetCommitFailedError(CommitFailedError):
+    """A consumer's offsets were not committed, as it is no member of its group any more.
+
+    Others have its partitions, and read again what it did not commit; it joins with ``poll()``.
+    """
+
+    _said = (
+        "the offsets were not committed, as the group has gone on without this consumer: poll() "
+        "joins it again, and records that were not committed are read again; to stay a member, "
+        "call poll() more often than each max_poll_interval_ms, or set max_poll_records lower"
+    )
+
+
+class PollIntervalExceededError(KafkaError):
+    """The consumer left its group, as ``poll()`` was not called for ``max_poll_interval_ms``.
+
+    The next ``poll()`` joins again.
+    """
+
+    category: ClassVar[Category] = Category.RECOVERABLE
+    retriable: ClassVar[bool] = False
+    fatal: ClassVar[bool] = False
+    restartable: ClassVar[bool] = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ErrorCode.UNKNOWN_MEMBER_ID, "UNKNOWN_MEMBER_ID")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (str(self),))
 
 
 class ProduceFailedError(KafkaError):

@@ -26,7 +26,7 @@ class Group(Protocol):
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], now_ms: int) -> Pending:
         """Commits; several go out in the order of the calls, and end in it.
 
-        The call fails with `MemberRemovedError` where the member is out of its group,
+        The call fails with `OffsetCommitFailedError` where the member is out of its group,
         `RebalanceInProgressError` where the same commit may be made again after the next `poll`,
         another `KafkaError` otherwise; what is retriable was sent again until `time_out`.
         """
