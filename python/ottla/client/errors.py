@@ -28,6 +28,7 @@ Kafka's own client puts it under since KIP-1050.
 
 from __future__ import annotations
 
+from copy import copy
 from enum import Enum
 from typing import ClassVar
 
@@ -98,6 +99,8 @@ __all__ = [
     "error_class",
     "error_of",
     "failure_type",
+    "fresh",
+    "root_of",
 ]
 
 
@@ -462,10 +465,10 @@ class AbortableError(KafkaError):
         root: why; also its ``__cause__``.
     """
 
-    category: ClassVar[Category] = Category.ABORTABLE
+    category: Category = Category.ABORTABLE
     retriable: ClassVar[bool] = False
-    fatal: ClassVar[bool] = False
-    restartable: ClassVar[bool] = False
+    fatal: bool = False
+    restartable: bool = False
 
     def __init__(self, root: BaseException) -> None:
         if isinstance(root, (AbortableError, ProduceFailedError)):
@@ -487,9 +490,26 @@ class AbortableError(KafkaError):
 
 
 class CommitFailedError(AbortableError):
-    """The transaction did not commit: abort it, go back to the last committed positions, go on."""
+    """The transaction did not commit: abort it, go back to the last committed positions, go on.
+
+    Where it is `fatal`, the consumer is no member of its group any more: other members have its
+    partitions, and the producer has to be closed.
+
+    Args:
+        root: why.
+        is_fatal: whether it is.
+    """
 
     _said = "the transaction was not committed"
+
+    def __init__(self, root: BaseException, *, is_fatal: bool = False) -> None:
+        super().__init__(root)
+        if is_fatal:
+            self.category = Category.RECOVERABLE
+            self.fatal = self.restartable = True
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.root,), vars(self))
 
 
 class OffsetCommitFailedError(CommitFailedError):
@@ -670,6 +690,23 @@ def error_of(code: int, message: str | None = None) -> ApiError:
     InvalidRecordError('record 3 has no key')
     """
     return error_class(code)(message or "", code)
+
+
+def root_of(error: BaseException) -> BaseException:
+    """Returns what is wrong, without what says whose concern it is.
+
+    >>> root_of(AbortableError(error_of(87, "no key")))
+    InvalidRecordError('no key')
+    """
+    return error.root if isinstance(error, (AbortableError, ProduceFailedError)) else error
+
+
+def fresh(error: BaseException) -> BaseException:
+    """Returns an error like one that is kept, to raise: the traceback of that one does not grow."""
+    again = copy(error)
+    if again.__cause__ is None:
+        again.__cause__ = error.__cause__ or error
+    return again
 
 
 def failure_type(error: BaseException, *, is_transactional: bool = False) -> FailureType:

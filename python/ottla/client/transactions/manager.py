@@ -12,7 +12,6 @@ What went wrong is kept: the next call raises it, so that futures of records nee
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.client.errors import (
@@ -21,15 +20,16 @@ from ottla.client.errors import (
     CommitFailedError,
     CorrelationIdMismatchError,
     IllegalStateError,
-    KafkaTimeoutError,
+    InvalidPidMappingError,
     OutOfOrderSequenceError,
-    ProducerClosedError,
     ProducerFencedError,
     TransactionAbortedError,
     error_of,
+    fresh,
+    root_of,
 )
 from ottla.client.partitions import TopicPartition
-from ottla.client.pending import Pending
+from ottla.client.transactions.calls import Calls
 from ottla.client.transactions.reactions import Reaction, reaction
 from ottla.client.transactions.requests import (
     AddOffsets,
@@ -42,9 +42,11 @@ from ottla.client.transactions.requests import (
 from ottla.client.transactions.states import State, require_transition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
+    from ottla.client.errors import KafkaTimeoutError
     from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+    from ottla.client.pending import Pending
     from ottla.client.transactions.reactions import Policy
     from ottla.client.transactions.requests import Request
 
@@ -113,8 +115,7 @@ class TransactionManager:
         self._backoff_ms = backoff_ms
         self._queue: list[Request] = []
         self._under_way: Request | None = None
-        self._pending: Pending | None = None
-        self._timed_out: Pending | None = None
+        self._calls = Calls()
         self._added: set[TopicPartition] = set()
         self._adding: set[TopicPartition] = set()
         self._is_empty = True
@@ -132,7 +133,7 @@ class TransactionManager:
         Raises:
             IllegalStateError: a commit or an abort is under way.
         """
-        resumed = self._resume("init_transactions")
+        resumed = self._calls.resume("init_transactions")
         if resumed is not None:
             return resumed
         self._raise_if_fatal()
@@ -142,11 +143,9 @@ class TransactionManager:
                 f"cannot initialize transactions: the producer is {self.state.value}"
             )
         is_open = self.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR)
-        self._batches.fail_unsent(TransactionAbortedError("its transaction was given up"))
-        self._drop(AddPartitions, AddOffsets, CommitOffsets)
-        self.root = None
         self.state = State.INITIALIZING
-        pending = self._begin("init_transactions")
+        self._give_up("init_transactions", TransactionAbortedError("its transaction was given up"))
+        pending = self._calls.begin("init_transactions")
         if is_open:
             # The coordinator gives no epoch to a producer whose transaction is open.
             self._must_bump = True
@@ -161,7 +160,7 @@ class TransactionManager:
         Raises:
             IllegalStateError: one is open, or transactions are not initialized.
         """
-        self._require_nothing_pending("begin_transaction")
+        self._calls.require_none("begin_transaction")
         self._raise_if_failed()
         require_transition(self.state, State.IN_TRANSACTION, "begin a transaction")
         self.state = State.IN_TRANSACTION
@@ -173,7 +172,7 @@ class TransactionManager:
             IllegalStateError: no transaction is open.
             KafkaError: what is kept.
         """
-        self._require_nothing_pending(doing)
+        self._calls.require_none(doing)
         self._raise_if_failed()
         if self.state is not State.IN_TRANSACTION:
             raise IllegalStateError(f"cannot {doing}: the producer is {self.state.value}")
@@ -208,17 +207,17 @@ class TransactionManager:
             IllegalStateError: no transaction is open.
             KafkaError: what is kept.
         """
-        resumed = self._resume("send_offsets_to_transaction")
-        if resumed is not None:
-            return resumed
         self.require_open("send offsets to a transaction")
-        pending = self._begin("send_offsets_to_transaction")
+        pending = self._calls.begin_beside("send_offsets_to_transaction")
         if not offsets:
-            self._end(pending)
+            self._calls.end(pending)
             return pending
         commit = CommitOffsets(dict(offsets), group, pending)
-        self._is_empty = False
-        self._queue.append(commit if self.is_implicit else AddOffsets(group, pending, commit))
+        if self.is_implicit:
+            self._is_empty = False
+            self._queue.append(commit)
+        else:
+            self._queue.append(AddOffsets(group, pending, commit))
         return pending
 
     def commit(self) -> Pending:
@@ -231,15 +230,15 @@ class TransactionManager:
             IllegalStateError: no transaction is open.
             KafkaError: what is fatal.
         """
-        resumed = self._resume("commit_transaction")
+        resumed = self._calls.resume("commit_transaction")
         if resumed is not None:
             return resumed
         self._raise_if_fatal()
         if self.state is State.ABORTABLE_ERROR and self.root is not None:
-            raise CommitFailedError(_unwrapped(self.root))
+            raise CommitFailedError(self.root)
         require_transition(self.state, State.COMMITTING, "commit a transaction")
         self.state = State.COMMITTING
-        pending = self._begin("commit_transaction")
+        pending = self._calls.begin("commit_transaction")
         self._queue.append(EndTransaction(pending, is_commit=True))
         return pending
 
@@ -250,42 +249,32 @@ class TransactionManager:
             IllegalStateError: no transaction is open.
             KafkaError: what is fatal.
         """
-        resumed = self._resume("abort_transaction")
+        resumed = self._calls.resume("abort_transaction")
         if resumed is not None:
             return resumed
         self._raise_if_fatal()
         require_transition(self.state, State.ABORTING, "abort a transaction")
         error = self.root or TransactionAbortedError("its transaction was aborted")
         self.state = State.ABORTING
-        self.root = None
-        self._batches.fail_unsent(error)
-        self._drop(AddPartitions, AddOffsets, CommitOffsets)
-        pending = self._begin("abort_transaction")
+        self._give_up("abort_transaction", error)
+        pending = self._calls.begin("abort_transaction")
         self._queue.append(EndTransaction(pending, is_commit=False))
         return pending
 
     def time_out(self, pending: Pending) -> KafkaTimeoutError:
-        """A caller waits no longer: the same call made again goes on waiting for the same.
+        """A caller waits no longer; what it waited for goes on.
 
         Returns:
             What to raise.
         """
-        self._timed_out = pending
-        return KafkaTimeoutError(
-            f"{pending.name} took longer than max_block_ms; what it comes to is not known: call "
-            f"{pending.name} again, or close the producer"
-        )
+        return self._calls.time_out(pending)
 
     def close(self) -> None:
         """Releases who waits; no state changes, and nothing becomes an error of a broker's."""
         self._is_closed = True
-        waiting = {id(one.pending): one.pending for one in self._requests() if one.pending}
-        if self._pending is not None:
-            waiting[id(self._pending)] = self._pending
         self._queue.clear()
         self._under_way = None
-        for pending in waiting.values():
-            pending.end(ProducerClosedError(f"the producer was closed during {pending.name}"))
+        self._calls.close()
 
     # What sends requests.
 
@@ -321,11 +310,13 @@ class TransactionManager:
         """Returns when a request that waits for its next attempt may leave; ``None`` for never."""
         if self._under_way is not None or self.state is State.FATAL_ERROR:
             return None
-        return min((one.not_before_ms for one in self._queue), default=None)
+        times = (one.not_before_ms for one in self._queue if not self._is_blocked(one))
+        return min(times, default=None)
 
     def answered(self, request: Request, response: Any, now_ms: int) -> None:
         """The answer to a request has come."""
-        self._land(request)
+        if not self._land(request):
+            return
         if response is None:
             self.fail_fatally(IllegalStateError(f"{request.api} was answered without a body"))
             return
@@ -337,48 +328,32 @@ class TransactionManager:
 
     def mismatched(self, request: Request, request_id: int, response_id: int) -> None:
         """The answer bore another correlation id than the request: a fault of one of both sides."""
-        self._land(request)
-        self.fail_fatally(CorrelationIdMismatchError(request_id, response_id))
+        if self._land(request):
+            self.fail_fatally(CorrelationIdMismatchError(request_id, response_id))
 
     def disconnected(self, request: Request, now_ms: int) -> None:
         """The connection broke before the answer came."""
-        self._land(request)
+        if not self._land(request):
+            return
+        request.may_be_done = True
         self._forget_coordinator(request)
         self._retry(request, now_ms)
 
     def refused(self, request: Request, error: ApiError) -> None:
         """A request cannot be sent: no version in common, or no authentication."""
-        self._land(request)
-        self.fail_fatally(error)
+        if self._land(request):
+            self.fail_fatally(error)
 
     # What happens to batches.
 
     def fail_abortably(self, error: BaseException, *, must_bump: bool = False) -> None:
-        """The open transaction cannot commit."""
+        """The open transaction cannot commit; where it is being given up, that is nothing new."""
         if must_bump and not self.can_bump:
             self.fail_fatally(error)
             return
-        self._must_bump |= must_bump or self.state is State.INITIALIZING
-        if self.state in (State.ABORTING, State.FATAL_ERROR):
-            return
-        if self.state is State.ABORTABLE_ERROR:
-            return
-        try:
-            require_transition(
-                self.state, State.ABORTABLE_ERROR, f"fail a transaction by {error!r}"
-            )
-        except IllegalStateError as fault:
-            self.fail_fatally(fault)
-            return
-        self.state = State.ABORTABLE_ERROR
-        self.root = error
-        self._batches.fail_unsent(error)
-        pending, self._pending, self._timed_out = self._pending, None, None
-        self._drop(AddPartitions, AddOffsets, CommitOffsets, EndTransaction)
-        if pending is not None:
-            is_commit = pending.name == "commit_transaction"
-            wrapper = CommitFailedError if is_commit else AbortableError
-            pending.end(wrapper(_unwrapped(error)))
+        self._must_bump |= must_bump
+        if self.state not in (State.ABORTING, State.INITIALIZING):
+            self._become_abortable(error)
 
     def fail_fatally(self, error: BaseException) -> None:
         """The producer has to be closed."""
@@ -387,10 +362,8 @@ class TransactionManager:
         self.state = State.FATAL_ERROR
         self.root = error
         self._queue.clear()
-        self._batches.fail_unsent(error)
-        pending, self._pending, self._timed_out = self._pending, None, None
-        if pending is not None:
-            pending.end(error)
+        self._batches.fail_unsent(root_of(error))
+        self._calls.fail(lambda _name: fresh(error))
 
     def leave_unresolved(self) -> None:
         """A batch expired that may have been written: what comes behind it has no sure sequence."""
@@ -401,17 +374,50 @@ class TransactionManager:
 
     # Within.
 
-    def _requests(self) -> Iterable[Request]:
-        if self._under_way is not None:
-            yield self._under_way
-        yield from self._queue
+    def _become_abortable(self, error: BaseException) -> None:
+        if self.state in (State.ABORTABLE_ERROR, State.FATAL_ERROR):
+            return
+        try:
+            require_transition(
+                self.state, State.ABORTABLE_ERROR, f"fail a transaction by {error!r}"
+            )
+        except IllegalStateError as fault:
+            self.fail_fatally(fault)
+            return
+        self.state = State.ABORTABLE_ERROR
+        self.root = error = root_of(error)
+        self._batches.fail_unsent(error)
+        self._drop(AddPartitions, AddOffsets, CommitOffsets, EndTransaction)
+        self._calls.fail(
+            lambda name: (CommitFailedError if name == "commit_transaction" else AbortableError)(
+                error
+            )
+        )
+
+    def _give_up(self, call: str, error: BaseException) -> None:
+        """What the open transaction still had to do is not done."""
+        # A coordinator that knows the id with another producer, or none, ends nothing of this one.
+        self._skips_end = isinstance(self.root, InvalidPidMappingError)
+        self.root = None
+        self._batches.fail_unsent(error)
+        self._drop(AddPartitions, AddOffsets, CommitOffsets)
+        self._calls.fail_beside(
+            lambda name: IllegalStateError(f"{call} was called during {name}: it is given up")
+        )
 
     def _is_ready(self, request: Request, now_ms: int) -> bool:
-        if request.not_before_ms > now_ms:
-            return False
+        return request.not_before_ms <= now_ms and not self._is_blocked(request)
+
+    def _is_blocked(self, request: Request) -> bool:
+        """Whether others have to be done before, whenever it may leave.
+
+        Requests of one kind leave in order: of offsets that are committed twice, the later count.
+        """
         if isinstance(request, (EndTransaction, InitProducerId)):
-            return not self._batches.are_incomplete()
-        return True
+            return self._batches.are_incomplete() or any(
+                one.priority < request.priority for one in self._queue
+            )
+        return next(one for one in self._queue if one.api == request.api) is not request
 
     def _skip_what_ended(self) -> None:
         """Ends a transaction without a request where the coordinator knows nothing of it."""
@@ -424,10 +430,14 @@ class TransactionManager:
             self._queue.remove(ending)
             self._complete(ending)
 
-    def _land(self, request: Request) -> None:
+    def _land(self, request: Request) -> bool:
+        """A request is under way no more; returns whether its answer still means anything."""
+        if self._is_closed:
+            return False
         if request is not self._under_way:
             raise IllegalStateError(f"{request.api} is answered, but is not under way")
         self._under_way = None
+        return self.state is not State.FATAL_ERROR
 
     def _succeed(self, request: Request, response: Any) -> None:
         if isinstance(request, FindCoordinator):
@@ -440,9 +450,10 @@ class TransactionManager:
             self._is_empty = False
         elif isinstance(request, AddOffsets):
             self._is_empty = False
-            self._queue.append(request.commit)
+            if request.commit.pending is None or not request.commit.pending.is_done:
+                self._queue.append(request.commit)
         elif isinstance(request, CommitOffsets):
-            self._end(request.pending)
+            self._calls.end(request.pending)
         else:
             self._take_over(response)
             self._complete(request)
@@ -464,7 +475,7 @@ class TransactionManager:
         self._batches.reset_sequences()
         if self.state is State.INITIALIZING:
             self.state = State.READY
-        self._end(request.pending)
+        self._calls.end(request.pending)
 
     def _take_over(self, response: Any) -> None:
         """Takes the id and epoch that the end of a transaction gave (transaction version 2)."""
@@ -482,7 +493,7 @@ class TransactionManager:
             self._initialize(ending.pending)
             return
         self.state = State.READY
-        self._end(ending.pending)
+        self._calls.end(ending.pending)
 
     def _forget_transaction(self) -> None:
         self._queue.clear()
@@ -504,15 +515,16 @@ class TransactionManager:
         elif found is Reaction.FENCED:
             self.fail_fatally(ProducerFencedError(message or ""))
         elif found is Reaction.REMOVED and self.policy == "kip691":
-            self.fail_fatally(CommitFailedError(error))
+            self.fail_fatally(CommitFailedError(error, is_fatal=True))
         elif found is Reaction.FATAL:
             self.fail_fatally(error)
         else:
-            # A transaction of which the coordinator has another idea of the producer has no end.
-            self._skips_end |= found is Reaction.BUMP
-            self._abort_for(request, error, must_bump=found is Reaction.BUMP)
+            self._abort_for(request, error, now_ms, must_bump=found is Reaction.BUMP)
 
-    def _abort_for(self, request: Request, error: BaseException, *, must_bump: bool) -> None:
+    def _abort_for(
+        self, request: Request, error: BaseException, now_ms: int, *, must_bump: bool
+    ) -> None:
+        is_finding = isinstance(request, FindCoordinator)
         if isinstance(request, EndTransaction) and not request.is_commit:
             # Nothing is left to abort but the epoch that it was written with.
             if must_bump and self.can_bump:
@@ -520,8 +532,13 @@ class TransactionManager:
                 self._complete(request)
             else:
                 self.fail_fatally(error)
-            return
-        self.fail_abortably(error, must_bump=must_bump)
+        elif is_finding and self.state is State.ABORTING:
+            self._retry(request, now_ms)
+        elif isinstance(request, InitProducerId) or (is_finding and request.group is None):
+            self._must_bump |= self.state is State.INITIALIZING
+            self._become_abortable(error)
+        else:
+            self.fail_abortably(error, must_bump=must_bump)
 
     def _retry(self, request: Request, now_ms: int, after_ms: int | None = None) -> None:
         if isinstance(request, FindCoordinator) and self.state is State.FATAL_ERROR:
@@ -545,56 +562,20 @@ class TransactionManager:
             self.group_coordinators.pop(request.group, None)
 
     def _drop(self, *kinds: type[Request]) -> None:
-        self._queue = [one for one in self._queue if not isinstance(one, kinds)]
+        """Drops requests, but not what the coordinator may have done: that has to be ended."""
+        self._queue = [
+            one
+            for one in self._queue
+            if not isinstance(one, kinds)
+            or (one.may_be_done and isinstance(one, (AddPartitions, AddOffsets)))
+        ]
         self._adding.clear()
-
-    def _begin(self, name: str) -> Pending:
-        self._pending = Pending(name)
-        return self._pending
-
-    def _end(self, pending: Pending | None) -> None:
-        if pending is None:
-            return
-        if pending is self._pending:
-            self._pending = None
-        pending.end()
-
-    def _resume(self, name: str) -> Pending | None:
-        """Returns the call of this name that timed out, to go on waiting for it."""
-        if self._is_closed:
-            raise ProducerClosedError(f"cannot {name}: the producer is closed")
-        if self._timed_out is None or self._timed_out.name != name:
-            self._require_nothing_pending(name)
-            return None
-        resumed, self._timed_out = self._timed_out, None
-        return resumed
-
-    def _require_nothing_pending(self, name: str) -> None:
-        if self._is_closed:
-            raise ProducerClosedError(f"cannot {name}: the producer is closed")
-        if self._pending is not None:
-            raise IllegalStateError(
-                f"cannot {name}: {self._pending.name} is under way; call {self._pending.name} again"
-            )
-        self._timed_out = None
 
     def _raise_if_fatal(self) -> None:
         if self.state is State.FATAL_ERROR and self.root is not None:
-            raise _fresh(self.root)
+            raise fresh(self.root)
 
     def _raise_if_failed(self) -> None:
         self._raise_if_fatal()
         if self.state is State.ABORTABLE_ERROR and self.root is not None:
-            raise AbortableError(_unwrapped(self.root))
-
-
-def _fresh(root: BaseException) -> BaseException:
-    """Returns an error like the one that is kept, so that its traceback does not grow."""
-    fresh = copy(root)
-    if fresh.__cause__ is None:
-        fresh.__cause__ = root
-    return fresh
-
-
-def _unwrapped(error: BaseException) -> BaseException:
-    return error.root if isinstance(error, AbortableError) else error
+            raise AbortableError(self.root)

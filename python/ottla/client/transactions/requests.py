@@ -55,6 +55,7 @@ class Request(ABC):
         pending: the call that waits for it.
         attempts: how often it failed.
         not_before_ms: when it may leave.
+        may_be_done: whether an answer to it was lost.
     """
 
     api: ClassVar[str]
@@ -66,6 +67,7 @@ class Request(ABC):
         self.group = group
         self.attempts = 0
         self.not_before_ms = 0
+        self.may_be_done = False
 
     def message(self, producer: Producer, version: int) -> Message:
         """Returns what to send: what a version has of it."""
