@@ -582,3 +582,95 @@ def _deliver(kind: str, seed: int) -> None:
         return
     assert sender.log == sound
     assert sender.delivered == {value: offset for offset, value in enumerate(sound)}
+
+
+def test_a_batch_behind_one_that_expired_unwritten_is_sent_in_a_new_epoch() -> None:
+    sender = Sender()
+    sender.add(b"0")
+    first = sender.next()
+    sender.now_ms += 1_000
+    sender.add(b"1")
+    second = sender.next()
+    assert first is not None
+    assert second is not None
+    sender.answer(first, 6)
+    sender.answer(second)
+    sender.now_ms += TIMEOUT_MS - 1_000
+    sender.queue.expire(sender.now_ms)
+    sender.now_ms += 500
+    sender.run()
+    assert set(sender.failed) == {b"0"}
+    assert sender.log == [b"1"]
+    assert sender.identity == Identity(7, 1)
+
+
+def test_a_transaction_begins_anew_behind_one_in_which_a_batch_expired() -> None:
+    sender = Sender("transactional")
+    sender.add(b"0")
+    first = sender.next()
+    assert first is not None
+    sender.queue.disconnected(first, sender.now_ms)
+    sender.now_ms += TIMEOUT_MS
+    sender.queue.expire(sender.now_ms)
+    assert len(sender.abortable) == 1
+    sender.abortable.clear()
+    sender.identity = Identity(7, 1)
+    sender.add(b"1")
+    sender.run()
+    assert sender.log == [b"1"]
+    assert not sender.abortable
+
+
+def test_a_batch_that_failed_for_no_known_reason_leaves_its_sequences_to_no_other() -> None:
+    sender = Sender()
+    sender.add(b"0")
+    sender.add(b"1")
+    batch = sender.next()
+    assert batch is not None
+    sender.append(sender.bytes_of(batch))
+    sender.answer(batch, -1)
+    sender.run()
+    assert sender.log == [b"0", b"1"]
+    assert sender.delivered == {b"1": 1}
+
+
+def test_answers_that_come_crosswise_leave_the_sequence_of_the_later() -> None:
+    sender = Sender()
+    for value in (b"0", b"1", b"!2"):
+        sender.add(value, b"k" + value)
+    first, second = sender.next(), sender.next()
+    assert first is not None
+    assert second is not None
+    answers = [sender.append(sender.bytes_of(one)) for one in (first, second)]
+    sender.queue.answered(second, answers[1], sender.now_ms)
+    sender.queue.answered(first, answers[0], sender.now_ms)
+    assert sender.queue.last_sequence == 3
+    sender.run()
+    assert sender.identity == Identity(7, 0)
+    assert set(sender.failed) == {b"!2"}
+
+
+@pytest.mark.parametrize(("code", "fields"), [(47, {}), (59, {"log_start_offset": 5})])
+def test_a_leader_that_refuses_each_epoch_is_not_asked_at_once_again(
+    code: int, fields: dict[str, int]
+) -> None:
+    sender = Sender()
+    sender.add(b"0")
+    for _ in range(3):
+        batch = sender.next()
+        assert batch is not None
+        sender.answer(batch, code, **fields)
+        assert sender.next() is None
+        sender.now_ms += 1_000
+
+
+def test_the_halves_of_a_batch_that_may_be_written_may_be_so_too() -> None:
+    sender = Sender()
+    sender.add(b"0", b"1")
+    batch = sender.next()
+    assert batch is not None
+    sender.queue.disconnected(batch, sender.now_ms)
+    sender.now_ms += 1_000
+    assert sender.next() is batch
+    sender.answer(batch, 10)
+    assert [one.may_be_written for one in sender.queue.open] == [True, True]

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from ottla.client.delivery.batch import NO_SEQUENCE, Batch, Identity, sequence_after
+from ottla.client.delivery.batch import NO_SEQUENCE, SEQUENCES, Batch, Identity, sequence_after
 from ottla.client.delivery.promises import Place
 from ottla.client.delivery.reactions import Reaction, reaction
 from ottla.client.errors import (
@@ -239,11 +239,11 @@ class PartitionQueue:
 
     def _take_over(self) -> None:
         """Begins with the producer's new epoch, if there is one and it can be."""
-        if self._unresolved and not self.open:
-            self._resolve()
         is_new = self._identity != self._producer.identity
         if is_new and (self.may_bump if self.open else True):
             self._begin(self._producer.identity)
+        elif self._unresolved and not self.open:
+            self._resolve()
 
     def _begin(self, identity: Identity) -> None:
         """Numbers from 0 under an identity."""
@@ -284,6 +284,7 @@ class PartitionQueue:
         elif found is Reaction.STATE:
             self._reconcile(batch, answer, now_ms)
         elif found is Reaction.BUMP:
+            batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
             self._bump()
         else:
             self._give_up(batch, found, _error_in(answer))
@@ -367,7 +368,7 @@ class PartitionQueue:
             if batch.sent_sequence != batch.base_sequence:
                 # The leader took it at the place that it had before: what it expects is not known.
                 self._doubt()
-            else:
+            elif not self._is_acknowledged(batch):
                 self.last_sequence = sequence_after(batch.base_sequence, batch.count - 1)
         self._producer.ended(batch, None)
         batch.succeed(
@@ -388,6 +389,11 @@ class PartitionQueue:
         self._producer.count("record-retry-total", batch.count)
         batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
 
+    def _is_acknowledged(self, batch: Batch) -> bool:
+        """Whether a later batch was acknowledged before this one: their answers came crosswise."""
+        behind = sequence_after(self.last_sequence, 1)
+        return sequence_after(behind, -batch.base_sequence) in range(1, SEQUENCES // 2)
+
     def _split(self, batch: Batch, answer: PartitionProduceResponse) -> None:
         """Sends the two halves, whose sequences are those of the whole."""
         if batch.count == 1:
@@ -396,6 +402,8 @@ class PartitionQueue:
         self._producer.count("batch-split-total")
         middle = batch.count // 2
         halves = batch.split(middle)
+        for half in halves:
+            half.may_be_written = batch.may_be_written
         if self._has_sequences:
             halves[0].number(batch.identity, batch.base_sequence)
             halves[1].number(batch.identity, sequence_after(batch.base_sequence, middle))
@@ -461,7 +469,10 @@ class PartitionQueue:
     def _give_up(self, batch: Batch, found: Reaction, error: BaseException) -> None:
         """Fails the records of a batch that the leader refused."""
         producer = self._producer
-        self._replace(batch, None, in_place=self._is_in_place(batch))
+        # What went wrong is not known, nor whether it did so before the leader wrote: a batch that
+        # got the same sequences could be taken for a repetition of this one.
+        is_refused = getattr(error, "error_code", None) != ErrorCode.UNKNOWN_SERVER_ERROR
+        self._replace(batch, None, in_place=is_refused and self._is_in_place(batch))
         self._fail(batch, error)
         if found is Reaction.FATAL:
             producer.fail_fatally(error)
@@ -497,7 +508,11 @@ class PartitionQueue:
         # What is in the log would have been known as a repetition.
         batch.may_be_written = False
         is_next = batch.base_sequence == sequence_after(self.last_sequence, 1)
-        if batch.sent_sequence != batch.base_sequence or self.must_bump or not is_next:
+        is_as_sent = batch.sent_sequence == batch.base_sequence
+        if self._unresolved and is_as_sent and not is_next and batch is self.open[0]:
+            # The one before it expired, and is not in the log, or this one would be.
+            self._doubt()
+        elif not is_as_sent or self.must_bump or not is_next:
             # One before it failed first, and is sent again before it.
             self._repeat(batch, now_ms, _error_in(answer))
         elif answer.error_code == ErrorCode.UNKNOWN_PRODUCER_ID:
@@ -514,6 +529,7 @@ class PartitionQueue:
             # The partition has moved; an answer of its leader says more.
             self._repeat(batch, now_ms, _error_in(answer))
             return
+        batch.not_before_ms = now_ms + producer.backoff_ms(batch.attempts)
         is_lossless = self.last_offset < log_start_offset
         if is_lossless and producer.kind == "transactional":
             # All that was acknowledged is deleted, and the leader begins the producer anew.
