@@ -609,7 +609,7 @@ def test_a_transaction_begins_anew_behind_one_in_which_a_batch_expired() -> None
     sender.add(b"0")
     first = sender.next()
     assert first is not None
-    sender.queue.disconnected(first, sender.now_ms)
+    sender.queue.disconnected(first, NetworkError("the connection broke"), sender.now_ms)
     sender.now_ms += TIMEOUT_MS
     sender.queue.expire(sender.now_ms)
     assert len(sender.abortable) == 1
@@ -669,7 +669,7 @@ def test_the_halves_of_a_batch_that_may_be_written_may_be_so_too() -> None:
     sender.add(b"0", b"1")
     batch = sender.next()
     assert batch is not None
-    sender.queue.disconnected(batch, sender.now_ms)
+    sender.queue.disconnected(batch, NetworkError("the connection broke"), sender.now_ms)
     sender.now_ms += 1_000
     assert sender.next() is batch
     sender.answer(batch, 10)
