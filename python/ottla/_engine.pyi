@@ -82,6 +82,7 @@ __all__ = [
     "check_names",
     "committed_offsets",
     "compare_copies",
+    "crc32c",
     "decode_record",
     "directory_kind",
     "epoch_beyond_end",
@@ -101,6 +102,7 @@ __all__ = [
     "merge_partition",
     "metadata_snapshot_fault",
     "missing_log",
+    "murmur2",
     "offset_beyond_end",
     "parse_file_name",
     "parse_leader_epochs",
@@ -109,6 +111,7 @@ __all__ = [
     "parse_partition_metadata",
     "parse_partition_name",
     "partition_transactions",
+    "partitions_of",
     "partitions_without_directory",
     "predict_recovery",
     "predict_starts",
@@ -121,6 +124,7 @@ __all__ = [
     "release_bounds",
     "release_differences",
     "release_freed_memory",
+    "rows_by_partition",
     "segment_batches",
     "segment_columns",
     "segment_cuts",
@@ -201,6 +205,11 @@ def kernel_level() -> str: ...
 def release_freed_memory() -> None: ...
 def build_profile() -> Literal["dev", "release"]: ...
 def crc32c(data: bytes) -> int: ...
+def murmur2(key: bytes) -> int: ...
+def partitions_of(keys: list[Any] | tuple[Any, ...], count: int) -> NDArray[np.int32]: ...
+def rows_by_partition(
+    partitions: NDArray[np.int32], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 def bare_read(data: bytes) -> int: ...
 def bare_inflate(data: bytes) -> int: ...
 def read_batches(data: object) -> BatchIterator: ...
@@ -246,6 +255,7 @@ def build_message_set(
     compression_level: int | None = None,
     log_append_time_ms: int | None = None,
 ) -> bytes: ...
+
 @final
 class BatchBuilder:
     def __new__(cls, max_bytes: int) -> BatchBuilder: ...

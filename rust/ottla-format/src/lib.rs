@@ -17,6 +17,7 @@
 //! | [`clients`] | where consumers of different libraries do not make the same of a batch |
 //! | [`columns`] | a buffer of batches as columns |
 //! | [`builder`] | one batch from records or columns |
+//! | [`partitioning`] | which partition a record with a key goes to |
 //! | [`words`] | numbers, offsets and times in sentences |
 #![forbid(unsafe_code)]
 #![warn(
@@ -40,6 +41,7 @@ pub mod error_code;
 pub mod header;
 pub mod legacy;
 pub mod limits;
+pub mod partitioning;
 pub mod record;
 pub mod sequence;
 pub mod varint;

@@ -38,6 +38,10 @@ pub const MAX_COLUMN_BYTES: u64 = i32::MAX as u64;
 /// use, and keeps a record of two-byte headers from becoming gigabytes of objects.
 pub const MAX_HEADERS: u32 = 1 << 20;
 
+/// Partitions of a topic that rows are sorted into: each takes eight bytes. Clusters of a few hundred
+/// thousand partitions in all are the largest there are.
+pub const MAX_PARTITIONS: u32 = 1 << 20;
+
 /// Faults named per batch. A batch with a million wrong deltas is one fault to its reader.
 pub const MAX_FAULTS_PER_BATCH: usize = 100;
 

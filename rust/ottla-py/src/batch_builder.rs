@@ -3,17 +3,15 @@
 use crate::build::{
     OwnedHeader, OwnedRecord, borrowed, borrowed_headers, codec, owned_header, refused,
 };
-use crate::bytes::{DETACH_BYTES, bytes_of};
+use crate::bytes::DETACH_BYTES;
 use crate::calls::{attached, detached};
 use crate::check::with_checker;
-use crate::numpy_columns::{ByteColumn, contiguous};
+use crate::numpy_columns::contiguous;
+use crate::row_column::{RowColumn, part_of};
 use numpy::PyReadonlyArray1;
 use ottla_format::attributes::Compression;
-use ottla_format::builder::{
-    self, BatchFields, BuildError, NewRecord, RowColumns, RowTimestamps, rows_of, value_at,
-};
+use ottla_format::builder::{self, BatchFields, BuildError, NewRecord, RowColumns, RowTimestamps};
 use ottla_format::check::Level;
-use ottla_kernels::BinaryColumn;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -113,8 +111,8 @@ impl BatchBuilder {
         &self,
         py: Python<'_>,
         timestamps: Timestamps<'_>,
-        keys: Option<Column<'_>>,
-        values: Option<Column<'_>>,
+        keys: Option<RowColumn<'_>>,
+        values: Option<RowColumn<'_>>,
         rows: Option<PyReadonlyArray1<'_, i64>>,
         start: usize,
         headers: Option<Bound<'_, PyList>>,
@@ -261,8 +259,8 @@ fn least_bytes(record: &OwnedRecord<'_>) -> u64 {
 /// Rows to append.
 struct RowSource<'py> {
     timestamps: Timestamps<'py>,
-    keys: Option<Column<'py>>,
-    values: Option<Column<'py>>,
+    keys: Option<RowColumn<'py>>,
+    values: Option<RowColumn<'py>>,
     headers: Option<Bound<'py, PyList>>,
 }
 
@@ -271,8 +269,8 @@ impl<'py> RowSource<'py> {
     fn count(&self) -> PyResult<usize> {
         let counts = [
             ("timestamps", self.timestamps.count()?),
-            ("keys", self.keys.as_ref().map(Column::count).transpose()?),
-            ("values", self.values.as_ref().map(Column::count).transpose()?),
+            ("keys", self.keys.as_ref().map(RowColumn::count).transpose()?),
+            ("values", self.values.as_ref().map(RowColumn::count).transpose()?),
             ("headers", self.headers.as_ref().map(PyListMethods::len)),
         ];
         let mut counts = counts.into_iter().filter_map(|(name, count)| Some((name, count?)));
@@ -292,7 +290,8 @@ impl<'py> RowSource<'py> {
 
     /// All of it as columns; `None` where something is a list.
     fn columns(&self) -> PyResult<Option<RowColumns<'_>>> {
-        let is_list = |column: &Option<Column<'py>>| matches!(column, Some(Column::Objects(_)));
+        let is_list =
+            |column: &Option<RowColumn<'py>>| matches!(column, Some(RowColumn::Objects(_)));
         if is_list(&self.keys) || is_list(&self.values) || self.headers.is_some() {
             return Ok(None);
         }
@@ -303,14 +302,14 @@ impl<'py> RowSource<'py> {
         let (keys, values) = (self.keys.as_ref(), self.values.as_ref());
         Ok(Some(RowColumns {
             timestamps,
-            keys: keys.map(Column::bytes).transpose()?.flatten(),
-            values: values.map(Column::bytes).transpose()?.flatten(),
+            keys: keys.map(RowColumn::bytes).transpose()?.flatten(),
+            values: values.map(RowColumn::bytes).transpose()?.flatten(),
         }))
     }
 
     /// One row.
     fn record(&self, row: usize) -> PyResult<OwnedRecord<'py>> {
-        let part = |column: &Option<Column<'py>>, name| match column {
+        let part = |column: &Option<RowColumn<'py>>, name| match column {
             None => Ok(None),
             Some(column) => column.value(row, name),
         };
@@ -369,55 +368,6 @@ impl Timestamps<'_> {
     }
 }
 
-/// Keys or values of rows.
-enum Column<'py> {
-    Objects(Bound<'py, PyList>),
-    Bytes(ByteColumn<'py>),
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Column<'py> {
-    type Error = PyErr;
-
-    fn extract(column: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match column.cast::<PyList>() {
-            Ok(list) => Ok(Self::Objects(list.to_owned())),
-            Err(_) => column.extract().map(Self::Bytes),
-        }
-    }
-}
-
-impl<'py> Column<'py> {
-    /// The column for the engine; `None` for a list.
-    fn bytes(&self) -> PyResult<Option<BinaryColumn<'_>>> {
-        match self {
-            Self::Objects(_) => Ok(None),
-            Self::Bytes(column) => Some(column.borrow()).transpose(),
-        }
-    }
-
-    fn count(&self) -> PyResult<usize> {
-        match self {
-            Self::Objects(list) => Ok(list.len()),
-            Self::Bytes(column) => Ok(rows_of(&column.borrow()?)),
-        }
-    }
-
-    fn value(&self, row: usize, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        match self {
-            Self::Objects(list) => {
-                let rows = list.len();
-                let value =
-                    list.get_item(row).map_err(|_| refused(BuildError::Row { row, rows }))?;
-                part_of(&value, name)
-            }
-            Self::Bytes(column) => {
-                let value = value_at(&column.borrow()?, row).map_err(refused)?;
-                Ok(value.map(|value| PyBytes::new(column.py(), value)))
-            }
-        }
-    }
-}
-
 /// The timestamp of a record.
 fn timestamp_of(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
     timestamp.extract().map_err(|error: PyErr| {
@@ -427,24 +377,6 @@ fn timestamp_of(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
         let found = timestamp.get_type().to_string();
         PyTypeError::new_err(format!("timestamp_ms is {found}, expected an int"))
     })
-}
-
-/// Key or value.
-#[inline]
-fn part_of<'py>(part: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    if let Ok(bytes) = part.cast::<PyBytes>() {
-        return Ok(Some(bytes.clone()));
-    }
-    if part.is_none() {
-        return Ok(None);
-    }
-    bytes_of(part).map(Some).map_err(|error| named(part.py(), name, &error))
-}
-
-/// An error of a part, with the name of the argument.
-#[cold]
-fn named(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
-    PyTypeError::new_err(format!("{name}: {}", error.value(py)))
 }
 
 /// Headers of a record: pairs of key and value.

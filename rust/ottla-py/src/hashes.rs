@@ -9,3 +9,13 @@ use pyo3::prelude::*;
 pub(crate) fn crc32c(py: Python<'_>, data: &[u8]) -> PyResult<u32> {
     attached(py, || kernels::crc32c(data))
 }
+
+/// The hash of a key by which Kafka's clients choose a partition.
+///
+/// >>> from ottla.records import murmur2
+/// >>> murmur2(b"foobar")
+/// -790332482
+#[pyfunction]
+pub(crate) fn murmur2(py: Python<'_>, key: &[u8]) -> PyResult<i32> {
+    attached(py, || ottla_format::partitioning::murmur2(key))
+}

@@ -32,6 +32,7 @@ mod leader_options;
 mod names;
 mod numpy_columns;
 mod partition;
+mod partitioning;
 mod place;
 mod plane;
 mod plane_answers;
@@ -48,6 +49,7 @@ mod records;
 mod recovery;
 mod request_options;
 mod row_arrays;
+mod row_column;
 mod row_columns;
 mod rows;
 mod scanners;
@@ -99,7 +101,7 @@ mod _engine {
     #[pymodule_export]
     use crate::framing::{follow_batches, lawful_hole};
     #[pymodule_export]
-    use crate::hashes::crc32c;
+    use crate::hashes::{crc32c, murmur2};
     #[pymodule_export]
     use crate::internal_topics::{
         committed_offsets, decode_record, judge_committed_offset, judge_open_transaction,
@@ -116,6 +118,8 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::partition::{PartitionScan, merge_partition};
+    #[pymodule_export]
+    use crate::partitioning::{partitions_of, rows_by_partition};
     #[pymodule_export]
     use crate::plane::DataPlane;
     #[pymodule_export]
