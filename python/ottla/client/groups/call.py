@@ -25,6 +25,10 @@ class Call(Exchange):
         failed: gets this call, why no answer comes, and the time.
         versions: those that it can be made in.
         timeout_ms: until it fails.
+
+    Attributes:
+        node_id: whom it was sent to.
+        version: that it was answered in.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Call(Exchange):
         self.fields = fields
         self.versions = versions
         self.timeout_ms = timeout_ms
+        self.node_id: int | None = None
         self.version = -1
         self._answered = answered
         self._failed = failed
@@ -56,7 +61,7 @@ class Call(Exchange):
         )
 
     def answered(self, response: Any, version: int, now_ms: int) -> None:
-        """Passes the answer on; `version` tells what it was asked in."""
+        """Passes the answer on."""
         self.version = version
         self._answered(self, response, now_ms)
 

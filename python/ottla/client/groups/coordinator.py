@@ -15,6 +15,7 @@ from ottla.client.errors import RetriableError
 from ottla.client.groups.call import Call
 from ottla.client.groups.reactions import Reaction, error_for, reaction
 from ottla.client.network.exchange import ANY_NODE
+from ottla.client.network.metadata import Node
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["GroupCoordinator"]
 
 _GROUP = 0
+# A JoinGroup waits at the broker for the other members: the connection of fetches is another one.
+_LAST_NODE_ID = 2147483647
 
 
 class GroupCoordinator:
@@ -36,7 +39,8 @@ class GroupCoordinator:
         backoff_ms: how long to wait before an attempt, by the number of those before it.
 
     Attributes:
-        node_id: the node; ``None`` while it is not known.
+        node_id: the node, by a number that requests of other kinds do not use; ``None`` while it
+            is not known.
         on_failure: called with the error and the time where it cannot be found.
     """
 
@@ -57,9 +61,22 @@ class GroupCoordinator:
             self._is_wanted = True
             self.tick(now_ms)
 
-    def forget(self, node_id: int | None, now_ms: int) -> None:
-        """Forgets it where it is still this node: another may have been found meanwhile."""
-        if node_id is not None and node_id == self.node_id:
+    def send(self, call: Call, now_ms: int) -> bool:
+        """Sends a request to it; where it is not known, it is looked for instead.
+
+        Returns:
+            Whether it was sent.
+        """
+        if self.node_id is None:
+            self.look_for(now_ms)
+            return False
+        call.node_id = self.node_id
+        self._network.send(self.node_id, call, now_ms)
+        return True
+
+    def forget(self, call: Call, now_ms: int) -> None:
+        """Forgets it where it is still who got a request: another may have been found meanwhile."""
+        if self.node_id is not None and call.node_id == self.node_id:
             self.node_id = None
             self._not_before_ms = now_ms + self._backoff_ms(1)
 
@@ -82,9 +99,11 @@ class GroupCoordinator:
     def _answered(self, _call: Call, response: Any, now_ms: int) -> None:
         found = response.coordinators[0] if response.coordinators else response
         if not found.error_code:
-            self._end()
-            self.node_id = found.node_id
+            self._under_way = None
+            self._is_wanted = False
             self._attempts = 0
+            self.node_id = _LAST_NODE_ID - found.node_id
+            self._network.metadata.learn_nodes([Node(self.node_id, found.host, found.port)])
             return
         if reaction("FindCoordinator", found.error_code) is Reaction.RETRY:
             self._again(now_ms)
@@ -107,7 +126,3 @@ class GroupCoordinator:
         self._is_wanted = False
         for tell in self.on_failure:
             tell(error, now_ms)
-
-    def _end(self) -> None:
-        self._under_way = None
-        self._is_wanted = False

@@ -27,6 +27,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from ottla.client.groups.reactions import Reaction
     from ottla.client.partitions import GroupMetadata, TopicPartition
     from ottla.client.pending import Pending
 
@@ -111,8 +112,17 @@ class Membership(ABC):
         """Whether what the member owns is about to change."""
 
     @abstractmethod
-    def lost(self, error_code: int, group: GroupMetadata, now_ms: int) -> None:
-        """A commit was refused as of no member, or of another generation than ``group`` says."""
+    def member_to_commit(self) -> GroupMetadata:
+        """Returns who commits; no member for a consumer that has not subscribed.
+
+        Raises:
+            RebalanceInProgressError: the member is joining again.
+            OffsetCommitFailedError: it is out of its group.
+        """
+
+    @abstractmethod
+    def refused(self, found: Reaction, group: GroupMetadata, now_ms: int) -> None:
+        """A request of ``group``'s member was refused, and what it means holds for all of it."""
 
     @abstractmethod
     def tick(self, now_ms: int) -> None:
