@@ -1,0 +1,1 @@
+"""Reading, processing and writing so that each record counts once."""
