@@ -101,7 +101,7 @@ class Option(Generic[T]):
             InvalidConfigurationError: it cannot be this option's.
         """
         try:
-            return self._converted(self._parsed(text.strip()))
+            return self._converted(self._parsed(text if self.is_secret else text.strip()))
         except ValueError:
             raise self._refused(text, name) from None
 
