@@ -121,7 +121,6 @@ IGNORED = {
     "queued.max.messages.kbytes": _BY_BYTES,
     "queued.min.messages": _BY_BYTES,
     "receive.buffer.bytes": _SOCKETS,
-    "receive.message.max.bytes": "answers are bounded by fetch.max.bytes",
     "send.buffer.bytes": _SOCKETS,
     "socket.blocking.max.ms": _SOCKETS,
     "socket.keepalive.enable": _SOCKETS,

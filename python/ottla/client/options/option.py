@@ -11,11 +11,14 @@ import re
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from ottla.client.errors import InvalidConfigurationError
+from ottla.client.network.addresses import parse_address
 from ottla.text import shortened, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
+
+    from ottla.client.groups.assignors import Assignor
 
 __all__ = [
     "MAX_INT",
@@ -27,11 +30,11 @@ __all__ = [
     "Flag",
     "Function",
     "Integer",
-    "Names",
     "OffsetReset",
     "Option",
     "OptionalInteger",
     "OptionalText",
+    "Strategies",
     "Text",
     "duration_ms",
 ]
@@ -194,6 +197,9 @@ class OptionalText(Option["str | None"]):
             return value
         raise ValueError
 
+    def _parsed(self, text: str) -> str | None:
+        return text or None
+
 
 class Choice(Option[str]):
     """One of some words, in upper or lower case."""
@@ -235,19 +241,27 @@ class Function(Option["Callable[..., Any] | None"]):
         raise ValueError
 
 
-class Names(Option[tuple[str, ...]]):
-    """Some of the names there are, the preferred first."""
+class Strategies(Option["Sequence[str | Assignor]"]):
+    """How partitions are assigned: names of strategies, or assignors, the preferred first."""
 
     def __init__(self, default: tuple[str, ...], says: str, *, choices: tuple[str, ...]) -> None:
         super().__init__(default, says)
         self._choices = choices
-        self.expected = f"one or more of {', '.join(choices)}"
+        self.expected = f"one or more of {', '.join(choices)}, or of the application's assignors"
 
-    def _converted(self, value: Any) -> tuple[str, ...]:
-        names = _words(value)
-        if any(one not in self._choices for one in names):
+    def _converted(self, value: Any) -> Sequence[str | Assignor]:
+        given = value.split(",") if isinstance(value, str) else value
+        if not isinstance(given, (list, tuple)) or not given:
             raise ValueError
-        return names
+        return tuple(map(self._strategy, given))
+
+    def _strategy(self, one: Any) -> str | Assignor:
+        if isinstance(one, str):
+            if one.strip() in self._choices:
+                return one.strip()
+        elif isinstance(getattr(one, "name", None), str) and hasattr(one, "assign"):
+            return cast("Assignor", one)
+        raise ValueError
 
 
 class Addresses(Option[tuple[str, ...]]):
@@ -257,8 +271,8 @@ class Addresses(Option[tuple[str, ...]]):
 
     def _converted(self, value: Any) -> tuple[str, ...]:
         addresses = _words(value)
-        if not all(map(_is_address, addresses)):
-            raise ValueError
+        for address in addresses:
+            parse_address(address)
         return addresses
 
 
@@ -272,14 +286,6 @@ def _words(value: Any) -> tuple[str, ...]:
     if not words or not all(isinstance(word, str) for word in words):
         raise ValueError
     return words
-
-
-def _is_address(text: str) -> bool:
-    host, _, port = text.rpartition(":")
-    is_number = port.isascii() and port.isdecimal() and len(port) <= len("65535")
-    # Without its brackets, the end of an IPv6 address looks like a port.
-    has_host = bool(host) and (":" not in host or (host[0] == "[" and host[-1] == "]"))
-    return has_host and is_number and 0 < int(port) < 2**16 and not any(map(str.isspace, host))
 
 
 class Acks(Option[int]):

@@ -10,10 +10,10 @@ has, its keyword arguments are, and an error names the option, what was given an
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ottla.client.errors import InvalidConfigurationError
+from ottla.client.network.api_versions import check_software
 from ottla.client.options.base import Settings
 from ottla.client.options.option import (
     MAX_INT,
@@ -25,11 +25,11 @@ from ottla.client.options.option import (
     Flag,
     Function,
     Integer,
-    Names,
     OffsetReset,
     Option,
     OptionalInteger,
     OptionalText,
+    Strategies,
     Text,
 )
 from ottla.records.version import __version__
@@ -48,8 +48,6 @@ MECHANISMS = {
 """How to log in, and what each way needs."""
 
 _MECHANISMS_TEXT = f"sasl_mechanism {', '.join(MECHANISMS)}"
-
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class CommonSettings(Settings):
@@ -90,6 +88,12 @@ class CommonSettings(Settings):
         low=-1,
         high=MAX_LONG,
     )
+    max_in_flight_requests_per_connection = Integer(
+        100, "How many requests may wait for an answer of one broker.", low=1
+    )
+    receive_message_max_bytes = Integer(
+        100_000_000, "The largest answer that is taken, as librdkafka has it.", low=1_000
+    )
     metadata_max_age_ms = Integer(
         300_000, "When topics and leaders are looked up again without a reason.", high=MAX_LONG
     )
@@ -127,13 +131,8 @@ class CommonSettings(Settings):
     )
 
     def check(self) -> None:  # noqa: D102 - as the base says
-        for name in ("client_software_name", "client_software_version"):
-            value = getattr(self, name)
-            if not _SOFTWARE.fullmatch(value):
-                raise InvalidConfigurationError(
-                    f"{name} is {value!r}; expected ASCII letters and digits, with dots and dashes "
-                    "between them (KIP-511)"
-                )
+        check_software("client_software_name", self.client_software_name)
+        check_software("client_software_version", self.client_software_version)
         _check_order(self, "retry_backoff_ms", "retry_backoff_max_ms")
         _check_order(self, "reconnect_backoff_ms", "reconnect_backoff_max_ms")
         _check_login(self)
@@ -142,6 +141,8 @@ class CommonSettings(Settings):
 
 class ProducerSettings(CommonSettings):
     """What a producer has."""
+
+    allow_auto_create_topics = True
 
     acks = Acks(-1, "Which replicas have a batch before it counts: all in sync, the leader, none.")
     batch_size = Integer(16_384, "How many bytes of records are sent together at most, if small.")
@@ -241,7 +242,7 @@ class ConsumerSettings(CommonSettings):
     max_poll_interval_ms = Integer(
         300_000, "How long a member may take between two polls before it leaves.", low=1
     )
-    partition_assignment_strategy = Names(
+    partition_assignment_strategy = Strategies(
         ("range", "cooperative-sticky"),
         "How a member assigns partitions, of protocol classic.",
         choices=("range", "roundrobin", "sticky", "cooperative-sticky"),
@@ -268,7 +269,9 @@ class ConsumerSettings(CommonSettings):
         "Whether checksums of batches are verified.",
         default=True,
     )
-    client_rack = Text("", "Where the consumer is, to read from a replica nearby (KIP-392).")
+    client_rack = OptionalText(
+        None, "Where the consumer is, to read from a replica nearby (KIP-392)."
+    )
     default_api_timeout_ms = Integer(60_000, "How long a call waits that says nothing else.")
     allow_auto_create_topics = Flag(
         "Whether a broker may create a topic that is asked for.",
@@ -288,6 +291,8 @@ class ConsumerSettings(CommonSettings):
 
 class AdminSettings(CommonSettings):
     """What an admin client has."""
+
+    allow_auto_create_topics = False
 
     connections_max_idle_ms = Integer(
         300_000,
