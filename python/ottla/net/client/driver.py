@@ -65,6 +65,10 @@ class _Link(asyncio.Protocol):
         self.task: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
 
+    def hold(self, sock: socket.socket) -> None:
+        """Notes the socket, which is closed where this process is forked off."""
+        self.socket = sock
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
         self.driver.enter(self.connection.opened)
@@ -107,7 +111,7 @@ class Driver:
         self._lock = lock or nullcontext()
         self._process = os.getpid()
         self._links: dict[Connection, _Link] = {}
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: set[Callable[[], None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._is_woken = False
         self._is_closed = False
@@ -166,22 +170,45 @@ class Driver:
         self.wake()
         if not pending.is_done:
             await self._wait(pending, timeout_ms)
+        return self.outcome(pending, timeout_ms, time_out)
+
+    async def _wait(self, pending: Pending, timeout_ms: int | None) -> None:
+        future = self._loop.create_future()
+
+        def end() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        pending.when_done(end)
+        self._waiting.add(end)
+        try:
+            await asyncio.wait({future}, timeout=None if timeout_ms is None else timeout_ms / 1000)
+        finally:
+            self._waiting.discard(end)
+
+    def outcome(
+        self,
+        pending: Pending,
+        timeout_ms: int | None,
+        time_out: Callable[[Pending], BaseException] | None,
+    ) -> Any:
+        """Returns or raises what a call came to that has been waited for."""
         if not pending.is_done:
-            raise time_out(pending) if time_out else timed_out(pending, timeout_ms)
+            self.check()
+            if time_out is not None:
+                raise time_out(pending)
+            raise KafkaTimeoutError(f"{pending.name} took longer than {timeout_ms} ms")
         if pending.error is not None:
             raise pending.error
         return pending.value
 
-    async def _wait(self, pending: Pending, timeout_ms: int | None) -> None:
-        future = self._loop.create_future()
-        pending.when_done(lambda: None if future.done() else future.set_result(None))
-        self._waiting.add(future)
-        try:
-            await asyncio.wait({future}, timeout=None if timeout_ms is None else timeout_ms / 1000)
-        finally:
-            self._waiting.discard(future)
-        if self._fault is not None:
-            self.check()
+    def add_waiting(self, callback: Callable[[], None]) -> None:
+        """Has a callback called where the client ends, by a fault or by `close`."""
+        self._waiting.add(callback)
+
+    def remove_waiting(self, callback: Callable[[], None]) -> None:
+        """Has it called no more."""
+        self._waiting.discard(callback)
 
     # What happens on the loop.
 
@@ -225,6 +252,7 @@ class Driver:
             link = _Link(self, connection, self._loop.create_future())
             self._links[connection] = link
             link.task = self._loop.create_task(self._open(link))
+            link.task.add_done_callback(lambda _, link=link: self._opened(link))  # type: ignore[misc]
         for connection in network.take_changed():
             found = self._links.get(connection)
             if found is not None:
@@ -251,39 +279,40 @@ class Driver:
         self._fault = error
         for link in self._links.values():
             self._cut(link)
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
+        self._release()
+
+    def _release(self) -> None:
+        for callback in list(self._waiting):
+            callback()
 
     # Links.
 
     async def _open(self, link: _Link) -> None:
         connection = link.connection
-        error: Exception | None = None
+        host = connection.host
         try:
-            sock = await connected(self._loop, connection.host, connection.port)
-            link.socket = sock
-            host = connection.host if self._tls else None
+            sock = await connected(self._loop, host, connection.port, link.hold)
             await self._loop.create_connection(
-                lambda: link, sock=sock, ssl=self._tls, server_hostname=host
+                lambda: link, sock=sock, ssl=self._tls, server_hostname=host if self._tls else None
             )
         except OSError as fault:
-            error = fault
-        finally:
-            if link.transport is None:
-                self._links.pop(connection, None)
-                if link.socket is not None:
-                    link.socket.close()
-                if not link.gone.done():
-                    link.gone.set_result(None)
-        if error is not None:
-            self.enter(connection.lost, error)
+            self.enter(connection.lost, fault)
 
-    def lost(self, link: _Link, error: Exception | None) -> None:
-        """A socket is closed."""
+    def _opened(self, link: _Link) -> None:
+        """Whatever became of it, if only that nobody wants it any more."""
+        if link.transport is None:
+            if link.socket is not None:
+                link.socket.close()
+            self._forget(link)
+
+    def _forget(self, link: _Link) -> None:
         self._links.pop(link.connection, None)
         if not link.gone.done():
             link.gone.set_result(None)
+
+    def lost(self, link: _Link, error: Exception | None) -> None:
+        """A socket is closed."""
+        self._forget(link)
         self.enter(link.connection.lost, error)
 
     def flush(self, link: _Link) -> None:
@@ -363,6 +392,7 @@ class Driver:
                 self._flush(link)
             if self._fault is None:
                 self._machine.network.close(self.now_ms())
+            self._release()
         links = list(self._links.values())
         for link in links:
             if link.transport is not None:
@@ -370,8 +400,3 @@ class Driver:
             else:
                 self._cut(link)
         return links
-
-
-def timed_out(pending: Pending, timeout_ms: int | None) -> KafkaTimeoutError:
-    """Returns what a call raises whose time is over."""
-    return KafkaTimeoutError(f"{pending.name} took longer than {timeout_ms} ms")
