@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from ottla.client.groups.assignors import Assignor
     from ottla.client.groups.coordinator import GroupCoordinator
     from ottla.client.groups.membership import Event
-    from ottla.client.groups.settings import GroupSettings
     from ottla.client.network.exchange import Network
+    from ottla.client.options.settings import ConsumerSettings
     from ottla.client.partitions import TopicPartition
     from ottla.protocol.wire import Message
 
@@ -81,7 +81,7 @@ class ClassicMembership(Membership):
 
     def __init__(
         self,
-        settings: GroupSettings,
+        settings: ConsumerSettings,
         network: Network,
         coordinator: GroupCoordinator,
         backoff_ms: Callable[[int], int],

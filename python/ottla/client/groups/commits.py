@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from ottla.client.groups.coordinator import GroupCoordinator
     from ottla.client.groups.membership import Membership
-    from ottla.client.groups.settings import GroupSettings
     from ottla.client.network.exchange import Network
+    from ottla.client.options.settings import ConsumerSettings
     from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
 
 __all__ = ["Commits"]
@@ -84,7 +84,7 @@ class Commits:
 
     def __init__(
         self,
-        settings: GroupSettings,
+        settings: ConsumerSettings,
         network: Network,
         coordinator: GroupCoordinator,
         membership: Membership,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from ottla.client.groups.coordinator import GroupCoordinator
     from ottla.client.groups.membership import Membership
-    from ottla.client.groups.settings import GroupSettings
     from ottla.client.network.exchange import Network
+    from ottla.client.options.settings import ConsumerSettings
 
 __all__ = ["CommittedOffsets"]
 
@@ -57,7 +57,7 @@ class CommittedOffsets:
 
     def __init__(
         self,
-        settings: GroupSettings,
+        settings: ConsumerSettings,
         network: Network,
         coordinator: GroupCoordinator,
         membership: Membership,

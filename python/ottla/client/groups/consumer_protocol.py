@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
     from ottla.client.groups.coordinator import GroupCoordinator
     from ottla.client.groups.membership import Event
-    from ottla.client.groups.settings import GroupSettings
     from ottla.client.network.exchange import Network
+    from ottla.client.options.settings import ConsumerSettings
 
 __all__ = ["ConsumerProtocolMembership"]
 
@@ -96,7 +96,7 @@ class ConsumerProtocolMembership(Membership):
 
     def __init__(
         self,
-        settings: GroupSettings,
+        settings: ConsumerSettings,
         network: Network,
         coordinator: GroupCoordinator,
         backoff_ms: Callable[[int], int],

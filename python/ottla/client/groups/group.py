@@ -10,14 +10,14 @@ from ottla.client.groups.commits import Commits
 from ottla.client.groups.committed import CommittedOffsets
 from ottla.client.groups.consumer_protocol import ConsumerProtocolMembership
 from ottla.client.groups.coordinator import GroupCoordinator
-from ottla.client.groups.settings import backoff
+from ottla.client.network.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ottla.client.groups.membership import Membership
-    from ottla.client.groups.settings import GroupSettings
     from ottla.client.network.exchange import Network
+    from ottla.client.options.settings import ConsumerSettings
     from ottla.client.partitions import OffsetAndMetadata, TopicPartition
     from ottla.client.pending import Pending
 
@@ -39,11 +39,12 @@ class Group:
     membership: Membership
 
     def __init__(
-        self, settings: GroupSettings, network: Network, *, random: Callable[[], float]
+        self, settings: ConsumerSettings, network: Network, *, random: Callable[[], float]
     ) -> None:
         if not settings.group_id:
             raise IllegalStateError("a consumer without a group_id has no group")
-        backoff_ms = backoff(settings, random)
+        backoff = Backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms, random)
+        backoff_ms = backoff.delay_ms
         self._coordinator = GroupCoordinator(settings.group_id, network, backoff_ms)
         if settings.group_protocol == "consumer":
             self.membership = ConsumerProtocolMembership(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.client.errors import PollIntervalExceededError
 
 if TYPE_CHECKING:
-    from ottla.client.groups.settings import GroupSettings
+    from ottla.client.options.settings import ConsumerSettings
 
 __all__ = ["PollTimer"]
 
@@ -22,7 +22,7 @@ class PollTimer:
         fatal: what each raises.
     """
 
-    def __init__(self, settings: GroupSettings) -> None:
+    def __init__(self, settings: ConsumerSettings) -> None:
         self.is_running = False
         self.error: BaseException | None = None
         self.fatal: BaseException | None = None
