@@ -264,3 +264,16 @@ def test_a_software_name_that_brokers_refuse_is_refused_at_once(name: str) -> No
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(InvalidConfigurationError, match="expected host:port"):
         ClientNetwork(settings(bootstrap_servers=(address,)), random=lambda: 0.5)
+
+
+def test_while_a_node_is_connected_to_nothing_is_done_about_the_others() -> None:
+    cluster = cluster_with(latency_ms=100)
+    first = Asked()
+    cluster.network.send(ANY_NODE, first, cluster.now_ms)
+    cluster.run(lambda: first.is_done)
+    cluster.cut(1)
+    second = Asked()
+    cluster.network.send(ANY_NODE, second, cluster.now_ms)
+    # Behind the back-off, one of the node and its first address is connected to.
+    cluster.run(lambda: second.is_done, 2000)
+    assert second.answers

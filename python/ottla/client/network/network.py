@@ -153,7 +153,10 @@ class ClientNetwork:
                 self._add_chance(node, due)
         if self._anywhere:
             due.append(min(one.deadline_ms for one in self._anywhere))
-            for node in self._candidates():
+            candidates = self._candidates()
+            # As in `_place`: no other node is connected to while one of them may get ready.
+            connected = [node for node in candidates if node.connection is not None]
+            for node in connected or candidates:
                 self._add_chance(node, due)
         if (lookup := self._lookups.next_deadline_ms()) is not None and not self._is_closed:
             due.append(lookup)
