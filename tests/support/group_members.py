@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ottla.broker.connection import CloseConnectionError
 from ottla.client.errors import KafkaError
 from ottla.client.groups.group import Group
-from ottla.client.groups.membership import EventKind
 from ottla.client.network.network import ClientNetwork
 from ottla.client.options.settings import ConsumerSettings
 from ottla.protocol.framing import Frames, framed
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ottla.broker.broker import Broker
-    from ottla.client.groups.membership import Event
+    from ottla.client.groups.membership import Event, EventKind
     from ottla.client.network.connection import Connection
 
 SMALL = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
@@ -32,7 +31,7 @@ _NETWORK = {
 }
 _MOST_FRAME = 1 << 30
 _POLL_MS = 200
-_MOST_STEPS = 500_000
+_MOST_STEPS = 50_000
 
 
 class _Socket:
@@ -211,11 +210,13 @@ class GroupMembers:
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = count()
         self.broker = self._make(self.now_ms)
+        self.topics: dict[str, int] = {}
         for topic, partitions in (topics or {"t": 4}).items():
             self.create(topic, partitions)
 
     def create(self, topic: str, partitions: int) -> None:
         """Creates a topic."""
+        self.topics[topic] = partitions
         self.broker.topics.create(topic, partitions, {}, self.now_ms)
 
     def member(self, name: str, **settings: Any) -> Member:
@@ -289,12 +290,8 @@ class GroupMembers:
     def are_all_owned(self) -> bool:
         """Whether each partition of the topics has an owner."""
         owned = {one for each in self.members if each.is_alive for one in each.owned}
-        topics = self.broker.image.topics
         return owned >= {
-            (name, index)
-            for name, topic in topics.items()
-            if not topic.is_internal
-            for index in range(len(topic.partitions))
+            (name, index) for name, count in self.topics.items() for index in range(count)
         }
 
     def _due_ms(self) -> int:

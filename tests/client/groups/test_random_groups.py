@@ -1,0 +1,105 @@
+"""Groups whose members come, go, die and are cut off, by seeds: no partition ever has two owners."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ottla.broker.broker import Broker
+from ottla.client.groups.membership import EventKind
+from support.group_members import GroupMembers, Member
+from support.simulation.stage import Starts
+
+KINDS: dict[str, dict[str, Any]] = {
+    "range": {"partition_assignment_strategy": "range"},
+    "sticky": {"partition_assignment_strategy": "sticky"},
+    "cooperative": {"partition_assignment_strategy": "cooperative-sticky"},
+    "consumer": {"group_protocol": "consumer"},
+}
+TOPICS = {"t": 5, "u": 3}
+
+
+class Play:
+    """A history of a group."""
+
+    def __init__(self, seed: int, kind: str, **options: Any) -> None:
+        self.world = GroupMembers(
+            seed, topics=TOPICS, most_latency_ms=30, most_work_ms=400, **options
+        )
+        self.random = self.world.random
+        self.settings = KINDS[kind]
+        self.names = iter(f"m{number}" for number in range(1000))
+        self.leaving: list[Member] = []
+
+    @property
+    def alive(self) -> list[Member]:
+        return [each for each in self.world.members if each.is_alive and each not in self.leaving]
+
+    def join(self) -> None:
+        member = self.world.member(next(self.names), **self.settings)
+        member.subscribe(*self.random.choice([("t", "u"), ("t", "u"), ("t",)]))
+
+    def leave(self) -> None:
+        if len(self.alive) > 1:
+            member = self.random.choice(self.alive)
+            self.leaving.append(member)
+            pending = member.membership.leave(self.world.now_ms)
+            pending.when_done(member.die)
+
+    def die(self) -> None:
+        if len(self.alive) > 1:
+            self.random.choice(self.alive).die()
+
+    def cut(self) -> None:
+        self.world.cut(self.random.choice(self.alive))
+
+    def resubscribe(self) -> None:
+        topics = self.random.choice([("t", "u"), ("u",), ("t",)])
+        self.random.choice(self.alive).subscribe(*topics)
+
+    def play(self, steps: int, *more: Any) -> None:
+        for _ in range(3):
+            self.join()
+        for _ in range(steps):
+            self.world.run(self.random.choice([5, 100, 1000, 5000]))
+            acts = [self.join, self.leave, self.die, self.cut, self.cut, self.resubscribe, *more]
+            self.random.choice(acts)()
+        self.join()
+        for each in self.alive:
+            each.subscribe("t", "u")
+        self.world.settle(900_000)
+        self.judge()
+
+    def judge(self) -> None:
+        owned = sorted(one for each in self.alive for one in each.owned)
+        assert owned == sorted((t, n) for t, count in TOPICS.items() for n in range(count))
+        for each in self.world.members:
+            assert not each.errors
+            # What came is what is there and what went.
+            came = [one for event in each.told(EventKind.ASSIGN) for one in event]
+            went = [one for event in each.told(EventKind.REVOKE) for one in event]
+            went += [one for event in each.told(EventKind.LOSE) for one in event]
+            if each.is_alive:
+                assert sorted(came) == sorted(went + each.owned)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_happens_to_members_each_partition_has_one_owner(seed: int, kind: str) -> None:
+    Play(seed, kind).play(12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_broker_that_starts_again_goes_on_with_the_group(
+    seed: int, kind: str, tmp_path: Path
+) -> None:
+    starts = Starts(tmp_path)
+
+    def make(now_ms: int) -> Broker:
+        return starts(now_ms)
+
+    with starts.kept:
+        play = Play(seed, kind, make=make)
+        play.play(8, play.world.crash, play.world.crash)
