@@ -268,6 +268,8 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
 
 def test_while_a_node_is_connected_to_nothing_is_done_about_the_others() -> None:
     cluster = cluster_with(latency_ms=100)
+    cluster.network.metadata.request_update()
+    cluster.run(lambda: cluster.network.metadata.nodes)
     first = Asked()
     cluster.network.send(ANY_NODE, first, cluster.now_ms)
     cluster.run(lambda: first.is_done)
