@@ -326,7 +326,7 @@ def test_records_that_are_dropped_from_a_transaction_leave_it_open() -> None:
     sender.run()
     assert sender.log == [b"0", b"2"]
     assert not sender.abortable
-    assert sender.counts == {"record-drop-total": 1, "batch-culprit-retry-total": 1}
+    assert sender.counts == {"record-drop": 1, "batch-culprit-retry": 1}
 
 
 def test_a_transaction_whose_batch_is_refused_at_a_doubtful_place_has_nothing_left_to_send() -> (

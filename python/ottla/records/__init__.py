@@ -65,6 +65,7 @@ else:
     )
 
 __all__ = [
+    "arrow_column",
     "AbortedTransaction",
     "BatchBuilder",
     "BatchIterator",
@@ -230,8 +231,8 @@ def build_batch_from_columns(
     """
     return _build_batch_from_columns(
         timestamps,
-        keys if keys is None or isinstance(keys, tuple) else _arrow_column(keys),
-        values if values is None or isinstance(values, tuple) else _arrow_column(values),
+        keys if keys is None or isinstance(keys, tuple) else arrow_column(keys),
+        values if values is None or isinstance(values, tuple) else arrow_column(values),
         base_offset=base_offset,
         compression=compression,
         compression_level=compression_level,
@@ -307,7 +308,7 @@ def build_message_set(
     )
 
 
-def _arrow_column(column: object) -> tuple[Any, ...]:
+def arrow_column(column: object) -> tuple[Any, ...]:
     """Returns offsets, data and validity of an Arrow array of byte strings as NumPy arrays."""
     import numpy as np
 

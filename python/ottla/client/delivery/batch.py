@@ -67,6 +67,7 @@ class Batch:
     Attributes:
         records: in order.
         runs: who waits for them.
+        tail: the last of them, where it takes those who wait for one record each.
         created_ms: when the first of them was given to the producer: from then on their time runs,
             also for those that are sent again in other batches.
         reserved_bytes: what it has of the producer's buffer.
@@ -98,6 +99,7 @@ class Batch:
         "reserved_bytes",
         "runs",
         "sent_sequence",
+        "tail",
     )
 
     def __init__(
@@ -110,6 +112,7 @@ class Batch:
     ) -> None:
         self.records: Any = records
         self.runs = runs
+        self.tail: Any = None
         self.created_ms = created_ms
         self.reserved_bytes = reserved_bytes
         self.origin = origin or Origin()

@@ -158,6 +158,14 @@ class PartitionQueue:
         """How many batches were not sent yet."""
         return len(self.waiting) + (self.growing is not None)
 
+    def has_next(self, now_ms: int, linger_ms: int) -> bool:
+        """Whether there may be a batch to send now."""
+        if self.waiting or self.must_bump or self._unresolved:
+            return True
+        if self.open and not all(batch.is_under_way for batch in self.open):
+            return True
+        return self.growing is not None and self.growing.created_ms + linger_ms <= now_ms
+
     @property
     def next_bytes(self) -> int:
         """The size of the batch that is the next to be sent, without compression."""
@@ -386,7 +394,7 @@ class PartitionQueue:
             if self._producer.kind == "transactional":
                 self._producer.fail_abortably(error, must_bump=True)
             return
-        self._producer.count("record-retry-total", batch.count)
+        self._producer.count("record-retry", batch.count)
         batch.not_before_ms = now_ms + self._producer.backoff_ms(batch.attempts)
 
     def _is_acknowledged(self, batch: Batch) -> bool:
@@ -399,7 +407,7 @@ class PartitionQueue:
         if batch.count == 1:
             self._give_up(batch, Reaction.FAIL, _error_in(answer))
             return
-        self._producer.count("batch-split-total")
+        self._producer.count("batch-split")
         middle = batch.count // 2
         halves = batch.split(middle)
         for half in halves:
@@ -421,11 +429,11 @@ class PartitionQueue:
         in_place = self._is_in_place(batch)
         is_transactional = producer.kind == "transactional"
         is_dropped = producer.drops_invalid_records and (in_place or not is_transactional)
-        producer.count("record-drop-total" if is_dropped else "record-error-total", len(errors))
+        producer.count("record-drop" if is_dropped else "record-error", len(errors))
         survivors, culprits = batch.without(errors)
         if is_dropped:
             if survivors.count:
-                producer.count("batch-culprit-retry-total")
+                producer.count("batch-culprit-retry")
                 self._replace(batch, survivors, in_place=in_place)
             else:
                 self._replace(batch, None, in_place=in_place)

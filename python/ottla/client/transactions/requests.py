@@ -51,6 +51,9 @@ class Request(ABC):
     Attributes:
         api: its name.
         priority: the smaller the sooner.
+        module: of `ottla.protocol.messages`, that declares it.
+        versions: those that a producer sends.
+        implicit_versions: those of transaction version 2, where they are others.
         group: whose coordinator it goes to; ``None`` for that of the transactional id.
         pending: the call that waits for it.
         attempts: how often it failed.
@@ -60,7 +63,9 @@ class Request(ABC):
 
     api: ClassVar[str]
     priority: ClassVar[int]
-    _module: ClassVar[str]
+    module: ClassVar[str]
+    versions: ClassVar[range]
+    implicit_versions: ClassVar[range | None] = None
 
     def __init__(self, pending: Pending | None = None, *, group: str | None = None) -> None:
         self.pending = pending
@@ -95,15 +100,16 @@ class Request(ABC):
     @property
     def _messages(self) -> Any:
         # A producer without transactions loads none of the messages.
-        return import_module(f"ottla.protocol.messages.{self._module}")
+        return import_module(f"ottla.protocol.messages.{self.module}")
 
 
 class FindCoordinator(Request):
     """Which node coordinates a group, or the transactional id."""
 
     api = "FindCoordinator"
+    versions = range(6)
     priority = 0
-    _module = "find_coordinator"
+    module = "find_coordinator"
 
     def __init__(self, group: str | None) -> None:
         super().__init__(group=group)
@@ -132,8 +138,9 @@ class InitProducerId(Request):
     """An id and epoch for the producer; what an earlier one left is aborted."""
 
     api = "InitProducerId"
+    versions = range(6)
     priority = 1
-    _module = "init_producer_id"
+    module = "init_producer_id"
 
     def _fields(self, producer: Producer) -> dict[str, Any]:
         return {
@@ -148,8 +155,10 @@ class AddPartitions(Request):
     """Partitions that the transaction is going to write to."""
 
     api = "AddPartitionsToTxn"
+    # Later ones are between brokers.
+    versions = range(4)
     priority = 2
-    _module = "add_partitions_to_txn"
+    module = "add_partitions_to_txn"
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
         super().__init__()
@@ -161,7 +170,6 @@ class AddPartitions(Request):
             module.AddPartitionsToTxnTopic(name=name, partitions=numbers)
             for name, numbers in _by_topic(self.partitions).items()
         ]
-        # From version 4 on, it is a request between brokers.
         return {
             "v3_and_below_transactional_id": producer.transactional_id,
             "v3_and_below_producer_id": producer.producer_id,
@@ -181,8 +189,9 @@ class AddOffsets(Request):
     """A group of which the transaction is going to commit offsets."""
 
     api = "AddOffsetsToTxn"
+    versions = range(5)
     priority = 2
-    _module = "add_offsets_to_txn"
+    module = "add_offsets_to_txn"
 
     def __init__(self, group: GroupMetadata, pending: Pending, commit: CommitOffsets) -> None:
         super().__init__(pending)
@@ -202,8 +211,10 @@ class CommitOffsets(Request):
     """The offsets."""
 
     api = "TxnOffsetCommit"
+    versions = range(5)
+    implicit_versions = range(5, 6)
     priority = 2
-    _module = "txn_offset_commit"
+    module = "txn_offset_commit"
 
     def __init__(
         self,
@@ -257,8 +268,10 @@ class EndTransaction(Request):
     """The end of the transaction."""
 
     api = "EndTxn"
+    versions = range(5)
+    implicit_versions = range(5, 6)
     priority = 3
-    _module = "end_txn"
+    module = "end_txn"
 
     def __init__(self, pending: Pending, *, is_commit: bool) -> None:
         super().__init__(pending)
