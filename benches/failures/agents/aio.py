@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiokafka
 from aiokafka import TopicPartition
 
 from benches.failures.agents.agent import LINGER_MS, Agent, Options, Record, serve
+from benches.failures.agents.loop import Loop, outcomes
 
 
 class AiokafkaAgent(Agent):
@@ -18,12 +18,7 @@ class AiokafkaAgent(Agent):
     version = aiokafka.__version__
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(lambda *_: None)
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
-
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        self._run = Loop().run
 
     def describe(self, error: BaseException) -> str:
         """Return the class."""
@@ -57,28 +52,11 @@ class AiokafkaAgent(Agent):
 
     def send(self, records: Sequence[Record]) -> list[BaseException | None]:
         """Send records, and wait for their futures."""
-
-        async def outcome(sending: Any) -> BaseException | None:
-            if isinstance(sending, BaseException):
-                return sending
-            return (await asyncio.gather(sending, return_exceptions=True))[0]
-
-        async def send() -> list[BaseException | None]:
-            sent: list[Any] = []
-            for record in records:
-                try:
-                    sent.append(
-                        await self._producer.send(
-                            record.topic, record.value, key=record.key, partition=0
-                        )
-                    )
-                except Exception as error:  # noqa: BLE001 - what it raises is what is measured
-                    sent.append(error)
-            told = [await outcome(each) for each in sent]
-            return [each if isinstance(each, BaseException) else None for each in told]
-
-        found: list[BaseException | None] = self._run(send())
-        return found
+        sending = [
+            self._producer.send(record.topic, record.value, key=record.key, partition=0)
+            for record in records
+        ]
+        return self._run(outcomes(sending))
 
     def init(self) -> None:
         """Start the producer, which initialises transactions."""
