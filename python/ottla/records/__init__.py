@@ -65,7 +65,6 @@ else:
     )
 
 __all__ = [
-    "arrow_column",
     "AbortedTransaction",
     "BatchBuilder",
     "BatchIterator",
@@ -86,6 +85,7 @@ __all__ = [
     "TopicConfig",
     "Verdict",
     "VerificationGuard",
+    "arrow_column",
     "build_batch",
     "build_batch_from_columns",
     "build_control_batch",

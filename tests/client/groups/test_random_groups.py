@@ -1,15 +1,18 @@
-"""Groups whose members come, go, die and are cut off, by seeds: no partition ever has two owners."""
+"""Groups whose members come, go, die and are cut off: each partition has one owner at a time."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from ottla.broker.broker import Broker
 from ottla.client.groups.membership import EventKind
 from support.group_members import GroupMembers, Member
 from support.simulation.stage import Starts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ottla.broker.broker import Broker
 
 KINDS: dict[str, dict[str, Any]] = {
     "range": {"partition_assignment_strategy": "range"},
