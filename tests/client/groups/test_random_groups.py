@@ -1,4 +1,4 @@
-"""Groups whose members come, go, die and are cut off: each partition has one owner at a time."""
+"""Groups whose members come, go, die and are cut off, by seeds: a partition has one owner."""
 
 from __future__ import annotations
 
