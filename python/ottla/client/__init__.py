@@ -85,6 +85,9 @@ if TYPE_CHECKING:
     from ottla.net.client.async_producer import (
         AsyncProducer,
     )
+    from ottla.net.client.producer import (
+        Producer,
+    )
 else:
     from ottla.on_demand import on_demand
 
@@ -99,6 +102,7 @@ else:
             "run_transaction": "ottla.client.processing.transaction",
             "run_transaction_async": "ottla.client.processing.transaction",
             "AsyncProducer": "ottla.net.client.async_producer",
+            "Producer": "ottla.net.client.producer",
         },
     )
 
@@ -150,6 +154,7 @@ __all__ = [
     "PollIntervalExceededError",
     "ProcessingRunner",
     "ProduceFailedError",
+    "Producer",
     "ProducerClosedError",
     "ProducerFencedError",
     "RebalanceInProgressError",

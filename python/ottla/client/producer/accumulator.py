@@ -107,6 +107,9 @@ class Waiter(Pending):
         """
         raise NotImplementedError
 
+    def fail_rest(self, error: BaseException) -> None:
+        """The caller waits no longer: what is in no batch yet is not sent."""
+
 
 class RecordWaiter(Waiter):
     """One record, of a known partition or of any."""

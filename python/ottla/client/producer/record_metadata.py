@@ -1,10 +1,17 @@
-"""Where a record was written, and futures of it."""
+"""Where a record was written, and the error of one that was not."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RecordMetadata"]
+from ottla.client.errors import (
+    FailureType,
+    KafkaError,
+    ProduceFailedError,
+    failure_type,
+)
+
+__all__ = ["RecordMetadata", "produce_failed"]
 
 
 class RecordMetadata(NamedTuple):
@@ -22,3 +29,14 @@ class RecordMetadata(NamedTuple):
     partition: int
     offset: int
     timestamp_ms: int
+
+
+def produce_failed(error: BaseException, *, is_transactional: bool) -> ProduceFailedError:
+    """Returns the error of `produce` for what `send` raises, or its future has."""
+    root = getattr(error, "root", error)
+    if isinstance(root, KafkaError):
+        found = failure_type(root, is_transactional=is_transactional)
+    else:
+        # The record itself is none.
+        found = FailureType.MESSAGE_REJECTED
+    return ProduceFailedError(found, root)

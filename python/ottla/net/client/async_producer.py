@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from random import random
 from time import time
 from typing import TYPE_CHECKING, Any, cast
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 from ottla.client.errors import (
     IllegalArgumentError,
     KafkaError,
-    ProduceFailedError,
-    failure_type,
 )
 from ottla.client.network.network import ClientNetwork
 from ottla.client.options.settings import ProducerSettings
@@ -19,21 +18,19 @@ from ottla.client.producer.accumulator import ANY_PARTITION
 from ottla.client.producer.columns import partition_chooser, rows_of, serialized
 from ottla.client.producer.core import ProducerCore
 from ottla.client.producer.receipt import Receipt
-from ottla.client.producer.record_metadata import RecordMetadata
+from ottla.client.producer.record_metadata import RecordMetadata, produce_failed
 from ottla.net.client.driver import Driver
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import Self
 
     from ottla.client.delivery.promises import Place
     from ottla.client.partitions import GroupMetadata, OffsetAndMetadata, TopicPartition
     from ottla.client.pending import Pending
-    from ottla.client.producer.accumulator import Row
+    from ottla.client.producer.accumulator import Row, Waiter
 
 __all__ = ["AsyncProducer", "ProduceFuture"]
-
-_Headers = "Sequence[tuple[str, bytes | None]] | None"
 
 
 class _Futures(list):  # type: ignore[type-arg]
@@ -97,12 +94,6 @@ class ProduceFuture:
         return self._task.done()
 
 
-def produce_failed(error: BaseException, *, is_transactional: bool) -> ProduceFailedError:
-    """Returns the error of `produce` for what `send` has."""
-    root = getattr(error, "root", error)
-    return ProduceFailedError(failure_type(root, is_transactional=is_transactional), root)
-
-
 class AsyncProducer:
     """Sends records to the partitions of topics, on asyncio.
 
@@ -125,13 +116,15 @@ class AsyncProducer:
         self._loop = asyncio.get_running_loop()
         settings = self._settings
         is_transactional = settings.transactional_id is not None
+        hook = settings.on_data_loss
         core = ProducerCore(
             settings,
             ClientNetwork(cast("Any", settings), random=random),
             new_run=_TransactionalFutures if is_transactional else _Futures,
             random=random,
             now_ms=int(self._loop.time() * 1000),
-            on_data_loss=self._tell_loss if settings.on_data_loss else None,
+            # What it raises is the loop's to report.
+            on_data_loss=hook and partial(self._loop.call_soon, hook),
         )
         self._core = core
         self._driver = Driver(core)
@@ -294,7 +287,7 @@ class AsyncProducer:
         if rows.count:
             await self._wait_for(
                 lambda: core.append_rows(topic, rows, receipt, self._driver.now_ms()),
-                receipt,
+                is_bulk=True,
             )
             await done
         return receipt
@@ -423,7 +416,9 @@ class AsyncProducer:
             lambda: core.append(topic, partition, row, future, driver.now_ms()),
         )
 
-    async def _wait_for(self, attempt: Any, receipt: Receipt | None = None) -> None:
+    async def _wait_for(
+        self, attempt: Callable[[], Waiter | None], *, is_bulk: bool = False
+    ) -> None:
         """Makes a call of the core, again and again until it has what it needs."""
         core, driver = self._core, self._driver
         driver.check()
@@ -438,7 +433,6 @@ class AsyncProducer:
                 # What has come from brokers has its turn, too.
                 await asyncio.sleep(0)
                 return
-            is_bulk = receipt is not None
             try:
                 is_in = await driver.call(
                     waiter,
@@ -449,16 +443,10 @@ class AsyncProducer:
                 core.accumulator.withdraw(waiter)
                 raise
             except KafkaError as error:
-                if is_bulk and hasattr(waiter, "fail_rest") and receipt:
+                if is_bulk:
                     waiter.fail_rest(error)
                     return
                 raise
 
     async def _transact(self, pending: Pending) -> None:
         await self._driver.call(pending, self._settings.max_block_ms, self._core.time_out)
-
-    def _tell_loss(self, *what: Any) -> None:
-        # What it raises is the loop's to report.
-        hook = self._settings.on_data_loss
-        if hook is not None:
-            self._loop.call_soon(hook, *what)

@@ -74,6 +74,11 @@ class DriverThread:
             self._is_woken = True
             self._loop.call_soon_threadsafe(self._advance)
 
+    def call_soon(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Has something of the user's called in the thread, outside of the core."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
     def wait(
         self,
         pending: Pending,
