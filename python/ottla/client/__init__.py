@@ -1,4 +1,12 @@
-"""A client of Kafka whose errors say what to do."""
+"""A client of Kafka whose errors say what to do.
+
+    from ottla.client import Producer
+
+    with Producer(bootstrap_servers="localhost:9092") as producer:
+        producer.send("orders", b"three apples", key=b"alice").result()
+
+Each client there is twice: `Producer` for threads, `AsyncProducer` for asyncio.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +90,12 @@ if TYPE_CHECKING:
         run_transaction,
         run_transaction_async,
     )
+    from ottla.client.producer.receipt import (
+        Receipt,
+    )
+    from ottla.client.producer.record_metadata import (
+        RecordMetadata,
+    )
     from ottla.net.client.async_producer import (
         AsyncProducer,
     )
@@ -101,6 +115,8 @@ else:
             "TxnCorruptedError": "ottla.client.processing.runner",
             "run_transaction": "ottla.client.processing.transaction",
             "run_transaction_async": "ottla.client.processing.transaction",
+            "Receipt": "ottla.client.producer.receipt",
+            "RecordMetadata": "ottla.client.producer.record_metadata",
             "AsyncProducer": "ottla.net.client.async_producer",
             "Producer": "ottla.net.client.producer",
         },
@@ -158,7 +174,9 @@ __all__ = [
     "ProducerClosedError",
     "ProducerFencedError",
     "RebalanceInProgressError",
+    "Receipt",
     "RecordBatchTooLargeError",
+    "RecordMetadata",
     "RecordTooLargeError",
     "RequestTimedOutError",
     "RetriableError",
