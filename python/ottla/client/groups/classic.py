@@ -245,7 +245,7 @@ class ClassicMembership(Membership):
         deadlines = []
         if self.state not in (State.LEAVING, State.FAILED):
             deadlines.append(self._timer.deadline_ms())
-        if self._coordinator.node_id is not None:
+        if not self._coordinator.is_looking:
             if self.state in BEATING:
                 session_end_ms = self._answered_ms + self._settings.session_timeout_ms
                 deadlines.append(self._next_beat_ms if self._beat is None else session_end_ms)

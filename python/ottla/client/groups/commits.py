@@ -131,7 +131,7 @@ class Commits:
         """Returns when a call is over, or is sent again."""
         open_calls = [each for each in self._sent + self._waiting if not each.pending.is_done]
         deadlines = [each.deadline_ms for each in open_calls]
-        is_ready = self._call is None and self._coordinator.node_id is not None
+        is_ready = self._call is None and not self._coordinator.is_looking
         if self._waiting and is_ready:
             deadlines.append(self._not_before_ms)
         return min(deadlines, default=None)

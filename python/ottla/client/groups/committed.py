@@ -94,7 +94,7 @@ class CommittedOffsets:
     def next_deadline_ms(self) -> int | None:
         """Returns when a call is over, or is sent again."""
         deadlines = [each.deadline_ms for each in self._open if not each.pending.is_done]
-        if self._coordinator.node_id is not None:
+        if not self._coordinator.is_looking:
             deadlines += [each.not_before_ms for each in self._open if each.call is None]
         return min(deadlines, default=None)
 

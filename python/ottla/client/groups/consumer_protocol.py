@@ -243,7 +243,7 @@ class ConsumerProtocolMembership(Membership):
         deadlines = []
         if self.state not in (State.LEAVING, State.FAILED):
             deadlines.append(self._timer.deadline_ms())
-        if self._may_beat and self._coordinator.node_id is not None:
+        if self._may_beat and not self._coordinator.is_looking:
             deadlines.append(self._next_beat_ms)
         return min((each for each in deadlines if each is not None), default=None)
 

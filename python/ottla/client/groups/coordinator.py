@@ -61,6 +61,11 @@ class GroupCoordinator:
             self._is_wanted = True
             self.tick(now_ms)
 
+    @property
+    def is_looking(self) -> bool:
+        """Whether it is being looked for: when that goes on is in `next_deadline_ms`."""
+        return self._is_wanted
+
     def send(self, call: Call, now_ms: int) -> bool:
         """Sends a request to it; where it is not known, it is looked for instead.
 
