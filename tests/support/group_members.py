@@ -219,6 +219,11 @@ class GroupMembers:
         self.topics[topic] = partitions
         self.broker.topics.create(topic, partitions, {}, self.now_ms)
 
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """Has a topic have so many."""
+        self.topics[topic] = partitions
+        self.broker.topics.grow(self.broker.image.topics[topic], partitions, self.now_ms)
+
     def member(self, name: str, **settings: Any) -> Member:
         """Adds a member, which has not subscribed."""
         made = Member(self, name, **settings)

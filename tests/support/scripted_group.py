@@ -30,7 +30,7 @@ from ottla.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from ottla.protocol.messages.sync_group import SyncGroupResponse
-from support.scripted_cluster import ScriptedCluster
+from support.scripted_cluster import SILENCE, ScriptedCluster
 
 if TYPE_CHECKING:
     from ottla.client.groups.membership import EventKind
@@ -69,6 +69,8 @@ class ScriptedGroup:
         raised: what `poll` raised.
         events: that appeared; each is done at once unless `holds_events`.
         is_polling: whether the application does.
+        silent: APIs that are not answered.
+        skips_assignment: whether a leader is told to assign nothing.
         target: partitions of "t" that KIP-848's coordinator wants the member to have.
         committed: what was committed, by topic and partition.
     """
@@ -83,7 +85,8 @@ class ScriptedGroup:
         self.raised: list[KafkaError] = []
         self.events: list[Any] = []
         self.is_polling = True
-        self.holds_events = False
+        self.holds_events = self.skips_assignment = False
+        self.silent: set[str] = set()
         self.target: list[int] = [0, 1, 2, 3]
         self.committed: dict[tuple[str, int], Any] = {}
         self.generation = 0
@@ -95,7 +98,7 @@ class ScriptedGroup:
             )
         self.cluster.machine = self
         self._seen: Any = None
-        self._poll()
+        self.cluster.after(0, self._poll)
 
     @property
     def membership(self) -> Any:
@@ -161,6 +164,8 @@ class ScriptedGroup:
                 self.raised.append(error)
 
     def _answer(self, api: str, request: Any, version: int) -> Any:
+        if api in self.silent:
+            return SILENCE
         codes = self.fail.get(api)
         code = codes.pop(0) if codes else 0
         return getattr(self, f"_{api}")(request, version, code)
@@ -184,13 +189,14 @@ class ScriptedGroup:
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_name=name,
+            skip_assignment=self.skips_assignment,
             leader="m",
             member_id="m",
             members=[own, *self.members],
         )
 
     def _SyncGroup(self, request: Any, _version: int, code: int) -> Any:  # noqa: N802
-        own = [each.assignment for each in request.assignments if each.member_id == "m"]
+        own = [each.assignment for each in request.assignments if each.member_id == "m"] or [b""]
         return SyncGroupResponse(error_code=code, assignment=b"" if code else own[0])
 
     def _Heartbeat(self, _request: Any, _version: int, code: int) -> Any:  # noqa: N802
