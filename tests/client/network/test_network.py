@@ -14,6 +14,7 @@ from ottla.client.errors import (
 )
 from ottla.client.network.exchange import ANY_NODE, Exchange
 from ottla.client.network.network import ClientNetwork
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.protocol.messages.list_groups import ListGroupsRequest
 from support.scripted_cluster import CUT, SILENCE, ScriptedCluster, settings
@@ -71,6 +72,25 @@ def ask(cluster: ScriptedCluster, node_id: int | None = ANY_NODE, **options: Any
 def known(cluster: ScriptedCluster, *topics: str) -> None:
     cluster.network.metadata.add_topics(frozenset(topics or ("orders",)))
     cluster.run(lambda: cluster.network.metadata.update_count)
+
+
+class AskedVersions(Asked):
+    """As an admin client asks for features."""
+
+    request = ApiVersionsRequest
+
+    def message(self, version: int) -> Message:
+        self.version = version
+        return ApiVersionsRequest(client_software_name="a", client_software_version="1")
+
+
+def test_versions_that_are_asked_for_again_are_read_without_tags_in_their_header() -> None:
+    cluster = cluster_with()
+    asked = AskedVersions()
+    cluster.network.send(ANY_NODE, asked, cluster.now_ms)
+    cluster.run(lambda: asked.is_done)
+    assert asked.errors == []
+    assert asked.version >= 3
 
 
 def test_a_request_for_any_node_is_answered_by_one_of_the_bootstrap_servers() -> None:

@@ -36,7 +36,7 @@ from ottla.client.network.throttle import holds_still
 from ottla.errors import MalformedFrameError
 from ottla.protocol.codec import decode, encode
 from ottla.protocol.framing import Frames, framed
-from ottla.protocol.header import is_flexible, request_header
+from ottla.protocol.header import request_header, response_header
 from ottla.protocol.varint import skip_tags
 from ottla.protocol.wire import Message, schema
 
@@ -319,7 +319,7 @@ class Connection:
                 version,
                 encode(request, version),
                 decode(response, version),
-                is_flexible(key, version),
+                len(response_header(key, version, 0)) > _CORRELATION_ID.size,
                 throttle is not None and version in throttle.versions and holds_still(key, version),
             )
         return call
