@@ -24,7 +24,7 @@ from ottla.text import visible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["IgnoredOptionWarning", "settings_from_config"]
+__all__ = ["IgnoredOptionWarning", "options_from_config", "settings_from_config"]
 
 _S = TypeVar("_S", bound=CommonSettings)
 
@@ -35,16 +35,17 @@ _CLIENTS = {
 }
 
 
-_ABOVE_HERE = 5
-"""Where a warning belongs: to who has the configuration."""
-
-
 class IgnoredOptionWarning(UserWarning):
     """An option of a configuration has no effect."""
 
 
 def settings_from_config(client: type[_S], config: Mapping[str, Any]) -> _S:
-    """Returns settings from dotted names.
+    """Returns settings from dotted names; see `options_from_config`."""
+    return client(**options_from_config(client, config))
+
+
+def options_from_config(client: type[CommonSettings], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns options by their names here, for who calls this on behalf of a user.
 
     Args:
         client: whose settings, such as `ProducerSettings`.
@@ -60,7 +61,9 @@ def settings_from_config(client: type[_S], config: Mapping[str, Any]) -> _S:
         translate(found, rest)
     for name, value in rest.items():
         found.take(name, value)
-    return client(**found.values)
+    for ignored in found.ignored:
+        warnings.warn(ignored, IgnoredOptionWarning, stacklevel=3)
+    return found.values
 
 
 class _Translation:
@@ -69,6 +72,7 @@ class _Translation:
     def __init__(self, client: type[CommonSettings]) -> None:
         self.client = client
         self.values: dict[str, Any] = {}
+        self.ignored: list[str] = []
         self._given_as: dict[str, str] = {}
         self._by_dots = {option.dotted: name for name, option in client.options.items()}
 
@@ -81,7 +85,7 @@ class _Translation:
             if not _has_no_effect(name, value):
                 raise InvalidConfigurationError(f"{name} cannot be kept: {REFUSED[name]}")
         elif name in IGNORED:
-            _warn(f"{name} has no effect: {IGNORED[name]}")
+            self.ignored.append(f"{name} has no effect: {IGNORED[name]}")
         else:
             self._take_foreign(name, option)
 
@@ -106,11 +110,7 @@ class _Translation:
             raise InvalidConfigurationError(
                 f"{visible(name)} is no option{nearest_hint(name.replace('_', '.'), known)}"
             )
-        _warn(f"{name} has no effect: it is an option of {' and '.join(owners)}")
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, IgnoredOptionWarning, stacklevel=_ABOVE_HERE)
+        self.ignored.append(f"{name} has no effect: it is an option of {' and '.join(owners)}")
 
 
 def _has_no_effect(name: str, value: Any) -> bool:
@@ -237,7 +237,7 @@ def _levels(found: _Translation, rest: dict[str, Any]) -> None:
             continue
         level = rest.pop(name)
         if one != codec:
-            _warn(f"{name} has no effect: compression.type is {visible(codec)}")
+            found.ignored.append(f"{name} has no effect: compression.type is {visible(codec)}")
         elif str(level).strip() != usual:
             found.set("compression_level", level, name)
 
