@@ -1,0 +1,1 @@
+"""What an admin client does: topics, configurations, groups, offsets, transactions, the cluster."""
