@@ -80,6 +80,21 @@ from ottla.client.partitions import (
 )
 
 if TYPE_CHECKING:
+    from ottla.client.admin.configs import (
+        ConfigChange,
+        ConfigChangeKind,
+        ConfigResource,
+        ResourceType,
+    )
+    from ottla.client.admin.offsets import (
+        OffsetSpec,
+    )
+    from ottla.client.admin.topics import (
+        NewTopic,
+    )
+    from ottla.client.options.config import (
+        IgnoredOptionWarning,
+    )
     from ottla.client.processing.runner import (
         AsyncProcessingRunner,
         ProcessingRunner,
@@ -96,6 +111,10 @@ if TYPE_CHECKING:
     from ottla.client.producer.record_metadata import (
         RecordMetadata,
     )
+    from ottla.net.client.admin import (
+        Admin,
+        AsyncAdmin,
+    )
     from ottla.net.client.async_producer import (
         AsyncProducer,
     )
@@ -109,6 +128,15 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
+            "Admin": "ottla.net.client.admin",
+            "AsyncAdmin": "ottla.net.client.admin",
+            "NewTopic": "ottla.client.admin.topics",
+            "ConfigChange": "ottla.client.admin.configs",
+            "ConfigChangeKind": "ottla.client.admin.configs",
+            "ConfigResource": "ottla.client.admin.configs",
+            "ResourceType": "ottla.client.admin.configs",
+            "OffsetSpec": "ottla.client.admin.offsets",
+            "IgnoredOptionWarning": "ottla.client.options.config",
             "AsyncProcessingRunner": "ottla.client.processing.runner",
             "ProcessingRunner": "ottla.client.processing.runner",
             "TaskMigratedError": "ottla.client.processing.runner",
@@ -124,7 +152,9 @@ else:
 
 __all__ = [
     "AbortableError",
+    "Admin",
     "ApiError",
+    "AsyncAdmin",
     "AsyncProcessingRunner",
     "AsyncProducer",
     "AuthenticationError",
@@ -133,6 +163,9 @@ __all__ = [
     "Category",
     "ClusterAuthorizationError",
     "CommitFailedError",
+    "ConfigChange",
+    "ConfigChangeKind",
+    "ConfigResource",
     "CoordinatorLoadInProgressError",
     "CoordinatorNotAvailableError",
     "CorrelationIdMismatchError",
@@ -141,6 +174,7 @@ __all__ = [
     "FencedInstanceIdError",
     "GroupAuthorizationError",
     "GroupMetadata",
+    "IgnoredOptionWarning",
     "IllegalArgumentError",
     "IllegalGenerationError",
     "IllegalStateError",
@@ -160,12 +194,14 @@ __all__ = [
     "LeaderNotAvailableError",
     "MalformedResponseError",
     "NetworkError",
+    "NewTopic",
     "NotCoordinatorError",
     "NotEnoughReplicasAfterAppendError",
     "NotEnoughReplicasError",
     "NotLeaderOrFollowerError",
     "OffsetAndMetadata",
     "OffsetCommitFailedError",
+    "OffsetSpec",
     "OutOfOrderSequenceError",
     "PollIntervalExceededError",
     "ProcessingRunner",
@@ -179,6 +215,7 @@ __all__ = [
     "RecordMetadata",
     "RecordTooLargeError",
     "RequestTimedOutError",
+    "ResourceType",
     "RetriableError",
     "TaskMigratedError",
     "TopicAuthorizationError",

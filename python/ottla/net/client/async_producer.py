@@ -136,6 +136,13 @@ class AsyncProducer:
         self._is_transactional = is_transactional
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Returns a producer of the options that a configuration has, by dotted names."""
+        from ottla.client.options.config import options_from_config
+
+        return cls(**options_from_config(ProducerSettings, config))
+
     @property
     def settings(self) -> ProducerSettings:
         """What it was made with."""

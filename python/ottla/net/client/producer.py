@@ -207,6 +207,13 @@ class Producer:
         self._is_forked = False
         look_after(self)
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Returns a producer of the options that a configuration has, by dotted names."""
+        from ottla.client.options.config import options_from_config
+
+        return cls(**options_from_config(ProducerSettings, config))
+
     @property
     def settings(self) -> ProducerSettings:
         """What it was made with."""
