@@ -16,13 +16,13 @@ from ottla.client.errors import (
     ProducerFencedError,
     UnknownMemberIdError,
 )
-from ottla.client.partitions import OffsetAndMetadata
+from ottla.client.partitions import OffsetAndMetadata, TopicPartition
 from ottla.client.transactions.requests import CommitOffsets
 from ottla.client.transactions.states import State
 from ottla.protocol.error_code import ErrorCode
 from support.coordinator import GROUP, OFFSETS, Coordinator, chain_of
 
-LATER = {("orders", 0): OffsetAndMetadata(9)}
+LATER = {TopicPartition("orders", 0): OffsetAndMetadata(9)}
 
 
 def committed(broker: Coordinator) -> list[int]:

@@ -2,7 +2,7 @@
 
 import pytest
 from ottla.client.errors import ProducerFencedError
-from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+from ottla.client.partitions import GroupMetadata, OffsetAndMetadata, TopicPartition
 from ottla.client.transactions.manager import TransactionManager
 from ottla.client.transactions.requests import (
     FindCoordinator,
@@ -89,7 +89,9 @@ def test_a_transaction_ends_as_its_producer_asks(
     for _ in range(3):
         producer.manager.begin()
         group = GroupMetadata("g")
-        offsets = producer.manager.send_offsets({("orders", 0): OffsetAndMetadata(5)}, group)
+        offsets = producer.manager.send_offsets(
+            {TopicPartition("orders", 0): OffsetAndMetadata(5)}, group
+        )
         producer.run()
         assert offsets.is_done
         assert offsets.error is None
@@ -112,7 +114,7 @@ def test_a_second_producer_of_an_id_fences_the_first(
     first, second = Producer(client, versions), Producer(client, versions)
     first.init()
     first.manager.begin()
-    offsets = {("orders", 0): OffsetAndMetadata(5)}
+    offsets = {TopicPartition("orders", 0): OffsetAndMetadata(5)}
     first.manager.send_offsets(offsets, GroupMetadata("g"))
     first.run()
     second.init()
@@ -131,7 +133,7 @@ def test_a_living_producer_begins_anew_what_it_left_open(
 ) -> None:
     producer = Producer(client, versions)
     producer.init()
-    offsets = {("orders", 0): OffsetAndMetadata(5)}
+    offsets = {TopicPartition("orders", 0): OffsetAndMetadata(5)}
     for _ in range(2):
         producer.manager.begin()
         producer.manager.send_offsets(offsets, GroupMetadata("g"))

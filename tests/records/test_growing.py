@@ -87,7 +87,7 @@ def test_another_level_compresses_anew() -> None:
     drawn = [DrawnRecord(TIMESTAMP, None, bytes(range(200)) * 40)]
     builder = grown(drawn)
     for level in (1, 9, None):
-        fields = {"compression": "gzip", "compression_level": level}
+        fields: dict[str, Any] = {"compression": "gzip", "compression_level": level}
         assert builder.finish(**fields) == built(drawn, **fields)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+from ottla.client.partitions import GroupMetadata, OffsetAndMetadata, TopicPartition
 from ottla.client.transactions.manager import TransactionManager
 from ottla.client.transactions.requests import (
     AddPartitions,
@@ -18,7 +18,7 @@ from ottla.protocol.codec import decode, encode
 
 NODE = 7
 GROUP = GroupMetadata("g", 1, "member")
-OFFSETS = {("orders", 0): OffsetAndMetadata(5)}
+OFFSETS = {TopicPartition("orders", 0): OffsetAndMetadata(5)}
 
 # What a producer of transaction version 1 speaks to a coordinator.
 VERSIONS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.errors import KafkaError
@@ -93,9 +94,7 @@ class ScriptedGroup:
         self.epoch = 0
         self.members: list[JoinGroupResponseMember] = []
         for api in _SCRIPTED:
-            self.cluster.on(
-                api, lambda request, version, api=api: self._answer(api, request, version)
-            )
+            self.cluster.on(api, partial(self._answer, api))
         self.cluster.machine = self
         self._seen: Any = None
         self.cluster.after(0, self._poll)
@@ -171,7 +170,7 @@ class ScriptedGroup:
         return getattr(self, f"_{api}")(request, version, code)
 
     def _FindCoordinator(self, _request: Any, _version: int, code: int) -> Any:  # noqa: N802
-        found = {"node_id": 1, "host": "node-1", "port": 9092, "error_code": code}
+        found: dict[str, Any] = {"node_id": 1, "host": "node-1", "port": 9092, "error_code": code}
         if _version < 4:
             return FindCoordinatorResponse(**found)
         return FindCoordinatorResponse(coordinators=[Coordinator(key="g", **found)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.errors import AbortableError, KafkaTimeoutError, ProduceFailedError
@@ -100,7 +101,7 @@ class SimulatedProducer:
             waiter = core.append(topic, partition, row, value, cluster.now_ms)
             if waiter is None:
                 return
-            self._pass_until(lambda waiter=waiter: waiter.is_done)
+            self._pass_until(partial(getattr, waiter, "is_done"))
             if not waiter.is_done:
                 raise core.time_out_send(waiter, self.max_block_ms)
             if waiter.error is not None:
@@ -110,7 +111,7 @@ class SimulatedProducer:
 
     def flush(self) -> None:
         """Waits until nothing is under way."""
-        self._wait(lambda: self.core.flush())
+        self._wait(self.core.flush)
 
     def init_transactions(self) -> None:
         """See the core."""

@@ -36,6 +36,6 @@ async def outcomes(
         if isinstance(future, BaseException):
             told.append(future)
             continue
-        (found,) = await asyncio.gather(future, return_exceptions=True)
-        told.append(found if isinstance(found, BaseException) else None)
+        outcomes: Any = await asyncio.gather(future, return_exceptions=True)
+        told += [one if isinstance(one, BaseException) else None for one in outcomes]
     return told

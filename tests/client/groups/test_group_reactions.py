@@ -6,6 +6,8 @@ asks next, what it has lost, and what the application is told.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ottla.client.errors import (
     KafkaError,
@@ -26,7 +28,7 @@ JOINING = ("FindCoordinator", "JoinGroup", "SyncGroup")
 T0 = TopicPartition("t", 0)
 
 
-def settings_of(api: str) -> dict[str, str]:
+def settings_of(api: str) -> dict[str, Any]:
     return {"group_protocol": "consumer"} if api == "ConsumerGroupHeartbeat" else {}
 
 

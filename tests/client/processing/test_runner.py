@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -231,10 +232,15 @@ def test_for_at_least_once_who_is_out_of_the_group_goes_on_where_it_is_put(way: 
     assert "init" not in runner.journal.calls
 
 
+def returned(records: list[Any] | None, _consumer: Any) -> list[Any] | None:
+    return records
+
+
 @WAYS
 def test_nothing_is_begun_where_nothing_comes(way: str) -> None:
     runner = Runner(way)
-    for nothing in (None, []):
-        runner.runner._poll = lambda _consumer, nothing=nothing: nothing
+    polls: list[list[Any] | None] = [None, []]
+    for nothing in polls:
+        runner.runner._poll = partial(returned, nothing)
         assert runner.step() is Outcome.IDLE
     assert "begin" not in runner.journal.calls

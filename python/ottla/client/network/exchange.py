@@ -61,13 +61,11 @@ class Exchange(ABC):
 
 
 class Network(Protocol):
-    """What parts of a client see of it.
+    """What parts of a client see of it."""
 
-    Attributes:
-        metadata: the cluster as it was last told.
-    """
-
-    metadata: Metadata
+    @property
+    def metadata(self) -> Metadata:
+        """The cluster as it was last told."""
 
     def send(self, node_id: int | None, exchange: Exchange, now_ms: int) -> None:
         """Has a request sent to a node as soon as a connection to it is ready; connects if needed.

@@ -33,7 +33,6 @@ class Metadata(Protocol):
     they have changed.
 
     Attributes:
-        nodes: the brokers of the cluster.
         cluster_id: its name for itself; ``None`` where that is not known.
         controller_id: the node that takes changes; -1 where that is not known.
         update_count: how many answers were accepted.
@@ -41,7 +40,10 @@ class Metadata(Protocol):
             broker of other versions; ``None`` otherwise. What is asked next tries again.
     """
 
-    nodes: Mapping[int, Node]
+    @property
+    def nodes(self) -> Mapping[int, Node]:
+        """The brokers, by id."""
+
     cluster_id: str | None
     controller_id: int
     update_count: int
