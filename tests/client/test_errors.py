@@ -3,18 +3,21 @@
 import pickle
 
 import pytest
+from ottla import client
 from ottla.client import errors
 from ottla.client.errors import (
     AbortableError,
     ApiError,
     Category,
     CommitFailedError,
+    CorruptRecordError,
     FailureType,
     IllegalArgumentError,
     InvalidRecordError,
     KafkaTimeoutError,
     OutOfOrderSequenceError,
     ProduceFailedError,
+    RetriableError,
     TransactionAbortedError,
     error_class,
     error_of,
@@ -126,3 +129,11 @@ def test_classes_tell_what_kafkas_own_client_puts_them_under() -> None:
 
 def test_every_class_says_what_it_means() -> None:
     assert all(one.__doc__ for one in CLASSES)
+
+
+def test_an_invalid_record_is_public_and_neither_a_corrupt_one_nor_retriable() -> None:
+    assert client.InvalidRecordError is InvalidRecordError
+    assert type(error_of(ErrorCode.INVALID_RECORD)) is InvalidRecordError
+    assert not issubclass(InvalidRecordError, (CorruptRecordError, RetriableError))
+    assert not InvalidRecordError.retriable
+    assert CorruptRecordError.retriable
