@@ -1,0 +1,71 @@
+"""What applications pass to a consumer, as its core takes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.client.consumer.position import OffsetAndOffsetEpoch, Position
+from ottla.client.consumer.positions import position_of
+from ottla.client.errors import IllegalArgumentError
+from ottla.client.offset_epoch import epochs_in
+from ottla.client.partitions import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeVar
+
+    from ottla.client.consumer.position import OffsetAndTimestamp
+
+    Value = TypeVar("Value")
+
+__all__ = ["committable", "list_of", "map_of", "offsets_of", "position_to_seek"]
+
+
+def list_of(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    """Returns partitions that are given as pairs.
+
+    >>> list_of([("orders", 0)])
+    [TopicPartition(topic='orders', partition=0)]
+    """
+    return [TopicPartition(*one) for one in partitions]
+
+
+def map_of(given: Mapping[tuple[str, int], Value]) -> dict[TopicPartition, Value]:
+    """Returns what is given by partition."""
+    return {TopicPartition(*one): value for one, value in given.items()}
+
+
+def committable(
+    offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None,
+) -> dict[TopicPartition, OffsetAndMetadata] | None:
+    """Returns offsets to commit."""
+    if offsets is None:
+        return None
+    return {
+        one: each if isinstance(each, OffsetAndMetadata) else OffsetAndMetadata(each)
+        for one, each in map_of(offsets).items()
+    }
+
+
+def offsets_of(found: Mapping[TopicPartition, OffsetAndTimestamp]) -> dict[TopicPartition, int]:
+    """Returns the offsets alone."""
+    return {one: each.offset for one, each in found.items()}
+
+
+def position_to_seek(
+    offset: int | OffsetAndMetadata | OffsetAndOffsetEpoch, offset_epoch: bytes | None
+) -> Position:
+    """Returns where to go on.
+
+    Raises:
+        IllegalArgumentError: a negative offset, or an epoch that is none.
+    """
+    if isinstance(offset, OffsetAndMetadata):
+        position = position_of(offset)
+    elif isinstance(offset, OffsetAndOffsetEpoch):
+        position = Position(offset.offset, *epochs_in(offset.offset_epoch))
+    else:
+        position = Position(offset, *epochs_in(offset_epoch or b""))
+    if position.offset < 0:
+        raise IllegalArgumentError(f"no record has offset {position.offset}")
+    return position
