@@ -92,6 +92,23 @@ if TYPE_CHECKING:
     from ottla.client.admin.topics import (
         NewTopic,
     )
+    from ottla.client.consumer.errors import (
+        CorruptFetchError,
+        InvalidPartitionEpochError,
+        LogTruncationError,
+        NoOffsetForPartitionError,
+        OffsetOutOfRangeError,
+        PositionError,
+        RecordDeserializationError,
+        WakeupError,
+    )
+    from ottla.client.consumer.listener import (
+        RebalanceListener,
+    )
+    from ottla.client.consumer.position import (
+        OffsetAndOffsetEpoch,
+        OffsetAndTimestamp,
+    )
     from ottla.client.options.config import (
         IgnoredOptionWarning,
     )
@@ -115,11 +132,20 @@ if TYPE_CHECKING:
         Admin,
         AsyncAdmin,
     )
+    from ottla.net.client.async_consumer import (
+        AsyncConsumer,
+    )
     from ottla.net.client.async_producer import (
         AsyncProducer,
     )
+    from ottla.net.client.consumer import (
+        Consumer,
+    )
     from ottla.net.client.producer import (
         Producer,
+    )
+    from ottla.records import (
+        ConsumerRecord,
     )
 else:
     from ottla.on_demand import on_demand
@@ -128,14 +154,23 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
-            "Admin": "ottla.net.client.admin",
-            "AsyncAdmin": "ottla.net.client.admin",
-            "NewTopic": "ottla.client.admin.topics",
             "ConfigChange": "ottla.client.admin.configs",
             "ConfigChangeKind": "ottla.client.admin.configs",
             "ConfigResource": "ottla.client.admin.configs",
             "ResourceType": "ottla.client.admin.configs",
             "OffsetSpec": "ottla.client.admin.offsets",
+            "NewTopic": "ottla.client.admin.topics",
+            "CorruptFetchError": "ottla.client.consumer.errors",
+            "InvalidPartitionEpochError": "ottla.client.consumer.errors",
+            "LogTruncationError": "ottla.client.consumer.errors",
+            "NoOffsetForPartitionError": "ottla.client.consumer.errors",
+            "OffsetOutOfRangeError": "ottla.client.consumer.errors",
+            "PositionError": "ottla.client.consumer.errors",
+            "RecordDeserializationError": "ottla.client.consumer.errors",
+            "WakeupError": "ottla.client.consumer.errors",
+            "RebalanceListener": "ottla.client.consumer.listener",
+            "OffsetAndOffsetEpoch": "ottla.client.consumer.position",
+            "OffsetAndTimestamp": "ottla.client.consumer.position",
             "IgnoredOptionWarning": "ottla.client.options.config",
             "AsyncProcessingRunner": "ottla.client.processing.runner",
             "ProcessingRunner": "ottla.client.processing.runner",
@@ -145,8 +180,13 @@ else:
             "run_transaction_async": "ottla.client.processing.transaction",
             "Receipt": "ottla.client.producer.receipt",
             "RecordMetadata": "ottla.client.producer.record_metadata",
+            "Admin": "ottla.net.client.admin",
+            "AsyncAdmin": "ottla.net.client.admin",
+            "AsyncConsumer": "ottla.net.client.async_consumer",
             "AsyncProducer": "ottla.net.client.async_producer",
+            "Consumer": "ottla.net.client.consumer",
             "Producer": "ottla.net.client.producer",
+            "ConsumerRecord": "ottla.records",
         },
     )
 
@@ -155,6 +195,7 @@ __all__ = [
     "Admin",
     "ApiError",
     "AsyncAdmin",
+    "AsyncConsumer",
     "AsyncProcessingRunner",
     "AsyncProducer",
     "AuthenticationError",
@@ -166,9 +207,12 @@ __all__ = [
     "ConfigChange",
     "ConfigChangeKind",
     "ConfigResource",
+    "Consumer",
+    "ConsumerRecord",
     "CoordinatorLoadInProgressError",
     "CoordinatorNotAvailableError",
     "CorrelationIdMismatchError",
+    "CorruptFetchError",
     "CorruptRecordError",
     "FailureType",
     "FencedInstanceIdError",
@@ -180,6 +224,7 @@ __all__ = [
     "IllegalStateError",
     "InvalidConfigurationError",
     "InvalidMetadataError",
+    "InvalidPartitionEpochError",
     "InvalidPidMappingError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
@@ -192,26 +237,34 @@ __all__ = [
     "KafkaError",
     "KafkaTimeoutError",
     "LeaderNotAvailableError",
+    "LogTruncationError",
     "MalformedResponseError",
     "NetworkError",
     "NewTopic",
+    "NoOffsetForPartitionError",
     "NotCoordinatorError",
     "NotEnoughReplicasAfterAppendError",
     "NotEnoughReplicasError",
     "NotLeaderOrFollowerError",
     "OffsetAndMetadata",
+    "OffsetAndOffsetEpoch",
+    "OffsetAndTimestamp",
     "OffsetCommitFailedError",
+    "OffsetOutOfRangeError",
     "OffsetSpec",
     "OutOfOrderSequenceError",
     "PollIntervalExceededError",
+    "PositionError",
     "ProcessingRunner",
     "ProduceFailedError",
     "Producer",
     "ProducerClosedError",
     "ProducerFencedError",
     "RebalanceInProgressError",
+    "RebalanceListener",
     "Receipt",
     "RecordBatchTooLargeError",
+    "RecordDeserializationError",
     "RecordMetadata",
     "RecordTooLargeError",
     "RequestTimedOutError",
@@ -230,6 +283,7 @@ __all__ = [
     "UnsupportedCompressionTypeError",
     "UnsupportedForMessageFormatError",
     "UnsupportedVersionError",
+    "WakeupError",
     "run_transaction",
     "run_transaction_async",
 ]

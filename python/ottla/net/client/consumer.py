@@ -1,0 +1,340 @@
+"""A consumer for callers without an event loop."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ottla.client.consumer.arguments import committable, list_of, map_of, offsets_of
+from ottla.client.consumer.assembly import consumer_core
+from ottla.client.errors import IllegalStateError, KafkaTimeoutError
+from ottla.client.options.settings import ConsumerSettings
+from ottla.client.partitions import TopicPartition
+from ottla.errors import KafkaError
+from ottla.net.client.consumer_calls import ConsumerCalls
+from ottla.net.client.thread import DriverThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import TypeVar
+
+    from typing_extensions import Self
+
+    from ottla.client.consumer.position import OffsetAndOffsetEpoch, OffsetAndTimestamp
+    from ottla.client.partitions import OffsetAndMetadata
+    from ottla.client.pending import Pending
+    from ottla.records import ConsumerRecord, FetchedColumns
+
+    Result = TypeVar("Result")
+
+__all__ = ["Consumer"]
+
+
+class Consumer(ConsumerCalls):
+    """Reads records of topics; a thread of its own fetches ahead and keeps it in its group.
+
+    Options are Kafka's with underscores, as keywords. One thread at a time uses it, but for
+    `wakeup`.
+
+    >>> import ottla.testing
+    >>> from ottla.client import Consumer
+    >>> with ottla.testing.Broker(topics=["orders"]) as broker:
+    ...     _ = broker.produce("orders", b"three apples")
+    ...     with Consumer(
+    ...         bootstrap_servers=broker.bootstrap_servers,
+    ...         group_id="billing",
+    ...         auto_offset_reset="earliest",
+    ...     ) as consumer:
+    ...         consumer.subscribe(["orders"])
+    ...         next(iter(consumer)).value
+    b'three apples'
+
+    Raises:
+        InvalidConfigurationError: an option is not known, or has a value that it cannot have.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._settings = ConsumerSettings(**options)
+        self._core = consumer_core(
+            self._settings, random=random.random, wall_ms=lambda: int(time.time() * 1000)
+        )
+        self._thread = DriverThread(self._core, name="ottla-consumer")
+        self._poller: int | None = None
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Returns a consumer of the options that a configuration has, by dotted names."""
+        from ottla.client.options.config import options_from_config
+
+        return cls(**options_from_config(ConsumerSettings, config))
+
+    @property
+    def settings(self) -> ConsumerSettings:
+        """What it was made with."""
+        return self._settings
+
+    # Records.
+
+    def poll(
+        self, timeout_ms: int = 500, *, max_records: int | None = None
+    ) -> list[ConsumerRecord]:
+        """Returns the next records, in the order of each partition; an empty list after a while.
+
+        With automatic commits, the records of the poll before count as done.
+
+        Args:
+            timeout_ms: how long to wait for a first record.
+            max_records: how many to return at most; `max_poll_records` by default.
+
+        Raises:
+            PositionError: a partition cannot go on where it is; seek.
+            RecordDeserializationError: a deserializer raised.
+            WakeupError: another thread called `wakeup`.
+            KafkaError: something else that the application has to know.
+        """
+        limit = self._settings.max_poll_records if max_records is None else max_records
+        return self._poll(lambda now_ms: self._core.delivery.take(limit, now_ms), timeout_ms)
+
+    def poll_columns(
+        self, timeout_ms: int = 500, *, max_records: int | None = None
+    ) -> FetchedColumns:
+        """Returns the next records as columns, without an object each; without rows after a while.
+
+        The columns are NumPy's, and Arrow's by ``pyarrow.table(columns)``.
+
+        Args:
+            timeout_ms: how long to wait for a first record.
+            max_records: how many to return at most; by default all that are there.
+
+        Raises:
+            KafkaError: as `poll`; deserializers are not called.
+        """
+        return self._poll(
+            lambda now_ms: self._core.delivery.take_columns(max_records, now_ms), timeout_ms
+        )
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        lock, next_record = self._thread.lock, self._core.delivery.next_record
+        while True:
+            with lock:
+                record = next_record()
+            while record is None:
+                record = self._poll(self._core.delivery.take_one, None)
+            yield record
+
+    def wakeup(self) -> None:
+        """Has the poll that waits, or else the next one, raise a `WakeupError`; from any thread."""
+        self._run(self._core.wakeup)
+
+    def _poll(self, take: Callable[[int], Result], timeout_ms: int | None) -> Result:
+        core = self._core
+        with self._polling():
+            now_ms = self._now_ms()
+            until_ms = None if timeout_ms is None else now_ms + timeout_ms
+            while True:
+                with self._thread.lock:
+                    core.begin_poll(now_ms)
+                self._handle_events()
+                # What there is room for then is fetched while the application works.
+                taken = self._run(take, self._now_ms())
+                now_ms = self._now_ms()
+                if taken or (until_ms is not None and now_ms >= until_ms):
+                    return taken
+                self._something(None if until_ms is None else until_ms - now_ms)
+                now_ms = self._now_ms()
+
+    @contextmanager
+    def _polling(self) -> Iterator[None]:
+        with self._thread.lock:
+            if self._poller is not None:
+                raise IllegalStateError(
+                    f"the consumer is polled in thread {self._poller}, and this is thread "
+                    f"{threading.get_ident()}: one at a time can poll it, and no listener of it"
+                )
+            self._poller = threading.get_ident()
+        try:
+            self._thread.check()
+            yield
+        finally:
+            self._poller = None
+
+    def _something(self, timeout_ms: int | None, other: Pending | None = None) -> None:
+        """Waits until a poll would come back with something, or another call has ended."""
+        with self._thread.lock:
+            pending = self._core.something()
+            if other is not None:
+                other.when_done(pending.end)
+        try:
+            self._thread.wait(pending, timeout_ms)
+        except KafkaTimeoutError:
+            return
+        finally:
+            with self._thread.lock:
+                self._core.time_out(pending)
+
+    # The group.
+
+    def unsubscribe(self) -> None:
+        """Reads nothing any longer, and leaves the group."""
+        pending = self._run(self._core.unsubscribe, self._now_ms())
+        self._until_left(pending, self._settings.default_api_timeout_ms)
+
+    def _handle_events(self) -> None:
+        core = self._core
+        while (event := core.event) is not None:
+            commit = self._run(core.begin_event, self._now_ms())
+            if commit is not None:
+                self._settled(commit)
+            try:
+                self._tell(event)
+            finally:
+                self._run(core.end_event, self._now_ms())
+
+    def _settled(self, pending: Pending) -> None:
+        """Waits for a commit that nobody asked for: what becomes of it is nobody's error."""
+        try:
+            self._call(pending, None)
+        except KafkaError:
+            return
+
+    def _until_left(self, pending: Pending, timeout_ms: int) -> None:
+        until_ms = self._now_ms() + timeout_ms
+        while not pending.is_done and (rest_ms := until_ms - self._now_ms()) > 0:
+            self._handle_events()
+            self._something(rest_ms, pending)
+
+    # Positions and committed offsets.
+
+    def position(self, partition: tuple[str, int], timeout_ms: int | None = None) -> int:
+        """Returns the offset of the next record.
+
+        Raises:
+            KafkaTimeoutError: it is not known in time, `default_api_timeout_ms` by default.
+        """
+        return self.position_and_offset_epoch(partition, timeout_ms).offset
+
+    def position_and_offset_epoch(
+        self, partition: tuple[str, int], timeout_ms: int | None = None
+    ) -> OffsetAndOffsetEpoch:
+        """Returns the offset of the next record, with what tells its log (KIP-232)."""
+        pending = self._run(self._core.position, TopicPartition(*partition))
+        found: OffsetAndOffsetEpoch = self._call(pending, timeout_ms)
+        return found
+
+    def commit(
+        self,
+        offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None = None,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Commits how far the application came, or the offsets that are given.
+
+        Raises:
+            KafkaTimeoutError: what came of it is not known.
+            KafkaError: the group did not take it.
+        """
+        pending = self._run(self._core.commit, committable(offsets), self._now_ms())
+        self._call(pending, timeout_ms)
+
+    def commit_soon(
+        self,
+        offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None = None,
+        when_done: Callable[[BaseException | None], None] | None = None,
+    ) -> None:
+        """Commits without waiting; `when_done` is called with the error, or `None`.
+
+        It is called in the consumer's own thread. Several of them, and calls of `commit`, take
+        effect in their order.
+        """
+        pending = self._run(self._core.commit, committable(offsets), self._now_ms())
+        if when_done is not None:
+            with self._thread.lock:
+                pending.when_done(lambda: when_done(pending.error))
+
+    def committed(
+        self, *partitions: tuple[str, int], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Returns what the group has committed of partitions, without those that it has not."""
+        pending = self._run(self._core.committed, list_of(partitions), self._now_ms())
+        found: dict[TopicPartition, OffsetAndMetadata] = self._call(pending, timeout_ms)
+        return found
+
+    # What the cluster is asked.
+
+    def offsets_for_times(
+        self, timestamps_ms: Mapping[tuple[str, int], int], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Returns the first records of these times or later; `None` where there is none."""
+        pending = self._run(self._core.offsets_for_times, map_of(timestamps_ms))
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = self._call(pending, timeout_ms)
+        return found
+
+    def beginning_offsets(
+        self, *partitions: tuple[str, int], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int]:
+        """Returns the first offsets of partitions."""
+        pending = self._run(self._core.beginning_offsets, list_of(partitions))
+        return offsets_of(self._call(pending, timeout_ms))
+
+    def end_offsets(
+        self, *partitions: tuple[str, int], timeout_ms: int | None = None
+    ) -> dict[TopicPartition, int]:
+        """Returns the offsets of the records to come."""
+        pending = self._run(self._core.end_offsets, list_of(partitions))
+        return offsets_of(self._call(pending, timeout_ms))
+
+    def partitions_for(self, topic: str, timeout_ms: int | None = None) -> frozenset[int]:
+        """Returns the numbers of the partitions of a topic."""
+        found: frozenset[int] = self._call(self._run(self._core.partitions_for, topic), timeout_ms)
+        return found
+
+    def topics(self, timeout_ms: int | None = None) -> frozenset[str]:
+        """Returns the names of all topics."""
+        found: frozenset[str] = self._call(self._run(self._core.topics), timeout_ms)
+        return found
+
+    # The end.
+
+    def close(self, timeout_ms: int = 30_000) -> None:
+        """Commits where that is automatic, leaves the group, and closes the connections."""
+        if self._core.is_closed:
+            return
+        try:
+            commit, leaving = self._run(self._core.begin_closing, self._now_ms())
+            if commit is not None:
+                self._settled(commit)
+            if leaving is not None:
+                self._until_left(leaving, timeout_ms)
+        finally:
+            with self._thread.lock:
+                self._core.close(self._now_ms())
+                self._thread.wake()
+            self._thread.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        thread = getattr(self, "_thread", None)
+        if thread is not None:
+            thread.discard("Consumer")
+
+    def _run(self, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+        self._thread.check()
+        with self._thread.lock:
+            result = function(*arguments, **options)
+            self._thread.wake()
+        return result
+
+    def _now_ms(self) -> int:
+        return self._thread.now_ms()
+
+    def _call(self, pending: Pending, timeout_ms: int | None) -> Any:
+        if timeout_ms is None:
+            timeout_ms = self._settings.default_api_timeout_ms
+        return self._thread.wait(pending, timeout_ms, self._core.time_out)
