@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["GroupMetadata", "OffsetAndMetadata", "TopicPartition"]
+from ottla.client.errors import IllegalArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["GroupMetadata", "OffsetAndMetadata", "TopicPartition", "offsets_to_commit"]
 
 
 class TopicPartition(NamedTuple):
@@ -45,3 +50,25 @@ class GroupMetadata(NamedTuple):
     generation_id: int = -1
     member_id: str = ""
     group_instance_id: str | None = None
+
+
+def offsets_to_commit(
+    given: Mapping[tuple[str, int], int | OffsetAndMetadata],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Returns offsets as applications give them, a number or more, in one form.
+
+    Raises:
+        IllegalArgumentError: something else was given.
+
+    >>> offsets_to_commit({("orders", 0): 5})[TopicPartition("orders", 0)].offset
+    5
+    """
+    offsets = {}
+    for partition, one in given.items():
+        if isinstance(one, bool) or not isinstance(one, (int, OffsetAndMetadata)):
+            raise IllegalArgumentError(
+                f"the offset of {partition} is {one!r}; expected an int or an OffsetAndMetadata"
+            )
+        whole = OffsetAndMetadata(one) if isinstance(one, int) else one
+        offsets[TopicPartition(*partition)] = whole
+    return offsets

@@ -16,7 +16,7 @@ from ottla.client.admin.operation import (
     Single,
 )
 from ottla.client.errors import error_of
-from ottla.client.partitions import OffsetAndMetadata, TopicPartition
+from ottla.client.partitions import OffsetAndMetadata, TopicPartition, offsets_to_commit
 from ottla.protocol.error_code import ErrorCode
 from ottla.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -212,12 +212,7 @@ class AlterGroupOffsets(ByKey[TopicPartition, ChangedOffset]):
         self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]
     ) -> None:
         self._group_id = group_id
-        self._offsets = {
-            TopicPartition(*partition): (
-                OffsetAndMetadata(given) if isinstance(given, int) else given
-            )
-            for partition, given in offsets.items()
-        }
+        self._offsets = offsets_to_commit(offsets)
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
         return list(self._offsets)

@@ -8,7 +8,7 @@ from ottla.client.consumer.position import OffsetAndOffsetEpoch, Position
 from ottla.client.consumer.positions import position_of
 from ottla.client.errors import IllegalArgumentError
 from ottla.client.offset_epoch import epochs_in
-from ottla.client.partitions import OffsetAndMetadata, TopicPartition
+from ottla.client.partitions import OffsetAndMetadata, TopicPartition, offsets_to_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,12 +39,7 @@ def committable(
     offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None,
 ) -> dict[TopicPartition, OffsetAndMetadata] | None:
     """Returns offsets to commit."""
-    if offsets is None:
-        return None
-    return {
-        one: each if isinstance(each, OffsetAndMetadata) else OffsetAndMetadata(each)
-        for one, each in map_of(offsets).items()
-    }
+    return None if offsets is None else offsets_to_commit(offsets)
 
 
 def offsets_of(found: Mapping[TopicPartition, OffsetAndTimestamp]) -> dict[TopicPartition, int]:

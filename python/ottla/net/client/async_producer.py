@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ottla.client.delivery.promises import Place
-    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata, TopicPartition
+    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
     from ottla.client.pending import Pending
     from ottla.client.producer.accumulator import Row, Waiter
 
@@ -340,7 +340,7 @@ class AsyncProducer:
 
     async def send_offsets_to_transaction(
         self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        offsets: Mapping[tuple[str, int], int | OffsetAndMetadata],
         group_metadata: GroupMetadata,
     ) -> None:
         """Has a consumer's offsets committed with the transaction.

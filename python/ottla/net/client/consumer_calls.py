@@ -114,6 +114,10 @@ class ConsumerCalls(ABC):
         """Goes on from the first records of these times or later; from the end without any."""
         self._run(self._core.seek_to_times, map_of(timestamps_ms))
 
+    def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Returns how far the application came in each partition, as a commit says it."""
+        return self._run(self._core.consumed)
+
     def reset_to_last_committed_positions(self) -> None:
         """Goes on from what the group has committed, as after an aborted transaction."""
         self._run(self._core.seek_to_committed)
