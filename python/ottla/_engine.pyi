@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from ottla.errors import RecordBatchError
+
 __all__ = [
     "BOOTSTRAP_CHECKPOINT",
     "CLEANER_OFFSETS",
@@ -30,6 +32,7 @@ __all__ = [
     "Columns",
     "CompactJob",
     "Compaction",
+    "ConsumerRecord",
     "Copy",
     "CopyFinding",
     "DataPlane",
@@ -37,6 +40,8 @@ __all__ = [
     "ErrorCode",
     "Explanation",
     "Fetched",
+    "FetchedColumns",
+    "FetchedRecords",
     "Finding",
     "FlushJob",
     "Leader",
@@ -87,10 +92,12 @@ __all__ = [
     "directory_kind",
     "epoch_beyond_end",
     "error_codes",
+    "fetched",
     "file_name",
     "finding_catalogue",
     "follow_batches",
     "foreign_topic_ids",
+    "join_columns",
     "judge_committed_offset",
     "judge_open_transaction",
     "kafka_versions",
@@ -172,6 +179,7 @@ TRANSACTION_STATE: str
 CLUSTER_METADATA: str
 
 _Level: TypeAlias = Literal["crc", "decode", "full"]
+_TimestampType: TypeAlias = Literal["create_time", "log_append_time", "no_timestamp_type"]
 _Compression: TypeAlias = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 _Row: TypeAlias = tuple[
     int, bytes | None, bytes | None, Sequence[tuple[str | bytes, bytes | None]] | None, int | None
@@ -205,6 +213,82 @@ def kernel_level() -> str: ...
 def release_freed_memory() -> None: ...
 def build_profile() -> Literal["dev", "release"]: ...
 def crc32c(data: bytes) -> int: ...
+
+@final
+class ConsumerRecord:
+    def __new__(
+        cls,
+        topic: str,
+        partition: int,
+        offset: int,
+        timestamp_ms: int = -1,
+        timestamp_type: _TimestampType = "create_time",
+        key: Any = None,
+        value: Any = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        leader_epoch: int = ...,
+    ) -> ConsumerRecord: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int: ...
+    @property
+    def timestamp_type(self) -> _TimestampType: ...
+    @property
+    def key(self) -> Any: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def headers(self) -> tuple[tuple[str, bytes | None], ...]: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    def with_parts(self, key: Any, value: Any) -> ConsumerRecord: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class FetchedRecords:
+    def __len__(self) -> int: ...
+    @property
+    def next_position(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def error(self) -> RecordBatchError | None: ...
+    def split(self, count: int) -> tuple[FetchedRecords, FetchedRecords]: ...
+    def records(self, topic: str, partition: int) -> list[ConsumerRecord]: ...
+
+@final
+class FetchedColumns:
+    def __len__(self) -> int: ...
+    @property
+    def topics(self) -> tuple[str, ...]: ...
+    @property
+    def topic_index(self) -> NDArray[np.int32]: ...
+    @property
+    def partition(self) -> NDArray[np.int32]: ...
+    @property
+    def offset(self) -> NDArray[np.int64]: ...
+    @property
+    def timestamp_ms(self) -> NDArray[np.int64]: ...
+    @property
+    def key(self) -> tuple[Any, ...]: ...
+    @property
+    def value(self) -> tuple[Any, ...]: ...
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+def fetched(
+    data: Buffer,
+    position: int,
+    aborted: Sequence[tuple[int, int]] | None = None,
+    check_crcs: bool = True,
+) -> FetchedRecords: ...
+def join_columns(parts: Sequence[tuple[str, int, FetchedRecords]]) -> FetchedColumns: ...
 def murmur2(key: bytes) -> int: ...
 def partitions_of(keys: list[Any] | tuple[Any, ...], count: int) -> NDArray[np.int32]: ...
 def rows_by_partition(

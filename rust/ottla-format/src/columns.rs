@@ -15,21 +15,26 @@ use ottla_kernels::numbers::Row;
 use ottla_kernels::{BatchHeader, Numbers, Views};
 
 /// Numbers whose positions count through the source and continue through the inflated payloads.
-struct PlacedNumbers {
-    numbers: Numbers,
+pub(crate) struct PlacedNumbers {
+    pub(crate) numbers: Numbers,
     base: u32,
 }
 
 impl PlacedNumbers {
     /// Room for about the records of `data`.
-    fn for_data(data: &[u8]) -> Self {
+    pub(crate) fn for_data(data: &[u8]) -> Self {
         Self { numbers: Numbers::for_data(data), base: 0 }
+    }
+
+    /// Where a position of the present place is.
+    pub(crate) fn place_of(&self, position: u32) -> u32 {
+        position.wrapping_add(self.base)
     }
 
     fn placed(&self, row: Row) -> Row {
         Row {
-            key_position: row.key_position.wrapping_add(self.base),
-            value_position: row.value_position.wrapping_add(self.base),
+            key_position: self.place_of(row.key_position),
+            value_position: self.place_of(row.value_position),
             ..row
         }
     }
@@ -65,8 +70,15 @@ pub fn read_views(checker: &mut Checker, data: &[u8]) -> Result<InflatedColumns<
     Ok(InflatedColumns { columns: views, inflated: reader.inflated })
 }
 
+/// Where the first header of a record is, and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeadersPlace {
+    pub(crate) position: u32,
+    pub(crate) count: u32,
+}
+
 /// Columns that the kernels and the reader write to.
-trait RowTarget {
+pub(crate) trait RowTarget {
     /// Adds the rows of consecutive ordinary batches.
     fn run(&mut self, checker: &Checker, data: &[u8], from: usize) -> ottla_kernels::Run;
     /// Adds the rows of one inflated payload, if the kernels accept it.
@@ -74,7 +86,8 @@ trait RowTarget {
     /// Sets what the positions of the rows that follow count from: the source, or this position of
     /// the inflated payloads.
     fn set_place(&mut self, source_size: usize, inflated_position: Option<usize>);
-    fn push(&mut self, data: &[u8], row: Row);
+    /// Adds a row whose positions count in `data`, and so do those of its headers.
+    fn push(&mut self, data: &[u8], row: Row, headers: HeadersPlace);
     fn truncate(&mut self, rows: usize);
     fn row_count(&self) -> usize;
 }
@@ -94,7 +107,7 @@ impl RowTarget for PlacedNumbers {
         self.numbers.set_position_base(self.base);
     }
 
-    fn push(&mut self, _: &[u8], row: Row) {
+    fn push(&mut self, _: &[u8], row: Row, _: HeadersPlace) {
         self.numbers.push(self.placed(row));
     }
 
@@ -123,7 +136,7 @@ impl RowTarget for Views {
         }
     }
 
-    fn push(&mut self, data: &[u8], row: Row) {
+    fn push(&mut self, data: &[u8], row: Row, _: HeadersPlace) {
         Views::push(self, data, row);
     }
 
@@ -137,9 +150,9 @@ impl RowTarget for Views {
 }
 
 /// Reads one buffer.
-struct Reader<'a> {
-    checker: &'a mut Checker,
-    inflated: Vec<u8>,
+pub(crate) struct Reader<'a> {
+    pub(crate) checker: &'a mut Checker,
+    pub(crate) inflated: Vec<u8>,
 }
 
 impl Reader<'_> {
@@ -178,13 +191,22 @@ impl Reader<'_> {
     ) -> Result<()> {
         let info = BatchInfo::read(whole, 0, envelope)?;
         batch::verify(whole)?;
-        if info.is_control() {
-            return Ok(());
-        }
-        match batch::payload(&info, whole)? {
+        if info.is_control() { Ok(()) } else { self.rows(&info, data, whole, position, target) }
+    }
+
+    /// Adds the rows of one batch, `whole`, which is at `position` of the data.
+    pub(crate) fn rows(
+        &mut self,
+        info: &BatchInfo,
+        data: &[u8],
+        whole: &[u8],
+        position: usize,
+        target: &mut impl RowTarget,
+    ) -> Result<()> {
+        match batch::payload(info, whole)? {
             Payload::Plain { bytes: records, start } => {
                 let place = (data, position.saturating_add(start));
-                push_records(&info, records, place, target, *self.checker.limits())
+                push_records(info, records, place, target, *self.checker.limits())
                     .map_err(|error| error.within(start))
             }
             Payload::Compressed { codec, reading, bytes, start } => {
@@ -199,7 +221,7 @@ impl Reader<'_> {
                 {
                     return Ok(());
                 }
-                push_records(&info, payload, (payload, 0), target, *self.checker.limits())
+                push_records(info, payload, (payload, 0), target, *self.checker.limits())
                     .map_err(|error| Error::new(error.kind, start))
             }
         }
@@ -255,7 +277,11 @@ fn push_records(
                     value_position,
                     value_length,
                 };
-                target.push(data, row);
+                let headers = HeadersPlace {
+                    position: position(record.headers.bytes()),
+                    count: record.headers.len() as u32,
+                };
+                target.push(data, row, headers);
             }
             Ok(None) => return Ok(()),
             Err(error) => {

@@ -43,9 +43,7 @@ impl ControlRecord {
     /// # Errors
     /// [`ErrorKind::ControlKey`] and [`ErrorKind::ControlValue`].
     pub fn read(index: u32, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Self, ErrorKind> {
-        let size_of = |part: Option<&[u8]>| part.map_or(-1, |bytes| bytes.len() as i64);
-        let kind = versioned(key).and_then(|key| read_i16(key, 2));
-        let kind = kind.ok_or(ErrorKind::ControlKey { index, size: size_of(key) })?;
+        let kind = kind_of(index, key)?;
         let coordinator_epoch = || {
             let epoch = versioned(value).and_then(|value| read_i32(value, 2));
             epoch.ok_or(ErrorKind::ControlValue { index, size: size_of(value) })
@@ -75,6 +73,19 @@ impl ControlRecord {
             Self::Unknown { .. } => "UNKNOWN",
         }
     }
+}
+
+/// The type of record `index` of a control batch, by its key.
+///
+/// # Errors
+/// [`ErrorKind::ControlKey`].
+pub fn kind_of(index: u32, key: Option<&[u8]>) -> Result<i16, ErrorKind> {
+    let kind = versioned(key).and_then(|key| read_i16(key, 2));
+    kind.ok_or(ErrorKind::ControlKey { index, size: size_of(key) })
+}
+
+fn size_of(part: Option<&[u8]>) -> i64 {
+    part.map_or(-1, |bytes| bytes.len() as i64)
 }
 
 /// A key or value whose version, in the first two bytes, is not negative.

@@ -16,6 +16,7 @@
 //! | [`check`] | the levels `crc`, `decode` and `full` |
 //! | [`clients`] | where consumers of different libraries do not make the same of a batch |
 //! | [`columns`] | a buffer of batches as columns |
+//! | [`fetched`] | what a consumer gets of one partition of a Fetch answer |
 //! | [`builder`] | one batch from records or columns |
 //! | [`partitioning`] | which partition a record with a key goes to |
 //! | [`words`] | numbers, offsets and times in sentences |
@@ -38,6 +39,7 @@ pub mod compression;
 pub mod control_record;
 pub mod error;
 pub mod error_code;
+pub mod fetched;
 pub mod header;
 pub mod legacy;
 pub mod limits;

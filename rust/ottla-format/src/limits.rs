@@ -34,6 +34,10 @@ pub const KEPT_ARENA_BYTES: usize = 8 << 20;
 /// positions in Arrow's views have 31 bits.
 pub const MAX_COLUMN_BYTES: u64 = i32::MAX as u64;
 
+/// Inflated payloads of one partition of a Fetch answer behind which a consumer reads no further batch:
+/// it fetches what is left again. Answers have a MiB a partition by default.
+pub const MAX_FETCHED_INFLATED_BYTES: usize = 64 << 20;
+
 /// Headers of one record. Kafka has no bound beyond the record's bytes; a million is far above any
 /// use, and keeps a record of two-byte headers from becoming gigabytes of objects.
 pub const MAX_HEADERS: u32 = 1 << 20;

@@ -51,6 +51,17 @@ impl<'a> Headers<'a> {
         }
     }
 
+    /// As many headers as there are in `data`, which begins with the first: those of a record that has
+    /// been read.
+    pub(crate) fn of(data: &'a [u8], count: u32) -> Self {
+        Self { data, count }
+    }
+
+    /// Their bytes, without their count.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.data
+    }
+
     /// Appends them as they stand in a record: their count, then key and value of each.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_varint(out, i32::try_from(self.count).unwrap_or(i32::MAX));

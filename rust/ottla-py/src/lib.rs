@@ -17,9 +17,11 @@ mod build;
 mod bytes;
 mod calls;
 mod check;
+mod consumer_record;
 mod copies;
 mod error_codes;
 mod errors;
+mod fetched;
 mod findings;
 mod framing;
 mod hashes;
@@ -70,6 +72,8 @@ mod _engine {
     #[pymodule_export]
     use crate::arrow::columns::{Columns, read_columns};
     #[pymodule_export]
+    use crate::arrow::fetched::{FetchedColumns, join_columns};
+    #[pymodule_export]
     use crate::arrow::split::{SetSplit, split_column};
     #[pymodule_export]
     use crate::arrow::tables::{TableStream, table_stream};
@@ -91,9 +95,13 @@ mod _engine {
     #[pymodule_export]
     use crate::check::check_batches;
     #[pymodule_export]
+    use crate::consumer_record::ConsumerRecord;
+    #[pymodule_export]
     use crate::copies::{Copy, CopyFinding, Difference, compare_copies};
     #[pymodule_export]
     use crate::error_codes::{ErrorCode, error_codes, leader_error_codes};
+    #[pymodule_export]
+    use crate::fetched::{FetchedRecords, read_fetched};
     #[pymodule_export]
     use crate::findings::{
         CauseExplanation, Explanation, Finding, cause_catalogue, finding_catalogue,

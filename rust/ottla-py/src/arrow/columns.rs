@@ -3,6 +3,7 @@
 //! NumPy takes memory by address (`__array_interface__`) and keeps alive the object that provides it;
 //! Arrow takes it through the C stream interface. Neither is needed to import the module.
 
+use crate::arrow::shared::SharedArray;
 use crate::arrow::stream::stream_capsule;
 use crate::bytes::{DETACH_BYTES, bytes_of};
 use crate::calls::{attached, detached};
@@ -103,9 +104,13 @@ impl Columns {
     }
 
     fn array<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyAny>> {
-        static ASARRAY: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-        let asarray = ASARRAY.import(py, "numpy", "asarray")?;
-        asarray.call1((ColumnMemory { owner: Arc::clone(self.owner(py)?), column },))
+        const KINDS: [&str; 6] = ["<i8", "<i8", "<u4", "<i4", "<u4", "<i4"];
+        let owner = Arc::clone(self.owner(py)?);
+        let addresses = owner.numbers.column_addresses();
+        let found = addresses.get(column).zip(KINDS.get(column));
+        let (&address, kind) = found.ok_or_else(|| PyIndexError::new_err(column))?;
+        let count = owner.numbers.row_count();
+        SharedArray::at(owner, address, count, kind).array(py)
     }
 }
 
@@ -223,34 +228,4 @@ fn schema() -> SchemaRef {
             Field::new("value", DataType::BinaryView, true),
         ]))
     }))
-}
-
-/// The memory of one column, for NumPy.
-#[pyclass(frozen, module = "ottla._engine")]
-struct ColumnMemory {
-    owner: Arc<InflatedNumbers>,
-    column: usize,
-}
-
-#[pymethods]
-impl ColumnMemory {
-    /// NumPy's array interface, version 3.
-    #[getter]
-    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let numbers = &self.owner.numbers;
-        let kind = match self.column {
-            0 | 1 => "<i8",
-            2 | 4 => "<u4",
-            _ => "<i4",
-        };
-        let interface = pyo3::types::PyDict::new(py);
-        interface.set_item("version", 3)?;
-        interface.set_item("shape", (numbers.row_count(),))?;
-        interface.set_item("typestr", kind)?;
-        let addresses = numbers.column_addresses();
-        let address =
-            addresses.get(self.column).ok_or_else(|| PyIndexError::new_err(self.column))?;
-        interface.set_item("data", (*address, true))?;
-        Ok(interface.into_any())
-    }
 }

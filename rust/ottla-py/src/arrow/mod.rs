@@ -1,6 +1,8 @@
 //! Columns and tables for Arrow.
 
 pub(crate) mod columns;
+pub(crate) mod fetched;
+pub(crate) mod shared;
 pub(crate) mod split;
 pub(crate) mod stream;
 pub(crate) mod tables;

@@ -1,0 +1,56 @@
+//! Memory of the engine as arrays of NumPy, which take it by address and keep its owner alive.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+
+/// Numbers of an owner whose memory does not move.
+#[pyclass(frozen, module = "ottla._engine")]
+pub(crate) struct SharedArray {
+    _owner: Arc<dyn Send + Sync>,
+    address: usize,
+    count: usize,
+    kind: &'static str,
+}
+
+impl SharedArray {
+    /// Numbers that belong to the owner, and NumPy's name of their type.
+    pub(crate) fn of<T, O: Send + Sync + 'static>(
+        owner: Arc<O>,
+        numbers: &[T],
+        kind: &'static str,
+    ) -> Self {
+        Self::at(owner, numbers.as_ptr() as usize, numbers.len(), kind)
+    }
+
+    /// So many numbers of the owner from an address on.
+    pub(crate) fn at<O: Send + Sync + 'static>(
+        owner: Arc<O>,
+        address: usize,
+        count: usize,
+        kind: &'static str,
+    ) -> Self {
+        Self { _owner: owner, address, count, kind }
+    }
+
+    /// The array, which cannot be written to.
+    pub(crate) fn array(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        static ASARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        ASARRAY.import(py, "numpy", "asarray")?.call1((self,))
+    }
+}
+
+#[pymethods]
+impl SharedArray {
+    /// NumPy's array interface, version 3.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("shape", (self.count,))?;
+        interface.set_item("typestr", self.kind)?;
+        interface.set_item("data", (self.address, true))?;
+        Ok(interface)
+    }
+}
