@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 import ottla
@@ -65,7 +64,7 @@ def is_abort(batch: ottla.RecordBatch) -> bool:
     for record in batch.records():
         if record.key is None or len(record.key) < 4 or record.key[:1] >= b"\x80":
             raise RecordBatchError("no control record", "control-key")
-        return struct.unpack(">hh", record.key[:4])[1] == ABORT
+        return int.from_bytes(record.key[2:4], "big", signed=True) == ABORT
     return False
 
 
