@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.client.errors import (
     AbortableError,
-    ApiError,
     CommitFailedError,
     CorrelationIdMismatchError,
     IllegalStateError,
@@ -339,7 +338,7 @@ class TransactionManager:
         self._forget_coordinator(request)
         self._retry(request, now_ms)
 
-    def refused(self, request: Request, error: ApiError) -> None:
+    def refused(self, request: Request, error: BaseException) -> None:
         """A request cannot be sent: no version in common, or no authentication."""
         if self._land(request):
             self.fail_fatally(error)

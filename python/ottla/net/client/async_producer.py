@@ -94,6 +94,11 @@ class ProduceFuture:
         return self._task.done()
 
 
+def _tell_later(loop: asyncio.AbstractEventLoop, hook: Callable[..., Any], *what: Any) -> None:
+    """Calls a hook of the user's, outside of the core; what it raises is the loop's to report."""
+    loop.call_soon(hook, *what)
+
+
 class AsyncProducer:
     """Sends records to the partitions of topics, on asyncio.
 
@@ -123,8 +128,7 @@ class AsyncProducer:
             new_run=_TransactionalFutures if is_transactional else _Futures,
             random=random,
             now_ms=int(self._loop.time() * 1000),
-            # What it raises is the loop's to report.
-            on_data_loss=hook and partial(self._loop.call_soon, hook),
+            on_data_loss=partial(_tell_later, self._loop, hook) if hook else None,
         )
         self._core = core
         self._driver = Driver(core)
@@ -444,7 +448,7 @@ class AsyncProducer:
                 is_in = await driver.call(
                     waiter,
                     max(end_ms - driver.now_ms(), 0),
-                    lambda waiter: core.time_out_send(waiter, max_block_ms),
+                    lambda waiter: core.time_out_send(cast("Waiter", waiter), max_block_ms),
                 )
             except asyncio.CancelledError:
                 core.accumulator.withdraw(waiter)
