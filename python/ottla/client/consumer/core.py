@@ -335,6 +335,10 @@ class ConsumerCore:
         """The next poll raises an error, once."""
         self.delivery.tell(error)
 
+    def look_at_leaders(self) -> None:
+        """A leader or a topic may have changed, as an answer says."""
+        self._positions.wants_look = True
+
     def out_of_range(self, assigned: Assigned) -> None:
         """No log has the position of a partition."""
         self._positions.out_of_range(assigned)

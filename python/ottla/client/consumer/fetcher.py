@@ -50,6 +50,9 @@ class Owner(Protocol):
     def out_of_range(self, assigned: Assigned) -> None:
         """No log has the position."""
 
+    def look_at_leaders(self) -> None:
+        """A leader or a topic may have changed, as an answer says."""
+
     def tell(self, error: KafkaError | Exception) -> None:
         """The next poll raises an error, once."""
 
@@ -318,6 +321,8 @@ class Records:
             self._owner.tell(error_of(code, f"{one.partition.topic}-{one.partition.partition}"))
         leader = data.current_leader
         hint = Leader(leader.leader_id, leader.leader_epoch)
-        if not metadata.learn_leader(*one.partition, hint) and reaction is Reaction.REFRESH:
+        if metadata.learn_leader(*one.partition, hint):
+            self._owner.look_at_leaders()
+        elif reaction is Reaction.REFRESH:
             metadata.request_update()
         one.retry(now_ms + self._backoff_ms(one.attempts))

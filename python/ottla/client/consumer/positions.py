@@ -61,7 +61,11 @@ def position_of(committed: OffsetAndMetadata) -> Position:
 
 
 class Positions:
-    """Brings partitions to where they are fetched from."""
+    """Brings partitions to where they are fetched from.
+
+    Attributes:
+        wants_look: whether a leader or a topic may have changed without an answer to Metadata.
+    """
 
     def __init__(
         self,
@@ -85,12 +89,17 @@ class Positions:
         self._wall_ms = wall_ms
         self._backoff_ms = backoff_ms
         self._committed: Pending | None = None
+        self.wants_look = False
+        self._looked_at = -1
 
     def tick(self, now_ms: int) -> None:
         """Takes each partition a step further that can be."""
         awaiting: list[Assigned] = []
+        updates = self._network.metadata.update_count
+        looks_at_leaders = self.wants_look or updates != self._looked_at
+        self.wants_look, self._looked_at = False, updates
         for one in self._table:
-            if one.state is State.FETCHING or (one.state is State.VALIDATING and one.is_asked):
+            if looks_at_leaders:
                 self._look_at_leader(one)
             if one.is_asked or now_ms < one.not_before_ms or one.state is State.FETCHING:
                 continue
@@ -177,6 +186,9 @@ class Positions:
 
     def _look_at_leader(self, one: Assigned) -> None:
         """Has a position validated again whose leader changed, or whose topic did."""
+        is_validated = one.state is State.VALIDATING and one.is_asked
+        if one.state is not State.FETCHING and not is_validated:
+            return
         topic, partition = one.partition
         metadata = self._network.metadata
         position = one.position
