@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ottla.client.errors import IllegalArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GroupMetadata", "OffsetAndMetadata", "TopicPartition", "offsets_to_commit"]
+__all__ = [
+    "AnyPartition",
+    "GroupMetadata",
+    "OffsetAndMetadata",
+    "TopicPartition",
+    "offsets_to_commit",
+]
+
+AnyPartition = TypeVar("AnyPartition", bound="tuple[str, int]")
+"""A partition as a pair, or as a `TopicPartition`."""
 
 
 class TopicPartition(NamedTuple):
@@ -53,7 +62,7 @@ class GroupMetadata(NamedTuple):
 
 
 def offsets_to_commit(
-    given: Mapping[tuple[str, int], int | OffsetAndMetadata],
+    given: Mapping[AnyPartition, int | OffsetAndMetadata],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """Returns offsets as applications give them, a number or more, in one form.
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from ottla.client.admin.operation import Route
     from ottla.client.network.metadata import Node
+    from ottla.client.partitions import AnyPartition
     from ottla.protocol.wire import Message
 
 __all__ = [
@@ -128,7 +129,7 @@ class DeletedRecords(NamedTuple):
     error: Exception | None = None
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> Iterator[tuple[str, list[int]]]:
+def by_topic(partitions: Iterable[tuple[str, int]]) -> Iterator[tuple[str, list[int]]]:
     """Iterates over topics with their partitions."""
     for topic, group in groupby(sorted(partitions), key=lambda one: one[0]):
         yield topic, [partition for _, partition in group]
@@ -150,7 +151,7 @@ class ListGroupOffsets(Single[str, Results[TopicPartition, CommittedOffset]]):
 
     name = "list_group_offsets"
 
-    def __init__(self, group_id: str, partitions: Iterable[TopicPartition] | None) -> None:
+    def __init__(self, group_id: str, partitions: Iterable[tuple[str, int]] | None) -> None:
         self._group_id = group_id
         self._topics = None if partitions is None else list(by_topic(partitions))
 
@@ -209,7 +210,7 @@ class AlterGroupOffsets(ByKey[TopicPartition, ChangedOffset]):
     name = "alter_group_offsets"
 
     def __init__(
-        self, group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int]
+        self, group_id: str, offsets: Mapping[AnyPartition, OffsetAndMetadata | int]
     ) -> None:
         self._group_id = group_id
         self._offsets = offsets_to_commit(offsets)
@@ -265,7 +266,7 @@ class DeleteGroupOffsets(ByKey[TopicPartition, ChangedOffset]):
     name = "delete_group_offsets"
     final = frozenset({int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)})
 
-    def __init__(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+    def __init__(self, group_id: str, partitions: Iterable[tuple[str, int]]) -> None:
         self._group_id = group_id
         self._partitions = [TopicPartition(*one) for one in partitions]
 
@@ -314,7 +315,7 @@ class ListOffsets(ByKey[TopicPartition, ListedOffset]):
     name = "list_offsets"
 
     def __init__(
-        self, wanted: Mapping[TopicPartition, OffsetSpec | int], *, read_committed: bool
+        self, wanted: Mapping[AnyPartition, OffsetSpec | int], *, read_committed: bool
     ) -> None:
         self._timestamps = {
             TopicPartition(*partition): one.value if isinstance(one, OffsetSpec) else one
@@ -373,7 +374,7 @@ class DeleteRecords(ByKey[TopicPartition, DeletedRecords]):
 
     name = "delete_records"
 
-    def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def __init__(self, offsets: Mapping[AnyPartition, int]) -> None:
         self._offsets = {TopicPartition(*one): offset for one, offset in offsets.items()}
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:

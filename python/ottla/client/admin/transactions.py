@@ -123,7 +123,7 @@ class DescribeProducers(ByKey[TopicPartition, PartitionProducers]):
 
     name = "describe_producers"
 
-    def __init__(self, partitions: Iterable[TopicPartition]) -> None:
+    def __init__(self, partitions: Iterable[tuple[str, int]]) -> None:
         self._partitions = [TopicPartition(*one) for one in partitions]
 
     def keys(self, _nodes: Mapping[int, Node]) -> Sequence[TopicPartition]:
@@ -273,7 +273,7 @@ class AbortTransaction(Single[TopicPartition, None]):
 
     name = "abort_transaction"
 
-    def __init__(self, partition: TopicPartition, producer: ProducerState) -> None:
+    def __init__(self, partition: tuple[str, int], producer: ProducerState) -> None:
         self._partition = TopicPartition(*partition)
         self._producer = producer
 
@@ -295,7 +295,8 @@ class AbortTransaction(Single[TopicPartition, None]):
                     producer_epoch=self._producer.producer_epoch,
                     transaction_result=False,
                     topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])],
-                    coordinator_epoch=self._producer.coordinator_epoch,
+                    # Of a producer whose first transaction it is, a leader knows none.
+                    coordinator_epoch=max(self._producer.coordinator_epoch, 0),
                 )
             ]
         }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ottla.client.consumer.position import OffsetAndTimestamp
+    from ottla.client.partitions import AnyPartition
 
     Value = TypeVar("Value")
 
@@ -30,13 +31,13 @@ def list_of(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
     return [TopicPartition(*one) for one in partitions]
 
 
-def map_of(given: Mapping[tuple[str, int], Value]) -> dict[TopicPartition, Value]:
+def map_of(given: Mapping[AnyPartition, Value]) -> dict[TopicPartition, Value]:
     """Returns what is given by partition."""
     return {TopicPartition(*one): value for one, value in given.items()}
 
 
 def committable(
-    offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None,
+    offsets: Mapping[AnyPartition, int | OffsetAndMetadata] | None,
 ) -> dict[TopicPartition, OffsetAndMetadata] | None:
     """Returns offsets to commit."""
     return None if offsets is None else offsets_to_commit(offsets)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from ottla.client.delivery.batch import Batch
     from ottla.client.delivery.reactions import Kind
-    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+    from ottla.client.partitions import AnyPartition, GroupMetadata, OffsetAndMetadata
     from ottla.client.producer.receipt import Receipt
     from ottla.client.producer.rows import Rows
     from ottla.client.transactions.reactions import Policy
@@ -256,7 +256,7 @@ class ProducerCore:
         manager.begin()
 
     def send_offsets(
-        self, offsets: Mapping[tuple[str, int], int | OffsetAndMetadata], group: GroupMetadata
+        self, offsets: Mapping[AnyPartition, int | OffsetAndMetadata], group: GroupMetadata
     ) -> Pending:
         """Has offsets committed with the transaction; see `TransactionManager.send_offsets`."""
         transactions = self._transactions("send_offsets_to_transaction")

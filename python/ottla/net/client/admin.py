@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         TransactionDescription,
         TransactionListing,
     )
-    from ottla.client.partitions import OffsetAndMetadata, TopicPartition
+    from ottla.client.partitions import AnyPartition, OffsetAndMetadata, TopicPartition
 
 __all__ = ["Admin", "AsyncAdmin"]
 
@@ -214,7 +214,7 @@ class AsyncAdmin:
     async def list_group_offsets(
         self,
         group_id: str,
-        partitions: Iterable[TopicPartition] | None = None,
+        partitions: Iterable[tuple[str, int]] | None = None,
         *,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, CommittedOffset]:
@@ -224,7 +224,7 @@ class AsyncAdmin:
     async def alter_group_offsets(
         self,
         group_id: str,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        offsets: Mapping[AnyPartition, OffsetAndMetadata | int],
         *,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, ChangedOffset]:
@@ -232,14 +232,14 @@ class AsyncAdmin:
         return await self._call(AlterGroupOffsets(group_id, offsets), timeout_ms)
 
     async def delete_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+        self, group_id: str, partitions: Iterable[tuple[str, int]], *, timeout_ms: int | None = None
     ) -> Results[TopicPartition, ChangedOffset]:
         """Forgets what a group has committed, of topics that no member reads."""
         return await self._call(DeleteGroupOffsets(group_id, partitions), timeout_ms)
 
     async def list_offsets(
         self,
-        wanted: Mapping[TopicPartition, OffsetSpec | int],
+        wanted: Mapping[AnyPartition, OffsetSpec | int],
         *,
         read_committed: bool = False,
         timeout_ms: int | None = None,
@@ -248,13 +248,13 @@ class AsyncAdmin:
         return await self._call(ListOffsets(wanted, read_committed=read_committed), timeout_ms)
 
     async def delete_records(
-        self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int | None = None
+        self, offsets: Mapping[AnyPartition, int], *, timeout_ms: int | None = None
     ) -> Results[TopicPartition, DeletedRecords]:
         """Deletes the records before an offset; -1 stands for all there are."""
         return await self._call(DeleteRecords(offsets), timeout_ms)
 
     async def describe_producers(
-        self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+        self, partitions: Iterable[tuple[str, int]], *, timeout_ms: int | None = None
     ) -> Results[TopicPartition, PartitionProducers]:
         """Tells the producers that leaders of partitions know."""
         return await self._call(DescribeProducers(partitions), timeout_ms)
@@ -277,7 +277,7 @@ class AsyncAdmin:
         return await self._call(DescribeTransactions(transactional_ids), timeout_ms)
 
     async def abort_transaction(
-        self, partition: TopicPartition, producer: ProducerState, *, timeout_ms: int | None = None
+        self, partition: tuple[str, int], producer: ProducerState, *, timeout_ms: int | None = None
     ) -> None:
         """Ends a transaction that hangs in a partition, of a producer as it was described."""
         await self._call(AbortTransaction(partition, producer), timeout_ms)
@@ -436,7 +436,7 @@ class Admin:
     def list_group_offsets(
         self,
         group_id: str,
-        partitions: Iterable[TopicPartition] | None = None,
+        partitions: Iterable[tuple[str, int]] | None = None,
         *,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, CommittedOffset]:
@@ -446,7 +446,7 @@ class Admin:
     def alter_group_offsets(
         self,
         group_id: str,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        offsets: Mapping[AnyPartition, OffsetAndMetadata | int],
         *,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, ChangedOffset]:
@@ -454,14 +454,14 @@ class Admin:
         return self._call(AlterGroupOffsets(group_id, offsets), timeout_ms)
 
     def delete_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+        self, group_id: str, partitions: Iterable[tuple[str, int]], *, timeout_ms: int | None = None
     ) -> Results[TopicPartition, ChangedOffset]:
         """Forgets what a group has committed, of topics that no member reads."""
         return self._call(DeleteGroupOffsets(group_id, partitions), timeout_ms)
 
     def list_offsets(
         self,
-        wanted: Mapping[TopicPartition, OffsetSpec | int],
+        wanted: Mapping[AnyPartition, OffsetSpec | int],
         *,
         read_committed: bool = False,
         timeout_ms: int | None = None,
@@ -470,13 +470,13 @@ class Admin:
         return self._call(ListOffsets(wanted, read_committed=read_committed), timeout_ms)
 
     def delete_records(
-        self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int | None = None
+        self, offsets: Mapping[AnyPartition, int], *, timeout_ms: int | None = None
     ) -> Results[TopicPartition, DeletedRecords]:
         """Deletes the records before an offset; -1 stands for all there are."""
         return self._call(DeleteRecords(offsets), timeout_ms)
 
     def describe_producers(
-        self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
+        self, partitions: Iterable[tuple[str, int]], *, timeout_ms: int | None = None
     ) -> Results[TopicPartition, PartitionProducers]:
         """Tells the producers that leaders of partitions know."""
         return self._call(DescribeProducers(partitions), timeout_ms)
@@ -499,7 +499,7 @@ class Admin:
         return self._call(DescribeTransactions(transactional_ids), timeout_ms)
 
     def abort_transaction(
-        self, partition: TopicPartition, producer: ProducerState, *, timeout_ms: int | None = None
+        self, partition: tuple[str, int], producer: ProducerState, *, timeout_ms: int | None = None
     ) -> None:
         """Ends a transaction that hangs in a partition, of a producer as it was described."""
         self._call(AbortTransaction(partition, producer), timeout_ms)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ottla.client.consumer.position import OffsetAndOffsetEpoch, OffsetAndTimestamp
-    from ottla.client.partitions import OffsetAndMetadata
+    from ottla.client.partitions import AnyPartition, OffsetAndMetadata
     from ottla.client.pending import Pending
     from ottla.records import ConsumerRecord, FetchedColumns
 
@@ -216,7 +216,7 @@ class AsyncConsumer(ConsumerCalls):
 
     async def commit(
         self,
-        offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None = None,
+        offsets: Mapping[AnyPartition, int | OffsetAndMetadata] | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         """Commits how far the application came, or the offsets that are given.
@@ -230,7 +230,7 @@ class AsyncConsumer(ConsumerCalls):
 
     def commit_soon(
         self,
-        offsets: Mapping[tuple[str, int], int | OffsetAndMetadata] | None = None,
+        offsets: Mapping[AnyPartition, int | OffsetAndMetadata] | None = None,
         when_done: Callable[[BaseException | None], None] | None = None,
     ) -> None:
         """Commits without waiting; `when_done` is called with the error, or `None`.
@@ -252,7 +252,7 @@ class AsyncConsumer(ConsumerCalls):
     # What the cluster is asked.
 
     async def offsets_for_times(
-        self, timestamps_ms: Mapping[tuple[str, int], int], timeout_ms: int | None = None
+        self, timestamps_ms: Mapping[AnyPartition, int], timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Returns the first records of these times or later; `None` where there is none."""
         pending = self._run(self._core.offsets_for_times, map_of(timestamps_ms))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ottla.client.consumer.listener import RebalanceListener
     from ottla.client.consumer.position import OffsetAndOffsetEpoch
     from ottla.client.groups.membership import Event
-    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+    from ottla.client.partitions import AnyPartition, GroupMetadata, OffsetAndMetadata
 
     Result = TypeVar("Result")
 
@@ -110,7 +110,7 @@ class ConsumerCalls(ABC):
         """Goes on with the records to come; of all partitions by default."""
         self._run(self._core.seek_to_end, list_of(partitions) or None)
 
-    def seek_to_times(self, timestamps_ms: Mapping[tuple[str, int], int]) -> None:
+    def seek_to_times(self, timestamps_ms: Mapping[AnyPartition, int]) -> None:
         """Goes on from the first records of these times or later; from the end without any."""
         self._run(self._core.seek_to_times, map_of(timestamps_ms))
 

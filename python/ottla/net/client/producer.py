@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ottla.client.delivery.promises import Place
-    from ottla.client.partitions import GroupMetadata, OffsetAndMetadata
+    from ottla.client.partitions import AnyPartition, GroupMetadata, OffsetAndMetadata
     from ottla.client.pending import Pending
     from ottla.client.producer.accumulator import Waiter
 
@@ -399,7 +399,7 @@ class Producer:
 
     def send_offsets_to_transaction(
         self,
-        offsets: Mapping[tuple[str, int], int | OffsetAndMetadata],
+        offsets: Mapping[AnyPartition, int | OffsetAndMetadata],
         group_metadata: GroupMetadata,
     ) -> None:
         """Has a consumer's offsets committed with the transaction.
