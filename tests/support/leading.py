@@ -151,7 +151,7 @@ class Sending:
             now_ms=cluster.now_ms,
             on_data_loss=lambda *what: self.lost.append(what),
         )
-        cluster.machine = self.core  # type: ignore[assignment]
+        cluster.machine = self.core
 
     def settle(self, name: bytes, fate: Any) -> None:
         """The fate of a record is known, once."""

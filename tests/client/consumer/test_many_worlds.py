@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
-
+from ottla.client.consumer.position import Position
 from ottla.client.errors import KafkaError
 from ottla.client.partitions import TopicPartition
 from support.scripted_cluster import CUT
@@ -38,7 +38,7 @@ class World:
         )
         self.partitions = [TopicPartition(*one) for one in (("t", 0), ("t", 1), ("u", 0))]
         self.logs.faults.append(self.fault)
-        self.fetch = self.logs._fetch  # noqa: SLF001 - wrapped below
+        self.fetch = self.logs._fetch
         self.logs.cluster.on("Fetch", self.answer)
         self.trouble = 0.2
         self.delivered: dict[TopicPartition, list[int]] = defaultdict(list)
@@ -79,7 +79,7 @@ class World:
             logs.cluster.cut(chance.choice([1, 2]))
         elif deed < 0.48:
             offset = chance.randrange(logs.logs[one].end + 1)
-            core.seek(one, core_position(offset))
+            core.seek(one, Position(offset))
             self.delivered[one], self.expected_from[one] = [], offset
         else:
             self.poll(chance.choice([1, 10, 200]))
@@ -103,7 +103,7 @@ class World:
         raise AssertionError({one: self.missing(one) for one in self.partitions})
 
     def missing(self, one: TopicPartition) -> object:
-        known = self.core._table.get(one)  # noqa: SLF001 - for the message alone
+        known = self.core._table.get(one)
         assert known is not None
         return len(self.delivered[one]), self.logs.logs[one].end, known.state, known.position
 
@@ -111,12 +111,6 @@ class World:
         expected = list(range(self.expected_from[one], self.logs.logs[one].end))
         assert self.delivered[one] == expected[: len(self.delivered[one])]
         return self.delivered[one] == expected
-
-
-def core_position(offset: int):  # noqa: ANN201 - a position
-    from ottla.client.consumer.position import Position  # noqa: PLC0415
-
-    return Position(offset)
 
 
 def play(seed: int) -> None:
