@@ -528,6 +528,34 @@ def test_a_second_task_must_not_poll(broker: Broker) -> None:
     asyncio.run(main())
 
 
+def test_who_reads_without_pause_leaves_the_loop_to_others(broker: Broker) -> None:
+    values = fill(broker, 300)
+
+    async def main() -> int:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async with AsyncConsumer(
+            bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest"
+        ) as consumer:
+            consumer.assign([ORDERS])
+            while not await consumer.poll(5000, max_records=1):
+                pass
+            task = asyncio.create_task(other())
+            for _ in range(len(values) - 1):
+                time.sleep(0.001)
+                await consumer.poll(5000, max_records=1)
+            task.cancel()
+        return turns
+
+    assert asyncio.run(main()) > 1
+
+
 def test_a_poll_that_is_cancelled_leaves_the_consumer_as_it_was(broker: Broker) -> None:
     async def main() -> int:
         async with AsyncConsumer(

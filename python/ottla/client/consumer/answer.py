@@ -104,6 +104,25 @@ class Answer:
         last = self._made[index - 1]
         return self._behind(last.offset + 1, last.leader_epoch)
 
+    @property
+    def end(self) -> Position | None:
+        """Where it goes on behind all of it; ``None`` where not all can be read."""
+        rest = self._read()
+        if rest.error is not None:
+            return None
+        if not rest:
+            return self._end
+        # The last of its parts knows.
+        return self._behind(rest.next_position, rest.leader_epoch)
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether all of it is delivered."""
+        if self._index < len(self._made):
+            return False
+        rest = self._read()
+        return not rest and rest.error is None and self._end.offset >= rest.next_position
+
     def prepare(self, limit: int) -> bool:
         """Has records ready to be delivered, making more if need be; returns whether there are any.
 
@@ -169,12 +188,16 @@ class Answer:
             self._begin = self._end = self._behind(found.next_position, found.leader_epoch)
         return found
 
-    def _split(self, limit: int) -> FetchedRecords | None:
-        rest = self._rest
-        if rest is None:
+    def _read(self) -> FetchedRecords:
+        """Returns what is not made yet."""
+        if self._rest is None:
             data, offset, aborted, check_crcs = self._unread
-            rest = fetched(data, offset, aborted, check_crcs)
+            self._rest = fetched(data, offset, aborted, check_crcs)
             self._unread = (b"", 0, None, False)
+        return self._rest
+
+    def _split(self, limit: int) -> FetchedRecords | None:
+        rest = self._read()
         if not rest:
             self._begin = self._end = self._behind(rest.next_position, rest.leader_epoch)
             self._made, self._index, self._part = [], 0, None

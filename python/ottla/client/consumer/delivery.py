@@ -100,10 +100,10 @@ class Delivery:
                 return taken
             except CorruptFetchError:
                 if not taken:
-                    self._records.drop(answer)
+                    self._records.refetch(answer)
                     raise
                 return taken
-            if len(taken) >= limit:
+            if not answer.is_drained:
                 break
             self._finish(answer, now_ms)
         return taken
@@ -124,10 +124,10 @@ class Delivery:
                     left -= len(part)
             except CorruptFetchError:
                 if not parts:
-                    self._records.drop(answer)
+                    self._records.refetch(answer)
                     raise
                 break
-            if not left:
+            if not answer.is_drained:
                 break
             self._finish(answer, now_ms)
         return join_columns(parts)
@@ -155,7 +155,7 @@ class Delivery:
             try:
                 has_more = answer.prepare(self._max_poll_records)
             except CorruptFetchError:
-                self._records.drop(answer)
+                self._records.refetch(answer)
                 raise
             if has_more:
                 self._current = answer
@@ -178,7 +178,8 @@ class Delivery:
 
     def _deliverable(self) -> Iterator[Answer]:
         for answer in list(self._records.buffered):
-            if answer.assigned.may_deliver:
+            assigned = answer.assigned
+            if assigned.answer is answer and assigned.may_deliver:
                 yield answer
 
     def _finish(self, answer: Answer, now_ms: int) -> None:

@@ -1,8 +1,11 @@
 """Fetches ahead of the application: a request at a time to each node, within bounds.
 
-A partition is asked for while nothing of it is buffered, so at most `fetch_max_bytes` of each node
-are kept, and no more is asked for while as much as that waits to be delivered. What is fetched of
-a paused partition is kept. Answers whose partition was moved meanwhile are dropped.
+Of a partition, one answer is delivered while another is fetched ahead. No more is asked for while
+`fetch_max_bytes` wait to be delivered, so as much again of each node is kept at most. What is
+fetched of a paused partition is kept. Answers whose partition was moved meanwhile are dropped.
+
+What goes wrong with a fetch ahead is nobody's business yet: it is made again once what came before
+is delivered, and then counts.
 """
 
 from __future__ import annotations
@@ -127,16 +130,28 @@ class Records:
                 self._network.send(node_id, self._fetch(node_id, said, {}, now_ms), now_ms)
 
     def drop(self, answer: Answer) -> None:
-        """Takes an answer out: all of it is delivered, or nothing more will be."""
-        self.buffered_bytes -= answer.size_bytes
-        self.buffered.remove(answer)
-        if answer.assigned.answer is answer:
-            answer.assigned.drain()
+        """Takes out an answer that is delivered."""
+        self._remove(answer)
+        answer.assigned.drain()
+
+    def refetch(self, answer: Answer) -> None:
+        """Takes out an answer that cannot be read, to fetch it again."""
+        answer.assigned.refetch()
+        self.drop_stale()
 
     def drop_stale(self) -> None:
         """Takes out the answers of partitions that were moved, or are not assigned any longer."""
-        for answer in [one for one in self.buffered if one.assigned.answer is not one]:
-            self.drop(answer)
+        for answer in [one for one in self.buffered if not self._is_of_use(one)]:
+            self._remove(answer)
+
+    def _is_of_use(self, answer: Answer) -> bool:
+        one = answer.assigned
+        is_kept = one.answer is answer or one.ahead is answer
+        return is_kept and self._table.get(one.partition) is one
+
+    def _remove(self, answer: Answer) -> None:
+        self.buffered_bytes -= answer.size_bytes
+        self.buffered.remove(answer)
 
     @property
     def _is_full(self) -> bool:
@@ -165,7 +180,6 @@ class Records:
             if (
                 one.state is not State.FETCHING
                 or one.is_asked
-                or one.answer is not None
                 or one.is_paused
                 or one.is_revoked
                 or now_ms < one.not_before_ms
@@ -173,8 +187,10 @@ class Records:
                 continue
             one.not_before_ms = 0
             node_id = self._node_of(one, now_ms)
-            position = one.position
-            if node_id in self._under_way or position is None:
+            if node_id in self._under_way:
+                continue
+            position = one.fetch_position
+            if position is None:
                 continue
             # By the id it was read from: a broker that has another topic of that name refuses.
             topic_id = position.topic_id
@@ -260,11 +276,15 @@ class Records:
                 asked.assigned.not_before_ms = now_ms + wait_ms if wait_ms else 0
 
     def _take(self, asked: Asked, data: Any, version: int, now_ms: int) -> None:
-        one, position = asked.assigned, asked.assigned.position
-        if position is None:
+        one, position = asked.assigned, asked.assigned.fetch_position
+        if position is None or position.offset != asked.entry.offset:
             return
         epoch = data.partition_epoch
-        if -1 not in {epoch, position.partition_epoch} and epoch != position.partition_epoch:
+        is_other = -1 not in {epoch, position.partition_epoch} and epoch != position.partition_epoch
+        if one.answer is not None and (is_other or data.error_code):
+            one.retry(now_ms + self._backoff_ms(one.attempts))
+            return
+        if is_other:
             one.fail(InvalidPartitionEpochError({one.partition: epoch}))
             return
         if data.error_code:
@@ -285,7 +305,7 @@ class Records:
             partition_epoch=position.partition_epoch if epoch < 0 else epoch,
             topic_id=asked.entry.topic_id,
         )
-        if read_from != position:
+        if one.answer is None and read_from != position:
             one.learn(read_from)
         if data.records:
             aborted = None
@@ -295,7 +315,10 @@ class Records:
             answer = Answer(
                 one, read_from, data.records, aborted, check_crcs=self._settings.check_crcs
             )
-            one.answer = answer
+            if one.answer is None:
+                one.answer = answer
+            else:
+                one.ahead = answer
             self.buffered.append(answer)
             self.buffered_bytes += answer.size_bytes
             self._table.put_last(one)

@@ -15,7 +15,8 @@ Invariants:
 
 - There is a position in ``VALIDATING`` and ``FETCHING``, none in ``AWAITING`` and ``RESETTING``.
 - `error` is given in ``FAILED`` alone, `reset_timestamp` in ``RESETTING`` alone.
-- An answer is buffered in ``FETCHING`` and ``VALIDATING`` alone; it goes on at the position.
+- An answer is buffered in ``FETCHING`` and ``VALIDATING`` alone; it goes on at the position, and
+  what was fetched ahead begins where the answer ends.
 - `term` grows whenever something other than delivered records moves the position; what was asked
   for in an earlier term is of no interest.
 """
@@ -46,6 +47,10 @@ class Buffered(Protocol):
     def position(self) -> Position:
         """Where the partition goes on: behind what is delivered."""
 
+    @property
+    def end(self) -> Position | None:
+        """Where it goes on behind all of them; ``None`` where they cannot all be read."""
+
 
 class State(Enum):
     """What a partition waits for."""
@@ -68,6 +73,7 @@ class Assigned:
         error: why it failed.
         leader: whom its position was last validated with, or is.
         answer: fetched records that are not delivered yet.
+        ahead: those that were fetched behind them.
         is_asked: whether a request about it is under way: one fetch, or one lookup.
         not_before_ms: when it may be asked for again, after something went wrong.
         attempts: how often that happened in a row.
@@ -82,6 +88,7 @@ class Assigned:
 
     __slots__ = (
         "_position",
+        "ahead",
         "answer",
         "attempts",
         "error",
@@ -110,6 +117,7 @@ class Assigned:
         self.error: PositionError | None = None
         self.leader = _NOBODY
         self.answer: Buffered | None = None
+        self.ahead: Buffered | None = None
         self.is_asked = False
         self.not_before_ms = 0
         self.attempts = 0
@@ -123,6 +131,13 @@ class Assigned:
     def position(self) -> Position | None:
         """Where it goes on: behind what was delivered of the answer."""
         return self._position if self.answer is None else self.answer.position
+
+    @property
+    def fetch_position(self) -> Position | None:
+        """Where to fetch from; ``None`` where enough is fetched."""
+        if self.answer is None:
+            return self._position
+        return self.answer.end if self.ahead is None else None
 
     @property
     def may_deliver(self) -> bool:
@@ -166,10 +181,16 @@ class Assigned:
         self._position = position
 
     def drain(self) -> None:
-        """Drops the answer: all of it is delivered, or nothing more will be."""
+        """Goes on with what was fetched ahead: all of the answer is delivered."""
         if self.answer is not None:
             self._position = self.answer.position
-            self.answer = None
+            self.answer, self.ahead = self.ahead, None
+
+    def refetch(self) -> None:
+        """Has what is fetched, and not delivered, fetched again."""
+        if self.answer is not None:
+            self._position = self.answer.position
+            self.answer = self.ahead = None
 
     def retry(self, at_ms: int) -> None:
         """Something went wrong: it is asked for again later."""
@@ -189,7 +210,7 @@ class Assigned:
         self._position = None
         self.reset_timestamp = None
         self.error = None
-        self.answer = None
+        self.answer = self.ahead = None
         self.is_asked = False
         self.not_before_ms = 0
         self.attempts = 0
